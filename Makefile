@@ -1,0 +1,59 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+KERNELS := src/tacit/kernels
+JS_TESTS = $(wildcard js/test/*.test.js)
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint bench papers docs js clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+install: $(VENV)/.installed $(VENV)/.kernels ## make .venv with every dependency, and compile the C core
+
+$(VENV)/.installed: pyproject.toml constraints.txt setup.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "tacit needs Python 3.11 or newer; '$(PYTHON)' is not. Try: make PYTHON=python3.12 install" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make virtual environments. On Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@echo "installing into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check \
+	  -c constraints.txt -e '.[cli,pandas,arrow,dev]'
+	@touch $@
+
+$(VENV)/.kernels: $(VENV)/.installed $(KERNELS)/build.py $(wildcard $(KERNELS)/*.c $(KERNELS)/*.h)
+	@$(BIN)/python -P $(KERNELS)/build.py
+	@touch $@
+
+demo: install ## a whole collection on made-up answers, in one go
+	@$(BIN)/tacit demo
+
+test: install ## everything that is fast, in Python and in JavaScript
+	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	@$(MAKE) --no-print-directory js
+
+js: install ## the JavaScript tests alone
+	@$(if $(JS_TESTS),"$$($(BIN)/python tools/find_node.py)" --test $(JS_TESTS),echo "no JavaScript tests")
+
+lint: install ## style, types, layers and the tree itself
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports --no-cache --no-logo
+	@$(BIN)/python tools/check_tree.py
+
+bench: install ## the benchmarks
+	@$(BIN)/python benchmarks/run.py
+
+papers: install ## the numbers printed in papers, slow ones included
+	@$(BIN)/python -m pytest -q -n 2 -m "papers or slow" tests/papers
+
+docs: install ## run the examples in the README and in docs
+	@$(BIN)/python -m pytest -q $(wildcard README.md docs)
+
+clean: ## remove what these targets made, .venv included
+	@rm -rf $(VENV) build dist demo .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf src/*.egg-info $(KERNELS)/*.so
+	@find src tests tools benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

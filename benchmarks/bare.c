@@ -1,0 +1,69 @@
+/* What the mathematics costs when nothing else is done: the loops that Tacit's kernels are measured against.
+ *
+ * No tiling, no decoding, no checks: hash and add, count, transform, spin. The hash is the project's own, and
+ * the harness compiles this file with the flags of the project.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(TACIT_PLAIN)
+#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define CLONES
+#endif
+
+static inline uint32_t mix32(uint32_t x) {
+    x ^= x >> 16;
+    x *= 0x85ebca6bu;
+    x ^= x >> 13;
+    x *= 0xc2b2ae35u;
+    return x ^ (x >> 16);
+}
+
+/* The first hash value of bucket y among g: bucket(h) == y iff bound(y) <= h < bound(y + 1). */
+static inline uint64_t bound(uint64_t y, uint64_t g) {
+    return ((y << 32) + g - 1) / g;
+}
+
+/* One report against d candidates. A function of its own, because gcc would otherwise jam two reports into
+ * one loop and then fail to vectorise it. */
+CLONES static void hash_and_add(uint32_t salt, uint32_t low, uint32_t width, uint32_t d,
+                                uint32_t *restrict count) {
+    for (uint32_t v = 0; v < d; v++) count[v] += mix32(salt ^ v) - low < width;
+}
+
+/* Local hashing: n reports times d candidates, one hash and one addition each. */
+void bare_support(const uint32_t *seed, const uint32_t *bucket, size_t n, uint64_t g, uint32_t d,
+                  uint32_t *count) {
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t low = bound(bucket[i], g), high = bound(bucket[i] + (uint64_t)1, g);
+        hash_and_add(mix32(seed[i]), (uint32_t)low, (uint32_t)(high - low), d, count);
+    }
+}
+
+/* One pass of counting. */
+void bare_bincount(const uint32_t *restrict code, size_t n, int32_t *restrict count) {
+    for (size_t i = 0; i < n; i++) count[code[i]]++;
+}
+
+/* The Walsh-Hadamard transform in place, d a power of two, one pass over memory for each of its levels. */
+#define WALSH_HADAMARD(NAME, INTEGER)                        \
+    CLONES void NAME(INTEGER *restrict x, size_t d) {        \
+        for (size_t h = 1; h < d; h *= 2)                    \
+            for (size_t i = 0; i < d; i += 2 * h)            \
+                for (size_t j = i; j < i + h; j++) {         \
+                    const INTEGER a = x[j], b = x[j + h];    \
+                    x[j] = a + b;                            \
+                    x[j + h] = a - b;                        \
+                }                                            \
+    }
+
+WALSH_HADAMARD(bare_walsh_hadamard32, int32_t)
+WALSH_HADAMARD(bare_walsh_hadamard64, int64_t)
+
+/* A loop that touches no memory: two of them at once show how much a second core is worth here. */
+uint32_t bare_spin(uint64_t rounds) {
+    uint32_t x = 1;
+    for (uint64_t i = 0; i < rounds; i++) x = mix32(x + (uint32_t)i);
+    return x;
+}

@@ -1,0 +1,206 @@
+/**
+ * Cyclic difference sets, the blocks of cyclic block response: the twin of `tacit.device.designs`
+ * and `tacit.device.fields`. A device derives its design from the integers q and t of the
+ * collection document alone. All numbers stay below 2^53, so plain numbers are exact.
+ *
+ * @typedef {object} Cyclic
+ * @property {"singer" | "paley"} family
+ * @property {number} q
+ * @property {number} t 1 for a Paley design
+ * @property {number} modulus the number of points m
+ * @property {number} k the number of points of the block S
+ * @property {number} lambda how many points S shares with each of its shifts
+ * @property {Uint8Array} block S as a bitmap: point i is bit i % 8, least significant first, of byte i / 8
+ */
+
+/** A device keeps m bits and a server transforms m floats: beyond this neither is reasonable. */
+export const MAX_MODULUS = 2 ** 26;
+
+/**
+ * The distinct prime factors of n >= 1, in increasing order, by trial division.
+ * @param {number} n
+ * @returns {number[]}
+ */
+export function primeFactors(n) {
+  const found = [];
+  for (let divisor = 2; divisor * divisor <= n; divisor += divisor === 2 ? 1 : 2) {
+    if (n % divisor === 0) found.push(divisor);
+    while (n % divisor === 0) n /= divisor;
+  }
+  if (n > 1) found.push(n);
+  return found;
+}
+
+/**
+ * Whether n is prime, by trial division.
+ * @param {number} n
+ * @returns {boolean}
+ */
+export function isPrime(n) {
+  if (n < 4) return n === 2 || n === 3;
+  if (n % 2 === 0) return false;
+  for (let divisor = 3; divisor * divisor <= n; divisor += 2) {
+    if (n % divisor === 0) return false;
+  }
+  return true;
+}
+
+/**
+ * The smallest prime that is at least n.
+ * @param {number} n
+ * @returns {number}
+ */
+export function nextPrime(n) {
+  let candidate = Math.max(n, 2);
+  while (!isPrime(candidate)) candidate += 1;
+  return candidate;
+}
+
+/**
+ * Whether a point of 0..modulus-1 is in S.
+ * @param {Cyclic} design
+ * @param {number} point
+ * @returns {boolean}
+ */
+export function contains(design, point) {
+  return ((design.block[point >> 3] >> (point & 7)) & 1) === 1;
+}
+
+/**
+ * The number of one-dimensional subspaces of F_q^t.
+ * @param {number} q
+ * @param {number} t
+ * @returns {number}
+ */
+function subspaces(q, t) {
+  let points = 0;
+  for (let i = 0; i < t; i += 1) points = points * q + 1;
+  return points;
+}
+
+/**
+ * The points of a hyperplane in the projective geometry PG(t-1, q), in cyclic order.
+ *
+ * With q = p^e and s the recurring sequence of the first primitive polynomial of degree e t over
+ * F_p, S = { i in [0, m) : s_i = s_{i+m} = ... = s_{i+(e-1)m} = 0 }.
+ * @param {number} q a prime power
+ * @param {number} t at least 3
+ * @returns {Cyclic}
+ */
+export function singer(q, t) {
+  const usable = Number.isInteger(q) && Number.isInteger(t) && q >= 2 && t >= 3 && t <= 26;
+  const modulus = usable ? subspaces(q, t) : NaN;
+  const [p, ...others] = usable && modulus <= MAX_MODULUS ? primeFactors(q) : [0, 0];
+  if (others.length > 0) {
+    throw new RangeError(
+      `singer: (q, t) is (${q}, ${t}), must be a prime power and at least 3, with at most ${MAX_MODULUS} points in all`,
+    );
+  }
+  const e = Math.round(Math.log(q) / Math.log(p));
+  const block = zeros(p, primitivePolynomial(p, e * t, q), e, modulus);
+  return { family: "singer", q, t, modulus, k: subspaces(q, t - 1), lambda: subspaces(q, t - 2), block };
+}
+
+/**
+ * The non-zero squares modulo a prime m = 3 mod 4: blocks of half the points, for small epsilon.
+ * @param {number} m
+ * @returns {Cyclic}
+ */
+export function paley(m) {
+  if (!(m >= 3 && m <= MAX_MODULUS && m % 4 === 3 && isPrime(m))) {
+    throw new RangeError(`paley: m is ${m}, must be a prime of the form 4i + 3 and at most ${MAX_MODULUS}`);
+  }
+  const block = new Uint8Array((m + 7) >> 3);
+  let square = 0;
+  for (let odd = 1; odd < m; odd += 2) {
+    // Consecutive squares differ by consecutive odd numbers.
+    square = (square + odd) % m;
+    block[square >> 3] |= 1 << (square & 7);
+  }
+  return { family: "paley", q: m, t: 1, modulus: m, k: (m - 1) / 2, lambda: (m - 3) / 4, block };
+}
+
+/**
+ * The bitmap of the points i below m at which s_i, s_{i+m}, ..., s_{i+(e-1)m} all vanish, where
+ * s_{i+n} = sum_j c_j s_{i+j} mod p starts with n - 1 zeros and a one.
+ * @param {number} p
+ * @param {number[]} coefficients
+ * @param {number} e
+ * @param {number} modulus
+ * @returns {Uint8Array}
+ */
+function zeros(p, coefficients, e, modulus) {
+  const degree = coefficients.length;
+  const taps = coefficients.map((_, j) => j).filter((j) => coefficients[j] > 0);
+  const block = new Uint8Array((modulus + 7) >> 3).fill(255, 0, modulus >> 3);
+  if (modulus % 8 > 0) block[modulus >> 3] = (1 << modulus % 8) - 1;
+  const sequence = new Uint16Array(e * modulus);
+  sequence[degree - 1] = 1;
+  for (let i = degree; i < sequence.length; i += 1) {
+    let total = 0;
+    for (const j of taps) total += coefficients[j] * sequence[i - degree + j];
+    sequence[i] = total % p;
+  }
+  for (let i = 0; i < sequence.length; i += 1) {
+    const point = i % modulus;
+    if (sequence[i] > 0) block[point >> 3] &= ~(1 << (point & 7));
+  }
+  return block;
+}
+
+/**
+ * The first (c_0 .. c_{n-1}), in increasing order of c_0 + c_1 p + c_2 p^2 + ..., such that
+ * x^n - sum c_j x^j is primitive over F_p. Integers up to p are never primitive. The power q of p
+ * only splits p^n - 1 = (q - 1) m into two factors that are small enough for trial division.
+ * @param {number} p
+ * @param {number} degree
+ * @param {number} q
+ * @returns {number[]}
+ */
+export function primitivePolynomial(p, degree, q) {
+  // Not p ** degree - 1: the power operator promises no exact result.
+  const order = (p - 1) * subspaces(p, degree);
+  const primes = [...primeFactors(q - 1), ...primeFactors(order / (q - 1))];
+  for (let number = p + 1; ; number += 1) {
+    const coefficients = [];
+    for (let j = 0, rest = number; j < degree; j += 1, rest = Math.floor(rest / p)) coefficients.push(rest % p);
+    if (rootHasOrder(coefficients, p, order, primes)) return coefficients;
+  }
+}
+
+/**
+ * Whether x has exactly this multiplicative order modulo the polynomial.
+ * @param {number[]} coefficients
+ * @param {number} p
+ * @param {number} order
+ * @param {number[]} primes
+ * @returns {boolean}
+ */
+function rootHasOrder(coefficients, p, order, primes) {
+  const isOne = (/** @type {number} */ exponent) =>
+    powerOfX(exponent, coefficients, p).every((digit, i) => digit === (i === 0 ? 1 : 0));
+  return coefficients[0] > 0 && isOne(order) && !primes.some((r) => isOne(order / r));
+}
+
+/**
+ * x^exponent modulo the polynomial, as its n coefficients.
+ * @param {number} exponent
+ * @param {number[]} coefficients
+ * @param {number} p
+ * @returns {number[]}
+ */
+function powerOfX(exponent, coefficients, p) {
+  const degree = coefficients.length;
+  let value = [1, ...new Array(degree - 1).fill(0)];
+  for (const bit of exponent.toString(2)) {
+    // Squaring, and for a one bit a further multiplication by x, which is a shift by one place.
+    const wide = new Array(2 * degree).fill(0);
+    value.forEach((a, i) => value.forEach((b, j) => (wide[i + j + Number(bit)] += a * b)));
+    for (let top = 2 * degree - 1; top >= degree; top -= 1) {
+      const lead = wide[top] % p;
+      coefficients.forEach((c, j) => (wide[top - degree + j] += lead * c));
+    }
+    value = wide.slice(0, degree).map((a) => a % p);
+  }
+  return value;
+}

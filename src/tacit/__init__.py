@@ -1,0 +1,1 @@
+"""Local differential privacy: learn what a crowd knows without anyone saying it."""

@@ -1,0 +1,118 @@
+"""An estimate: unbiased values that always carry their variance and the number of reports behind them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.normal import normal_isf
+from tacit.errors import InvalidSpec
+
+F64 = npt.NDArray[np.float64]
+Target = Literal["respondents", "population"]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Frequencies (or means) with exact variances; raw, so single values may be negative or above one.
+
+    `total` is what a value of 1 stands for: the number of reports, or the sum of their weights. `covariance`
+    gives the variance of linear combinations; without it the cells are independent.
+    """
+
+    value: F64
+    variance: F64
+    n: int
+    total: float = field(default=-1.0)
+    labels: Sequence[Any] | None = None
+    covariance: Callable[[F64], F64] | None = field(default=None, repr=False)
+    spread: F64 | None = field(default=None, repr=False)
+    """Variance of one respondent's true contribution, for `interval(target="population")`; f(1 - f) if None."""
+
+    def __post_init__(self) -> None:
+        """A value of 1 stands for all reports unless told otherwise."""
+        if self.total < 0:
+            object.__setattr__(self, "total", float(self.n))
+
+    def __len__(self) -> int:
+        """Number of cells."""
+        return len(self.value)
+
+    @property
+    def has_data(self) -> bool:
+        """False for an empty group: all values are 0 and all variances infinite."""
+        return self.n > 0
+
+    @property
+    def standard_error(self) -> F64:
+        """Square root of the variance."""
+        return np.sqrt(self.variance)
+
+    @property
+    def counts(self) -> F64:
+        """The values on the scale of the reports (or of their weights)."""
+        return self.value * self.total
+
+    def interval(self, level: float = 0.95, *, target: Target = "respondents") -> tuple[F64, F64]:
+        """Normal confidence intervals of every cell.
+
+        The target is the respondents of this collection, or the population they were drawn from at random, which
+        adds f(1 - f)/n with the plug-in max(estimate, 0).
+        """
+        if not 0 < level < 1:
+            raise InvalidSpec(f"interval: level is {level}, must be between 0 and 1, such as 0.95")
+        half = normal_isf((1 - level) / 2) * np.sqrt(self.variance + self._sampling(target))
+        return self.value - half, self.value + half
+
+    def _sampling(self, target: Target) -> F64:
+        if target == "respondents" or not self.has_data:
+            return np.zeros_like(self.value)
+        plug_in = np.clip(self.value, 0, 1)
+        return (plug_in * (1 - plug_in) if self.spread is None else self.spread) / self.n
+
+    def combine(self, weights: npt.ArrayLike, *, labels: Sequence[Any] | None = None) -> "Estimate":
+        """Linear answers `weights @ value`, with the variance that the cells' covariance implies."""
+        rows = np.atleast_2d(np.asarray(weights, np.float64))
+        if rows.shape[-1] != len(self.value):
+            raise InvalidSpec(f"combine: {rows.shape[-1]} weights for {len(self.value)} cells; give one weight per cell")
+        if not self.has_data:
+            return replace(self, value=np.zeros(len(rows)), variance=np.full(len(rows), np.inf), labels=labels)
+        variance = rows**2 @ self.variance if self.covariance is None else self.covariance(rows)
+        plug_in = np.clip(self.value, 0, 1)
+        spread = np.clip(rows**2 @ plug_in - (rows @ plug_in) ** 2, 0, None)
+        return Estimate(rows @ self.value, variance, self.n, self.total, labels, spread=spread)
+
+    def to_rows(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """One plain dictionary per cell; no data is None with a status, never NaN."""
+        low, high = self.interval(level)
+        labels = range(len(self.value)) if self.labels is None else self.labels
+        columns = zip(labels, self.value, self.standard_error, low, high, strict=True)
+        if not self.has_data:
+            blank = {"frequency": None, "standard_error": None, "low": None, "high": None, "status": "no_data"}
+            return [{"value": _plain(row[0])} | blank for row in columns]
+        names = ("value", "frequency", "standard_error", "low", "high")
+        return [dict(zip(names, (_plain(cell) for cell in row), strict=True)) for row in columns]
+
+    def to_table(self, kind: Literal["rows", "pandas", "arrow"] = "rows", level: float = 0.95) -> Any:
+        """The cells as rows, as a pandas DataFrame or as an Arrow table (both optional extras)."""
+        rows = self.to_rows(level)
+        if kind == "pandas":
+            import pandas  # pyright: ignore
+
+            return pandas.DataFrame(rows)  # pyright: ignore
+        if kind == "arrow":
+            import pyarrow  # pyright: ignore
+
+            return pyarrow.Table.from_pylist(rows)  # pyright: ignore
+        return rows
+
+
+def no_data(cells: int, labels: Sequence[Any] | None = None) -> Estimate:
+    """The estimate of an empty group: zero with infinite variance, so that solvers give it no weight."""
+    return Estimate(np.zeros(cells), np.full(cells, np.inf), 0, labels=labels)
+
+
+def _plain(cell: Any) -> Any:
+    return cell.item() if isinstance(cell, np.generic) else cell

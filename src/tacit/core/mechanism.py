@@ -1,0 +1,215 @@
+"""A mechanism: sample it (`privatize`), count it (`tally`), invert it (`estimate`), evaluate it (`log_prob`).
+
+All protocol knowledge lives in the frozen fields; all data lives in tallies that add.
+"""
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.estimate import Estimate, no_data
+from tacit.core.moments import Moments
+from tacit.core.tally import Counts, Log, Tally, checked_weights, count_reports, same_mechanism
+from tacit.device.base import Device, width_bytes
+from tacit.device.coins import Coins
+from tacit.errors import InvalidSpec, InvalidValue, ReportRejected
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+Reports = npt.NDArray[Any]
+
+MAX_ALL = 1 << 24
+"""The largest domain that is estimated as a whole; beyond it, candidates are named."""
+
+_CHUNK_REPORTS = 1 << 16
+
+
+def code_dtype(outcomes: int) -> "np.dtype[Any]":
+    """The little-endian unsigned integer that holds codes below `outcomes`."""
+    return np.dtype(f"<u{width_bytes(outcomes)}")
+
+
+def bits_dtype(size: int) -> "np.dtype[Any]":
+    """`size` packed bits, bit 0 first."""
+    return np.dtype((np.uint8, (-(-size // 8),)))
+
+
+def words(coins: Coins, n: int, each: int) -> U64:
+    """`each` coin words for every one of n reports, in the order the device would draw them."""
+    return np.frombuffer(coins.words(n * each), "<u8").reshape(n, each)
+
+
+class Mechanism(Device):
+    """The numpy half of a mechanism; the device half is its other base."""
+
+    exact_simulation: ClassVar[bool] = False
+    """Whether `simulate_tally` draws tallies with exactly the law of real ones."""
+
+    @property
+    @abstractmethod
+    def report_dtype(self) -> "np.dtype[Any]":
+        """The fixed-width little-endian layout of one report."""
+
+    @property
+    @abstractmethod
+    def report_bits(self) -> int:
+        """Information bits of one report, before rounding up to bytes."""
+
+    @abstractmethod
+    def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
+        """Reports on a batch of values: the same bytes as `privatize_one`, value by value, from the same coins."""
+
+    @abstractmethod
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """Which reports could have been made by this mechanism."""
+
+    @abstractmethod
+    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:
+        """Count reports; `tally(a ++ b) == tally(a) + tally(b)`."""
+
+    @abstractmethod
+    def estimate(self, tally: Any, candidates: npt.ArrayLike | None = None) -> Estimate:
+        """Unbiased estimates with their exact variance."""
+
+    @abstractmethod
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """Natural logarithm of the probability of each report, given a value."""
+
+    def all_reports(self) -> Reports:
+        """Every possible report, for enumeration; refused where there are more than a million."""
+        raise InvalidSpec(f"{self.kind}: the report space is not enumerated; audit it coordinate by coordinate")
+
+    def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Any:
+        """A tally of simulated respondents, `counts[i]` of them with value i, without simulating each."""
+        raise InvalidSpec(f"{self.kind}: has no exact aggregate simulation; privatize a simulated population instead")
+
+    def check_reports(self, reports: Reports) -> Reports:
+        """Reports of the right layout and range, or ReportRejected with how many are wrong."""
+        array = np.asarray(reports)
+        base, shape = self.report_dtype.base, self.report_dtype.shape
+        if array.dtype != base or array.shape[1:] != shape:
+            raise ReportRejected(
+                f"{self.kind} {self.digest[:6]}: reports have layout {array.dtype.str}{list(array.shape[1:])}, "
+                f"must be {base.str if base.names is None else base.descr}{list(shape)}"
+            )
+        bad = len(array) - int(np.count_nonzero(self.valid(array)))
+        if bad:
+            raise ReportRejected(
+                f"{self.kind} {self.digest[:6]}: {bad} of {len(array)} reports are out of range; nothing was counted"
+            )
+        return array
+
+    def decode(self, data: bytes | memoryview) -> Reports:
+        """Reports from their wire bytes."""
+        width = self.report_dtype.itemsize
+        if len(data) % width:
+            raise ReportRejected(f"{self.kind} {self.digest[:6]}: {len(data)} bytes are not a multiple of {width}")
+        return np.frombuffer(data, self.report_dtype)
+
+
+class Oracle(Mechanism):
+    """A frequency oracle over indices 0 .. size-1: unbiased counts that are linear in the tally."""
+
+    size: int
+
+    @property
+    @abstractmethod
+    def moments(self) -> Moments:
+        """Exact moments of one respondent's contribution."""
+
+    @abstractmethod
+    def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        """Cells of a chunk of valid reports."""
+
+    @abstractmethod
+    def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
+        """Unbiased counts of the candidates from cells that hold reports of this total weight."""
+
+    @abstractmethod
+    def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        """Reports on indices that are known to lie in the domain."""
+
+    def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
+        """Reports on a batch of indices, chunk by chunk."""
+        indices = self.indices(values)
+        chunks = [
+            self._privatize(indices[start : start + _CHUNK_REPORTS], coins)
+            for start in range(0, len(indices), _CHUNK_REPORTS)
+        ]
+        return np.concatenate(chunks) if chunks else np.empty(0, self.report_dtype)
+
+    def indices(self, values: npt.ArrayLike) -> U64:
+        """Values as indices below the size; a wrong one is refused without being shown."""
+        array = np.asarray(values)
+        integral = array.dtype.kind in "iu" and array.ndim == 1
+        if not integral and array.size:
+            raise InvalidValue(f"{self.kind}: values must be a one-dimensional array of integers")
+        if array.size and (int(array.min()) < 0 or int(array.max()) >= self.size):
+            raise InvalidValue(
+                f"{self.kind}: a value is outside the domain, must be an integer from 0 to {self.size - 1}; "
+                "encode answers with the domain of the collection"
+            )
+        return array.astype(np.uint64).reshape(-1)
+
+    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:
+        """Counts of the reports."""
+        array = self.check_reports(reports)
+        checked = None if weights is None else checked_weights(weights, len(array))
+        return count_reports(self, array, checked, self._count)
+
+    def estimate(self, tally: Tally, candidates: npt.ArrayLike | None = None) -> Estimate:
+        """Unbiased frequencies of all values, or of the candidates, with exact variance.
+
+        The variance depends on the true frequency f; the plug-in max(estimate, 0) is used for it.
+        """
+        same_mechanism(self, tally.mechanism)
+        chosen = self._candidates(candidates)
+        labels = None if candidates is None else chosen.tolist()
+        if tally.is_empty:
+            return no_data(len(chosen), labels)
+        counts = self._counted(tally, chosen)
+        at = chosen if isinstance(tally, Counts) else np.arange(len(chosen), dtype=np.uint64)
+        value = self._unbiased(counts.cells, counts.total, at) / counts.total
+        share2 = value if not counts.is_weighted else self._unbiased(counts.cells2, counts.total2, at) / counts.total2
+        share2 = np.clip(share2, 0, 1)
+        scale = counts.total2 / counts.total**2
+        variance = self._variance(share2, counts) * scale
+        return Estimate(
+            value, variance, counts.n, float(counts.total), labels,
+            covariance=lambda rows: self.moments.combined(rows, share2) * scale,
+        )  # fmt: skip
+
+    def _variance(self, frequency: F64, counts: Counts) -> F64:
+        """n times the variance; kinds with data-dependent extra terms add them here."""
+        del counts
+        return self.moments.variance(frequency)
+
+    def _counted(self, tally: Tally, candidates: U64) -> Counts:
+        if isinstance(tally, Log):
+            raise ReportRejected(f"{self.kind}: a log tally cannot be estimated under a spec that keeps counts")
+        del candidates
+        return tally
+
+    def _candidates(self, candidates: npt.ArrayLike | None) -> U64:
+        if candidates is not None:
+            return self.indices(candidates)
+        if self.size > MAX_ALL:
+            raise InvalidSpec(f"{self.kind}: the domain has {self.size} values; name the candidates to estimate")
+        return np.arange(self.size, dtype=np.uint64)
+
+    def average_error(self) -> float:
+        """M: n times the mean squared error of frequencies averaged over the domain, whatever the data."""
+        return self.moments.average(self.size)
+
+    def standard_error(self, n: int) -> float:
+        """Root of the average variance of a frequency with n reports."""
+        return float(np.sqrt(self.average_error() / n))
+
+    @cached_property
+    def variance_at_zero(self) -> float:
+        """Var*: n times the variance of a frequency that is truly zero."""
+        return self.moments.other

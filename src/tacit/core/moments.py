@@ -1,0 +1,77 @@
+"""Exact per-respondent moments of an unbiased estimator, from which every variance follows.
+
+A frequency oracle that treats all values alike is described by four numbers: the variance of a respondent's
+contribution to its own cell and to another cell, and the covariances of an (own, other) and an (other, other)
+pair of cells. Single-cell variances, sums of cells and the average error over the domain are all read off here.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """(Co)variances of one respondent's contributions, on the scale where the true contribution is 0 or 1."""
+
+    own: float
+    other: float
+    own_other: float = 0.0
+    other_other: float = 0.0
+
+    def variance(self, frequency: F64) -> F64:
+        """n times the variance of the estimate of cells with these true frequencies."""
+        return self.own * frequency + self.other * (1 - frequency)
+
+    def combined(self, weights: F64, frequency: F64) -> F64:
+        """n times the variance of `weights @ estimate`; rows of `weights` are answers, columns are cells.
+
+        A respondent with value v adds a_v^2 own + A2 other + 2 a_v A1 own_other + (A1^2 - A2) other_other, where
+        A1 and A2 are the sums of the other weights and of their squares. Mass outside the cells counts as others.
+        """
+        sums, squares = weights.sum(axis=-1, keepdims=True), (weights**2).sum(axis=-1, keepdims=True)
+        first, second = sums - weights, squares - weights**2
+        inside = (
+            weights**2 * self.own
+            + second * self.other
+            + 2 * weights * first * self.own_other
+            + (first**2 - second) * self.other_other
+        )
+        outside = squares * self.other + (sums**2 - squares) * self.other_other
+        mass = np.clip(frequency, 0, None)
+        rest = max(0.0, 1 - float(mass.sum()))
+        return inside @ mass + rest * outside[..., 0]
+
+    def average(self, size: int) -> float:
+        """n times the mean squared error averaged over the whole domain; it does not depend on the data."""
+        return (self.own + (size - 1) * self.other) / size
+
+
+def pure_moments(p: Fraction, q: Fraction, own_other: Fraction, other_other: Fraction) -> Moments:
+    """Moments of a pure oracle from its support probabilities, single and joint, all exact."""
+    scale = (p - q) ** 2
+    return Moments(
+        own=float(p * (1 - p) / scale),
+        other=float(q * (1 - q) / scale),
+        own_other=float((own_other - p * q) / scale),
+        other_other=float((other_other - q * q) / scale),
+    )
+
+
+def independent_moments(p: Fraction, q: Fraction) -> Moments:
+    """A pure oracle whose supports of different values are independent given the respondent's value."""
+    return pure_moments(p, q, p * q, q * q)
+
+
+def block_moments(m: int, k: int, p: Fraction) -> Moments:
+    """Reports are blocks of k of m points in which any three points are alike (subset selection and kin)."""
+    q = (k - p) / (m - 1)
+    if m == 2:
+        return pure_moments(p, q, Fraction(0), q * q)
+    both = p * (k - 1) / (m - 1)
+    pair = (p * (k - 1) * (k - 2) + (1 - p) * k * (k - 1)) / Fraction((m - 1) * (m - 2))
+    return pure_moments(p, q, both, pair)

@@ -1,0 +1,43 @@
+"""Pure oracles: a report supports some values, the true one with probability p, any other with probability q.
+
+Wang's dissertation, section 3.2: the unbiased count is (support - n q) / (p - q), equation (3.1), and its exact
+variance n q(1-q)/(p-q)^2 + n_i (1-p-q)/(p-q), equation (3.2).
+"""
+
+from abc import abstractmethod
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.mechanism import Oracle
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+
+def invert(p: Fraction, q: Fraction, total: int, support: I64) -> F64:
+    """Unbiased counts (support - total q) / (p - q); both constants are exact and rounded once."""
+    return (support - float(q * total)) / float(p - q)
+
+
+class PureOracle(Oracle):
+    """An oracle whose estimate is `invert` of how many reports support each value."""
+
+    @property
+    @abstractmethod
+    def p(self) -> Fraction:
+        """Probability that a report supports the respondent's own value."""
+
+    @property
+    @abstractmethod
+    def q(self) -> Fraction:
+        """Probability that a report supports any other value."""
+
+    def _support(self, cells: I64, candidates: U64) -> I64:
+        """How many reports support each candidate."""
+        return cells[candidates.astype(np.intp)]
+
+    def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
+        return invert(self.p, self.q, total, self._support(cells, candidates))

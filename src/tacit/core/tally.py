@@ -1,0 +1,145 @@
+"""States that add: integer counts, or a log of reports where nobody can enumerate the domain.
+
+A tally belongs to one mechanism; adding tallies of different mechanisms is refused and the differing field is
+named. All numbers are integers, so every order of adding, on any machine, gives the same bits.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.device.base import Device
+from tacit.errors import Overflow, SpecMismatch
+
+I64 = npt.NDArray[np.int64]
+_LIMIT = 1 << 62
+
+
+def same_mechanism(here: Device, there: Device) -> None:
+    """Refuse to mix reports of two mechanisms, naming the first field that differs."""
+    if here.digest == there.digest:
+        return
+    a, b = here.spec(), there.spec()
+    name = next(field for field in sorted(a.keys() | b.keys()) if a.get(field) != b.get(field))
+    raise SpecMismatch(
+        f"cannot merge tallies: {name} is {a.get(name)!r} here and {b.get(name)!r} there "
+        f"(digests {here.digest[:6]}…, {there.digest[:6]}…)"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Element-wise sums over reports.
+
+    Unweighted, `total = total2 = n` and `cells2 is cells`. Weighted, `cells` sums w and `cells2` sums w^2, with
+    the integer weights' own totals beside them.
+    """
+
+    mechanism: Device
+    n: int
+    cells: I64
+    cells2: I64
+    total: int
+    total2: int
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether reports carried weights."""
+        return self.cells2 is not self.cells
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no report was counted."""
+        return self.n == 0
+
+    def __add__(self, other: Self) -> "Counts":
+        """The tally of both groups of reports."""
+        same_mechanism(self.mechanism, other.mechanism)
+        if self.is_weighted != other.is_weighted and self.n and other.n:
+            raise SpecMismatch("cannot merge tallies: one is weighted and the other is not; tally both with weights")
+        total, total2 = self.total + other.total, self.total2 + other.total2
+        if max(total, total2) >= _LIMIT:
+            raise Overflow("tally: the sum of weights exceeds 62 bits; use a coarser decimal scale for the weights")
+        cells = self.cells + other.cells
+        weighted = self.is_weighted or other.is_weighted
+        cells2 = self.cells2 + other.cells2 if weighted else cells
+        return Counts(self.mechanism, self.n + other.n, cells, cells2, total, total2)
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """The reports themselves, for domains nobody enumerates; candidates are counted when they are asked for."""
+
+    mechanism: Device
+    chunks: tuple[npt.NDArray[Any], ...]
+    weights: tuple[I64, ...] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        return sum(len(chunk) for chunk in self.chunks)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no report was counted."""
+        return self.n == 0
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether reports carried weights."""
+        return self.weights is not None
+
+    def __add__(self, other: Self) -> "Log":
+        """The log of both groups of reports."""
+        same_mechanism(self.mechanism, other.mechanism)
+        if self.is_empty or other.is_empty:
+            full = other if self.is_empty else self
+            return Log(self.mechanism, full.chunks, full.weights)
+        if self.is_weighted != other.is_weighted:
+            raise SpecMismatch("cannot merge tallies: one is weighted and the other is not; tally both with weights")
+        weights = None if self.weights is None else self.weights + (other.weights or ())
+        return Log(self.mechanism, self.chunks + other.chunks, weights)
+
+    def fold(self, count: Callable[[npt.NDArray[Any], I64 | None], I64]) -> Counts:
+        """Counts once the candidates are fixed: `count` maps a chunk of reports to cells."""
+        weights = self.weights or tuple(None for _ in self.chunks)
+        parts = [
+            count_reports(self.mechanism, chunk, w, count) for chunk, w in zip(self.chunks, weights, strict=True)
+        ]
+        folded = parts[0]
+        for part in parts[1:]:
+            folded = folded + part
+        return folded
+
+
+Tally = Counts | Log
+
+
+def count_reports(
+    mechanism: Device,
+    reports: npt.NDArray[Any],
+    weights: I64 | None,
+    count: Callable[[npt.NDArray[Any], I64 | None], I64],
+) -> Counts:
+    """Counts of one chunk of reports; weighted chunks are counted with w and with w^2."""
+    n = len(reports)
+    if weights is None:
+        cells = count(reports, None)
+        return Counts(mechanism, n, cells, cells, n, n)
+    weights = checked_weights(weights, n)
+    total, total2 = int(weights.sum()), int((weights**2).sum())
+    return Counts(mechanism, n, count(reports, weights), count(reports, weights**2), total, total2)
+
+
+def checked_weights(weights: npt.ArrayLike, n: int) -> I64:
+    """Integer weights, one per report, small enough that no sum of squares leaves 62 bits."""
+    array = np.asarray(weights)
+    if array.dtype.kind not in "iu" or array.shape != (n,):
+        raise SpecMismatch(f"tally: weights must be {n} integers, one per report, in a declared decimal scale")
+    largest = max((abs(int(array.max())), abs(int(array.min())))) if n else 0
+    if largest * largest * max(1, n) >= _LIMIT:
+        raise Overflow("tally: the sum of squared weights exceeds 62 bits; use a coarser decimal scale for the weights")
+    return array.astype(np.int64)

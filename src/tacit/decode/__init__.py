@@ -1,0 +1,1 @@
+"""Decoders: from corrected counts to estimates where no closed-form inverse exists."""

@@ -1,0 +1,141 @@
+"""What every mechanism has on the device: frozen fields that are the wire spec, checks, and a realised epsilon."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self, cast
+
+from tacit.device.budget import Budget, as_budget
+from tacit.device.canonical import digest
+from tacit.device.coins import Coins
+from tacit.device.exact import WORD, log_upper
+from tacit.errors import InvalidSpec, InvalidValue
+
+_JSON_LIMIT = 1 << 53
+
+
+def width_bytes(outcomes: int) -> int:
+    """Bytes of the smallest little-endian integer (1, 2, 4 or 8 bytes) that can hold `outcomes` codes."""
+    return next(width for width in (1, 2, 4, 8) if outcomes <= 1 << 8 * width)
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= _JSON_LIMIT:
+        return str(value)
+    if hasattr(value, "to_spec"):
+        return value.to_spec()
+    if isinstance(value, Device):
+        return value.spec()
+    if isinstance(value, tuple):
+        return [_to_json(item) for item in cast("tuple[Any, ...]", value)]
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device(ABC):
+    """A mechanism as the device sees it. Its fields, with `kind`, are the spec; everything else is derived."""
+
+    kind: ClassVar[str]
+    local: ClassVar[bool] = True
+
+    epsilon: Budget | str
+
+    def __post_init__(self) -> None:
+        """Make the budget, then let the kind check its own fields."""
+        self._set("epsilon", as_budget(self.epsilon))
+        self._check()
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Refuse fields that cannot exist, and fill in defaults that depend on other fields."""
+
+    @abstractmethod
+    def privatize_one(self, value: Any, coins: Coins) -> bytes:
+        """The noisy report on one private value: the reference for batches and for JavaScript."""
+
+    @abstractmethod
+    def realised_odds(self) -> Fraction:
+        """The exact largest likelihood ratio of any report between any two values."""
+
+    @property
+    def budget(self) -> Budget:
+        """The privacy budget."""
+        return as_budget(self.epsilon)
+
+    @cached_property
+    def odds(self) -> int:
+        """floor(e^epsilon * 2^64), the bound that `realised_odds` never exceeds."""
+        return self.budget.odds
+
+    def realised_epsilon(self) -> float:
+        """ln of `realised_odds`, rounded up on a grid finer than any declared epsilon."""
+        return float(log_upper(self.realised_odds()))
+
+    def holds(self) -> bool:
+        """Whether the realised likelihood ratio stays within the declared one, in exact arithmetic."""
+        return self.realised_odds() <= Fraction(self.odds, WORD)
+
+    def guarantees(self) -> "list[tuple[str, Fraction, Fraction]]":
+        """(what is protected, realised odds, declared odds bound), one entry per guarantee of this kind."""
+        return [("one report", self.realised_odds(), Fraction(self.odds, WORD))]
+
+    def spec(self) -> dict[str, Any]:
+        """The wire spec: kind and fields, with numbers from 2^53 on as text."""
+        return {"kind": self.kind} | {f.name: _to_json(getattr(self, f.name)) for f in fields(self)}
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical spec."""
+        return digest(self.spec())
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> Self:
+        """Rebuild from a wire spec; unknown and missing fields are refused by name."""
+        given = {name: value for name, value in spec.items() if name != "kind"}
+        known = {f.name for f in fields(cls)}
+        for name in given.keys() - known:
+            raise InvalidSpec(f"{cls.kind}: unknown field {name!r}, must be one of {', '.join(sorted(known))}")
+        for name in known - given.keys():
+            raise InvalidSpec(f"{cls.kind}: field {name!r} is missing; a published spec states every field")
+        return cls(**given)
+
+    def _integer(self, name: str, low: int, high: int, hint: str = "") -> int:
+        """Check an integer field (digit text is accepted for large ones) and store it as an int."""
+        value = getattr(self, name)
+        if isinstance(value, str) and value.isdecimal() and len(value) <= 20:
+            value = int(value)
+        elif hasattr(value, "__index__") and not isinstance(value, bool):
+            value = value.__index__()
+        if type(value) is not int:
+            raise InvalidSpec(f"{self.kind}: {name} must be an integer from {low} to {high}")
+        if value < low:
+            raise InvalidSpec(f"{self.kind}: {name} is {value}, must be at least {low}{_because(hint)}")
+        if value > high:
+            raise InvalidSpec(f"{self.kind}: {name} is {value}, must be at most {high}{_because(hint)}")
+        self._set(name, value)
+        return value
+
+    def _size(self, high: int, hint: str = "") -> int:
+        """Check the domain size."""
+        value = getattr(self, "size")  # noqa: B009 - declared by the kinds that have a size
+        if value in (0, 1):
+            hint = "a one-value domain carries no information, drop this attribute"
+        return self._integer("size", 2, high, hint)
+
+    def _index(self, value: Any, size: int) -> int:
+        """A private value as an index below `size`; the message never shows the value."""
+        index = value.__index__() if hasattr(value, "__index__") and not isinstance(value, bool) else -1
+        if not 0 <= index < size:
+            raise InvalidValue(
+                f"{self.kind}: the value is outside the domain, must be an integer from 0 to {size - 1}; "
+                "encode answers with the domain of the collection"
+            )
+        return index
+
+
+def _because(hint: str) -> str:
+    return f"; {hint}" if hint else ""

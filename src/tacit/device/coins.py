@@ -1,0 +1,111 @@
+"""Coins: where randomness comes from, one 64-bit word at a time.
+
+`SystemCoins` (the operating system's entropy) is what real reports use and cannot be seeded. `ReplayCoins`
+makes golden vectors. A kind of fixed cost takes the same number of words for every report; unary kinds draw
+64 lanes at a time and stop when all lanes are decided, so they read ahead with `peek` and `skip`.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from hashlib import sha256
+
+_BLOCK_BYTES = 1 << 16
+
+
+class Coins(ABC):
+    """A stream of uniform 64-bit words, buffered so that readers may look ahead."""
+
+    secure = False
+    """Whether a client may use these coins for a real report."""
+
+    def __init__(self) -> None:
+        """Start with an empty buffer."""
+        self._buffer = b""
+        self._position = 0
+
+    @abstractmethod
+    def _draw(self, size: int) -> bytes:
+        """At least `size` further bytes of the stream."""
+
+    def peek(self, count: int) -> memoryview:
+        """The next `count` words as little-endian bytes, without consuming them."""
+        missing = 8 * count - (len(self._buffer) - self._position)
+        if missing > 0:
+            self._buffer = self._buffer[self._position :] + self._draw(missing)
+            self._position = 0
+        return memoryview(self._buffer)[self._position : self._position + 8 * count]
+
+    def skip(self, count: int) -> None:
+        """Consume `count` words that were looked at with `peek`; they are never seen again."""
+        self._position += 8 * count
+
+    def words(self, count: int) -> bytes:
+        """Consume `count` words, as little-endian bytes."""
+        taken = bytes(self.peek(count))
+        self.skip(count)
+        return taken
+
+    def word(self) -> int:
+        """Consume one word."""
+        return int.from_bytes(self.words(1), "little")
+
+    def uniform(self, m: int) -> int:
+        """An integer in [0, m) from one word; its unevenness is counted in every realised epsilon."""
+        return self.word() * m >> 64
+
+    def below(self, threshold: int) -> bool:
+        """True with probability threshold/2^64, from one word."""
+        return self.word() < threshold
+
+
+class SystemCoins(Coins):
+    """The operating system's entropy. Cannot be seeded; a forked child never repeats its parent's words."""
+
+    secure = True
+
+    def __init__(self) -> None:
+        """Note which process filled the buffer."""
+        super().__init__()
+        self._process = os.getpid()
+
+    def peek(self, count: int) -> memoryview:
+        """The next words; a buffer that was filled before a fork is thrown away first."""
+        if self._process != os.getpid():
+            self._buffer, self._position, self._process = b"", 0, os.getpid()
+        return super().peek(count)
+
+    def _draw(self, size: int) -> bytes:
+        return os.urandom(max(size, min(_BLOCK_BYTES, 64 * size)))
+
+
+class ReplayCoins(Coins):
+    """Word i is the first 8 bytes, little-endian, of SHA-256(seed || i as u64le). For vectors and tests only."""
+
+    def __init__(self, seed: bytes) -> None:
+        """Start the stream of `seed` at word 0."""
+        super().__init__()
+        self._seed = bytes(seed)
+        self._counter = 0
+
+    def _draw(self, size: int) -> bytes:
+        start = self._counter
+        self._counter += -(-size // 8)
+        words = (
+            sha256(self._seed + i.to_bytes(8, "little")).digest()[:8] for i in range(start, self._counter)
+        )
+        return b"".join(words)
+
+
+class ScriptedCoins(Coins):
+    """Exactly the given words, then an error: lets a test walk along the edges of a threshold."""
+
+    def __init__(self, words: "list[int]") -> None:
+        """Hold the words."""
+        super().__init__()
+        self._script = b"".join(word.to_bytes(8, "little") for word in words)
+
+    def _draw(self, size: int) -> bytes:
+        if len(self._script) < size:
+            raise IndexError("scripted coins are used up")
+        drawn, self._script = self._script, b""
+        return drawn

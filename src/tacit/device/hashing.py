@@ -1,0 +1,41 @@
+"""The one public hash of Tacit: seeded, 32 bits, two multiplications per round, no linear structure.
+
+Both halves of a 64-bit value enter through the seed's own mixing round, so nothing is folded before it is
+seeded. Buckets are ranges of the hash, (h * g) >> 32, which kernels test without a division. C, numpy and
+JavaScript (`Math.imul`) have the same function, held together by golden vectors.
+"""
+
+from hashlib import sha256
+from unicodedata import normalize
+
+_MASK = 0xFFFFFFFF
+
+
+def mix32(x: int) -> int:
+    """A bijection of 32-bit words in which every input bit reaches every output bit (Murmur3's finaliser)."""
+    x ^= x >> 16
+    x = x * 0x85EBCA6B & _MASK
+    x ^= x >> 13
+    x = x * 0xC2B2AE35 & _MASK
+    return x ^ x >> 16
+
+
+def hash32(seed: int, value: int) -> int:
+    """The seeded hash of a value below 2^64."""
+    return mix32(mix32(seed ^ value >> 32) ^ value & _MASK)
+
+
+def bucket(seed: int, value: int, buckets: int) -> int:
+    """The bucket of a value among `buckets` ranges of its hash."""
+    return hash32(seed, value) * buckets >> 32
+
+
+def row_seed(key: int, row: int) -> int:
+    """The seed of public hash function number `row` of a collection with public key `key`."""
+    return hash32(key, row)
+
+
+def text_id(key: str, text: str) -> int:
+    """The 64-bit id of a free string: SHA-256 under a public key, so that ids of two collections differ."""
+    tagged = b"tacit-text-1\0" + key.encode() + b"\0" + normalize("NFC", text).encode()
+    return int.from_bytes(sha256(tagged).digest()[:8], "little")

@@ -1,0 +1,41 @@
+"""Counting kernels: a small C core where it was built, else the numpy twin. Same integers either way."""
+
+from tacit.kernels import twin
+from tacit.kernels.native import Native, load
+from tacit.kernels.twin import I64, U8, U32, U64, buckets_of, hash32, mix32, uniform
+
+_library = load()
+
+compiled = _library is not None
+"""Whether the C core is in use."""
+
+_core = twin if _library is None else Native(_library)
+
+hash_support = _core.hash_support
+pooled_support = _core.pooled_support
+bit_columns = _core.bit_columns
+histogram = _core.histogram
+walsh_hadamard = _core.walsh_hadamard
+draw_bits = _core.draw_bits
+affine_support = _core.affine_support
+draw_subsets = _core.draw_subsets
+
+__all__ = [
+    "I64",
+    "U8",
+    "U32",
+    "U64",
+    "affine_support",
+    "bit_columns",
+    "buckets_of",
+    "compiled",
+    "draw_bits",
+    "draw_subsets",
+    "hash32",
+    "hash_support",
+    "histogram",
+    "mix32",
+    "pooled_support",
+    "uniform",
+    "walsh_hadamard",
+]

@@ -1,0 +1,168 @@
+"""The C core through ctypes: argument marshalling only. ctypes releases the interpreter lock, so threads scale."""
+
+import ctypes
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.device.coins import Coins
+from tacit.kernels.twin import I64, U8, U32, U64
+
+_LIBRARY = Path(__file__).with_name("_tacit.so")
+_SIZE = ctypes.c_size_t
+_WORD = ctypes.c_uint64
+_COIN_WORDS = 1 << 17
+
+
+def load() -> "ctypes.CDLL | None":
+    """The compiled core, or None where it was not built or TACIT_KERNELS=numpy asks for the twin."""
+    if os.environ.get("TACIT_KERNELS") == "numpy" or not _LIBRARY.exists():
+        return None
+    library = ctypes.CDLL(str(_LIBRARY))
+    for width in (8, 16, 32, 64):
+        getattr(library, f"tacit_histogram{width}").restype = _SIZE
+    library.tacit_draw_bits.restype = _SIZE
+    return library
+
+
+def thread_count() -> int:
+    """Threads for counting: TACIT_THREADS, or one per core this process may use."""
+    return max(1, int(os.environ.get("TACIT_THREADS", "0")) or len(os.sched_getaffinity(0)))
+
+
+def _at(array: npt.NDArray[Any] | None) -> ctypes.c_void_p:
+    return ctypes.c_void_p(None if array is None else array.ctypes.data)
+
+
+class Native:
+    """The kernels of one loaded library; same signatures and results as the functions of the twin."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        """Hold the library."""
+        self._c = library
+
+    def hash_support(self, seeds: U32, buckets: U32, g: int, candidates: U64, weights: I64 | None) -> I64:
+        """Total weight of the reports that support each candidate; reports are split over threads."""
+        small = weights is None and (len(candidates) == 0 or int(candidates.max()) < 1 << 32)
+        high, low = (candidates >> np.uint64(32)).astype(np.uint32), candidates.astype(np.uint32)
+
+        def part(rows: slice) -> I64:
+            out = np.zeros(len(candidates), np.int64)
+            s, b = np.ascontiguousarray(seeds[rows]), np.ascontiguousarray(buckets[rows])
+            n, d = _SIZE(len(s)), _SIZE(len(out))
+            if small:
+                self._c.tacit_hash_support32(_at(s), _at(b), n, _WORD(g), _at(low), d, _at(out))
+            else:
+                w = None if weights is None else np.ascontiguousarray(weights[rows])
+                self._c.tacit_hash_support64(_at(s), _at(b), _at(w), n, _WORD(g), _at(high), _at(low), d, _at(out))
+            return out
+
+        return _sum_over_threads(part, len(seeds), len(seeds) * len(candidates))
+
+    def pooled_support(self, seeds: U32, table: I64, candidates: U64) -> I64:
+        """Sum over public hash functions of the table cell each candidate falls into."""
+        out = np.zeros(len(candidates), np.int64)
+        high, low = (candidates >> np.uint64(32)).astype(np.uint32), candidates.astype(np.uint32)
+        table, seeds = np.ascontiguousarray(table), np.ascontiguousarray(seeds)
+        rows, g = table.shape
+        self._c.tacit_pooled_support(
+            _at(seeds), _at(table), _SIZE(rows), _WORD(g), _at(high), _at(low), _SIZE(len(out)), _at(out)
+        )
+        return out
+
+    def bit_columns(self, packed: U8, size: int, weights: I64 | None) -> I64:
+        """Column sums of packed bits, bit 0 first."""
+        packed = np.ascontiguousarray(packed)
+        n, width = packed.shape
+
+        def part(rows: slice) -> I64:
+            out, block = np.zeros(size, np.int64), packed[rows]
+            shape = (_SIZE(len(block)), _SIZE(width), _SIZE(size), _at(out))
+            if weights is None:
+                self._c.tacit_bit_columns(_at(block), *shape)
+            else:
+                self._c.tacit_bit_columns_weighted(_at(block), _at(np.ascontiguousarray(weights[rows])), *shape)
+            return out
+
+        return _sum_over_threads(part, n, n * width)
+
+    def histogram(
+        self, codes: npt.NDArray[np.unsignedinteger], cells: int, weights: I64 | None
+    ) -> tuple[I64, int]:
+        """Counts (or total weights) per code, and how many codes were not below `cells`."""
+        codes = np.ascontiguousarray(codes)
+        out = np.zeros(cells, np.int64)
+        count = getattr(self._c, f"tacit_histogram{8 * codes.itemsize}")
+        weights = None if weights is None else np.ascontiguousarray(weights)
+        bad = count(_at(codes), _at(weights), _SIZE(len(codes)), _WORD(cells), _at(out))
+        return out, int(bad)
+
+    def walsh_hadamard(self, x: I64) -> I64:
+        """The unscaled Walsh-Hadamard transform along the last axis."""
+        out = np.array(x, np.int64, order="C")
+        rows = out.reshape(-1, out.shape[-1])
+        for row in rows:
+            self._c.tacit_walsh_hadamard(_at(row), _SIZE(len(row)))
+        return out
+
+    def draw_bits(self, ones: npt.NDArray[np.int32], size: int, t1: int, t0: int, coins: Coins) -> U8:
+        """Noisy bits of vectors with ones at the given positions (-1: none)."""
+        ones = np.ascontiguousarray(ones, np.int32)
+        n, each = ones.shape
+        out = np.empty((n, -(-size // 8)), np.uint8)
+        done, used = 0, _SIZE(0)
+        worst = 64 * -(-size // 64)
+        while done < n:
+            words = np.frombuffer(coins.peek(min(max(_COIN_WORDS, 2 * worst), worst * (n - done))), np.uint64)
+            made = self._c.tacit_draw_bits(
+                _at(ones[done:]), _SIZE(each), _SIZE(n - done), _SIZE(size), _WORD(t1), _WORD(t0),
+                _at(words), _SIZE(len(words)), _at(out[done:]), ctypes.byref(used),
+            )  # fmt: skip
+            coins.skip(used.value)
+            done += int(made)
+        return out
+
+    def affine_support(self, w: U32, c: U32, m: int, k: int, candidates: U64, weights: I64 | None) -> I64:
+        """Total weight of the reports (w, c) with (w i - c) mod m below k, for each candidate i."""
+        low = candidates.astype(np.uint32)
+        everything = weights is None and np.array_equal(low, np.arange(len(low), dtype=np.uint32))
+
+        def part(rows: slice) -> I64:
+            out = np.zeros(len(low), np.int64)
+            a, b, d = np.ascontiguousarray(w[rows]), np.ascontiguousarray(c[rows]), _SIZE(len(low))
+            n = _SIZE(len(a))
+            if everything and m < 1 << 30:
+                self._c.tacit_affine_support_all(
+                    _at(a), _at(b), n, ctypes.c_uint32(m), ctypes.c_uint32(k), d, _at(out)
+                )
+            else:
+                x = None if weights is None else np.ascontiguousarray(weights[rows])
+                self._c.tacit_affine_support(_at(a), _at(b), _at(x), n, _WORD(m), _WORD(k), _at(low), d, _at(out))
+            return out
+
+        return _sum_over_threads(part, len(w), len(w) * len(low))
+
+    def draw_subsets(self, values: U32, keep: U8, size: int, take: int, words: U64) -> U8:
+        """Bitmaps of uniform subsets of size `take` that contain `values` where `keep` is set."""
+        out = np.empty((len(values), -(-size // 8)), np.uint8)
+        values, keep = np.ascontiguousarray(values), np.ascontiguousarray(keep)
+        words = np.ascontiguousarray(words)
+        self._c.tacit_draw_subsets(
+            _at(values), _at(keep), _SIZE(len(values)), _WORD(size), _WORD(take), _at(words), _at(out)
+        )
+        return out
+
+
+def _sum_over_threads(part: Any, n: int, work: int) -> I64:
+    """Add `part` over slices of n reports; small work stays on the calling thread."""
+    threads = min(thread_count(), n) if work > 1 << 18 else 1
+    if threads <= 1:
+        return part(slice(0, n))
+    edges = [n * i // threads for i in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        parts = pool.map(part, (slice(a, b) for a, b in zip(edges, edges[1:], strict=False)))
+        return sum(parts)  # pyright: ignore[reportReturnType]

@@ -1,0 +1,151 @@
+"""The kernels in numpy: slower, and the same integers bit for bit. Used where no C compiler was at hand."""
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.device.coins import Coins
+from tacit.device.unary import bit_planes
+from tacit.device.unary import draw_bits as device_draw_bits
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+_CHUNK_CELLS = 1 << 20
+
+
+def mix32(x: U32) -> U32:
+    """A bijection of 32-bit words (Murmur3's finaliser), element by element."""
+    x = x ^ x >> np.uint32(16)
+    x = x * np.uint32(0x85EBCA6B)
+    x = x ^ x >> np.uint32(13)
+    x = x * np.uint32(0xC2B2AE35)
+    return x ^ x >> np.uint32(16)
+
+
+def hash32(seeds: U32, values: U64) -> U32:
+    """The seeded hash of 64-bit values; the two arrays broadcast."""
+    high = (values >> np.uint64(32)).astype(np.uint32)
+    low = values.astype(np.uint32)
+    return mix32(mix32(seeds ^ high) ^ low)
+
+
+def buckets_of(seeds: U32, values: U64, g: int) -> U32:
+    """The bucket (h * g) >> 32 of every value under its seed."""
+    return (hash32(seeds, values).astype(np.uint64) * np.uint64(g) >> np.uint64(32)).astype(np.uint32)
+
+
+def _row_chunks(n: int, columns: int) -> "list[slice]":
+    step = max(1, _CHUNK_CELLS // max(1, columns))
+    return [slice(start, min(n, start + step)) for start in range(0, n, step)]
+
+
+def hash_support(seeds: U32, buckets: U32, g: int, candidates: U64, weights: I64 | None) -> I64:
+    """Total weight of the reports that support each candidate."""
+    out = np.zeros(len(candidates), np.int64)
+    for rows in _row_chunks(len(seeds), len(candidates)):
+        supported = buckets_of(seeds[rows, None], candidates[None, :], g) == buckets[rows, None]
+        out += _weighted_columns(supported, None if weights is None else weights[rows])
+    return out
+
+
+def _weighted_columns(matrix: npt.NDArray[np.bool_] | U8, weights: I64 | None) -> I64:
+    if weights is None:
+        return matrix.sum(axis=0, dtype=np.int64)
+    return (matrix * weights[:, None]).sum(axis=0, dtype=np.int64)
+
+
+def pooled_support(seeds: U32, table: I64, candidates: U64) -> I64:
+    """Sum over public hash functions of the table cell each candidate falls into."""
+    out = np.zeros(len(candidates), np.int64)
+    for seed, cells in zip(seeds, table, strict=True):
+        out += cells[buckets_of(np.asarray([seed], np.uint32), candidates, table.shape[1])]
+    return out
+
+
+def bit_columns(packed: U8, size: int, weights: I64 | None) -> I64:
+    """Column sums of packed bits, bit 0 first."""
+    out = np.zeros(size, np.int64)
+    for rows in _row_chunks(len(packed), size):
+        bits = np.unpackbits(packed[rows], axis=1, count=size, bitorder="little")
+        out += _weighted_columns(bits, None if weights is None else weights[rows])
+    return out
+
+
+def histogram(codes: npt.NDArray[np.unsignedinteger], cells: int, weights: I64 | None) -> tuple[I64, int]:
+    """Counts (or total weights) per code, and how many codes were not below `cells`."""
+    good = codes < cells
+    bad = len(codes) - int(np.count_nonzero(good))
+    codes = codes[good] if bad else codes
+    if weights is None:
+        return np.bincount(codes.astype(np.intp), minlength=cells).astype(np.int64), bad
+    out = np.zeros(cells, np.int64)
+    np.add.at(out, codes.astype(np.intp), weights[good] if bad else weights)
+    return out, bad
+
+
+def walsh_hadamard(x: I64) -> I64:
+    """The unscaled Walsh-Hadamard transform along the last axis."""
+    size = x.shape[-1]
+    out = x.astype(np.int64).reshape(-1, size)
+    h = 1
+    while h < size:
+        pairs = out.reshape(-1, size // (2 * h), 2, h)
+        out = np.stack((pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]), axis=2)
+        h *= 2
+    return out.reshape(x.shape)
+
+
+def draw_bits(ones: npt.NDArray[np.int32], size: int, t1: int, t0: int, coins: Coins) -> U8:
+    """Noisy bits of vectors with ones at the given positions (-1: none); calls the device reference row by row."""
+    planes = bit_planes(t1, t0)
+    masks = (sum({1 << one for one in row if one >= 0}) for row in ones.tolist())
+    packed = b"".join(device_draw_bits(size, mask, planes, coins) for mask in masks)
+    return np.frombuffer(packed, np.uint8).reshape(len(ones), -(-size // 8)).copy()
+
+
+def affine_support(w: U32, c: U32, m: int, k: int, candidates: U64, weights: I64 | None) -> I64:
+    """Total weight of the reports (w, c) with (w i - c) mod m below k, for each candidate i."""
+    out = np.zeros(len(candidates), np.int64)
+    modulus = np.uint64(m)
+    for rows in _row_chunks(len(w), len(candidates)):
+        points = w[rows, None].astype(np.uint64) * candidates[None, :] + (modulus - c[rows, None])
+        supported = points % modulus < np.uint64(k)
+        out += _weighted_columns(supported, None if weights is None else weights[rows])
+    return out
+
+
+def uniform(words: U64, m: int) -> U64:
+    """(word * m) >> 64 in 32-bit limbs, for m up to 2^64."""
+    low_mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    m_high, m_low = np.uint64(m >> 32), np.uint64(m & 0xFFFFFFFF)
+    w_high, w_low = words >> half, words & low_mask
+    middle = w_high * m_low + (w_low * m_low >> half)
+    if m_high == 0:
+        return middle >> half
+    second = w_low * m_high + (middle & low_mask)
+    return w_high * m_high + (middle >> half) + (second >> half)
+
+
+def draw_subsets(values: U32, keep: U8, size: int, take: int, words: U64) -> U8:
+    """Bitmaps of uniform subsets of size `take` that contain `values` where `keep` is set (Floyd's sampler)."""
+    n = len(values)
+    rows, skip = np.arange(n), values.astype(np.int64)
+    member = np.zeros((n, size), np.uint8)
+    member[rows, skip] = keep
+    for s in range(take):
+        count = take - keep.astype(np.int64)
+        top = size - 1 - count + s
+        drawn = _uniform_each(words[:, s], (top + 1).astype(np.uint64)).astype(np.int64)
+        at, last = drawn + (drawn >= skip), top + (top >= skip)
+        at = np.where(member[rows, at] == 1, last, at)
+        active = s < count
+        member[rows[active], at[active]] = 1
+    return np.packbits(member, axis=1, bitorder="little")
+
+
+def _uniform_each(words: U64, m: U64) -> U64:
+    """(word * m) >> 64 for moduli below 2^32, element by element."""
+    half = np.uint64(32)
+    return ((words >> half) * m + ((words & np.uint64(0xFFFFFFFF)) * m >> half)) >> half

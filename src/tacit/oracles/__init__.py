@@ -1,0 +1,1 @@
+"""Frequency oracles: one family a file, client and server half on one set of exact probabilities."""

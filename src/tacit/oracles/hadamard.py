@@ -1,0 +1,397 @@
+"""Hadamard randomised response: HRR with one row, HRR-T with several, HRR-SUBSPACE with their span."""
+
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit import kernels
+from tacit.core.estimate import Estimate
+from tacit.core.mechanism import Oracle, Reports, code_dtype, words
+from tacit.core.moments import Moments, block_moments
+from tacit.core.pure import PureOracle
+from tacit.core.tally import Counts, Tally
+from tacit.device.coins import Coins
+from tacit.device.exact import WORD, as_probability
+from tacit.device.hadamard import HadamardDevice, HRRDevice, HRRSubspaceDevice, HRRTDevice, ManyRowsDevice
+from tacit.oracles.grr import grr_batch
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+Estimator = Literal["horvitz_thompson", "ratio"]
+
+
+def parity64(x: U64) -> U64:
+    """popcount modulo 2 of every word."""
+    return np.bitwise_count(x).astype(np.uint64) & np.uint64(1)
+
+
+def row_moments(order: int, rows: int, keep: Fraction, first: int) -> Moments:
+    """Moments of the Horvitz-Thompson estimator from `rows` distinct rows out of order - first, by symmetry.
+
+    With S(x) the sum of entries of column x over the rows that may be drawn, a pair of distinct rows averages
+    (S(a) S(b) - S(a xor b)) / (R (R - 1)); every parity of the reported pattern is kept with factor `keep`.
+    """
+    choices = order - first
+
+    def column(same: bool) -> Fraction:
+        return Fraction(choices if same else -first)
+
+    def product(own_a: bool, own_b: bool, same: bool) -> Fraction:
+        """E[X_u X_u'] for X = sum of reported sign times entry; own_a says u is the respondent's value."""
+        single = rows * column(same) / choices
+        if rows == 1:
+            return single
+        a, b = column(own_a), column(own_b)
+        return single + rows * (rows - 1) * keep * (a * b - column(same)) / (choices * (choices - 1))
+
+    scale = Fraction(choices) / (rows * keep)
+    offset = Fraction(first)
+
+    def mean(own: bool) -> Fraction:
+        return rows * keep * column(own) / choices
+
+    def covariance(own_a: bool, own_b: bool, same: bool) -> float:
+        raw = product(own_a, own_b, same) - mean(own_a) * mean(own_b)
+        return float(raw * scale * scale / order**2)
+
+    del offset
+    return Moments(
+        own=covariance(True, True, True),
+        other=covariance(False, False, True),
+        own_other=covariance(True, False, False),
+        other_other=covariance(False, False, False),
+    )
+
+
+class HadamardOracle(HadamardDevice, Oracle):
+    """What HRR and HRR-T share: signed row sums and one fast transform."""
+
+    @cached_property
+    def keep(self) -> Fraction:
+        """How much of a sign survives: p - q of randomised response on the sign patterns."""
+        return as_probability(WORD - self.signs * self.low)
+
+    @property
+    def first(self) -> int:
+        """The first row that is drawn."""
+        return 1
+
+    @property
+    def rows(self) -> int:
+        """Rows per report."""
+        return 1
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Exact moments of the Horvitz-Thompson estimator."""
+        return row_moments(self.order, self.rows, self.keep, self.first)
+
+    def _transformed(self, sums: F64 | I64, candidates: U64) -> F64:
+        return kernels.walsh_hadamard(np.asarray(sums, np.int64))[candidates.astype(np.intp)].astype(np.float64)
+
+    def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
+        """(first * total + choices / (rows keep) * transform of the signed row sums) / K."""
+        sums = cells[0::2] - cells[1::2]
+        scale = float(Fraction(self.order - self.first) / (self.rows * self.keep))
+        return (self.first * total + scale * self._transformed(sums, candidates)) / self.order
+
+    def estimate(
+        self,
+        tally: Tally,
+        candidates: npt.ArrayLike | None = None,
+        *,
+        estimator: Estimator = "horvitz_thompson",
+    ) -> Estimate:
+        """Horvitz-Thompson (unbiased, the default) or ratio: each row divided by its own number of reports."""
+        plain = super().estimate(tally, candidates)
+        if estimator == "horvitz_thompson" or tally.is_empty or not isinstance(tally, Counts):
+            return plain
+        return self._ratio(tally, candidates, plain)
+
+    def _ratio(self, tally: Counts, candidates: npt.ArrayLike | None, plain: Estimate) -> Estimate:
+        """Row means by their own counts; rows nobody drew count as 0. Variance (1/keep^2 - sum f^2)/n, plugged in."""
+        up, down = tally.cells[0::2].astype(np.float64), tally.cells[1::2].astype(np.float64)
+        seen = up + down
+        means = np.divide(up - down, seen, out=np.zeros_like(seen), where=seen > 0) / float(self.keep)
+        means[: self.first] = 1.0
+        value = _float_transform(means)[self._candidates(candidates).astype(np.intp)] / self.order
+        everything = np.clip(_float_transform(means) / self.order, 0, None)
+        power = min(1.0, float(np.sum(everything**2)))
+        share = (self.order - self.first) / self.order
+        constant = share * (share / (self.rows * float(self.keep) ** 2) - (power - self.first / self.order))
+        variance = np.full(len(value), max(constant, 0.0) / tally.n)
+        return Estimate(value, variance, tally.n, plain.total, plain.labels)
+
+
+def _float_transform(x: F64) -> F64:
+    out, h = x.copy(), 1
+    while h < len(out):
+        pairs = out.reshape(-1, 2, h)
+        out = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1).reshape(-1)
+        h *= 2
+    return out
+
+
+class HRR(HRRDevice, HadamardOracle):
+    """Hadamard randomised response: one row of the Hadamard matrix and its noisy sign.
+
+    Reports: log2 K + 1 bits. Cost: two coin words; O(n + K log K) integer additions to estimate.
+    Privacy: epsilon exactly, for every row.
+    Variance: n [((E + 1)/(E - 1))^2 - f] with row 0, ((K-1)^2 V1 + 2 (K f - 1) + 1)/K^2 - f per report without.
+    Reference: Kulkarni's dissertation, section 4.7, with the sampling term its V lacks.
+
+    >>> HRR(size=1000, epsilon="1.0").order
+    1024
+    """
+
+    @property
+    def first(self) -> int:
+        """Row 0 is constant and skipped unless the spec says otherwise."""
+        return 1 if self.skip_zero else 0
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """One code, 2 * row + sign."""
+        return code_dtype(2 * self.order)
+
+    @property
+    def report_bits(self) -> int:
+        """log2 K + 1."""
+        return self.order.bit_length()
+
+    def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        drawn = words(coins, len(indices), 2)
+        rows = kernels.uniform(drawn[:, 0], self.order - self.first) + np.uint64(self.first)
+        signs = grr_batch(parity64(rows & indices), 2, self.low, drawn[:, 1])
+        return (rows << np.uint64(1) | signs).astype(self.report_dtype)
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """A row that may be drawn."""
+        return (reports < 2 * self.order) & (reports >= 2 * self.first)
+
+    def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        return kernels.histogram(reports, 2 * self.order, weights)[0]
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """A uniform row, then randomised response on its sign."""
+        codes = reports.astype(np.uint64)
+        true = parity64((codes >> np.uint64(1)) & np.uint64(value))
+        kept = np.where(codes & np.uint64(1) == true, 1 - float(as_probability(self.low)), float(as_probability(self.low)))
+        return np.log(kept / (self.order - self.first))
+
+    def all_reports(self) -> Reports:
+        """Every row and sign."""
+        return np.arange(2 * self.first, 2 * self.order).astype(self.report_dtype)
+
+
+class ManyRowsOracle(ManyRowsDevice, HadamardOracle):
+    """What HRR-T and HRR-SUBSPACE share: rows and one sign pattern per report."""
+
+    @property
+    def rows(self) -> int:
+        """Rows per report."""
+        return self.coefficients
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """The rows, then the pattern in one byte."""
+        return np.dtype([("rows", code_dtype(self.order), (self.coefficients,)), ("pattern", "u1")])
+
+    @property
+    def report_bits(self) -> int:
+        """t log2 K + t."""
+        return self.coefficients * self.order.bit_length()
+
+    def _draw_rows(self, drawn: U64) -> U64:
+        """Rows of every report from its first coin words."""
+        raise NotImplementedError
+
+    def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        drawn = words(coins, len(indices), self.coefficients + 1)
+        rows = self._draw_rows(drawn)
+        shifts = np.arange(self.coefficients, dtype=np.uint64)
+        true = (parity64(rows & indices[:, None]) << shifts).sum(axis=1, dtype=np.uint64)
+        reports = np.empty(len(indices), self.report_dtype)
+        reports["rows"] = rows
+        reports["pattern"] = grr_batch(true, self.signs, self.low, drawn[:, -1])
+        return reports
+
+    def _rows_are_possible(self, rows: U64) -> npt.NDArray[np.bool_]:
+        raise NotImplementedError
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """Rows that may be drawn together, and a pattern of t bits."""
+        rows = reports["rows"].astype(np.uint64).reshape(len(reports), -1)
+        inside = (rows < self.order).all(axis=1) & (rows > 0).all(axis=1)
+        return inside & (reports["pattern"] < self.signs) & self._rows_are_possible(rows)
+
+    def _signs(self, reports: Reports) -> U64:
+        pattern = reports["pattern"].astype(np.uint64)
+        return pattern[:, None] >> np.arange(self.coefficients, dtype=np.uint64) & np.uint64(1)
+
+    def _choices(self) -> float:
+        """Number of equally likely row tuples."""
+        raise NotImplementedError
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """Uniform rows, then randomised response on the sign pattern."""
+        rows = reports["rows"].astype(np.uint64).reshape(len(reports), -1)
+        same = (parity64(rows & np.uint64(value)) == self._signs(reports)).all(axis=1)
+        low = float(as_probability(self.low))
+        return np.log(np.where(same, 1 - (self.signs - 1) * low, low)) - np.log(self._choices())
+
+    def all_reports(self) -> Reports:
+        """Every tuple of rows and pattern, for small orders."""
+        tuples = np.array(np.meshgrid(*[np.arange(1, self.order)] * self.rows, indexing="ij"))
+        rows = tuples.reshape(self.rows, -1).T.astype(np.uint64)
+        rows = rows[self._rows_are_possible(rows)]
+        reports = np.empty(len(rows) * self.signs, self.report_dtype)
+        reports["rows"] = np.repeat(rows, self.signs, axis=0)
+        reports["pattern"] = np.tile(np.arange(self.signs, dtype=np.uint8), len(rows))
+        return reports
+
+
+class HRRT(HRRTDevice, ManyRowsOracle):
+    """HRR-T: t distinct rows whose sign pattern is perturbed as one symbol.
+
+    Reports: t (log2 K + 1) bits. Cost: t + 1 coin words; O(n t + K log K).
+    Privacy: epsilon exactly, for every choice of rows.
+    Variance: about [(E + 2^t - 1)^2/(t (E - 1)^2) - f]/n; t = 2 beats t = 1 above epsilon 1.34.
+    Reference: Kulkarni's dissertation, section 4.7, with its claim that t = 1 is always best corrected.
+
+    >>> HRRT(size=64, epsilon="2").coefficients
+    2
+    """
+
+    def _draw_rows(self, drawn: U64) -> U64:
+        t, below = self.coefficients, self.order - 1
+        rows = np.empty((len(drawn), t), np.uint64)
+        for i in range(t):
+            top = below - t + i
+            candidate = kernels.uniform(drawn[:, i], top + 1)
+            taken = (rows[:, :i] == candidate[:, None]).any(axis=1)
+            rows[:, i] = np.where(taken, np.uint64(top), candidate)
+        return rows + np.uint64(1)
+
+    def _rows_are_possible(self, rows: U64) -> npt.NDArray[np.bool_]:
+        ordered = np.sort(rows, axis=1)
+        return (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
+
+    def _choices(self) -> float:
+        return float(np.prod([float(self.order - 1 - i) for i in range(self.rows)]))
+
+    def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        codes = reports["rows"].astype(np.uint64).reshape(len(reports), -1) << np.uint64(1) | self._signs(reports)
+        repeated = None if weights is None else np.repeat(weights, self.rows)
+        return kernels.histogram(codes.reshape(-1), 2 * self.order, repeated)[0]
+
+
+class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
+    """HRR-SUBSPACE: t independent rows; the server learns all 2^t - 1 rows of their span.
+
+    Reports: t (log2 K + 1) bits. Cost: t + 1 coin words; O(n 2^t + K log K), where OLH needs n d.
+    Privacy: epsilon exactly, for every choice of rows.
+    Variance: that of OLH with g = 2^t, and below: a report is an affine subspace of K/g points, a 3-design.
+    Reference: an extension of Kulkarni's dissertation, section 4.7; see docs/maths/hrr_subspace.md.
+
+    >>> HRRSubspace(size=1024, epsilon="1").signs
+    4
+    """
+
+    @cached_property
+    def p(self) -> Fraction:
+        """Probability that the true value lies in the reported subspace."""
+        return as_probability(WORD - (self.signs - 1) * self.low)
+
+    @cached_property
+    def q(self) -> Fraction:
+        """Every report supports exactly K/2^t points."""
+        return (Fraction(self.order, self.signs) - self.p) / (self.order - 1)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Affine subspaces over two elements are alike for any three points."""
+        return block_moments(self.order, self.order // self.signs, self.p)
+
+    def _draw_rows(self, drawn: U64) -> U64:
+        n, t = len(drawn), self.coefficients
+        rows = np.zeros((n, t), np.uint64)
+        basis = np.zeros((n, 0), np.uint64)
+        for r in range(t):
+            spread = self.order >> r
+            code = kernels.uniform(drawn[:, r], self.order - (1 << r))
+            inside, quotient = np.divmod(code, np.uint64(spread - 1))
+            row = _scatter(quotient + np.uint64(1), basis, self.order)
+            for i in range(r):
+                row ^= np.where(inside >> np.uint64(i) & np.uint64(1), basis[:, i], np.uint64(0))
+            rows[:, r] = row
+            basis = _reduced(basis, row)
+        return rows
+
+    def _rows_are_possible(self, rows: U64) -> npt.NDArray[np.bool_]:
+        possible = np.ones(len(rows), np.bool_)
+        for size in range(1, self.rows + 1):
+            for subset in combinations(range(self.rows), size):
+                possible &= np.bitwise_xor.reduce(rows[:, subset], axis=1) != 0
+        return possible
+
+    def _choices(self) -> float:
+        return float(np.prod([float(self.order - (1 << i)) for i in range(self.rows)]))
+
+    def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        """Signed row sums over the whole span, as (plus, minus) histograms like HRR's."""
+        rows = reports["rows"].astype(np.uint64).reshape(len(reports), -1)
+        pattern = reports["pattern"].astype(np.uint64)
+        cells = np.zeros(2 * self.order, np.int64)
+        for mask in range(1, self.signs):
+            chosen = [i for i in range(self.rows) if mask >> i & 1]
+            combined = np.bitwise_xor.reduce(rows[:, chosen], axis=1)
+            codes = combined << np.uint64(1) | parity64(pattern & np.uint64(mask))
+            cells += kernels.histogram(codes, 2 * self.order, weights)[0]
+        return cells
+
+    def _support(self, cells: I64, candidates: U64) -> I64:
+        sums = cells[0::2] - cells[1::2]
+        sums[0] = (cells.sum()) // (self.signs - 1)
+        transformed = kernels.walsh_hadamard(sums)[candidates.astype(np.intp)]
+        return transformed // self.signs
+
+    def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
+        return PureOracle._unbiased(self, cells, total, candidates)
+
+    def estimate(
+        self, tally: Tally, candidates: npt.ArrayLike | None = None, *, estimator: Estimator = "horvitz_thompson"
+    ) -> Estimate:
+        """Unbiased frequencies with exact variance; there is no ratio variant."""
+        del estimator
+        return Oracle.estimate(self, tally, candidates)
+
+
+def _scatter(code: U64, basis: U64, order: int) -> U64:
+    """Put the bits of every code onto the positions that are not pivots of its basis."""
+    pivots = np.bitwise_or.reduce(_pivot(basis), axis=1) if basis.shape[1] else np.zeros(len(code), np.uint64)
+    row, left = np.zeros(len(code), np.uint64), code.copy()
+    for j in range(order.bit_length() - 1):
+        free = (pivots >> np.uint64(j) & np.uint64(1)) == 0
+        row |= np.where(free, (left & np.uint64(1)) << np.uint64(j), np.uint64(0))
+        left = np.where(free, left >> np.uint64(1), left)
+    return row
+
+
+def _pivot(x: U64) -> U64:
+    """The highest set bit of every word below 2^53."""
+    return np.uint64(1) << (np.frexp(x.astype(np.float64))[1] - 1).astype(np.uint64)
+
+
+def _reduced(basis: U64, row: U64) -> U64:
+    """Reduced bases of the spans of `basis` and `row`, highest pivot first."""
+    for i in range(basis.shape[1]):
+        row = np.where(row & _pivot(basis[:, i]), row ^ basis[:, i], row)
+    pivot = _pivot(row)[:, None]
+    cleared = np.where(basis & pivot, basis ^ row[:, None], basis)
+    return np.sort(np.concatenate([cleared, row[:, None]], axis=1), axis=1)[:, ::-1]

@@ -1,0 +1,234 @@
+"""Local hashing: BLH and OLH with fresh seeds, FLH and RMP over a public pool of hash functions."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit import kernels
+from tacit.core.mechanism import Reports, code_dtype, words
+from tacit.core.moments import Moments, independent_moments
+from tacit.core.pure import PureOracle
+from tacit.core.tally import Counts, Log, Tally, checked_weights
+from tacit.device.coins import Coins
+from tacit.device.exact import WORD, as_probability
+from tacit.device.local_hash import BLHDevice, FLHDevice, LocalHashDevice, OLHDevice, PooledDevice, RMPDevice
+from tacit.oracles.grr import grr_batch
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+
+def as_u32(column: npt.NDArray[Any]) -> U32:
+    """A column of a report batch as contiguous 32-bit words."""
+    return np.ascontiguousarray(column, np.uint32)
+
+
+class _Buckets:
+    """Support probabilities of randomised response on g buckets of an ideal hash."""
+
+    low: int
+    g: int
+
+    @cached_property
+    def p(self) -> Fraction:
+        """Probability that the true bucket is kept."""
+        return as_probability(WORD - (self.g - 1) * self.low)
+
+    @cached_property
+    def q(self) -> Fraction:
+        """Any other value falls into the reported bucket with probability 1/g."""
+        return Fraction(1, self.g)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Under a three-wise independent hash, supports of different values are uncorrelated."""
+        return independent_moments(self.p, self.q)
+
+
+class LocalHashOracle(_Buckets, LocalHashDevice, PureOracle):
+    """What BLH and OLH share: a seed and a noisy bucket per report."""
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """Seed and bucket."""
+        return np.dtype([("seed", "<u4"), ("bucket", code_dtype(self.g))])
+
+    @property
+    def report_bits(self) -> int:
+        """32 bits of seed and ceil(log2 g)."""
+        return 32 + (self.g - 1).bit_length()
+
+    def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        drawn = words(coins, len(indices), 2)
+        reports = np.empty(len(indices), self.report_dtype)
+        reports["seed"] = drawn[:, 0] >> np.uint64(32)
+        true = kernels.buckets_of(as_u32(reports["seed"]), indices, self.g).astype(np.uint64)
+        reports["bucket"] = grr_batch(true, self.g, self.low, drawn[:, 1])
+        return reports
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """A bucket below g; every seed is possible."""
+        return reports["bucket"] < self.g
+
+    def _count_at(self, reports: Reports, weights: I64 | None, *, candidates: U64) -> I64:
+        return kernels.hash_support(
+            as_u32(reports["seed"]), as_u32(reports["bucket"]), self.g, candidates, weights
+        )
+
+    def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        return self._count_at(reports, weights, candidates=np.arange(self.size, dtype=np.uint64))
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """A uniform seed, then randomised response on the bucket."""
+        true = kernels.buckets_of(as_u32(reports["seed"]), np.asarray([value], np.uint64), self.g)
+        kept = np.log(np.where(reports["bucket"] == true, float(self.p), float(as_probability(self.low))))
+        return kept - 32 * np.log(2)
+
+    def reports_of_seed(self, seed: int) -> Reports:
+        """All reports with one seed; privacy holds for each seed on its own."""
+        reports = np.empty(self.g, self.report_dtype)
+        reports["seed"], reports["bucket"] = seed, np.arange(self.g)
+        return reports
+
+
+class BLH(BLHDevice, LocalHashOracle):
+    """Binary local hashing: two buckets.
+
+    Reports: 32 bits of seed and one bit. Cost: two coin words; n d hashes to tally.
+    Privacy: epsilon exactly, for every seed.
+    Variance: n [((E + 1)/(E - 1))^2 - f], under an ideal hash.
+    Reference: Wang's dissertation, section 3.3.4 (Bassily and Smith's protocol without its matrix).
+
+    >>> round(BLH(size=8, epsilon="1").variance_at_zero, 4)
+    4.6827
+    """
+
+
+class OLH(OLHDevice, LocalHashOracle):
+    """Optimised local hashing: hash to the g near e^epsilon + 1 buckets of least variance.
+
+    Reports: 32 bits of seed and log2 g. Cost: two coin words; n hashes per candidate that is asked for.
+    Privacy: epsilon exactly, for every seed.
+    Variance: n [(E - 1 + g)^2/((E - 1)^2 (g - 1)) + f (1 - p - 1/g)/(p - 1/g)], under an ideal hash.
+    Reference: Wang's dissertation, section 3.3.5. Domains up to 2^64: beyond 2^14 values the tally keeps a
+    log of reports and counts only the candidates it is asked for.
+
+    >>> OLH(size=1024, epsilon="1.0").buckets
+    4
+    """
+
+    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Tally:
+        """Counts of the whole domain, or a log of reports, as the spec says."""
+        if self.state == "counts":
+            return super().tally(reports, weights)
+        array = self.check_reports(reports)
+        checked = None if weights is None else (checked_weights(weights, len(array)),)
+        return Log(self, (array,), checked)
+
+    def _counted(self, tally: Tally, candidates: U64) -> Counts:
+        count: Callable[[Reports, I64 | None], I64] = partial(self._count_at, candidates=candidates)
+        return tally.fold(count) if isinstance(tally, Log) else super()._counted(tally, candidates)
+
+
+class PooledOracle(_Buckets, PooledDevice, PureOracle):
+    """What FLH and RMP share: a small table of (hash function, bucket) counts instead of n d hashes."""
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """One code, row * g + bucket."""
+        return code_dtype(self.pool * self.g)
+
+    @property
+    def report_bits(self) -> int:
+        """log2 of the pool and of g."""
+        return (self.pool - 1).bit_length() + (self.g - 1).bit_length()
+
+    @cached_property
+    def seeds(self) -> U32:
+        """The public seeds of the pool."""
+        return kernels.hash32(np.asarray([self.key], np.uint32), np.arange(self.pool, dtype=np.uint64))
+
+    def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        drawn = words(coins, len(indices), 2)
+        rows = kernels.uniform(drawn[:, 0], self.pool)
+        true = kernels.buckets_of(self.seeds[rows.astype(np.intp)], indices, self.g).astype(np.uint64)
+        noisy = grr_batch(true, self.g, self.low, drawn[:, 1])
+        return (rows * np.uint64(self.g) + noisy).astype(self.report_dtype)
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """A row of the pool."""
+        return reports < self.pool * self.g
+
+    def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        return kernels.histogram(reports, self.pool * self.g, weights)[0]
+
+    def _support(self, cells: I64, candidates: U64) -> I64:
+        return kernels.pooled_support(self.seeds, cells.reshape(self.pool, self.g), candidates)
+
+    def _variance(self, frequency: F64, counts: Counts) -> F64:
+        """Shared hash functions add sum over other values of n_w (n_w - 1) / (pool (g - 1)), plugged in."""
+        collisions = self.collision_mass(counts) - frequency**2
+        return super()._variance(frequency, counts) + counts.n * np.clip(collisions, 0, None) / (
+            self.pool * (self.g - 1)
+        )
+
+    def collision_mass(self, counts: Counts) -> float:
+        """Sum of squared frequencies, estimated from the pool's own table and clipped to [0, 1].
+
+        In each row, buckets are an equal-variance sketch of the values: the second moment of the debiased
+        table over buckets estimates sum f^2 once the randomised response noise is taken off.
+        """
+        table = counts.cells.reshape(self.pool, self.g).astype(np.float64)
+        rows = table.sum(axis=1, keepdims=True)
+        keep = float(self.p - as_probability(self.low))
+        debiased = (table - rows / self.g) / keep
+        noise = rows.sum() * (self.g - 1) / self.g / keep**2
+        mass = (np.sum(debiased**2) - noise) * self.g / (self.g - 1)
+        pairs = np.sum(rows * (rows - 1))
+        return float(np.clip(mass / pairs, 0, 1)) if pairs > 0 else 1.0
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """A uniform row, then randomised response on the bucket."""
+        rows, buckets = np.divmod(reports.astype(np.uint64), np.uint64(self.g))
+        true = kernels.buckets_of(self.seeds[rows.astype(np.intp)], np.asarray([value], np.uint64), self.g)
+        kept = np.where(buckets == true, float(self.p), float(as_probability(self.low)))
+        return np.log(kept) - np.log(self.pool)
+
+    def all_reports(self) -> Reports:
+        """Every row and bucket."""
+        return np.arange(self.pool * self.g).astype(self.report_dtype)
+
+
+class FLH(FLHDevice, PooledOracle):
+    """Fast local hashing: OLH over a public pool of hash functions.
+
+    Reports: log2(pool g) bits. Cost: two coin words; the server keeps pool x g counts and hashes pool x d times.
+    Privacy: epsilon exactly, for every hash function.
+    Variance: OLH's plus sum over other values of n_w (n_w - 1)/(pool (g - 1)): shared collisions do not average out.
+    Reference: Cormode, Maddock and Maple, VLDB 2021; the extra variance is derived in docs/maths/flh.md.
+
+    >>> FLH(size=1024, epsilon="1", pool=4096, key=7).report_bits
+    14
+    """
+
+
+class RMP(RMPDevice, PooledOracle):
+    """Random matrix projection: the noisy sign of one row of a public random +-1 matrix.
+
+    Reports: log2(rows) + 1 bits. Cost: two coin words; rows x d hashes to estimate.
+    Privacy: epsilon exactly, for every row.
+    Variance: n [((E + 1)/(E - 1))^2 - f] plus sum over other values of n_w (n_w - 1)/rows.
+    Reference: Bassily and Smith, STOC 2015; Wang's dissertation, section 3.1.3. A baseline: BLH without sharing.
+
+    >>> RMP(size=8, epsilon="1", pool=1024, key=7).report_bits
+    11
+    """
+
+
+

@@ -1,0 +1,138 @@
+"""The gate on the repository's own files. Forbidden text is assembled, for this file is checked as well."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+from pathlib import Path, PurePosixPath
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("check_tree", ROOT / "tools" / "check_tree.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+gate = _load()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    return tmp_path
+
+
+def write(root: Path, name: str, text: str | bytes) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def slash(*parts: str) -> str:
+    return "/" + "/".join(parts)
+
+
+def function(lines: int) -> str:
+    return "def f():\n" + "    pass\n" * (lines - 1)
+
+
+def test_a_clean_tree_has_no_complaints(repository: Path) -> None:
+    write(repository, "src/tacit/a.py", function(60))
+    write(repository, "README.md", "see docs/tmp/x and a/home/page, or `.venv/bin`\n")
+    assert gate.check_tree(repository) == []
+
+
+@pytest.mark.parametrize("parts", gate.REGISTRIES, ids=".".join)
+def test_every_registry_host_is_found_with_its_line(repository: Path, parts: tuple[str, ...]) -> None:
+    write(repository, "notes.md", "first\nhttps://files." + ".".join(parts) + "/simple\n")
+    assert gate.check_tree(repository) == ["notes.md:2: names the package registry " + ".".join(parts)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        slash("home", "ada", "x"),  # a home directory
+        slash("Users", "ada"),  # the same on macOS
+        slash("root", ".cache"),  # the superuser's
+        slash("tmp"),  # a temporary folder, bare
+        'open("' + slash("tmp", "x") + '")',  # and in a string
+        "${TMPDIR:-" + slash("tmp") + "}",  # and as a default of the shell
+        slash("var", "tmp", "x"),
+        "file://" + slash("home", "ada"),
+        "C:" + "\\Users\\ada",
+    ],
+)
+def test_machine_paths_are_found(text: str) -> None:
+    assert len(list(gate.check_text(PurePosixPath("a.txt"), text))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://example.test" + slash("home", "page"),  # the path of an address
+        "demo" + slash("tmp", "x"),  # a relative path
+        "{folder}" + slash("tmp", "x"),  # a path under a variable
+        slash("tmpfs"),  # another word
+        "GET " + slash("home"),  # a route, with nothing inside
+        "tmp_path / 'x'",
+    ],
+)
+def test_what_only_resembles_a_machine_path_passes(text: str) -> None:
+    assert list(gate.check_text(PurePosixPath("a.txt"), text)) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["package-lock.json", "js/yarn.lock", "uv.lock", "Pipfile.lock", "pnpm-lock.yaml", "bun.lockb"]
+)
+def test_lock_files_are_refused(repository: Path, name: str) -> None:
+    write(repository, name, "")
+    (complaint,) = gate.check_tree(repository)
+    assert complaint.startswith(f"{name}: is a lock file")
+
+
+@pytest.mark.parametrize("name", ["src/tacit/a.py", "js/src/a.js"])
+def test_long_source_files_are_refused(repository: Path, name: str) -> None:
+    write(repository, name, "\n" * 500)
+    assert gate.check_tree(repository) == []
+    write(repository, name, "\n" * 501)
+    assert gate.check_tree(repository) == [f"{name}: has 501 lines, must have at most 500; split it by noun"]
+
+
+def test_long_files_outside_the_shipped_sources_pass(repository: Path) -> None:
+    write(repository, "spec/vectors/grr/a.json", "\n" * 501)
+    write(repository, "tests/unit/test_a.py", function(61))
+    assert gate.check_tree(repository) == []
+
+
+def test_long_functions_are_refused_wherever_they_are_nested(repository: Path) -> None:
+    nested = "class A:\n" + "".join("    " + line + "\n" for line in function(61).splitlines())
+    write(repository, "src/tacit/a.py", nested)
+    assert gate.check_tree(repository) == ["src/tacit/a.py:2: f has 61 lines, must have at most 60"]
+
+
+def test_a_file_that_does_not_parse_is_named(repository: Path) -> None:
+    write(repository, "src/tacit/a.py", "def f(:\n")
+    assert gate.check_tree(repository) == ["src/tacit/a.py:1: is not Python, invalid syntax"]
+
+
+def test_ignored_deleted_and_binary_files_are_left_alone(repository: Path) -> None:
+    write(repository, ".gitignore", "build\n")
+    write(repository, "build/a.txt", slash("tmp"))
+    write(repository, "gone.txt", slash("tmp"))
+    subprocess.run(["git", "-C", str(repository), "add", "gone.txt"], check=True)
+    (repository / "gone.txt").unlink()
+    write(repository, "picture.png", b"\0" + slash("tmp").encode())
+    write(repository, "latin.txt", b"\xff" + slash("tmp").encode())
+    assert gate.check_tree(repository) == []
+
+
+def test_this_repository_passes_its_own_text_rules() -> None:
+    for name in ("tools/check_tree.py", "tests/unit/test_check_tree.py"):
+        assert list(gate.check_text(PurePosixPath(name), (ROOT / name).read_text())) == []

@@ -1,0 +1,134 @@
+"""Refuse files that do not belong in the repository, and code that has grown too long.
+
+The forbidden names are put together from pieces, so that this file passes its own check.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+
+MAX_FILE_LINES = 500
+MAX_FUNCTION_LINES = 60
+
+LOCK_FILES = (
+    "*.lock",
+    "*.lockb",
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "pylock*.toml",
+)
+
+REGISTRIES = (
+    ("pypi", "org"),
+    ("pythonhosted", "org"),
+    ("npmjs", "org"),
+    ("npmjs", "com"),
+    ("yarnpkg", "com"),
+    ("anaconda", "org"),
+    ("crates", "io"),
+    ("rubygems", "org"),
+    ("maven", "org"),
+    ("proxy", "golang", "org"),
+)
+REGISTRY = re.compile(r"\b(?:" + "|".join(r"\.".join(parts) for parts in REGISTRIES) + r")\b", re.IGNORECASE)
+
+# Folders of somebody's machine: homes count with something inside, temporary folders on their own as well.
+_HOMES = "|".join(("home", "Users", "root", "work", "workspace"))
+_TEMPORARY = "|".join(("tmp", "var/tmp", "var/folders"))
+MACHINE_PATH = re.compile(
+    r"(?<![\w.~*)}\]])/"  # What precedes must not make it the tail of a relative path or an address.
+    rf"(?:(?:{_HOMES})/[\w.-]|(?:{_TEMPORARY})(?![\w-]))"
+    r"|\b[A-Z]:\\+Users\\"
+)
+
+
+def tree_files(root: Path) -> list[PurePosixPath]:
+    """List the files git tracks or would track, relative to the root, those deleted left out."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    output = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    names = sorted(set(output.split("\0")) - {""})
+    return [PurePosixPath(name) for name in names if (root / name).is_file()]
+
+
+def read_text(path: Path) -> str | None:
+    """Return a file's text, or None when it is not text."""
+    content = path.read_bytes()
+    if b"\0" in content:
+        return None
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def check_name(path: PurePosixPath) -> Iterator[str]:
+    """Complain about lock files: they name hosts and are made again by every tool."""
+    if any(fnmatch(path.name, pattern) for pattern in LOCK_FILES):
+        yield f"{path}: is a lock file; exact versions belong in constraints.txt"
+
+
+def check_text(path: PurePosixPath, text: str) -> Iterator[str]:
+    """Complain about registry hosts and machine paths, line by line."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if found := REGISTRY.search(line):
+            yield f"{path}:{number}: names the package registry {found[0]}"
+        if found := MACHINE_PATH.search(line):
+            yield f"{path}:{number}: holds a path of one machine, {found[0]}"
+
+
+def check_length(path: PurePosixPath, text: str) -> Iterator[str]:
+    """Complain about shipped source files that are too long."""
+    shipped = (path.parts[0], path.suffix) in {("src", ".py"), ("js", ".js")}
+    lines = len(text.splitlines())
+    if shipped and lines > MAX_FILE_LINES:
+        yield f"{path}: has {lines} lines, must have at most {MAX_FILE_LINES}; split it by noun"
+
+
+def check_functions(path: PurePosixPath, text: str) -> Iterator[str]:
+    """Complain about Python functions of the package that are too long."""
+    if path.parts[0] != "src" or path.suffix != ".py":
+        return
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        yield f"{path}:{error.lineno}: is not Python, {error.msg}"
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > MAX_FUNCTION_LINES:
+                where = f"{path}:{node.lineno}: {node.name}"
+                yield f"{where} has {lines} lines, must have at most {MAX_FUNCTION_LINES}"
+
+
+def check_tree(root: Path) -> list[str]:
+    """Return every complaint about the files under the root, in order of path."""
+    complaints: list[str] = []
+    for path in tree_files(root):
+        complaints.extend(check_name(path))
+        text = read_text(root / path)
+        if text is not None:
+            for check in (check_text, check_length, check_functions):
+                complaints.extend(check(path, text))
+    return complaints
+
+
+def main() -> int:
+    """Check the repository this file is in; return the exit status."""
+    complaints = check_tree(Path(__file__).resolve().parent.parent)
+    for complaint in complaints:
+        print(complaint)
+    if complaints:
+        print(f"{len(complaints)} complaint(s) about the tree")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
