@@ -25,19 +25,28 @@ static inline uint64_t bound(uint64_t y, uint64_t g) {
     return ((y << 32) + g - 1) / g;
 }
 
+/* Two words of the seed around two multiplications, on a candidate spread by mix32. */
+static inline uint32_t seeded(uint32_t spread, uint32_t first, uint32_t second) {
+    uint32_t x = (spread ^ first) * 0x85ebca6bu;
+    return (x ^ (x >> 15) ^ second) * 0xc2b2ae35u;
+}
+
 /* One report against d candidates. A function of its own, because gcc would otherwise jam two reports into
  * one loop and then fail to vectorise it. */
-CLONES static void hash_and_add(uint32_t salt, uint32_t low, uint32_t width, uint32_t d,
-                                uint32_t *restrict count) {
-    for (uint32_t v = 0; v < d; v++) count[v] += mix32(salt ^ v) - low < width;
+CLONES static void hash_and_add(uint32_t first, uint32_t low, uint32_t width, uint32_t d,
+                                const uint32_t *restrict spread, uint32_t *restrict count) {
+    const uint32_t second = mix32(first + 0x9e3779b9u);
+    for (uint32_t v = 0; v < d; v++) count[v] += seeded(spread[v], first, second) - low < width;
 }
 
 /* Local hashing: n reports times d candidates, one hash and one addition each. */
 void bare_support(const uint32_t *seed, const uint32_t *bucket, size_t n, uint64_t g, uint32_t d,
                   uint32_t *count) {
+    uint32_t spread[d];
+    for (uint32_t v = 0; v < d; v++) spread[v] = mix32(v);
     for (size_t i = 0; i < n; i++) {
         const uint64_t low = bound(bucket[i], g), high = bound(bucket[i] + (uint64_t)1, g);
-        hash_and_add(mix32(seed[i]), (uint32_t)low, (uint32_t)(high - low), d, count);
+        hash_and_add(mix32(seed[i]), (uint32_t)low, (uint32_t)(high - low), d, spread, count);
     }
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lines import rate
+from lines import rate, times
 from peers.environments import PEERS
 from session import NotMeasured, Session
 
@@ -81,5 +81,5 @@ def _cell(session: Session, peer: str, mechanism: str, what: str, tacit: float) 
     answer: dict[str, Any] = session.peer(peer, what, mechanism, 1024)
     if "error" in answer:
         return f"broken: {answer['error']}"
-    times = f" ({tacit / answer['rate']:,.3g}x)" if tacit else ""
-    return f"{rate(answer['rate'])}{'*' if answer['extrapolated'] else ''}{times}"
+    faster = f" ({times(tacit / answer['rate'])})" if tacit else ""
+    return f"{rate(answer['rate'])}{'*' if answer['extrapolated'] else ''}{faster}"

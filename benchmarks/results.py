@@ -12,6 +12,7 @@ import bare
 import numpy as np
 from lines import Row, rate
 from peer_table import PeerTable
+from session import Session
 
 INTRODUCTION = """\
 # Benchmark results
@@ -19,9 +20,11 @@ INTRODUCTION = """\
 Written by `make bench`. Absolute figures belong to one machine; compare the ratios, whose two sides were
 measured in the same run. Medians of {repeats} runs, epsilon 1 (CBR: 4), Zipf(1.1) values. One-thread lines
 use the CPU time of the process; two-thread lines, CBR and peers that start processes of their own use the
-wall clock. A peer that needs more than its budget runs on fewer reports and its rate is extrapolated, as said in
-its cell. The bare loops are in `bare.c`, compiled with the flags of the project.
+wall clock. A peer that needs more than its budget runs on fewer reports and its rate is extrapolated, as
+said in its cell. The bare loops are in `bare.c`, compiled with the flags of the project.
 """
+
+QUICK = "**A quick run: sizes are cut, so that the verdicts below mean nothing.**\n"
 
 
 def machine() -> list[str]:
@@ -67,9 +70,18 @@ def peers(answers: PeerTable) -> list[str]:
     return [*table(header, rows), "", *(f"- {note}" for note in answers.notes)]
 
 
-def page(rows: Sequence[Row], answers: PeerTable | None, repeats: int) -> str:
+def page(rows: Sequence[Row], answers: PeerTable | None, session: Session) -> str:
     """The whole page."""
-    parts = [INTRODUCTION.format(repeats=repeats), *machine(), "", "## Targets", "", *targets(rows)]
+    warning = [QUICK] if session.quick else []
+    parts = [
+        INTRODUCTION.format(repeats=session.repeats),
+        *warning,
+        *machine(),
+        "",
+        "## Targets",
+        "",
+        *targets(rows),
+    ]
     if answers is not None:
         parts += ["", "## Rates of the peers, d=1,024, reports per second", "", *peers(answers)]
     return "\n".join(parts) + "\n"

@@ -43,7 +43,7 @@ def main() -> int:
             progress(f"line {name}")
             rows += measure(name, session)
     answers = measure_peers(session) if PEERS_LINE in chosen else None
-    text = page(rows, answers, session.repeats)
+    text = page(rows, answers, session)
     print(text)
     if not options.quick and not options.only:
         RESULTS.write_text(text)

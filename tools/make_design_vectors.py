@@ -43,9 +43,7 @@ def main() -> None:
     """Write the file, one case a line."""
     designs = [singer_entry(q, t) for q, t in SINGER] + [entry(paley(m)) for m in PALEY]
     primes = [{"from": n, "prime": next_prime(n)} for n in PRIMES_FROM]
-    sections = [
-        f'"{name}": [\n{_lines(cases)}\n]' for name, cases in (("designs", designs), ("next_prime", primes))
-    ]
+    sections = [f'"{name}": [\n{_lines(cases)}\n]' for name, cases in (("designs", designs), ("next_prime", primes))]
     TARGET.parent.mkdir(parents=True, exist_ok=True)
     TARGET.write_text("{\n" + ",\n".join(sections) + "\n}\n", encoding="utf-8")
 

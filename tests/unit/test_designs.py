@@ -355,9 +355,7 @@ def test_planning_works_at_the_edges(size: int, epsilon: float):
     assert 1 <= k < m
 
 
-@pytest.mark.parametrize(
-    "case", VECTORS["designs"], ids=lambda case: f"{case['family']}-{case['q']}-{case['t']}"
-)
+@pytest.mark.parametrize("case", VECTORS["designs"], ids=lambda case: f"{case['family']}-{case['q']}-{case['t']}")
 def test_designs_are_the_golden_vectors(case: dict[str, Any]):
     design = paley(case["q"]) if case["family"] == "paley" else singer(case["q"], case["t"])
     assert (design.modulus, design.k, design.lam) == (case["modulus"], case["k"], case["lambda"])

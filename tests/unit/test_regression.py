@@ -10,7 +10,8 @@ from scipy.optimize import nnls
 from scipy.stats import binom, chi2, norm
 from sklearn.linear_model import Lasso
 
-from tacit.decode.regression import decode_candidates, nonnegative_lasso, weighted_least_squares
+from tacit.core.least_squares import weighted_least_squares
+from tacit.decode.regression import decode_candidates, nonnegative_lasso
 from tacit.errors import InvalidSpec
 
 # Rates of the default client, f = a0 = 1/2 and a1 = 3/4, for a single report.

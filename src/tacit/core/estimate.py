@@ -76,7 +76,9 @@ class Estimate:
         """Linear answers `weights @ value`, with the variance that the cells' covariance implies."""
         rows = np.atleast_2d(np.asarray(weights, np.float64))
         if rows.shape[-1] != len(self.value):
-            raise InvalidSpec(f"combine: {rows.shape[-1]} weights for {len(self.value)} cells; give one weight per cell")
+            raise InvalidSpec(
+                f"combine: {rows.shape[-1]} weights for {len(self.value)} cells; give one weight per cell"
+            )
         if not self.has_data:
             return replace(self, value=np.zeros(len(rows)), variance=np.full(len(rows), np.inf), labels=labels)
         variance = rows**2 @ self.variance if self.covariance is None else self.covariance(rows)
@@ -90,7 +92,13 @@ class Estimate:
         labels = range(len(self.value)) if self.labels is None else self.labels
         columns = zip(labels, self.value, self.standard_error, low, high, strict=True)
         if not self.has_data:
-            blank = {"frequency": None, "standard_error": None, "low": None, "high": None, "status": "no_data"}
+            blank = {
+                "frequency": None,
+                "standard_error": None,
+                "low": None,
+                "high": None,
+                "status": "no_data",
+            }
             return [{"value": _plain(row[0])} | blank for row in columns]
         names = ("value", "frequency", "standard_error", "low", "high")
         return [dict(zip(names, (_plain(cell) for cell in row), strict=True)) for row in columns]
@@ -115,4 +123,5 @@ def no_data(cells: int, labels: Sequence[Any] | None = None) -> Estimate:
 
 
 def _plain(cell: Any) -> Any:
-    return cell.item() if isinstance(cell, np.generic) else cell
+    item: Callable[[], Any] | None = getattr(cell, "item", None)
+    return cell if item is None else item()

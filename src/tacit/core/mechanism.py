@@ -16,6 +16,7 @@ from tacit.core.tally import Counts, Log, Tally, checked_weights, count_reports,
 from tacit.device.base import Device, width_bytes
 from tacit.device.coins import Coins
 from tacit.errors import InvalidSpec, InvalidValue, ReportRejected
+from tacit.kernels import histogram
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -89,6 +90,11 @@ class Mechanism(Device):
 
     def check_reports(self, reports: Reports) -> Reports:
         """Reports of the right layout and range, or ReportRejected with how many are wrong."""
+        array = self._check_layout(reports)
+        self._refuse(len(array) - int(np.count_nonzero(self.valid(array))), len(array))
+        return array
+
+    def _check_layout(self, reports: Reports) -> Reports:
         array = np.asarray(reports)
         base, shape = self.report_dtype.base, self.report_dtype.shape
         if array.dtype != base or array.shape[1:] != shape:
@@ -96,12 +102,13 @@ class Mechanism(Device):
                 f"{self.kind} {self.digest[:6]}: reports have layout {array.dtype.str}{list(array.shape[1:])}, "
                 f"must be {base.str if base.names is None else base.descr}{list(shape)}"
             )
-        bad = len(array) - int(np.count_nonzero(self.valid(array)))
+        return array
+
+    def _refuse(self, bad: int, n: int) -> None:
         if bad:
             raise ReportRejected(
-                f"{self.kind} {self.digest[:6]}: {bad} of {len(array)} reports are out of range; nothing was counted"
+                f"{self.kind} {self.digest[:6]}: {bad} of {n} reports are out of range; nothing was counted"
             )
-        return array
 
     def decode(self, data: bytes | memoryview) -> Reports:
         """Reports from their wire bytes."""
@@ -111,15 +118,43 @@ class Mechanism(Device):
         return np.frombuffer(data, self.report_dtype)
 
 
+class CodeCounting(Mechanism):
+    """Reports that are one code each, counted in a histogram; the count itself finds codes out of range."""
+
+    @property
+    @abstractmethod
+    def codes(self) -> range:
+        """The codes that a report may have."""
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """A code that may be sent."""
+        return (reports >= self.codes.start) & (reports < self.codes.stop)
+
+    def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        cells, bad = histogram(reports, self.codes.stop, weights)
+        self._refuse(bad + int(np.count_nonzero(cells[: self.codes.start])), len(reports))
+        return cells
+
+    def check_reports(self, reports: Reports) -> Reports:
+        """Only the layout; `_count` refuses codes out of range on the way."""
+        return self._check_layout(reports)
+
+    def all_reports(self) -> Reports:
+        """Every code, up to a million."""
+        if len(self.codes) > 1 << 20:
+            return super().all_reports()
+        return np.arange(self.codes.start, self.codes.stop).astype(self.report_dtype)
+
+
 class Oracle(Mechanism):
     """A frequency oracle over indices 0 .. size-1: unbiased counts that are linear in the tally."""
 
     size: int
 
-    @property
-    @abstractmethod
+    @cached_property
     def moments(self) -> Moments:
         """Exact moments of one respondent's contribution."""
+        raise NotImplementedError
 
     @abstractmethod
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
@@ -180,7 +215,7 @@ class Oracle(Mechanism):
         variance = self._variance(share2, counts) * scale
         return Estimate(
             value, variance, counts.n, float(counts.total), labels,
-            covariance=lambda rows: self.moments.combined(rows, share2) * scale,
+            covariance=lambda rows: self._combined(rows, share2, counts) * scale,
         )  # fmt: skip
 
     def _variance(self, frequency: F64, counts: Counts) -> F64:
@@ -199,7 +234,20 @@ class Oracle(Mechanism):
             return self.indices(candidates)
         if self.size > MAX_ALL:
             raise InvalidSpec(f"{self.kind}: the domain has {self.size} values; name the candidates to estimate")
+        return self._everything
+
+    @cached_property
+    def _everything(self) -> U64:
         return np.arange(self.size, dtype=np.uint64)
+
+    def _take(self, cells: npt.NDArray[Any], candidates: U64) -> npt.NDArray[Any]:
+        """The cells of the candidates; the whole domain is a view, not a gather."""
+        return cells[: self.size] if candidates is self._everything else cells[candidates.astype(np.intp)]
+
+    def _combined(self, rows: F64, frequency: F64, counts: Counts) -> F64:
+        """n times the variance of linear combinations of cells."""
+        del counts
+        return self.moments.combined(rows, frequency)
 
     def average_error(self) -> float:
         """M: n times the mean squared error of frequencies averaged over the domain, whatever the data."""

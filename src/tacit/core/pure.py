@@ -4,8 +4,8 @@ Wang's dissertation, section 3.2: the unbiased count is (support - n q) / (p - q
 variance n q(1-q)/(p-q)^2 + n_i (1-p-q)/(p-q), equation (3.2).
 """
 
-from abc import abstractmethod
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -19,25 +19,25 @@ U64 = npt.NDArray[np.uint64]
 
 def invert(p: Fraction, q: Fraction, total: int, support: I64) -> F64:
     """Unbiased counts (support - total q) / (p - q); both constants are exact and rounded once."""
-    return (support - float(q * total)) / float(p - q)
+    return (support.astype(np.float64) - float(q * total)) / float(p - q)
 
 
 class PureOracle(Oracle):
     """An oracle whose estimate is `invert` of how many reports support each value."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def p(self) -> Fraction:
         """Probability that a report supports the respondent's own value."""
+        raise NotImplementedError
 
-    @property
-    @abstractmethod
+    @cached_property
     def q(self) -> Fraction:
         """Probability that a report supports any other value."""
+        raise NotImplementedError
 
     def _support(self, cells: I64, candidates: U64) -> I64:
         """How many reports support each candidate."""
-        return cells[candidates.astype(np.intp)]
+        return self._take(cells, candidates)
 
     def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
         return invert(self.p, self.q, total, self._support(cells, candidates))

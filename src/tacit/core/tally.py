@@ -106,9 +106,7 @@ class Log:
     def fold(self, count: Callable[[npt.NDArray[Any], I64 | None], I64]) -> Counts:
         """Counts once the candidates are fixed: `count` maps a chunk of reports to cells."""
         weights = self.weights or tuple(None for _ in self.chunks)
-        parts = [
-            count_reports(self.mechanism, chunk, w, count) for chunk, w in zip(self.chunks, weights, strict=True)
-        ]
+        parts = [count_reports(self.mechanism, chunk, w, count) for chunk, w in zip(self.chunks, weights, strict=True)]
         folded = parts[0]
         for part in parts[1:]:
             folded = folded + part

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.core.least_squares import LeastSquaresFit, column_norms, weighted_least_squares
 from tacit.core.normal import normal_isf
 from tacit.errors import InvalidSpec
 
@@ -27,12 +28,6 @@ Method: TypeAlias = Literal["least_squares", "lasso_then_least_squares", "no_dat
 
 # With more unknowns per row than this, least squares on all candidates is too noisy.
 _CROWDED = 0.8
-# Scaled normal equations with a larger condition number are solved by eigenvectors.
-_WELL_CONDITIONED = 1e8
-# Directions with a smaller share of the largest eigenvalue count as not observed at all.
-_UNSEEN_DIRECTION = 1e-10
-# A coefficient is not identified when more of its squared unit vector lies in such directions.
-_UNSEEN_WEIGHT = 1e-8
 # Columns that may join the working set of the LASSO in one round, besides its current size.
 _NEWCOMERS = 64
 # Sweeps between two attempts to solve for the support directly, which costs about as much.
@@ -45,15 +40,6 @@ class LassoFit(NamedTuple):
     coefficients: FloatArray
     iterations: int
     converged: bool
-
-
-class LeastSquaresFit(NamedTuple):
-    """Coefficients with variances; a variance is infinite where the rows do not identify it."""
-
-    coefficients: FloatArray
-    variances: FloatArray
-    intercept: float
-    intercept_variance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +83,7 @@ def nonnegative_lasso(
     """
     if penalty < 0.0:
         raise InvalidSpec(f"lasso: penalty is {penalty!r}, must not be negative")
-    norms = _column_norms(design)
+    norms = column_norms(design)
     coefficients = np.zeros(design.shape[1])
     allowed = tolerance * float(np.linalg.norm(response))
     gradient = design.T @ response - penalty
@@ -113,10 +99,6 @@ def nonnegative_lasso(
         gradient = design.T @ (response - part @ coefficients[working]) - penalty
         iterations += spent
     return LassoFit(coefficients, iterations, converged)
-
-
-def _column_norms(columns: FloatArray) -> FloatArray:
-    return np.sqrt(np.einsum("ij,ij->j", columns, columns))
 
 
 def _moves(coefficients: FloatArray, gradient: FloatArray, norms: FloatArray) -> FloatArray:
@@ -185,47 +167,6 @@ def _leap(gram: FloatArray, coefficients: FloatArray, gradient: FloatArray) -> t
     return coefficients, gradient
 
 
-def weighted_least_squares(
-    design: FloatArray | BoolArray, response: FloatArray, sd: FloatArray, *, intercept: bool = True
-) -> LeastSquaresFit:
-    """Fit response = intercept + design @ b, each row having known standard deviation ``sd``.
-
-    Variances are the diagonal of (X' W^2 X)^-1 with W = 1/sd. Where columns are linearly dependent
-    the coefficients are those of a minimum-norm solution, and every coefficient that the rows do
-    not determine has infinite variance.
-    """
-    columns = design * (1.0 / sd)[:, None]
-    if intercept:
-        columns = np.column_stack([columns, 1.0 / sd])
-    norms = _column_norms(columns)
-    scale = np.where(norms > 0.0, norms, 1.0)
-    columns /= scale
-    inverse, unseen = _symmetric_inverse(columns.T @ columns)
-    beta = inverse @ (columns.T @ (response / sd)) / scale
-    variances = np.where(unseen, np.inf, inverse.diagonal() / scale**2)
-    if not intercept:
-        return LeastSquaresFit(beta, variances, 0.0, 0.0)
-    return LeastSquaresFit(beta[:-1], variances[:-1], float(beta[-1]), float(variances[-1]))
-
-
-def _symmetric_inverse(gram: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return the (pseudo-)inverse and a mask of the coordinates that are not identified."""
-    try:
-        inverse = np.asarray(np.linalg.inv(gram), dtype=np.float64)
-        if _one_norm(gram) * _one_norm(inverse) < _WELL_CONDITIONED:
-            return inverse, np.zeros(len(gram), dtype=np.bool_)
-    except np.linalg.LinAlgError:
-        pass
-    values, vectors = np.linalg.eigh(gram)
-    seen = values > _UNSEEN_DIRECTION * values[-1]
-    inverse = (vectors[:, seen] / values[seen]) @ vectors[:, seen].T
-    return inverse, (vectors[:, ~seen] ** 2).sum(axis=1) > _UNSEEN_WEIGHT
-
-
-def _one_norm(matrix: FloatArray) -> float:
-    return float(np.abs(matrix).sum(axis=0).max(initial=0.0))
-
-
 def decode_candidates(
     design: BoolArray,
     y: FloatArray,
@@ -259,13 +200,9 @@ def decode_candidates(
 def _check(design: BoolArray, y: FloatArray, variance: FloatArray, alpha: float) -> None:
     rows = design.shape[0]
     if design.dtype != np.bool_:
-        raise InvalidSpec(
-            f"decode: design has type {design.dtype}, must be bool; a bit set twice counts once"
-        )
+        raise InvalidSpec(f"decode: design has type {design.dtype}, must be bool; a bit set twice counts once")
     if y.shape != (rows,) or variance.shape != (rows,):
-        raise InvalidSpec(
-            f"decode: y has shape {y.shape}, variance {variance.shape}; the design needs {(rows,)}"
-        )
+        raise InvalidSpec(f"decode: y has shape {y.shape}, variance {variance.shape}; the design needs {(rows,)}")
     if not 0.0 < alpha < 1.0:
         raise InvalidSpec(f"decode: alpha is {alpha!r}, must lie between 0 and 1")
     if bool((variance <= 0.0).any()):
@@ -291,11 +228,9 @@ def _choose(
     if candidates <= capacity:
         return np.arange(candidates, dtype=np.intp), "least_squares"
     scaled = columns * (1.0 / sd)[:, None]
-    penalty = penalty_factor * float(_column_norms(scaled).mean())
+    penalty = penalty_factor * float(column_norms(scaled).mean())
     # The solution only selects columns, so a coarse one serves, converged or not.
-    coefficients = nonnegative_lasso(
-        scaled, response / sd, penalty, tolerance=1e-6, max_iterations=1000
-    ).coefficients
+    coefficients = nonnegative_lasso(scaled, response / sd, penalty, tolerance=1e-6, max_iterations=1000).coefficients
     # A weak penalty could select more than the rows can carry: keep the largest.
     largest = np.argsort(-coefficients, kind="stable")[:capacity]
     return np.sort(largest[coefficients[largest] > 0.0]), "lasso_then_least_squares"

@@ -4,9 +4,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
+from operator import index
 from typing import Any, ClassVar, Self, cast
 
-from tacit.device.budget import Budget, as_budget
+from tacit.device.budget import Amplified, Budget, Epsilon, Share, as_budget
 from tacit.device.canonical import digest
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD, log_upper
@@ -21,15 +22,22 @@ def width_bytes(outcomes: int) -> int:
 
 
 def _to_json(value: Any) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= _JSON_LIMIT:
-        return str(value)
-    if hasattr(value, "to_spec"):
+    if isinstance(value, (Epsilon, Share, Amplified)):
         return value.to_spec()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value) if value >= _JSON_LIMIT else value
     if isinstance(value, Device):
         return value.spec()
     if isinstance(value, tuple):
         return [_to_json(item) for item in cast("tuple[Any, ...]", value)]
     return value
+
+
+def as_integer(value: Any) -> int | None:
+    """An integer from an integer-like object or from digit text (as specs write large ones); None if it is not."""
+    if isinstance(value, str):
+        return int(value) if value.isdecimal() and value.isascii() and len(value) <= 20 else None
+    return None if isinstance(value, bool) or not hasattr(value, "__index__") else index(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,16 +109,16 @@ class Device(ABC):
             raise InvalidSpec(f"{cls.kind}: unknown field {name!r}, must be one of {', '.join(sorted(known))}")
         for name in known - given.keys():
             raise InvalidSpec(f"{cls.kind}: field {name!r} is missing; a published spec states every field")
-        return cls(**given)
+        made = cls(**given)
+        for name, value in made.spec().items():
+            if spec[name] != value:
+                raise InvalidSpec(f"{cls.kind}: field {name!r} is not in canonical form, must be {value!r}")
+        return made
 
     def _integer(self, name: str, low: int, high: int, hint: str = "") -> int:
         """Check an integer field (digit text is accepted for large ones) and store it as an int."""
-        value = getattr(self, name)
-        if isinstance(value, str) and value.isdecimal() and len(value) <= 20:
-            value = int(value)
-        elif hasattr(value, "__index__") and not isinstance(value, bool):
-            value = value.__index__()
-        if type(value) is not int:
+        value = as_integer(getattr(self, name))
+        if value is None:
             raise InvalidSpec(f"{self.kind}: {name} must be an integer from {low} to {high}")
         if value < low:
             raise InvalidSpec(f"{self.kind}: {name} is {value}, must be at least {low}{_because(hint)}")
@@ -118,6 +126,15 @@ class Device(ABC):
             raise InvalidSpec(f"{self.kind}: {name} is {value}, must be at most {high}{_because(hint)}")
         self._set(name, value)
         return value
+
+    def _state(self, largest_counts: int) -> None:
+        """Check the field `state`: counts of the whole domain, or a log of reports for lazy candidates."""
+        state: Any = getattr(self, "state")  # noqa: B009 - declared by the kinds that keep either
+        if state == "":
+            state = "counts" if getattr(self, "size") <= largest_counts else "log"  # noqa: B009
+            self._set("state", state)
+        if state not in ("counts", "log"):
+            raise InvalidSpec(f'{self.kind}: state must be "counts" (small domains) or "log" (lazy candidates)')
 
     def _size(self, high: int, hint: str = "") -> int:
         """Check the domain size."""
@@ -128,13 +145,13 @@ class Device(ABC):
 
     def _index(self, value: Any, size: int) -> int:
         """A private value as an index below `size`; the message never shows the value."""
-        index = value.__index__() if hasattr(value, "__index__") and not isinstance(value, bool) else -1
-        if not 0 <= index < size:
+        found = None if isinstance(value, str) else as_integer(value)
+        if found is None or not 0 <= found < size:
             raise InvalidValue(
                 f"{self.kind}: the value is outside the domain, must be an integer from 0 to {size - 1}; "
                 "encode answers with the domain of the collection"
             )
-        return index
+        return found
 
 
 def _because(hint: str) -> str:

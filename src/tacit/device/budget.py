@@ -44,13 +44,13 @@ class Epsilon:
         """Canonicalise, or refuse with the rule."""
         if not isinstance(self.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidSpec(
-                f"epsilon is a {type(self.text).__name__}, must be decimal text such as \"1.0\"; "
+                f'epsilon is a {type(self.text).__name__}, must be decimal text such as "1.0"; '
                 "text keeps the declared number exact on every device"
             )
         text = self.text.strip()
         if not _DECIMAL.fullmatch(text):
             raise InvalidSpec(
-                f"epsilon is {text[:40]!r}, must be plain decimal text such as \"0.5\" with at most 18 decimals"
+                f'epsilon is {text[:40]!r}, must be plain decimal text such as "0.5" with at most 18 decimals'
             )
         if not _LOWEST <= Fraction(text) <= _HIGHEST:
             raise InvalidSpec(f"epsilon is {text}, must be between 0.001 and 32")

@@ -171,8 +171,7 @@ def certify(design: Cyclic) -> None:
         overlap = (twice >> shift & bits).bit_count()
         if overlap != design.lam:
             raise InvalidSpec(
-                f"{name}: shift {shift} meets the block in {overlap} points, must be {design.lam}; "
-                "build it again"
+                f"{name}: shift {shift} meets the block in {overlap} points, must be {design.lam}; build it again"
             )
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from tacit.device.base import Device, width_bytes
 from tacit.device.coins import Coins
 from tacit.device.grr import grr_draw, grr_odds, low_cell
+from tacit.errors import InvalidSpec
 
 MAX_ORDER = 1 << 30
 MAX_COEFFICIENTS = 6
@@ -22,12 +23,12 @@ def parity(x: int) -> int:
 
 
 def distinct(count: int, below: int, coins: Coins) -> "list[int]":
-    """`count` distinct integers in [0, below), one word each (Floyd's sampler, in its order of drawing)."""
+    """A uniform set of `count` integers in [0, below), ascending, one word each (Floyd's sampler)."""
     drawn: list[int] = []
     for top in range(below - count, below):
         t = coins.uniform(top + 1)
         drawn.append(top if t in drawn else t)
-    return drawn
+    return sorted(drawn)
 
 
 def independent(count: int, order: int, coins: Coins) -> "list[int]":
@@ -114,6 +115,11 @@ class HRRDevice(HadamardDevice):
     kind: ClassVar[str] = "hrr"
 
     skip_zero: bool = True
+
+    def _check(self) -> None:
+        super()._check()
+        if type(self.skip_zero) is not bool:
+            raise InvalidSpec(f"{self.kind}: skip_zero must be true or false")
 
     @property
     def first(self) -> int:

@@ -1,8 +1,9 @@
 """Every kind a device can answer, and the one entry point of a client: spec, value, coins in; report bytes out."""
 
-from typing import Any
+from typing import Any, cast
 
 from tacit.device.base import Device
+from tacit.device.blocks import ABRDevice, CBRDevice, SSDevice
 from tacit.device.coins import Coins
 from tacit.device.grr import GRRDevice
 from tacit.device.hadamard import HRRDevice, HRRSubspaceDevice, HRRTDevice
@@ -23,12 +24,15 @@ KINDS: tuple[type[Device], ...] = (
     HRRDevice,
     HRRTDevice,
     HRRSubspaceDevice,
+    SSDevice,
+    CBRDevice,
+    ABRDevice,
 )
 
 
 def find_kind(spec: Any, kinds: "tuple[type[Device], ...]") -> type[Device]:
     """The class of a spec, or InvalidSpec naming what is known."""
-    name = spec.get("kind") if isinstance(spec, dict) else None  # pyright: ignore
+    name: Any = cast("dict[str, Any]", spec).get("kind") if isinstance(spec, dict) else None
     for kind in kinds:
         if kind.kind == name:
             return kind

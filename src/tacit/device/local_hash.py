@@ -23,8 +23,8 @@ def best_buckets(odds: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalHashDevice(Device):
-    """A fresh 32-bit seed per report and the noisy bucket of the value under it."""
+class BucketsDevice(Device):
+    """What all local hashing shares: randomised response on the g buckets of a hash."""
 
     size: int
 
@@ -42,8 +42,19 @@ class LocalHashDevice(Device):
         return low_cell(self.odds, self.g)
 
     def realised_odds(self) -> Fraction:
-        """The exact likelihood ratio, for every fixed seed."""
+        """The exact likelihood ratio, for every fixed hash function."""
         return grr_odds(self.g, self.low)
+
+    def _planned_buckets(self) -> None:
+        """Fill in the best number of buckets where none is given, and check it."""
+        if getattr(self, "buckets") == 0:  # noqa: B009 - declared by the kinds that choose their buckets
+            self._set("buckets", best_buckets(self.odds))
+        self._integer("buckets", 2, MAX_BUCKETS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalHashDevice(BucketsDevice):
+    """A fresh 32-bit seed per report and the noisy bucket of the value under it."""
 
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """Two words: the seed (upper half of the first) and the bucket."""
@@ -76,18 +87,8 @@ class OLHDevice(LocalHashDevice):
 
     def _check(self) -> None:
         super()._check()
-        if self.buckets == 0:
-            self._set("buckets", best_buckets(self.odds))
-        self._integer("buckets", 2, MAX_BUCKETS)
-        self._state()
-
-    def _state(self) -> None:
-        from tacit.errors import InvalidSpec
-
-        if self.state == "":
-            self._set("state", "counts" if self.size <= 1 << 14 else "log")
-        if self.state not in ("counts", "log"):
-            raise InvalidSpec(f'{self.kind}: state must be "counts" (small domains) or "log" (lazy candidates)')
+        self._planned_buckets()
+        self._state(largest_counts=1 << 14)
 
     @property
     def g(self) -> int:
@@ -96,31 +97,16 @@ class OLHDevice(LocalHashDevice):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PooledDevice(Device):
+class PooledDevice(BucketsDevice):
     """Local hashing with a public pool of `pool` hash functions, so that the server keeps a small table."""
 
-    size: int
     pool: int
     key: int
 
     def _check(self) -> None:
-        self._size(MAX_SIZE)
+        super()._check()
         self._integer("pool", 1, 1 << 24)
         self._integer("key", 0, (1 << 32) - 1)
-
-    @property
-    def g(self) -> int:
-        """Number of buckets."""
-        raise NotImplementedError
-
-    @cached_property
-    def low(self) -> int:
-        """Words of each untrue bucket."""
-        return low_cell(self.odds, self.g)
-
-    def realised_odds(self) -> Fraction:
-        """The exact likelihood ratio, for every hash function of the pool."""
-        return grr_odds(self.g, self.low)
 
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """Two words: the hash function and the bucket, sent as one code row * g + bucket."""
@@ -140,9 +126,7 @@ class FLHDevice(PooledDevice):
 
     def _check(self) -> None:
         super()._check()
-        if self.buckets == 0:
-            self._set("buckets", best_buckets(self.odds))
-        self._integer("buckets", 2, MAX_BUCKETS)
+        self._planned_buckets()
 
     @property
     def g(self) -> int:

@@ -4,8 +4,8 @@ A bit is set with probability t1/2^64 at the true value and t0/2^64 elsewhere; 6
 comparing random words with the thresholds bit by bit from the top, until every lane is decided.
 """
 
+import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
@@ -18,6 +18,7 @@ from tacit.errors import InvalidSpec
 
 MAX_BITS = 1 << 16
 _FULL = WORD - 1
+_THETA = re.compile(r"[01](\.[0-9]{1,9})?")
 
 
 def zero_threshold(t1: int, odds: int) -> int:
@@ -146,13 +147,10 @@ class THEDevice(UnaryDevice):
 
 
 def _theta(text: Any) -> str:
-    try:
-        theta = Decimal(text) if isinstance(text, str) else Decimal("NaN")
-    except InvalidOperation:
-        theta = Decimal("NaN")
-    if not Decimal("0.5") <= theta <= 1 or -theta.as_tuple().exponent > 9:  # type: ignore[operator]
+    if not isinstance(text, str) or not _THETA.fullmatch(text) or not Fraction(1, 2) <= Fraction(text) <= 1:
         raise InvalidSpec('the: theta must be decimal text from "0.5" to "1" with at most 9 decimals')
-    return format(theta.normalize(), "f")
+    whole, _, decimals = text.partition(".")
+    return whole + ("." + decimals.rstrip("0")).rstrip(".")
 
 
 def best_theta(epsilon: float) -> str:

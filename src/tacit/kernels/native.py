@@ -3,6 +3,7 @@
 import ctypes
 import os
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ _LIBRARY = Path(__file__).with_name("_tacit.so")
 _SIZE = ctypes.c_size_t
 _WORD = ctypes.c_uint64
 _COIN_WORDS = 1 << 17
+_ABI = 1
 
 
 def load() -> "ctypes.CDLL | None":
@@ -23,8 +25,11 @@ def load() -> "ctypes.CDLL | None":
     if os.environ.get("TACIT_KERNELS") == "numpy" or not _LIBRARY.exists():
         return None
     library = ctypes.CDLL(str(_LIBRARY))
+    if not hasattr(library, "tacit_abi") or ctypes.c_int.in_dll(library, "tacit_abi").value != _ABI:
+        return None  # Built from older sources; the twin is right until it is built again.
     for width in (8, 16, 32, 64):
-        getattr(library, f"tacit_histogram{width}").restype = _SIZE
+        getattr(library, f"tacit_count{width}").restype = _SIZE
+        getattr(library, f"tacit_weigh{width}").restype = _SIZE
     library.tacit_draw_bits.restype = _SIZE
     return library
 
@@ -90,15 +95,17 @@ class Native:
 
         return _sum_over_threads(part, n, n * width)
 
-    def histogram(
-        self, codes: npt.NDArray[np.unsignedinteger], cells: int, weights: I64 | None
-    ) -> tuple[I64, int]:
+    def histogram(self, codes: npt.NDArray[np.unsignedinteger], cells: int, weights: I64 | None) -> tuple[I64, int]:
         """Counts (or total weights) per code, and how many codes were not below `cells`."""
         codes = np.ascontiguousarray(codes)
+        width, n = 8 * codes.itemsize, _SIZE(len(codes))
+        if weights is None and len(codes) < 1 << 32:
+            small = np.zeros(cells, np.uint32)
+            bad = getattr(self._c, f"tacit_count{width}")(_at(codes), n, _WORD(cells), _at(small))
+            return small.astype(np.int64), int(bad)
         out = np.zeros(cells, np.int64)
-        count = getattr(self._c, f"tacit_histogram{8 * codes.itemsize}")
-        weights = None if weights is None else np.ascontiguousarray(weights)
-        bad = count(_at(codes), _at(weights), _SIZE(len(codes)), _WORD(cells), _at(out))
+        weights = np.ones(len(codes), np.int64) if weights is None else np.ascontiguousarray(weights)
+        bad = getattr(self._c, f"tacit_weigh{width}")(_at(codes), _at(weights), n, _WORD(cells), _at(out))
         return out, int(bad)
 
     def walsh_hadamard(self, x: I64) -> I64:
@@ -136,9 +143,7 @@ class Native:
             a, b, d = np.ascontiguousarray(w[rows]), np.ascontiguousarray(c[rows]), _SIZE(len(low))
             n = _SIZE(len(a))
             if everything and m < 1 << 30:
-                self._c.tacit_affine_support_all(
-                    _at(a), _at(b), n, ctypes.c_uint32(m), ctypes.c_uint32(k), d, _at(out)
-                )
+                self._c.tacit_affine_support_all(_at(a), _at(b), n, ctypes.c_uint32(m), ctypes.c_uint32(k), d, _at(out))
             else:
                 x = None if weights is None else np.ascontiguousarray(weights[rows])
                 self._c.tacit_affine_support(_at(a), _at(b), _at(x), n, _WORD(m), _WORD(k), _at(low), d, _at(out))
@@ -164,5 +169,5 @@ def _sum_over_threads(part: Any, n: int, work: int) -> I64:
         return part(slice(0, n))
     edges = [n * i // threads for i in range(threads + 1)]
     with ThreadPoolExecutor(threads) as pool:
-        parts = pool.map(part, (slice(a, b) for a, b in zip(edges, edges[1:], strict=False)))
+        parts = pool.map(part, (slice(a, b) for a, b in pairwise(edges)))
         return sum(parts)  # pyright: ignore[reportReturnType]

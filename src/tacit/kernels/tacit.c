@@ -16,6 +16,9 @@
 #define EXPORT __attribute__((visibility("default")))
 #define TILE 1024
 
+/* Raised with every change of a signature, so that a library left over from older sources is not used. */
+EXPORT int tacit_abi = 1;
+
 /* Murmur3's 32-bit finaliser: two multiplications, full avalanche. */
 static inline uint32_t mix32(uint32_t x) {
     x ^= x >> 16;
@@ -25,79 +28,93 @@ static inline uint32_t mix32(uint32_t x) {
     return x ^ (x >> 16);
 }
 
+/* The second half of the hash: two words of the seed around two multiplications, on a value spread by mix32. */
+static inline uint32_t seeded(uint32_t spread, uint32_t first, uint32_t second) {
+    uint32_t x = (spread ^ first) * 0x85ebca6bu;
+    return (x ^ (x >> 15) ^ second) * 0xc2b2ae35u;
+}
+
+static inline uint32_t second_word(uint32_t first) {
+    return mix32(first + 0x9e3779b9u);
+}
+
 /* The first hash value of bucket y among g: bucket(h) == y iff low(y) <= h < low(y + 1). */
 static inline uint64_t bucket_low(uint64_t y, uint64_t g) {
     return ((y << 32) + g - 1) / g;
 }
 
-/* Four reports against one tile of candidates whose upper halves are zero. */
-CLONES static void support_tile(const uint32_t *restrict salt, const uint32_t *restrict low,
-                                const uint32_t *restrict width, const uint32_t *restrict candidate,
-                                size_t d, uint32_t *restrict count) {
-    const uint32_t s0 = salt[0], s1 = salt[1], s2 = salt[2], s3 = salt[3];
-    const uint32_t l0 = low[0], l1 = low[1], l2 = low[2], l3 = low[3];
-    const uint32_t w0 = width[0], w1 = width[1], w2 = width[2], w3 = width[3];
+typedef struct {
+    uint32_t first, second, low, width;
+} query;
+
+static inline query make_query(uint32_t seed, uint32_t high, uint64_t y, uint64_t g) {
+    uint64_t low = bucket_low(y, g);
+    uint32_t first = mix32(seed ^ high);
+    return (query){first, second_word(first), (uint32_t)low, (uint32_t)(bucket_low(y + 1, g) - low)};
+}
+
+/* Four reports against one tile of spread candidates whose upper halves are zero. */
+CLONES static void support_tile(const query *q, const uint32_t *restrict spread, size_t d, uint32_t *restrict count) {
+    const query a = q[0], b = q[1], c = q[2], e = q[3];
     for (size_t i = 0; i < d; i++) {
-        uint32_t v = candidate[i];
-        count[i] += (uint32_t)(mix32(s0 ^ v) - l0 < w0) + (uint32_t)(mix32(s1 ^ v) - l1 < w1) +
-                    (uint32_t)(mix32(s2 ^ v) - l2 < w2) + (uint32_t)(mix32(s3 ^ v) - l3 < w3);
+        uint32_t v = spread[i];
+        count[i] += (uint32_t)(seeded(v, a.first, a.second) - a.low < a.width) +
+                    (uint32_t)(seeded(v, b.first, b.second) - b.low < b.width) +
+                    (uint32_t)(seeded(v, c.first, c.second) - c.low < c.width) +
+                    (uint32_t)(seeded(v, e.first, e.second) - e.low < e.width);
     }
 }
 
-/* How many of n reports (seed, bucket) support each candidate below 2^32. A width of 0 is no report. */
+/* How many of n reports (seed, bucket) support each candidate below 2^32. A width of 0 supports nothing. */
 EXPORT void tacit_hash_support32(const uint32_t *seed, const uint32_t *bucket, size_t n, uint64_t g,
                                  const uint32_t *candidate, size_t d, int64_t *out) {
     enum { GROUP = 4096 };
-    uint32_t salt[GROUP], low[GROUP], width[GROUP], count[TILE];
+    query group[GROUP];
+    uint32_t count[TILE], spread[TILE];
     for (size_t start = 0; start < n; start += GROUP) {
-        size_t group = n - start < GROUP ? n - start : GROUP;
-        for (size_t i = 0; i < group; i++) {
-            uint64_t y = bucket[start + i], from = bucket_low(y, g);
-            salt[i] = mix32(seed[start + i]);
-            low[i] = (uint32_t)from;
-            width[i] = (uint32_t)(bucket_low(y + 1, g) - from);
-        }
-        size_t padded = (group + 3) & ~(size_t)3;
-        for (size_t i = group; i < padded; i++) salt[i] = low[i] = width[i] = 0;
+        size_t made = n - start < GROUP ? n - start : GROUP;
+        for (size_t i = 0; i < made; i++) group[i] = make_query(seed[start + i], 0, bucket[start + i], g);
+        for (; made % 4; made++) group[made] = (query){0, 0, 0, 0};
         for (size_t tile = 0; tile < d; tile += TILE) {
             size_t span = d - tile < TILE ? d - tile : TILE;
             memset(count, 0, sizeof count);
-            for (size_t i = 0; i < padded; i += 4)
-                support_tile(salt + i, low + i, width + i, candidate + tile, span, count);
+            for (size_t i = 0; i < span; i++) spread[i] = mix32(candidate[tile + i]);
+            for (size_t i = 0; i < made; i += 4) support_tile(group + i, spread, span, count);
             for (size_t i = 0; i < span; i++) out[tile + i] += count[i];
         }
     }
 }
 
-/* The same for candidates up to 2^64: the upper half is mixed with the seed first. */
-CLONES static void support64(uint32_t seed, uint32_t low, uint32_t width, const uint32_t *restrict hi,
-                             const uint32_t *restrict lo, size_t d, int64_t weight, int64_t *restrict out) {
+/* The same for candidates up to 2^64, whose upper halves are mixed with the seed, and for weighted reports. */
+CLONES static void support64(uint32_t seed, uint32_t low, uint32_t width, const uint32_t *restrict high,
+                             const uint32_t *restrict spread, size_t d, int64_t weight, int64_t *restrict out) {
     for (size_t i = 0; i < d; i++) {
-        uint32_t h = mix32(mix32(seed ^ hi[i]) ^ lo[i]);
-        out[i] += h - low < width ? weight : 0;
+        uint32_t first = mix32(seed ^ high[i]);
+        out[i] += seeded(spread[i], first, second_word(first)) - low < width ? weight : 0;
     }
 }
 
 EXPORT void tacit_hash_support64(const uint32_t *seed, const uint32_t *bucket, const int64_t *weight, size_t n,
-                                 uint64_t g, const uint32_t *hi, const uint32_t *lo, size_t d, int64_t *out) {
+                                 uint64_t g, const uint32_t *high, const uint32_t *low, size_t d, int64_t *out) {
+    uint32_t spread[TILE];
     for (size_t tile = 0; tile < d; tile += TILE) {
         size_t span = d - tile < TILE ? d - tile : TILE;
+        for (size_t i = 0; i < span; i++) spread[i] = mix32(low[tile + i]);
         for (size_t i = 0; i < n; i++) {
-            uint64_t from = bucket_low(bucket[i], g);
-            support64(seed[i], (uint32_t)from, (uint32_t)(bucket_low(bucket[i] + 1ull, g) - from), hi + tile,
-                      lo + tile, span, weight ? weight[i] : 1, out + tile);
+            query q = make_query(seed[i], 0, bucket[i], g);
+            support64(seed[i], q.low, q.width, high + tile, spread, span, weight ? weight[i] : 1, out + tile);
         }
     }
 }
 
 /* Sum over public hash functions of the table cell a candidate falls into: out[i] += table[row][bucket]. */
 EXPORT void tacit_pooled_support(const uint32_t *seed, const int64_t *table, size_t rows, uint64_t g,
-                                 const uint32_t *hi, const uint32_t *lo, size_t d, int64_t *out) {
+                                 const uint32_t *high, const uint32_t *low, size_t d, int64_t *out) {
     for (size_t r = 0; r < rows; r++) {
         const int64_t *cells = table + r * g;
         for (size_t i = 0; i < d; i++) {
-            uint64_t h = mix32(mix32(seed[r] ^ hi[i]) ^ lo[i]);
-            out[i] += cells[h * g >> 32];
+            uint32_t first = mix32(seed[r] ^ high[i]);
+            out[i] += cells[(uint64_t)seeded(mix32(low[i]), first, second_word(first)) * g >> 32];
         }
     }
 }
@@ -145,22 +162,34 @@ EXPORT void tacit_bit_columns_weighted(const uint8_t *row, const int64_t *weight
     for (size_t r = 0; r < n; r++) add_weighted(row + r * bytes, size, weight[r], out);
 }
 
-/* Histogram of codes; returns how many codes were not below `cells` (they are not counted). */
-#define HISTOGRAM(name, type)                                                                            \
-    EXPORT size_t name(const type *code, const int64_t *weight, size_t n, uint64_t cells, int64_t *out) { \
-        size_t bad = 0;                                                                                  \
-        for (size_t i = 0; i < n; i++) {                                                                 \
-            if (code[i] < cells)                                                                         \
-                out[code[i]] += weight ? weight[i] : 1;                                                  \
-            else                                                                                         \
-                bad++;                                                                                   \
-        }                                                                                                \
-        return bad;                                                                                      \
+/* Histograms of codes, unweighted in 32 bits (half the cache) and weighted in 64; both return how many codes were
+ * not below `cells` (they are not counted). */
+#define HISTOGRAM(width)                                                                                     \
+    EXPORT size_t tacit_count##width(const uint##width##_t *code, size_t n, uint64_t cells, uint32_t *out) { \
+        size_t bad = 0;                                                                                      \
+        for (size_t i = 0; i < n; i++) {                                                                     \
+            if (__builtin_expect(code[i] < cells, 1))                                                        \
+                out[code[i]]++;                                                                              \
+            else                                                                                             \
+                bad++;                                                                                       \
+        }                                                                                                    \
+        return bad;                                                                                          \
+    }                                                                                                        \
+    EXPORT size_t tacit_weigh##width(const uint##width##_t *code, const int64_t *weight, size_t n,           \
+                                     uint64_t cells, int64_t *out) {                                         \
+        size_t bad = 0;                                                                                      \
+        for (size_t i = 0; i < n; i++) {                                                                     \
+            if (code[i] < cells)                                                                             \
+                out[code[i]] += weight[i];                                                                   \
+            else                                                                                             \
+                bad++;                                                                                       \
+        }                                                                                                    \
+        return bad;                                                                                          \
     }
-HISTOGRAM(tacit_histogram8, uint8_t)
-HISTOGRAM(tacit_histogram16, uint16_t)
-HISTOGRAM(tacit_histogram32, uint32_t)
-HISTOGRAM(tacit_histogram64, uint64_t)
+HISTOGRAM(8)
+HISTOGRAM(16)
+HISTOGRAM(32)
+HISTOGRAM(64)
 
 CLONES static void butterfly(int64_t *restrict a, int64_t *restrict b, size_t n) {
     for (size_t i = 0; i < n; i++) {

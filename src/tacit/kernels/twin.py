@@ -26,9 +26,10 @@ def mix32(x: U32) -> U32:
 
 def hash32(seeds: U32, values: U64) -> U32:
     """The seeded hash of 64-bit values; the two arrays broadcast."""
-    high = (values >> np.uint64(32)).astype(np.uint32)
-    low = values.astype(np.uint32)
-    return mix32(mix32(seeds ^ high) ^ low)
+    first = mix32(seeds ^ (values >> np.uint64(32)).astype(np.uint32))
+    second = mix32(first + np.uint32(0x9E3779B9))
+    x = (mix32(values.astype(np.uint32)) ^ first) * np.uint32(0x85EBCA6B)
+    return (x ^ x >> np.uint32(15) ^ second) * np.uint32(0xC2B2AE35)
 
 
 def buckets_of(seeds: U32, values: U64, g: int) -> U32:
@@ -136,7 +137,7 @@ def draw_subsets(values: U32, keep: U8, size: int, take: int, words: U64) -> U8:
     member[rows, skip] = keep
     for s in range(take):
         count = take - keep.astype(np.int64)
-        top = size - 1 - count + s
+        top = np.minimum(size - 1 - count + s, size - 2)
         drawn = _uniform_each(words[:, s], (top + 1).astype(np.uint64)).astype(np.int64)
         at, last = drawn + (drawn >= skip), top + (top >= skip)
         at = np.where(member[rows, at] == 1, last, at)

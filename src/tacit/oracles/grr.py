@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit import kernels
-from tacit.core.mechanism import code_dtype, words
+from tacit.core.mechanism import CodeCounting, code_dtype, words
 from tacit.core.moments import Moments, block_moments
 from tacit.core.pure import PureOracle
 from tacit.core.tally import Counts
@@ -17,7 +16,6 @@ from tacit.device.exact import WORD, as_probability
 from tacit.device.grr import GRRDevice
 
 F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 
@@ -28,7 +26,7 @@ def grr_batch(values: U64, size: int, low: int, coin_words: U64) -> U64:
     return np.where(coin_words >= np.uint64((size - 1) * low), values, other)
 
 
-class GRR(GRRDevice, PureOracle):
+class GRR(GRRDevice, CodeCounting, PureOracle):
     """Generalised randomised response (direct encoding): the true value, or any other with equal probability.
 
     Reports: one index, ceil(log2 d) bits. Cost: one coin word; O(n + d) to tally and estimate.
@@ -72,20 +70,14 @@ class GRR(GRRDevice, PureOracle):
         drawn = grr_batch(indices, self.size, self.low, words(coins, len(indices), 1)[:, 0])
         return drawn.astype(self.report_dtype)
 
-    def valid(self, reports: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """An index inside the domain."""
-        return reports < self.size
-
-    def _count(self, reports: npt.NDArray[Any], weights: I64 | None) -> I64:
-        return kernels.histogram(reports, self.size, weights)[0]
+    @property
+    def codes(self) -> range:
+        """Every index."""
+        return range(self.size)
 
     def log_prob(self, reports: npt.NDArray[Any], value: Any) -> F64:
         """ln p for the value itself, ln q for any other."""
         return np.log(np.where(reports == value, float(self.p), float(self.q)))
-
-    def all_reports(self) -> npt.NDArray[Any]:
-        """All indices."""
-        return np.arange(self.size, dtype=self.report_dtype)
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
         """Keep with probability p - q, else a uniform value: exactly the law of the sum."""

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
+from math import comb
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from tacit import kernels
 from tacit.core.estimate import Estimate
-from tacit.core.mechanism import Oracle, Reports, code_dtype, words
+from tacit.core.mechanism import CodeCounting, Oracle, Reports, code_dtype, words
 from tacit.core.moments import Moments, block_moments
 from tacit.core.pure import PureOracle
 from tacit.core.tally import Counts, Tally
@@ -50,7 +51,6 @@ def row_moments(order: int, rows: int, keep: Fraction, first: int) -> Moments:
         return single + rows * (rows - 1) * keep * (a * b - column(same)) / (choices * (choices - 1))
 
     scale = Fraction(choices) / (rows * keep)
-    offset = Fraction(first)
 
     def mean(own: bool) -> Fraction:
         return rows * keep * column(own) / choices
@@ -59,7 +59,6 @@ def row_moments(order: int, rows: int, keep: Fraction, first: int) -> Moments:
         raw = product(own_a, own_b, same) - mean(own_a) * mean(own_b)
         return float(raw * scale * scale / order**2)
 
-    del offset
     return Moments(
         own=covariance(True, True, True),
         other=covariance(False, False, True),
@@ -91,8 +90,8 @@ class HadamardOracle(HadamardDevice, Oracle):
         """Exact moments of the Horvitz-Thompson estimator."""
         return row_moments(self.order, self.rows, self.keep, self.first)
 
-    def _transformed(self, sums: F64 | I64, candidates: U64) -> F64:
-        return kernels.walsh_hadamard(np.asarray(sums, np.int64))[candidates.astype(np.intp)].astype(np.float64)
+    def _transformed(self, sums: I64, candidates: U64) -> F64:
+        return self._take(kernels.walsh_hadamard(sums), candidates).astype(np.float64)
 
     def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
         """(first * total + choices / (rows keep) * transform of the signed row sums) / K."""
@@ -119,8 +118,9 @@ class HadamardOracle(HadamardDevice, Oracle):
         seen = up + down
         means = np.divide(up - down, seen, out=np.zeros_like(seen), where=seen > 0) / float(self.keep)
         means[: self.first] = 1.0
-        value = _float_transform(means)[self._candidates(candidates).astype(np.intp)] / self.order
-        everything = np.clip(_float_transform(means) / self.order, 0, None)
+        whole = _float_transform(means) / self.order
+        value = self._take(whole, self._candidates(candidates))
+        everything = np.clip(whole, 0, None)
         power = min(1.0, float(np.sum(everything**2)))
         share = (self.order - self.first) / self.order
         constant = share * (share / (self.rows * float(self.keep) ** 2) - (power - self.first / self.order))
@@ -137,7 +137,7 @@ def _float_transform(x: F64) -> F64:
     return out
 
 
-class HRR(HRRDevice, HadamardOracle):
+class HRR(HRRDevice, CodeCounting, HadamardOracle):
     """Hadamard randomised response: one row of the Hadamard matrix and its noisy sign.
 
     Reports: log2 K + 1 bits. Cost: two coin words; O(n + K log K) integer additions to estimate.
@@ -170,23 +170,19 @@ class HRR(HRRDevice, HadamardOracle):
         signs = grr_batch(parity64(rows & indices), 2, self.low, drawn[:, 1])
         return (rows << np.uint64(1) | signs).astype(self.report_dtype)
 
-    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        """A row that may be drawn."""
-        return (reports < 2 * self.order) & (reports >= 2 * self.first)
-
-    def _count(self, reports: Reports, weights: I64 | None) -> I64:
-        return kernels.histogram(reports, 2 * self.order, weights)[0]
+    @property
+    def codes(self) -> range:
+        """Rows that may be drawn, with either sign."""
+        return range(2 * self.first, 2 * self.order)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """A uniform row, then randomised response on its sign."""
         codes = reports.astype(np.uint64)
         true = parity64((codes >> np.uint64(1)) & np.uint64(value))
-        kept = np.where(codes & np.uint64(1) == true, 1 - float(as_probability(self.low)), float(as_probability(self.low)))
+        kept = np.where(
+            codes & np.uint64(1) == true, 1 - float(as_probability(self.low)), float(as_probability(self.low))
+        )
         return np.log(kept / (self.order - self.first))
-
-    def all_reports(self) -> Reports:
-        """Every row and sign."""
-        return np.arange(2 * self.first, 2 * self.order).astype(self.report_dtype)
 
 
 class ManyRowsOracle(ManyRowsDevice, HadamardOracle):
@@ -226,9 +222,12 @@ class ManyRowsOracle(ManyRowsDevice, HadamardOracle):
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
         """Rows that may be drawn together, and a pattern of t bits."""
-        rows = reports["rows"].astype(np.uint64).reshape(len(reports), -1)
+        rows = self._rows_of(reports)
         inside = (rows < self.order).all(axis=1) & (rows > 0).all(axis=1)
         return inside & (reports["pattern"] < self.signs) & self._rows_are_possible(rows)
+
+    def _rows_of(self, reports: Reports) -> U64:
+        return reports["rows"].astype(np.uint64).reshape(len(reports), self.coefficients)
 
     def _signs(self, reports: Reports) -> U64:
         pattern = reports["pattern"].astype(np.uint64)
@@ -240,7 +239,7 @@ class ManyRowsOracle(ManyRowsDevice, HadamardOracle):
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """Uniform rows, then randomised response on the sign pattern."""
-        rows = reports["rows"].astype(np.uint64).reshape(len(reports), -1)
+        rows = self._rows_of(reports)
         same = (parity64(rows & np.uint64(value)) == self._signs(reports)).all(axis=1)
         low = float(as_probability(self.low))
         return np.log(np.where(same, 1 - (self.signs - 1) * low, low)) - np.log(self._choices())
@@ -276,17 +275,16 @@ class HRRT(HRRTDevice, ManyRowsOracle):
             candidate = kernels.uniform(drawn[:, i], top + 1)
             taken = (rows[:, :i] == candidate[:, None]).any(axis=1)
             rows[:, i] = np.where(taken, np.uint64(top), candidate)
-        return rows + np.uint64(1)
+        return np.sort(rows, axis=1) + np.uint64(1)
 
     def _rows_are_possible(self, rows: U64) -> npt.NDArray[np.bool_]:
-        ordered = np.sort(rows, axis=1)
-        return (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
+        return (rows[:, 1:] > rows[:, :-1]).all(axis=1)
 
     def _choices(self) -> float:
-        return float(np.prod([float(self.order - 1 - i) for i in range(self.rows)]))
+        return float(comb(self.order - 1, self.rows))
 
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
-        codes = reports["rows"].astype(np.uint64).reshape(len(reports), -1) << np.uint64(1) | self._signs(reports)
+        codes = self._rows_of(reports) << np.uint64(1) | self._signs(reports)
         repeated = None if weights is None else np.repeat(weights, self.rows)
         return kernels.histogram(codes.reshape(-1), 2 * self.order, repeated)[0]
 
@@ -337,7 +335,8 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
         possible = np.ones(len(rows), np.bool_)
         for size in range(1, self.rows + 1):
             for subset in combinations(range(self.rows), size):
-                possible &= np.bitwise_xor.reduce(rows[:, subset], axis=1) != 0
+                combined: U64 = np.bitwise_xor.reduce(rows[:, list(subset)], axis=1)
+                possible = np.logical_and(possible, combined != 0)
         return possible
 
     def _choices(self) -> float:
@@ -345,7 +344,7 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
 
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
         """Signed row sums over the whole span, as (plus, minus) histograms like HRR's."""
-        rows = reports["rows"].astype(np.uint64).reshape(len(reports), -1)
+        rows = self._rows_of(reports)
         pattern = reports["pattern"].astype(np.uint64)
         cells = np.zeros(2 * self.order, np.int64)
         for mask in range(1, self.signs):
@@ -358,14 +357,17 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
     def _support(self, cells: I64, candidates: U64) -> I64:
         sums = cells[0::2] - cells[1::2]
         sums[0] = (cells.sum()) // (self.signs - 1)
-        transformed = kernels.walsh_hadamard(sums)[candidates.astype(np.intp)]
-        return transformed // self.signs
+        return self._take(kernels.walsh_hadamard(sums), candidates) // self.signs
 
     def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
         return PureOracle._unbiased(self, cells, total, candidates)
 
     def estimate(
-        self, tally: Tally, candidates: npt.ArrayLike | None = None, *, estimator: Estimator = "horvitz_thompson"
+        self,
+        tally: Tally,
+        candidates: npt.ArrayLike | None = None,
+        *,
+        estimator: Estimator = "horvitz_thompson",
     ) -> Estimate:
         """Unbiased frequencies with exact variance; there is no ratio variant."""
         del estimator

@@ -1,21 +1,29 @@
 """Local hashing: BLH and OLH with fresh seeds, FLH and RMP over a public pool of hash functions."""
 
-from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
-from tacit.core.mechanism import Reports, code_dtype, words
+from tacit.core.lazy import LazyOracle
+from tacit.core.mechanism import CodeCounting, Reports, code_dtype, words
 from tacit.core.moments import Moments, independent_moments
 from tacit.core.pure import PureOracle
-from tacit.core.tally import Counts, Log, Tally, checked_weights
+from tacit.core.tally import Counts
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD, as_probability
-from tacit.device.local_hash import BLHDevice, FLHDevice, LocalHashDevice, OLHDevice, PooledDevice, RMPDevice
+from tacit.device.local_hash import (
+    BLHDevice,
+    BucketsDevice,
+    FLHDevice,
+    LocalHashDevice,
+    OLHDevice,
+    PooledDevice,
+    RMPDevice,
+)
 from tacit.oracles.grr import grr_batch
 
 F64 = npt.NDArray[np.float64]
@@ -29,11 +37,8 @@ def as_u32(column: npt.NDArray[Any]) -> U32:
     return np.ascontiguousarray(column, np.uint32)
 
 
-class _Buckets:
+class BucketsOracle(BucketsDevice, PureOracle):
     """Support probabilities of randomised response on g buckets of an ideal hash."""
-
-    low: int
-    g: int
 
     @cached_property
     def p(self) -> Fraction:
@@ -51,7 +56,7 @@ class _Buckets:
         return independent_moments(self.p, self.q)
 
 
-class LocalHashOracle(_Buckets, LocalHashDevice, PureOracle):
+class LocalHashOracle(LocalHashDevice, BucketsOracle, LazyOracle):
     """What BLH and OLH share: a seed and a noisy bucket per report."""
 
     @property
@@ -77,12 +82,7 @@ class LocalHashOracle(_Buckets, LocalHashDevice, PureOracle):
         return reports["bucket"] < self.g
 
     def _count_at(self, reports: Reports, weights: I64 | None, *, candidates: U64) -> I64:
-        return kernels.hash_support(
-            as_u32(reports["seed"]), as_u32(reports["bucket"]), self.g, candidates, weights
-        )
-
-    def _count(self, reports: Reports, weights: I64 | None) -> I64:
-        return self._count_at(reports, weights, candidates=np.arange(self.size, dtype=np.uint64))
+        return kernels.hash_support(as_u32(reports["seed"]), as_u32(reports["bucket"]), self.g, candidates, weights)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """A uniform seed, then randomised response on the bucket."""
@@ -123,20 +123,8 @@ class OLH(OLHDevice, LocalHashOracle):
     4
     """
 
-    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Tally:
-        """Counts of the whole domain, or a log of reports, as the spec says."""
-        if self.state == "counts":
-            return super().tally(reports, weights)
-        array = self.check_reports(reports)
-        checked = None if weights is None else (checked_weights(weights, len(array)),)
-        return Log(self, (array,), checked)
 
-    def _counted(self, tally: Tally, candidates: U64) -> Counts:
-        count: Callable[[Reports, I64 | None], I64] = partial(self._count_at, candidates=candidates)
-        return tally.fold(count) if isinstance(tally, Log) else super()._counted(tally, candidates)
-
-
-class PooledOracle(_Buckets, PooledDevice, PureOracle):
+class PooledOracle(PooledDevice, CodeCounting, BucketsOracle):
     """What FLH and RMP share: a small table of (hash function, bucket) counts instead of n d hashes."""
 
     @property
@@ -161,22 +149,24 @@ class PooledOracle(_Buckets, PooledDevice, PureOracle):
         noisy = grr_batch(true, self.g, self.low, drawn[:, 1])
         return (rows * np.uint64(self.g) + noisy).astype(self.report_dtype)
 
-    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        """A row of the pool."""
-        return reports < self.pool * self.g
-
-    def _count(self, reports: Reports, weights: I64 | None) -> I64:
-        return kernels.histogram(reports, self.pool * self.g, weights)[0]
+    @property
+    def codes(self) -> range:
+        """Every row and bucket."""
+        return range(self.pool * self.g)
 
     def _support(self, cells: I64, candidates: U64) -> I64:
         return kernels.pooled_support(self.seeds, cells.reshape(self.pool, self.g), candidates)
 
     def _variance(self, frequency: F64, counts: Counts) -> F64:
         """Shared hash functions add sum over other values of n_w (n_w - 1) / (pool (g - 1)), plugged in."""
-        collisions = self.collision_mass(counts) - frequency**2
-        return super()._variance(frequency, counts) + counts.n * np.clip(collisions, 0, None) / (
-            self.pool * (self.g - 1)
-        )
+        collisions = np.clip(self.collision_mass(counts) - frequency**2, 0, None)
+        return super()._variance(frequency, counts) + counts.n * collisions / (self.pool * (self.g - 1))
+
+    def _combined(self, rows: F64, frequency: F64, counts: Counts) -> F64:
+        """Collisions of different cells are uncorrelated over random pools."""
+        collisions = np.clip(self.collision_mass(counts) - frequency**2, 0, None)
+        extra = counts.n * collisions / (self.pool * (self.g - 1))
+        return super()._combined(rows, frequency, counts) + rows**2 @ extra
 
     def collision_mass(self, counts: Counts) -> float:
         """Sum of squared frequencies, estimated from the pool's own table and clipped to [0, 1].
@@ -199,10 +189,6 @@ class PooledOracle(_Buckets, PooledDevice, PureOracle):
         true = kernels.buckets_of(self.seeds[rows.astype(np.intp)], np.asarray([value], np.uint64), self.g)
         kept = np.where(buckets == true, float(self.p), float(as_probability(self.low)))
         return np.log(kept) - np.log(self.pool)
-
-    def all_reports(self) -> Reports:
-        """Every row and bucket."""
-        return np.arange(self.pool * self.g).astype(self.report_dtype)
 
 
 class FLH(FLHDevice, PooledOracle):
@@ -229,6 +215,3 @@ class RMP(RMPDevice, PooledOracle):
     >>> RMP(size=8, epsilon="1", pool=1024, key=7).report_bits
     11
     """
-
-
-

@@ -1,0 +1,205 @@
+/**
+ * Block responses on the device: a block of k among m points that more likely holds the value than not.
+ * The twin of `tacit.device.blocks`.
+ */
+
+import { Device, littleEndian, widthBytes } from "./base.js";
+import { MAX_MODULUS, contains, isPrime, nextPrime, paley, primeFactors, singer } from "./designs.js";
+import { InvalidSpec } from "./errors.js";
+import { WORD, tighten, uniformSpread } from "./exact.js";
+
+const MAX_SUBSET_SIZE = 2 ** 12;
+const MAX_CYCLIC_MODULUS = 2 ** 22;
+const MAX_AFFINE_MODULUS = 2 ** 32 - 5;
+
+/**
+ * Words that put the value into the block. Rounded down, so that such a block stays within the odds.
+ * @param {bigint} m
+ * @param {bigint} k
+ * @param {bigint} odds
+ * @returns {bigint}
+ */
+export const includeThreshold = (m, k, odds) => (WORD * k * odds) / (k * odds + (m - k) * WORD);
+
+/** What the block responses share: the decision whether the block contains the value. */
+class Block extends Device {
+  /**
+   * Derive the decision threshold, and refuse a budget below the unevenness of the draws.
+   * @param {number} m
+   * @param {number} k
+   * @param {import("./exact.js").Fraction} [spread] how unevenly blocks of one sort are drawn, at most
+   */
+  decide(m, k, spread = uniformSpread(k, m - k)) {
+    const [points, inside] = [BigInt(m), BigInt(k)];
+    const include = includeThreshold(points, inside, tighten(this.odds, spread));
+    const ratio = [include * (points - inside), (WORD - include) * inside];
+    const within = ratio[0] * spread[0] * WORD <= ratio[1] * spread[1] * this.odds;
+    if (!within || ratio[1] * spread[0] * WORD > ratio[0] * spread[1] * this.odds) {
+      throw new InvalidSpec(
+        `${this.kind}: epsilon is too small for ${m} points, draws of one word are too uneven; ` +
+          "use a larger epsilon or a smaller domain",
+      );
+    }
+    /** Number of points. */
+    this.m = m;
+    /** Number of points in a block. */
+    this.k = k;
+    /** Words that put the value into the block. */
+    this.include = include;
+  }
+
+  /**
+   * A position in the base block (below k) or past it, from two words: where the value will be put.
+   * @param {import("./coins.js").Coins} coins
+   * @returns {number}
+   */
+  pick(coins) {
+    return coins.below(this.include) ? coins.uniform(this.k) : this.k + coins.uniform(this.m - this.k);
+  }
+}
+
+/** Subset selection: a set of k values that more likely holds the true one than not. */
+export class SS extends Block {
+  static kind = "ss";
+  static fields = ["epsilon", "size", "subset"];
+
+  check() {
+    this.size = this.checkSize(MAX_SUBSET_SIZE, "one bit per value; use abr or cbr for larger domains");
+    const k = this.integer("subset", 1, this.size - 1);
+    const cell = WORD / BigInt(this.size);
+    this.decide(this.size, k, [cell, cell - 2n * BigInt(k)]);
+  }
+
+  /**
+   * 1 + k words: the decision, then Floyd's sampler on the other values; a bitmap packed from bit 0.
+   * @param {number} value
+   * @param {import("./coins.js").Coins} coins
+   * @returns {Uint8Array}
+   */
+  privatizeOne(value, coins) {
+    const index = this.index(value, this.m);
+    const chosen = new Uint8Array((this.m + 7) >> 3);
+    const inside = coins.below(this.include);
+    if (inside) chosen[index >> 3] |= 1 << (index & 7);
+    for (let top = this.m - 1 - this.k + Number(inside); top < this.m - 1; top += 1) {
+      const t = coins.uniform(top + 1);
+      let at = t + Number(t >= index);
+      if ((chosen[at >> 3] >> (at & 7)) & 1) at = top + Number(top >= index);
+      chosen[at >> 3] |= 1 << (at & 7);
+    }
+    // The number of words must not tell whether the value was included.
+    if (inside) coins.word();
+    return chosen;
+  }
+}
+
+/** @type {Map<string, Uint32Array>} */
+const tables = new Map();
+
+/**
+ * All residues, those of the block first (increasing), then the others (increasing); built once per design.
+ * @param {"singer" | "paley"} family
+ * @param {number} order
+ * @param {number} dimension
+ * @returns {Uint32Array}
+ */
+function cyclicPoints(family, order, dimension) {
+  const name = `${family} ${order} ${dimension}`;
+  const known = tables.get(name);
+  if (known) return known;
+  const design = family === "paley" ? paley(order) : singer(order, dimension);
+  const points = new Uint32Array(design.modulus);
+  for (let point = 0, inside = 0, outside = design.k; point < design.modulus; point += 1) {
+    points[contains(design, point) ? inside++ : outside++] = point;
+  }
+  tables.set(name, points);
+  return points;
+}
+
+/** Cyclic block response: the shift of one difference set that more likely holds the value than not. */
+export class CBR extends Block {
+  static kind = "cbr";
+  static fields = ["epsilon", "size", "family", "order", "dimension"];
+
+  check() {
+    this.size = this.checkSize(MAX_CYCLIC_MODULUS, "use abr for larger domains");
+    const [m, k] = this.shape();
+    if (m < this.size || m > MAX_CYCLIC_MODULUS) {
+      throw new InvalidSpec(
+        `cbr: ${this.family}(${this.order}, ${this.dimension}) has ${m} points, must have from ${this.size} ` +
+          `to ${MAX_CYCLIC_MODULUS}; use another design or abr, or grr if epsilon is large`,
+      );
+    }
+    this.decide(m, k);
+  }
+
+  /** @returns {[number, number]} points of the design and of a block, once the fields are known to name one */
+  shape() {
+    /** @type {"singer" | "paley"} */
+    this.family = /** @type {any} */ (this).family;
+    if (this.family === "paley") {
+      this.order = this.integer("order", 3, MAX_MODULUS);
+      this.dimension = this.integer("dimension", 1, 1, "a paley design has dimension 1");
+      if (this.order % 4 === 3 && isPrime(this.order)) return [this.order, (this.order - 1) / 2];
+      throw new InvalidSpec(`cbr: order is ${this.order}, must be a prime of the form 4i + 3 for a paley design`);
+    }
+    if (this.family !== "singer") throw new InvalidSpec('cbr: family must be "singer" or "paley"');
+    this.order = this.integer("order", 2, Math.floor(Math.sqrt(MAX_MODULUS)));
+    this.dimension = this.integer("dimension", 3, 26);
+    if (primeFactors(this.order).length > 1) {
+      throw new InvalidSpec(`cbr: order is ${this.order}, must be a prime power for a singer design`);
+    }
+    let k = 1;
+    for (let t = 2; t < this.dimension; t += 1) k = k * this.order + 1;
+    return [k * this.order + 1, k];
+  }
+
+  /**
+   * Two words: the decision, and which residue i in or outside the block; reported is value - i.
+   * @param {number} value
+   * @param {import("./coins.js").Coins} coins
+   * @returns {Uint8Array}
+   */
+  privatizeOne(value, coins) {
+    const index = this.index(value, /** @type {number} */ (this.size));
+    const { family, order, dimension } = /** @type {any} */ (this);
+    const point = cyclicPoints(family, order, dimension)[this.pick(coins)];
+    return littleEndian((index + this.m - point) % this.m, widthBytes(this.m));
+  }
+}
+
+/** Affine block response: an affine image of an interval that more likely holds the value than not. */
+export class ABR extends Block {
+  static kind = "abr";
+  static fields = ["epsilon", "size", "modulus", "block", "state"];
+
+  check() {
+    this.size = this.checkSize(MAX_AFFINE_MODULUS, "use olh for larger domains");
+    const m = this.integer("modulus", Math.max(this.size, 3), MAX_AFFINE_MODULUS);
+    if (!isPrime(m)) throw new InvalidSpec(`abr: modulus is ${m}, must be a prime, ${nextPrime(m)} is the next`);
+    const k = this.integer("block", 1, m - 1);
+    const { state } = /** @type {any} */ (this);
+    if (state !== "counts" && state !== "log") {
+      throw new InvalidSpec('abr: state must be "counts" (small domains) or "log" (lazy candidates)');
+    }
+    this.decide(m, k);
+  }
+
+  /**
+   * Three words: the multiplier w, the decision, the place s in or past the interval; c = w v - s.
+   * @param {number} value
+   * @param {import("./coins.js").Coins} coins
+   * @returns {Uint8Array}
+   */
+  privatizeOne(value, coins) {
+    const index = this.index(value, /** @type {number} */ (this.size));
+    const [m, width] = [BigInt(this.m), widthBytes(this.m)];
+    const w = 1 + coins.uniform((this.m - 1) / 2);
+    // The product of two residues exceeds 2^53 in large domains.
+    const c = (BigInt(w) * BigInt(index) + m - BigInt(this.pick(coins))) % m;
+    const report = new Uint8Array(2 * width);
+    report.set(littleEndian(w, width));
+    report.set(littleEndian(c, width), width);
+    return report;
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * Canonical JSON and its digest: the identity of every spec.
+ *
+ * Sorted `[a-z_]+` keys, no fractions, integers below 2^53, other numbers as decimal text, NFC text without lone
+ * surrogates, no whitespace, UTF-8. Two documents are the same collection if and only if these bytes agree.
+ */
+
+import { InvalidSpec } from "./errors.js";
+import { hex, sha256, utf8 } from "./sha256.js";
+
+/**
+ * The canonical text of a JSON value, or InvalidSpec naming the place and the rule.
+ * @param {unknown} value
+ * @param {string} [where]
+ * @returns {string}
+ */
+export function canonical(value, where = "$") {
+  if (value === null || typeof value === "boolean") return String(value);
+  if (typeof value === "number") return number(value, where);
+  if (typeof value === "string") return text(value, where);
+  if (Array.isArray(value)) return `[${value.map((item, i) => canonical(item, `${where}[${i}]`)).join()}]`;
+  if (typeof value === "object") return object(value, where);
+  throw new InvalidSpec(`${where}: a ${typeof value} has no canonical form; use text, integers, lists, objects`);
+}
+
+/**
+ * SHA-256 of the canonical form, in hexadecimal: the identity of a spec.
+ * @param {unknown} value
+ * @returns {string}
+ */
+export const digest = (value) => hex(sha256(utf8(canonical(value))));
+
+/** @param {number} value @param {string} where */
+function number(value, where) {
+  if (!Number.isInteger(value)) {
+    throw new InvalidSpec(`${where}: floats have no exact text; write the number as decimal text`);
+  }
+  if (!Number.isSafeInteger(value)) {
+    throw new InvalidSpec(`${where}: an integer must be below 2^53 in size; write larger numbers as text`);
+  }
+  return String(value);
+}
+
+/** @param {string} value @param {string} where */
+function text(value, where) {
+  if (/\p{Surrogate}/u.test(value)) {
+    throw new InvalidSpec(`${where}: text contains a lone surrogate; it cannot be written as UTF-8`);
+  }
+  if (value.normalize("NFC") !== value) throw new InvalidSpec(`${where}: text must be in Unicode normal form NFC`);
+  return JSON.stringify(value);
+}
+
+/** @param {object} value @param {string} where */
+function object(value, where) {
+  const pairs = Object.entries(value).map(([key, item]) => {
+    if (!/^[a-z_]+$/.test(key)) {
+      throw new InvalidSpec(`${where}: keys must be lower-case words of letters and underscores`);
+    }
+    return [key, canonical(item, `${where}.${key}`)];
+  });
+  return `{${pairs.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => `"${key}":${item}`).join()}}`;
+}

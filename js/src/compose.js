@@ -1,0 +1,171 @@
+/** Several questions to one respondent: one of them at full epsilon, or all of them at shares of it. */
+
+import { Device, littleEndian } from "./base.js";
+import { InvalidSpec, InvalidValue } from "./errors.js";
+import { checkFields } from "./nested.js";
+import { concat } from "./sha256.js";
+
+const MAX_MEMBERS = 2 ** 20;
+const MAX_WEIGHT = 2 ** 32;
+const MAX_ANSWERS = 256;
+
+/** @param {string} kind @param {unknown} given @param {number} most @returns {Device[]} */
+function asMembers(kind, given, most) {
+  const members = Array.isArray(given) ? given : [];
+  if (members.length < 1 || members.length > most || !members.every((member) => member instanceof Device)) {
+    throw new InvalidSpec(`${kind}: members must be a list of 1 to ${most} mechanisms`);
+  }
+  if (members.some(({ epsilon }) => typeof epsilon === "object" && "sampled" in epsilon)) {
+    throw new InvalidSpec(`${kind}: an amplified epsilon holds only inside padding and sampling`);
+  }
+  return members;
+}
+
+/** @param {string} kind @param {unknown} value @param {number} count @returns {any[]} one answer per question */
+function answersOf(kind, value, count) {
+  if (Array.isArray(value) && value.length === count) return value;
+  throw new InvalidValue(`${kind}: the value must be a list of ${count} answers, one per question`);
+}
+
+/**
+ * @param {import("./exact.js").Fraction} a
+ * @param {import("./exact.js").Fraction} b
+ * @returns {boolean} whether a exceeds b
+ */
+const exceeds = ([a, b], [c, d]) => a * d > c * b;
+
+/**
+ * The explicit family: question i is attribute i of the respondent's answers, with its own mechanism.
+ * Another family is any class with `kind`, `length`, `weights`, `view`, `mechanism`, `spec` and `fromSpec`.
+ */
+export class Questions {
+  static kind = "questions";
+  static fields = ["mechanisms", "weights"];
+
+  /** @param {Record<string, any>} fields */
+  constructor({ mechanisms, weights }) {
+    this.mechanisms = asMembers("questions", mechanisms, MAX_MEMBERS);
+    if (!Array.isArray(weights)) {
+      throw new InvalidSpec("questions: weights must be a list of positive integers, one per question");
+    }
+    /** @type {number[]} */
+    this.weights = weights.length ? weights : this.mechanisms.map(() => 1);
+    Object.freeze(this);
+  }
+
+  get length() {
+    return this.mechanisms.length;
+  }
+
+  /** Attribute i of a list of answers. @param {number} i @returns {(value: any) => any} */
+  view(i) {
+    return (value) => answersOf("questions", value, this.length)[i];
+  }
+
+  /** @param {number} i @returns {Device} */
+  mechanism(i) {
+    return this.mechanisms[i];
+  }
+
+  /** @returns {Record<string, any>} */
+  spec() {
+    return { kind: "questions", mechanisms: this.mechanisms.map((one) => one.spec()), weights: this.weights };
+  }
+
+  /** @param {Record<string, any>} spec whose mechanisms are built already */
+  static fromSpec(spec) {
+    checkFields(this.kind, this.fields, spec);
+    return new this(spec);
+  }
+}
+
+/** One member of a family, drawn by public coins, at the full epsilon. */
+export class OneOf extends Device {
+  static kind = "one_of";
+  static fields = ["epsilon", "family", "payload_bytes"];
+
+  check() {
+    /** @type {Questions} */
+    this.family = /** @type {any} */ (this).family;
+    if (typeof this.family?.mechanism !== "function" || typeof this.family.view !== "function") {
+      throw new InvalidSpec('one_of: family must be a family of questions, such as "questions"');
+    }
+    this.checkWeights();
+    for (let i = 0; i < this.family.length; i += 1) {
+      if (exceeds(this.family.mechanism(i).budget.declared, this.budget.declared)) {
+        throw new InvalidSpec("one_of: a member's epsilon exceeds epsilon, which must be the largest of them");
+      }
+    }
+    this.payload_bytes = this.integer("payload_bytes", 1, 2 ** 16);
+  }
+
+  checkWeights() {
+    const { length, weights } = /** @type {Questions} */ (this.family);
+    if (length < 1 || length > MAX_MEMBERS || weights.length !== length) {
+      throw new InvalidSpec(`one_of: the family must have 1 to ${MAX_MEMBERS} members with one weight each`);
+    }
+    const positive = weights.every((weight) => Number.isSafeInteger(weight) && weight >= 1 && weight <= MAX_WEIGHT);
+    /** The sum of the weights. */
+    this.total = positive ? weights.reduce((sum, weight) => sum + weight, 0) : 0;
+    if (this.total < 1 || this.total > MAX_WEIGHT) {
+      throw new InvalidSpec(`one_of: weights must be positive integers that add up to at most ${MAX_WEIGHT}`);
+    }
+  }
+
+  /** @param {import("./coins.js").Coins} coins @returns {number} */
+  drawMember(coins) {
+    const { weights } = /** @type {Questions} */ (this.family);
+    let rest = coins.uniform(/** @type {number} */ (this.total));
+    let member = 0;
+    while (rest >= weights[member]) {
+      rest -= weights[member];
+      member += 1;
+    }
+    return member;
+  }
+
+  /** One word for the member, then the words of its mechanism. @param {any} value @param {import("./coins.js").Coins} coins */
+  privatizeOne(value, coins) {
+    const [family, width] = [/** @type {Questions} */ (this.family), /** @type {number} */ (this.payload_bytes)];
+    const member = this.drawMember(coins);
+    const payload = family.mechanism(member).privatizeOne(family.view(member)(value), coins);
+    if (payload.length > width) throw new InvalidSpec(`one_of: payload_bytes is ${width}, a member's report is wider`);
+    const report = new Uint8Array(4 + width);
+    report.set(littleEndian(member, 4));
+    report.set(payload, 4);
+    return report;
+  }
+
+  spec() {
+    return { ...super.spec(), family: /** @type {Questions} */ (this.family).spec() };
+  }
+}
+
+/** Every member is answered; the members' epsilons add up to at most epsilon. */
+export class AllOf extends Device {
+  static kind = "all_of";
+  static fields = ["epsilon", "members", "state"];
+
+  check() {
+    this.members = asMembers(this.kind, /** @type {any} */ (this).members, MAX_ANSWERS);
+    /** @type {import("./exact.js").Fraction} */
+    const none = [0n, 1n];
+    const spent = this.members.reduce(
+      ([a, b], { budget }) => [a * budget.declared[1] + budget.declared[0] * b, b * budget.declared[1]],
+      none,
+    );
+    if (exceeds(spent, this.budget.declared)) {
+      throw new InvalidSpec("all_of: the members' epsilons add up to more than epsilon; give every member a share");
+    }
+    if (!["joint", "log", "members"].includes(/** @type {any} */ (this).state)) {
+      throw new InvalidSpec('all_of: state must be "joint", "log" or "members"');
+    }
+  }
+
+  /** The words of every member, in order. @param {any} value @param {import("./coins.js").Coins} coins */
+  privatizeOne(value, coins) {
+    const members = this.members ?? [];
+    const answers = answersOf(this.kind, value, members.length);
+    return concat(...members.map((member, i) => member.privatizeOne(answers[i], coins)));
+  }
+}

@@ -1,0 +1,303 @@
+/**
+ * Domains: what a question may be answered with, and the index that stands for each answer.
+ * The twin of `tacit.device.domain`; messages are the same, and never show the value.
+ */
+
+import { digest } from "./canonical.js";
+import { InvalidSpec, InvalidValue } from "./errors.js";
+import { tidy } from "./exact.js";
+import { textId } from "./hashing.js";
+import { checkFields } from "./nested.js";
+import { utf8 } from "./sha256.js";
+
+const MAX_LABELS = 2 ** 20;
+const [MAX_NAME_BYTES, MAX_LABEL_BYTES, MAX_STRING_BYTES] = [64, 256, 2 ** 16];
+
+/** @param {any} value @returns {any} */
+const toSpec = (value) => (Array.isArray(value) ? value.map(toSpec) : value instanceof Domain ? value.spec() : value);
+
+/** @param {unknown} value @returns {value is string} text that can be written as UTF-8 */
+const isText = (value) => typeof value === "string" && !/\p{Surrogate}/u.test(value);
+
+/** The items of a list field. @param {unknown} value @param {string} who @param {string} what @returns {any[]} */
+export function listed(value, who, what) {
+  if (!Array.isArray(value)) throw new InvalidSpec(`${who}: ${what} must be a list`);
+  return value;
+}
+
+/**
+ * A text field in normal form NFC, or InvalidSpec with the rule.
+ * @param {unknown} value
+ * @param {string} who
+ * @param {string} what
+ * @param {number} maxBytes
+ * @returns {string}
+ */
+function specText(value, who, what, maxBytes) {
+  const text = isText(value) ? value.normalize("NFC") : "";
+  if (text === "" || utf8(text).length > maxBytes) {
+    throw new InvalidSpec(`${who}: ${what} must be text of 1 to ${maxBytes} bytes in UTF-8`);
+  }
+  return text;
+}
+
+/**
+ * An integer field within bounds, or InvalidSpec with the rule.
+ * @param {unknown} value
+ * @param {string} who
+ * @param {string} what
+ * @param {number} low
+ * @param {number} high
+ * @returns {number}
+ */
+export function bounded(value, who, what, low, high) {
+  const number = Number.isSafeInteger(value) ? /** @type {number} */ (value) : NaN;
+  if (!(low <= number && number <= high)) {
+    throw new InvalidSpec(`${who}: ${what} must be an integer from ${low} to ${high}`);
+  }
+  return number;
+}
+
+/** A set of answers, numbered from 0 to size - 1. Its `fields`, with `kind`, are the spec. */
+export class Domain {
+  static kind = "";
+  /** @type {readonly string[]} */
+  static fields = [];
+
+  /** @param {Record<string, any>} fields */
+  constructor(fields) {
+    for (const name of this.type.fields) /** @type {any} */ (this)[name] = fields[name];
+    this.check();
+    Object.freeze(this);
+  }
+
+  /** @returns {typeof Domain} */
+  get type() {
+    return /** @type {any} */ (this.constructor);
+  }
+
+  /** @returns {string} */
+  get kind() {
+    return this.type.kind;
+  }
+
+  /** What errors call this domain. */
+  get who() {
+    return this.kind;
+  }
+
+  /** Number of answers: a BigInt from 2^53 on. @returns {number | bigint} */
+  get size() {
+    return 0;
+  }
+
+  /** Refuse fields that cannot exist, and bring the others into their canonical form. */
+  check() {}
+
+  /** The index of an answer: a BigInt from 2^53 on. @param {any} _value @returns {number | bigint} */
+  encode(_value) {
+    throw new InvalidValue(`${this.who}: this domain has no answers`);
+  }
+
+  /** The label of an index that lies in the domain. @param {number} _index @returns {any} */
+  label(_index) {}
+
+  /** The label of an index. @param {number | bigint} index @returns {any} */
+  decode(index) {
+    if (!(index >= 0 && index < this.size)) {
+      const last = BigInt(this.size) - 1n;
+      throw new InvalidValue(`${this.who}: the index is outside the domain, must be from 0 to ${last}`);
+    }
+    return this.label(/** @type {number} */ (index));
+  }
+
+  /** All labels in order of their index. @returns {any[]} */
+  allLabels() {
+    if (this.size > MAX_LABELS) {
+      throw new InvalidSpec(`${this.who}: ${this.size} labels are not listed; name the candidates of interest`);
+    }
+    return Array.from({ length: Number(this.size) }, (_, index) => this.label(index));
+  }
+
+  /** @returns {Record<string, any>} the wire spec: kind and fields */
+  spec() {
+    const pairs = this.type.fields.map((name) => [name, toSpec(/** @type {any} */ (this)[name])]);
+    return { kind: this.kind, ...Object.fromEntries(pairs) };
+  }
+
+  /** @returns {string} SHA-256 of the canonical spec */
+  get digest() {
+    return digest(this.spec());
+  }
+
+  /** Rebuild from a wire spec. @param {Record<string, any>} spec @returns {Domain} */
+  static fromSpec(spec) {
+    checkFields(this.kind, this.fields, spec);
+    return new this(spec);
+  }
+}
+
+/** A domain with a name, which is what its errors begin with. */
+export class Attribute extends Domain {
+  check() {
+    this.name = specText(/** @type {any} */ (this).name, this.kind, "name", MAX_NAME_BYTES);
+  }
+
+  get who() {
+    return /** @type {string} */ (this.name);
+  }
+
+  /** @param {string} rule @returns {never} */
+  refuse(rule) {
+    throw new InvalidValue(`${this.name}: the value is outside the domain, ${rule}`);
+  }
+}
+
+/** Labels in a meaningful order. */
+export class Ordered extends Attribute {
+  static kind = "ordered";
+  static fields = ["name", "labels"];
+
+  check() {
+    super.check();
+    const labels = listed(/** @type {any} */ (this).labels, this.who, "labels");
+    if (labels.length < 1 || labels.length > MAX_LABELS) {
+      throw new InvalidSpec(`${this.name}: labels must be 1 to ${MAX_LABELS} texts`);
+    }
+    /** @type {string[]} */
+    this.labels = labels.map((label) => specText(label, this.who, "a label", MAX_LABEL_BYTES));
+    this.places = new Map(this.labels.map((label, index) => [label, index]));
+    if (this.places.size < labels.length) throw new InvalidSpec(`${this.name}: labels must differ from each other`);
+  }
+
+  get size() {
+    return /** @type {string[]} */ (this.labels).length;
+  }
+
+  /** @param {number} index */
+  label(index) {
+    return /** @type {string[]} */ (this.labels)[index];
+  }
+
+  /** The index of text that is not a label, or a refusal. @returns {number} */
+  unlisted() {
+    return this.refuse("must be one of the declared labels");
+  }
+
+  /** @param {any} value */
+  encode(value) {
+    if (typeof value !== "string") {
+      throw new InvalidValue(`${this.name}: the value must be text, one of the declared labels`);
+    }
+    return this.places?.get(value.normalize("NFC")) ?? this.unlisted();
+  }
+}
+
+/** Labels without an order; `other` names a last bucket for every text that is not listed. */
+export class Categories extends Ordered {
+  static kind = "categories";
+  static fields = ["name", "labels", "other"];
+
+  check() {
+    super.check();
+    const { other } = /** @type {any} */ (this);
+    /** @type {string | null} */
+    this.other = other === null || other === undefined ? null : specText(other, this.who, "other", MAX_LABEL_BYTES);
+    if (this.other !== null && this.places?.has(this.other)) {
+      throw new InvalidSpec(`${this.name}: other must differ from every label`);
+    }
+  }
+
+  get size() {
+    return super.size + Number(this.other !== null);
+  }
+
+  /** @param {number} index */
+  label(index) {
+    return super.label(index) ?? /** @type {string} */ (this.other);
+  }
+
+  unlisted() {
+    return this.other === null ? super.unlisted() : super.size;
+  }
+}
+
+/** Yes or no. */
+export class Booleans extends Attribute {
+  static kind = "booleans";
+  static fields = ["name"];
+
+  get size() {
+    return 2;
+  }
+
+  /** @param {number} index */
+  label(index) {
+    return Boolean(Number(index));
+  }
+
+  /** @param {any} value */
+  encode(value) {
+    if ([true, 1, "true"].includes(value)) return 1;
+    return [false, 0, "false"].includes(value) ? 0 : this.refuse("must be true or false");
+  }
+}
+
+/** Bit strings of a fixed length, first bit most significant. */
+export class Bits extends Attribute {
+  static kind = "bits";
+  static fields = ["name", "length"];
+
+  check() {
+    super.check();
+    this.length = bounded(/** @type {any} */ (this).length, this.who, "length", 1, 64);
+  }
+
+  get size() {
+    return tidy(1n << BigInt(/** @type {number} */ (this.length)));
+  }
+
+  /** @param {number | bigint} index */
+  label(index) {
+    return BigInt(index).toString(2).padStart(/** @type {number} */ (this.length), "0");
+  }
+
+  /** @param {any} value */
+  encode(value) {
+    const text = typeof value === "string";
+    const bits = text || Array.isArray(value) ? [...value] : [];
+    const [zeros, ones] = text ? [["0"], ["1"]] : [[0, false], [1, true]];
+    if (bits.length !== this.length || !bits.every((bit) => zeros.includes(bit) || ones.includes(bit))) {
+      this.refuse(`must be ${this.length} bits, 0 or 1 each`);
+    }
+    return tidy(BigInt(`0b${bits.map((bit) => Number(ones.includes(bit))).join("")}`));
+  }
+}
+
+/** Free text by a 64-bit keyed hash. */
+export class Strings extends Attribute {
+  static kind = "strings";
+  static fields = ["name", "key", "max_bytes"];
+
+  check() {
+    super.check();
+    this.key = specText(/** @type {any} */ (this).key, this.who, "key", MAX_LABEL_BYTES);
+    this.max_bytes = bounded(/** @type {any} */ (this).max_bytes, this.who, "max_bytes", 1, MAX_STRING_BYTES);
+  }
+
+  get size() {
+    return 1n << 64n;
+  }
+
+  label() {
+    throw new InvalidSpec(`${this.name}: an id cannot be turned back into text; encode the candidates instead`);
+  }
+
+  /** @param {any} value */
+  encode(value) {
+    if (!isText(value) || utf8(value.normalize("NFC")).length > /** @type {number} */ (this.max_bytes)) {
+      this.refuse(`must be text of at most ${this.max_bytes} bytes in UTF-8`);
+    }
+    return tidy(textId(/** @type {string} */ (this.key), value));
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Exact numbers: e^x by an integer series, roots, and thresholds over 2^64. No floats.
+ *
+ * All bounds are rounded so that a realised likelihood ratio can only be *below* the declared one.
+ *
+ * @typedef {[bigint, bigint]} Fraction numerator and positive denominator, not necessarily in lowest terms
+ */
+
+/** One coin word is uniform on [0, WORD); a probability is an integer number of words. */
+export const WORD = 1n << 64n;
+
+const GUARD_BITS = 96n;
+
+/** @param {bigint} a @param {bigint} b @returns {bigint} the smallest integer not below a/b, for a >= 0 < b */
+export const ceilDiv = (a, b) => (a + b - 1n) / b;
+
+/** @param {bigint} x at least 0 @returns {bigint} the number of binary digits, 0 for 0 */
+export const bitLength = (x) => (x ? BigInt(x.toString(2).length) : 0n);
+
+/**
+ * An integer as this library keeps it: a Number below 2^53, a BigInt from there on.
+ * @param {bigint} x
+ * @returns {number | bigint}
+ */
+export const tidy = (x) => (x < 1n << 53n ? Number(x) : x);
+
+/**
+ * floor(e^x * 2^64) for 0 <= x <= 64, up to an error below one unit that is always downwards.
+ * The same integer steps as `tacit.device.exact.exp_floor`.
+ * @param {Fraction} x
+ * @returns {bigint}
+ */
+export function expFloor([numerator, denominator]) {
+  const halvings = bitLength(numerator / denominator) + 1n;
+  const bits = 64n + GUARD_BITS + 2n * halvings;
+  const scaled = (numerator << bits) / (denominator << halvings);
+  let total = 1n << bits;
+  for (let k = 1n, term = total; term; k += 1n) {
+    term = ((term * scaled) >> bits) / k;
+    total += term;
+  }
+  for (let i = 0n; i < halvings; i += 1n) total = (total * total) >> bits;
+  return total >> (bits - 64n);
+}
+
+/**
+ * The largest integer whose power is at most the target; Newton from above decreases until it gets there.
+ * @param {bigint} target at least 1
+ * @param {bigint} degree
+ * @returns {bigint}
+ */
+export function integerRoot(target, degree) {
+  let guess = 1n << (bitLength(target) / degree + 1n);
+  for (;;) {
+    const better = ((degree - 1n) * guess + target / guess ** (degree - 1n)) / degree;
+    if (better >= guess) return guess;
+    guess = better;
+  }
+}
+
+/**
+ * floor((odds/2^64)^(1/degree) * 2^64): the odds of one of `degree` equal shares.
+ * @param {bigint} odds
+ * @param {number} degree
+ * @returns {bigint}
+ */
+export const rootFloor = (odds, degree) => integerRoot(odds << BigInt(64 * (degree - 1)), BigInt(degree));
+
+/**
+ * Odds left for a mechanism whose uniform draws already favour some outcome by the factor `spread`.
+ * @param {bigint} odds
+ * @param {Fraction} spread
+ * @returns {bigint}
+ */
+export const tighten = (odds, [numerator, denominator]) => (odds * denominator) / numerator;
+
+/**
+ * Largest ratio of two outcome probabilities of uniform(m) = (word * m) >> 64, multiplied over the moduli.
+ * @param {...(number | bigint)} moduli
+ * @returns {Fraction}
+ */
+export function uniformSpread(...moduli) {
+  /** @type {Fraction} */
+  const spread = [1n, 1n];
+  for (const m of moduli.map(BigInt)) {
+    spread[0] *= ceilDiv(WORD, m);
+    spread[1] *= WORD / m;
+  }
+  return spread;
+}

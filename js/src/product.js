@@ -1,0 +1,111 @@
+/** Several attributes together, and the list of all kinds of domains. The twin of `tacit.device.product`. */
+
+import { Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings, listed } from "./domain.js";
+import { InvalidSpec, InvalidValue } from "./errors.js";
+import { tidy } from "./exact.js";
+import { Buckets, Integers } from "./reals.js";
+
+const MAX_ATTRIBUTES = 1024;
+
+/** @param {unknown} value @returns {value is Record<string, any>} */
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Every combination of answers to several attributes; the first attribute is the most significant digit. */
+export class Product extends Domain {
+  static kind = "product";
+  static fields = ["attributes"];
+
+  check() {
+    /** @type {Attribute[]} */
+    this.attributes = listed(/** @type {any} */ (this).attributes, this.kind, "attributes").map(attribute);
+    if (this.attributes.length < 1 || this.attributes.length > MAX_ATTRIBUTES) {
+      throw new InvalidSpec(`product: attributes must be 1 to ${MAX_ATTRIBUTES} domains`);
+    }
+    if (new Set(this.names).size < this.attributes.length) {
+      throw new InvalidSpec("product: names of attributes must differ from each other");
+    }
+  }
+
+  /** Names of the attributes, in order. @returns {string[]} */
+  get names() {
+    return (this.attributes ?? []).map((one) => one.who);
+  }
+
+  get size() {
+    return tidy((this.attributes ?? []).reduce((size, one) => size * BigInt(one.size), 1n));
+  }
+
+  /** The product of some of the attributes, in the order they are named. @param {string[]} names */
+  project(names) {
+    const attributes = listed(names, this.kind, "names").map((name) => {
+      const found = this.attributes?.find((one) => one.name === name);
+      if (found) return found;
+      throw new InvalidSpec(`product: there is no attribute '${name}', must be one of ${this.names.join(", ")}`);
+    });
+    return new Product({ attributes });
+  }
+
+  /** The index of every attribute's answer. @param {any} value @returns {(number | bigint)[]} */
+  indices(value) {
+    const answers = this.answers(value);
+    return (this.attributes ?? []).map((one, i) => one.encode(answers[i]));
+  }
+
+  /** @param {any} value @returns {any[]} */
+  answers(value) {
+    const count = this.names.length;
+    if (Array.isArray(value) && value.length === count) return value;
+    if (!isObject(value)) {
+      throw new InvalidValue(`product: the value must be an object by attribute name or a list of ${count} answers`);
+    }
+    return this.names.map((name) => {
+      if (Object.hasOwn(value, name)) return value[name];
+      throw new InvalidValue(`${name}: the value is missing`);
+    });
+  }
+
+  /** The mixed-radix index of a combination. @param {any} value */
+  encode(value) {
+    return this.join(this.indices(value));
+  }
+
+  /** @param {(number | bigint)[]} indices @returns {number | bigint} */
+  join(indices) {
+    const sizes = (this.attributes ?? []).map((one) => BigInt(one.size));
+    return tidy(indices.reduce((/** @type {bigint} */ index, digit, i) => index * sizes[i] + BigInt(digit), 0n));
+  }
+
+  /** The indices of the attributes. @param {number | bigint} index @returns {(number | bigint)[]} */
+  split(index) {
+    let rest = BigInt(index);
+    const digits = [...(this.attributes ?? [])].reverse().map((one) => {
+      const digit = rest % BigInt(one.size);
+      rest /= BigInt(one.size);
+      return tidy(digit);
+    });
+    return digits.reverse();
+  }
+
+  /** @param {number | bigint} index */
+  label(index) {
+    const digits = this.split(index);
+    return (this.attributes ?? []).map((one, i) => one.decode(digits[i]));
+  }
+}
+
+/** @type {ReadonlyArray<typeof Domain>} */
+export const DOMAINS = [Categories, Booleans, Integers, Buckets, Ordered, Bits, Strings, Product];
+
+/** The domain of a wire spec. @param {any} spec @returns {Domain} */
+export function domainOf(spec) {
+  const domain = isObject(spec) && DOMAINS.find((one) => one.kind === spec.kind);
+  if (domain) return domain.fromSpec(spec);
+  throw new InvalidSpec(`domain: kind must be one of ${DOMAINS.map((one) => one.kind).join(", ")}`);
+}
+
+/** @param {any} item @returns {Attribute} */
+function attribute(item) {
+  const domain = isObject(item) && !(item instanceof Domain) ? domainOf(item) : item;
+  if (domain instanceof Attribute) return domain;
+  throw new InvalidSpec("product: an attribute must be a domain with a name; products do not nest");
+}

@@ -1,0 +1,143 @@
+/**
+ * Domains of numbers: integers on a grid, and reals in half-open buckets. The twin of `tacit.device.reals`.
+ * A number is read as the decimal its owner wrote; a float stands for its shortest decimal.
+ */
+
+import { Attribute, bounded, listed } from "./domain.js";
+import { InvalidSpec, InvalidValue } from "./errors.js";
+import { tidy } from "./exact.js";
+
+const SAFE = Number.MAX_SAFE_INTEGER;
+const MAX_EDGES = 2 ** 20;
+const NUMBER = /^([+-]?)(?:([0-9]{1,40})(?:\.([0-9]{1,40}))?|\.([0-9]{1,40}))(?:[eE]([+-]?[0-9]{1,3}))?$/;
+const EDGE = /^(-?)([0-9]{1,15})(?:\.([0-9]{1,18}))?$/;
+
+/**
+ * The exact number a value stands for; undefined for NaN, infinities, booleans and other text.
+ * @param {unknown} value
+ * @returns {import("./exact.js").Fraction | undefined}
+ */
+export function asNumber(value) {
+  if (typeof value === "bigint") return [value, 1n];
+  if (typeof value !== "number" && typeof value !== "string") return undefined;
+  const match = NUMBER.exec(String(value));
+  if (!match) return undefined;
+  const [, sign, whole = "", after = "", only = "", exponent = "0"] = match;
+  const decimals = after + only;
+  const digits = BigInt(whole + decimals) * (sign === "-" ? -1n : 1n);
+  const places = Number(exponent) - decimals.length;
+  return places >= 0 ? [digits * 10n ** BigInt(places), 1n] : [digits, 10n ** BigInt(-places)];
+}
+
+/** The shortest decimal text of an edge: "01.50" -> "1.5". @param {string} who @param {unknown} given */
+function canonicalEdge(who, given) {
+  const match = EDGE.exec(Number.isSafeInteger(given) ? String(given) : typeof given === "string" ? given : "");
+  if (!match) {
+    throw new InvalidSpec(`${who}: an edge must be decimal text such as "-0.5", with at most 15 digits and 18 decimals`);
+  }
+  const [, sign, whole, after = ""] = match;
+  const rest = after.replace(/0+$/, "");
+  const short = Number(whole) + (rest && `.${rest}`);
+  return short === "0" ? short : sign + short;
+}
+
+/** The integers low, low + step, ..., high. */
+export class Integers extends Attribute {
+  static kind = "integers";
+  static fields = ["name", "low", "high", "step"];
+
+  check() {
+    super.check();
+    const { low, high, step } = /** @type {any} */ (this);
+    this.low = bounded(low, this.who, "low", -SAFE, SAFE);
+    this.high = bounded(high, this.who, "high", -SAFE, SAFE);
+    this.step = bounded(step, this.who, "step", 1, SAFE);
+    const reach = BigInt(this.high) - BigInt(this.low);
+    if (reach < 0n || reach % BigInt(this.step) || reach / BigInt(this.step) >= SAFE) {
+      throw new InvalidSpec(`${this.name}: high must be low plus fewer than 2^53 whole steps`);
+    }
+    this.last = Number(reach / BigInt(this.step));
+  }
+
+  get size() {
+    return /** @type {number} */ (this.last) + 1;
+  }
+
+  /** @param {number | bigint} index */
+  label(index) {
+    return Number(BigInt(this.low ?? 0) + BigInt(index) * BigInt(this.step ?? 1));
+  }
+
+  /** @param {any} value */
+  encode(value) {
+    const [top, bottom] = asNumber(value) ?? [0n, 0n];
+    const above = bottom && top % bottom === 0n ? top / bottom - BigInt(this.low ?? 0) : -1n;
+    const step = BigInt(this.step ?? 1);
+    if (above < 0n || above % step || above / step >= BigInt(this.size)) {
+      const steps = this.step === 1 ? "" : ` in steps of ${this.step}`;
+      this.refuse(`must be an integer from ${this.low} to ${this.high}${steps}`);
+    }
+    return tidy(above / step);
+  }
+}
+
+/** Real numbers in half-open buckets [edge, next edge); open ends get a bucket of their own. */
+export class Buckets extends Attribute {
+  static kind = "buckets";
+  static fields = ["name", "edges", "open_below", "open_above"];
+
+  check() {
+    super.check();
+    const { open_below: below, open_above: above, edges: given } = /** @type {any} */ (this);
+    const edges = listed(given, this.who, "edges");
+    if (typeof below !== "boolean" || typeof above !== "boolean") {
+      throw new InvalidSpec(`${this.name}: open_below and open_above must be true or false`);
+    }
+    [this.open_below, this.open_above] = [below, above];
+    /** @type {string[]} */
+    this.edges = edges.map((edge) => canonicalEdge(this.who, edge));
+    if (edges.length < 1 || edges.length > MAX_EDGES || this.size < 1) {
+      throw new InvalidSpec(`${this.name}: edges must be 2 to ${MAX_EDGES} numbers, or 1 with an open end`);
+    }
+    this.bounds = this.edges.map((edge) => /** @type {import("./exact.js").Fraction} */ (asNumber(edge)));
+    if (this.bounds.some((edge, i, all) => i > 0 && !isLess(all[i - 1], edge))) {
+      throw new InvalidSpec(`${this.name}: edges must increase`);
+    }
+  }
+
+  get size() {
+    return /** @type {string[]} */ (this.edges).length - 1 + Number(this.open_below) + Number(this.open_above);
+  }
+
+  /** @param {number} index */
+  label(index) {
+    const edges = /** @type {string[]} */ (this.edges);
+    const place = Number(index) - Number(this.open_below);
+    if (place < 0) return `< ${edges[0]}`;
+    return place === edges.length - 1 ? `>= ${edges[place]}` : `[${edges[place]}, ${edges[place + 1]})`;
+  }
+
+  /** @param {any} value */
+  encode(value) {
+    const number = asNumber(value);
+    if (!number) throw new InvalidValue(`${this.name}: the value must be a number or decimal text`);
+    const bounds = this.bounds ?? [];
+    let [low, high] = [0, bounds.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (isLess(number, bounds[middle])) high = middle;
+      else low = middle + 1;
+    }
+    const index = low - 1 + Number(this.open_below);
+    return index >= 0 && index < this.size ? index : this.refuse(`must be ${this.rule()}`);
+  }
+
+  rule() {
+    const edges = /** @type {string[]} */ (this.edges);
+    const parts = [this.open_below ? "" : `at least ${edges[0]}`, this.open_above ? "" : `below ${edges.at(-1)}`];
+    return parts.filter(Boolean).join(" and ");
+  }
+}
+
+/** @param {import("./exact.js").Fraction} a @param {import("./exact.js").Fraction} b */
+const isLess = ([a, b], [c, d]) => a * d < c * b;

@@ -1,0 +1,97 @@
+/** Count sketches on the device: one of `rows` public hash functions, and a noisy cell of `width` under it. */
+
+import { Device, littleEndian, widthBytes } from "./base.js";
+import { InvalidSpec } from "./errors.js";
+import { WORD, rootFloor } from "./exact.js";
+import { grrDraw, lowCell } from "./grr.js";
+import { parity } from "./hadamard.js";
+import { bucket, rowSeed } from "./hashing.js";
+import { symmetricThresholds } from "./rappor.js";
+import { concat } from "./sha256.js";
+import { bitPlanes, drawBits } from "./unary.js";
+
+const MAX_BITS = 2 ** 16;
+const MAX_ROWS = 2 ** 20;
+const MAX_CELLS = 2 ** 26;
+
+/** A table of `rows` hash functions with `width` cells each; every report speaks of one row. */
+class Sketch extends Device {
+  static fields = ["epsilon", "size", "rows", "width", "key"];
+
+  check() {
+    /** @type {number | bigint} */
+    this.size = this.checkSize(WORD);
+    /** @type {number} */
+    this.rows = this.integer("rows", 1, MAX_ROWS);
+    /** @type {number} */
+    this.width = this.integer("width", 2, MAX_BITS);
+    /** @type {number} */
+    this.key = this.integer("key", 0, 2 ** 32 - 1);
+    if (this.width & (this.width - 1)) {
+      throw new InvalidSpec(`${this.kind}: width is ${this.width}, must be a power of two, such as 1024`);
+    }
+    const cells = this.rows * this.width;
+    if (cells > MAX_CELLS) {
+      throw new InvalidSpec(`${this.kind}: rows x width is ${cells}, must be at most ${MAX_CELLS}; use fewer rows`);
+    }
+  }
+
+  /** The cell of a value in a row. @param {number} row @param {number | bigint} index @returns {number} */
+  cell(row, index) {
+    return bucket(rowSeed(this.key, row), index, this.width);
+  }
+}
+
+/** Private count mean sketch: the one-hot cell of one row, every bit perturbed on its own. */
+export class CMS extends Sketch {
+  static kind = "cms";
+
+  check() {
+    super.check();
+    /** Half of the budget on the one, half on the zeros. @type {[bigint, bigint]} */
+    this.thresholds = symmetricThresholds(rootFloor(this.odds, 2), this.odds);
+  }
+
+  /**
+   * One word for the row, then `width` noisy bits of its one-hot cell, packed from bit 0.
+   * @param {number | bigint} value
+   * @param {import("./coins.js").Coins} coins
+   * @returns {Uint8Array}
+   */
+  privatizeOne(value, coins) {
+    const index = this.index(value, this.size);
+    const row = coins.uniform(this.rows);
+    const bits = drawBits(this.width, [this.cell(row, index)], bitPlanes(...this.thresholds), coins);
+    return concat(littleEndian(row, widthBytes(this.rows)), bits);
+  }
+}
+
+/** Private Hadamard count mean sketch: the noisy sign of one Hadamard coefficient of the one-hot cell. */
+export class HCMS extends Sketch {
+  static kind = "hcms";
+  static fields = [...Sketch.fields, "skip_zero"];
+
+  check() {
+    super.check();
+    const { skip_zero: skip } = /** @type {any} */ (this);
+    if (typeof skip !== "boolean") throw new InvalidSpec(`${this.kind}: skip_zero must be true or false`);
+    /** The first coefficient that may be drawn; coefficient 0 is the same for every value. @type {number} */
+    this.first = Number(skip);
+    /** Words of the untrue sign. @type {bigint} */
+    this.low = lowCell(this.odds, 2);
+  }
+
+  /**
+   * Three words: row, coefficient and sign, sent as one code 2 * (row * width + coefficient) + sign.
+   * @param {number | bigint} value
+   * @param {import("./coins.js").Coins} coins
+   * @returns {Uint8Array}
+   */
+  privatizeOne(value, coins) {
+    const index = this.index(value, this.size);
+    const row = coins.uniform(this.rows);
+    const coefficient = this.first + coins.uniform(this.width - this.first);
+    const sign = grrDraw(parity(coefficient & this.cell(row, index)), 2, this.low, coins);
+    return littleEndian(2 * (row * this.width + coefficient) + sign, widthBytes(2 * this.rows * this.width));
+  }
+}

@@ -1,0 +1,56 @@
+"""The `tacit` command. Subcommands are imported when they are used, so that `tacit --help` is quick."""
+
+import sys
+from importlib import import_module
+
+import click
+
+from tacit import __version__
+from tacit.errors import TacitError
+
+_COMMANDS: dict[str, tuple[str, str]] = {
+    "audit": ("tacit.cli.audit:audit", "Show that no mechanism realises more epsilon than it declares."),
+    "demo": ("tacit.cli.demo:demo", "Ask 200,000 simulated respondents one question and draw the answer."),
+    "estimate": ("tacit.cli.reports:estimate", "Turn a tally into frequencies with intervals."),
+    "merge": ("tacit.cli.reports:merge", "Add tallies of the same mechanism."),
+    "oracle": ("tacit.cli.oracle:oracle", "Compare frequency oracles and choose one."),
+    "privatize": ("tacit.cli.reports:privatize", "Turn a column of values into noisy reports."),
+    "simulate": (
+        "tacit.cli.simulate:simulate",
+        "Simulate a collection and compare its error with the prediction.",
+    ),
+    "tally": ("tacit.cli.reports:tally", "Count report files."),
+}
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, name = _COMMANDS[cmd_name][0].partition(":")
+        return getattr(import_module(module), name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tacit")
+def cli() -> None:
+    """Learn what a crowd knows without anyone saying it: local differential privacy from device to answer."""
+
+
+def main() -> None:
+    """Run the command line; errors of Tacit are one line and exit code 2."""
+    try:
+        cli(standalone_mode=True)
+    except TacitError as error:
+        click.echo(f"tacit: {type(error).__name__}: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)

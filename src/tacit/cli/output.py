@@ -1,0 +1,54 @@
+"""What the commands print: JSON, tables and progress bars."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+
+def print_json(value: Any) -> None:
+    """Indented JSON on standard output; never NaN or infinity."""
+    click.echo(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """An aligned plain-text table: first column left, the rest right."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(padded).rstrip()
+
+    if title:
+        click.echo(title)
+    click.echo(line(header))
+    click.echo("  ".join("-" * w for w in widths))
+    for row in rows:
+        click.echo(line(row))
+
+
+def percent(x: float) -> str:
+    """A share in per cent with two decimals."""
+    return f"{100 * x:.2f} %"
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A progress bar on standard error when it is a terminal; silent in pipes and without rich."""
+    try:
+        if not sys.stderr.isatty():
+            raise ImportError
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    except ImportError:
+        yield lambda _: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda step: bar.advance(task, step)

@@ -1,0 +1,218 @@
+"""`tacit privatize | tally | merge | estimate`: report and tally files, on disk and in pipes."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from tacit.cli.output import percent, print_json, print_table, progress
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[BinaryIO]:
+    """A binary output; a file appears under its name only when it is complete."""
+    if path == "-":
+        yield sys.stdout.buffer
+        return
+    partial = Path(f"{path}.partial")
+    try:
+        with partial.open("wb") as stream:
+            yield stream
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[BinaryIO]:
+    if path == "-":
+        yield sys.stdin.buffer
+        return
+    with Path(path).open("rb") as stream:
+        yield stream
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise click.UsageError("--set takes name=value")
+    if value in ("true", "false"):
+        return name, value == "true"
+    return name, int(value) if value.lstrip("-").isdecimal() else value
+
+
+def make_mechanism(kind: str, size: int | None, epsilon: str, settings: tuple[str, ...]) -> Any:
+    """A mechanism from command-line options."""
+    from tacit.catalog import CATALOG
+    from tacit.device.kinds import find_kind
+
+    cls: Any = find_kind({"kind": kind}, CATALOG)
+    given = dict(map(_setting, settings)) | ({} if size is None else {"size": size})
+    try:
+        return cls(epsilon=epsilon, **given)
+    except TypeError as error:
+        raise click.UsageError(f"{kind}: {str(error).split('__init__() ')[-1]}; give it with --size or --set") from None
+
+
+@click.command()
+@click.argument("values", default="-")
+@click.option("--kind", required=True, help="Mechanism, such as olh.")
+@click.option("--size", type=int, help="Number of values; implied by --labels.")
+@click.option("--epsilon", required=True, help="Privacy budget, as decimal text.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other field of the spec.")
+@click.option("--labels", help="Comma-separated labels of the values; without it values are integers from 0.")
+@click.option("--column", help="Column by name or number; needed when there are several.")
+@click.option("--strict", is_flag=True, help="Exit with 2 if any row cannot be read.")
+@click.option("-o", "--output", default="-", help="The .reports file to write.")
+def privatize(
+    values: str, kind: str, size: int | None, epsilon: str, settings: tuple[str, ...], labels: str | None,
+    column: str | None, strict: bool, output: str,
+) -> None:  # fmt: skip
+    """Turn a column of VALUES (a CSV file, or - for standard input) into noisy reports."""
+    from tacit.cli.values import Column, integer_encoder
+    from tacit.device.coins import SystemCoins
+    from tacit.wire.files import REPORTS_MAGIC, Writer
+
+    encode, domain, size = _encoder(labels, size)
+    mechanism = make_mechanism(kind, size, epsilon, settings)
+    if encode is None:
+        encode = integer_encoder(value_count(mechanism))
+    coins = SystemCoins()
+    with _reading_text(values) as stream, progress("privatizing", None) as advance:
+        source = Column(stream, encode, column)
+        with _writing(output) as sink:
+            extra = {} if domain is None else {"domain": domain}
+            writer = Writer(sink, REPORTS_MAGIC, mechanism, **extra)
+            for chunk in source.chunks():
+                writer.block(mechanism.privatize(chunk, coins).tobytes(), len(chunk))
+                advance(len(chunk))
+            if strict and source.skipped:
+                _fail(f"{source.skipped} rows could not be read, the first is row {source.first_bad}; nothing written")
+            n = writer.close()
+    note = f", {source.skipped} rows skipped (the first is row {source.first_bad})" if source.skipped else ""
+    click.echo(f"tacit: {n} reports{note}", err=True)
+
+
+def _fail(message: str) -> None:
+    from tacit.errors import InvalidValue
+
+    raise InvalidValue(message)
+
+
+def value_count(mechanism: Any) -> int:
+    """How many values a mechanism takes: its size, its grid, or all 64-bit ids."""
+    if hasattr(mechanism, "top"):
+        return mechanism.top + 1
+    return getattr(mechanism, "size", 1 << 64)
+
+
+def _encoder(labels: str | None, size: int | None) -> tuple[Any, dict[str, Any] | None, int | None]:
+    if labels is None:
+        return None, None, size
+    from tacit.device.domain import Categories
+
+    domain = Categories(name="value", labels=tuple(label.strip() for label in labels.split(",")))
+    return domain.encode, domain.spec(), domain.size
+
+
+@contextmanager
+def _reading_text(path: str) -> Iterator[Any]:
+    if path == "-":
+        yield sys.stdin
+        return
+    with Path(path).open(newline="", encoding="utf-8-sig") as stream:
+        yield stream
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True)
+@click.option("-o", "--output", default="-", help="The .tally file to write.")
+def tally(files: tuple[str, ...], output: str) -> None:
+    """Count report FILES (- for standard input) into one tally."""
+    from tacit.wire.files import write_tally
+
+    total, domain = None, None
+    with progress("tallying", None) as advance:
+        for path in files:
+            part, domain = _tally_file(path, advance)
+            total = part if total is None else total + part
+    with _writing(output) as sink:
+        assert total is not None
+        write_tally(sink, total, domain)
+    click.echo(f"tacit: {total.n} reports counted", err=True)
+
+
+def _tally_file(path: str, advance: Any) -> tuple[Any, dict[str, Any] | None]:
+    from tacit.wire.files import REPORTS_MAGIC, Reader, report_blocks
+
+    with _reading(path) as stream:
+        reader = Reader(stream, REPORTS_MAGIC, path)
+        mechanism = reader.header.mechanism
+        total = mechanism.tally(mechanism.decode(b""))
+        for reports in report_blocks(reader):
+            total = total + mechanism.tally(reports)
+            advance(len(reports))
+    return total, reader.header.domain
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True)
+@click.option("-o", "--output", default="-", help="The .tally file to write.")
+def merge(files: tuple[str, ...], output: str) -> None:
+    """Add tally FILES of the same mechanism."""
+    from tacit.wire.files import read_tally, write_tally
+
+    total, domain = None, None
+    for path in files:
+        with _reading(path) as stream:
+            part, domain = read_tally(stream, path)
+        total = part if total is None else total + part
+    with _writing(output) as sink:
+        assert total is not None
+        write_tally(sink, total, domain)
+    click.echo(f"tacit: {total.n} reports in {len(files)} tallies", err=True)
+
+
+@click.command()
+@click.argument("file")
+@click.option("--candidates", help="Comma-separated values to estimate; needed for domains nobody enumerates.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--top", type=int, help="Only the values with the largest estimates.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def estimate(file: str, candidates: str | None, level: float, top: int | None, as_json: bool) -> None:
+    """Estimate frequencies with intervals from a tally FILE (- for standard input)."""
+    from tacit.wire.files import read_tally
+
+    with _reading(file) as stream:
+        tally, domain = read_tally(stream, file)
+    mechanism: Any = tally.mechanism
+    chosen = None if candidates is None else [int(text) for text in candidates.split(",")]
+    rows = mechanism.estimate(tally, chosen).to_rows(level)
+    if domain is not None:
+        rows = [row | {"value": _label(domain, row["value"])} for row in rows]
+    if top is not None:
+        rows = sorted(rows, key=lambda row: -(row["frequency"] or 0))[:top]
+    if as_json:
+        about = {"kind": mechanism.kind, "epsilon": mechanism.spec()["epsilon"]}
+        realised = {"realised_epsilon": mechanism.realised_epsilon()}
+        print_json({"n": tally.n} | about | realised | {"level": level, "estimates": rows})
+    else:
+        _print_rows(rows, f"{tally.n:,} reports, {mechanism.kind}, epsilon {mechanism.spec()['epsilon']}", level)
+
+
+def _label(domain: dict[str, Any], index: int) -> Any:
+    from tacit.device.domain import domain_of
+
+    return domain_of(domain).decode(index)
+
+
+def _print_rows(rows: list[dict[str, Any]], title: str, level: float) -> None:
+    def cell(x: float | None) -> str:
+        return "no data" if x is None else percent(x)
+
+    header = ["value", "frequency", "standard error", f"{level:.0%} low", "high"]
+    names = ("frequency", "standard_error", "low", "high")
+    print_table(header, [[str(row["value"]), *(cell(row[name]) for name in names)] for row in rows], title)

@@ -1,0 +1,76 @@
+"""Reading columns of values from CSV, stream by stream, without ever printing one of them."""
+
+import csv
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TextIO
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidValue
+
+U64 = npt.NDArray[np.uint64]
+Encode = Callable[[str], int]
+_CHUNK = 1 << 16
+
+
+class Column:
+    """One column of a CSV stream as indices; unparsable rows are counted, never shown."""
+
+    def __init__(self, stream: TextIO, encode: Encode, column: str | None) -> None:
+        """Look at the first row: is it a header, and which column is meant?"""
+        self._rows, self._encode, self.skipped, self.first_bad = csv.reader(stream), encode, 0, 0
+        self._number = 0
+        first = next(self._rows, [])
+        self._index, is_header = _locate(first, column, self._parses)
+        self._pending = [] if is_header or not first else [first]
+
+    def _parses(self, cell: str) -> bool:
+        try:
+            self._encode(cell)
+        except (ValueError, InvalidValue):
+            return False
+        return True
+
+    def chunks(self) -> Iterator[U64]:
+        """Indices, up to 65,536 at a time."""
+        while rows := self._pending + list(islice(self._rows, _CHUNK - len(self._pending))):
+            self._pending = []
+            found = [index for row in rows if (index := self._one(row)) is not None]
+            yield np.array(found, np.uint64)
+
+    def _one(self, row: list[str]) -> int | None:
+        self._number += 1
+        try:
+            return self._encode(row[self._index].strip())
+        except (ValueError, InvalidValue, IndexError):
+            self.skipped += 1
+            self.first_bad = self.first_bad or self._number
+            return None
+
+
+def _locate(first: list[str], column: str | None, parses: Callable[[str], bool]) -> tuple[int, bool]:
+    """Which column, and whether the first row is a header."""
+    if column is None:
+        if len(first) > 1:
+            raise click.UsageError(f"the file has {len(first)} columns; name one with --column")
+        return 0, bool(first) and not parses(first[0].strip())
+    if column in first:
+        return first.index(column), True
+    if column.isdecimal() and int(column) < len(first):
+        return int(column), not parses(first[int(column)].strip())
+    raise click.UsageError(f"there is no column {column!r}; the first row has {len(first)} cells")
+
+
+def integer_encoder(size: int) -> Encode:
+    """Values that are already indices below the size."""
+
+    def encode(text: str) -> int:
+        index = int(text)
+        if not 0 <= index < size:
+            raise InvalidValue(f"a value is outside the domain, must be an integer from 0 to {size - 1}")
+        return index
+
+    return encode

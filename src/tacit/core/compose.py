@@ -1,0 +1,374 @@
+"""Composed mechanisms: `OneOf` asks every respondent one question, `AllOf` asks all of them."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, reduce
+from math import prod
+from operator import add
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit import kernels
+from tacit.core.estimate import Estimate
+from tacit.core.mechanism import Mechanism, Reports, words
+from tacit.core.members import (
+    GivenCoins,
+    Layout,
+    PerMember,
+    against_everyone,
+    as_bytes,
+    coin_words,
+    layout_of,
+    per_member,
+)
+from tacit.core.tally import Counts, Log, Tally, checked_weights, count_reports, same_mechanism
+from tacit.device.coins import Coins
+from tacit.device.compose import AllOfDevice, Family, OneOfDevice, Questions, answers_of
+from tacit.device.exact import WORD, ceil_div
+from tacit.errors import InvalidSpec
+
+__all__ = ["MAX_JOINT_CELLS", "AllOf", "Family", "OneOf", "PerMember", "Questions"]
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+Candidates = Sequence[npt.ArrayLike | None]
+
+MAX_JOINT_CELLS = 1 << 20
+"""The largest contingency table of joint reports that is kept as counts."""
+
+_DIGIT_BITS = 20
+
+
+class OneOf(OneOfDevice, Mechanism):
+    """Each respondent answers one member of a family, drawn by public coins; epsilon is not split.
+
+    Reports: the member and its payload, padded to the widest. Cost: one coin word more than the member's.
+    Privacy: the largest epsilon of the members, whichever is drawn.
+    Variance: v(f)/n_g + f(1 - f)/n_g (n - n_g)/(n - 1) against all n respondents, n_g of whom were asked.
+    Reference: Wang's dissertation, section 3.4.2; the second term is the sampling error it leaves out.
+
+    `estimate` gives one Estimate per member. See docs/maths/one_of.md.
+    """
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Blocks of members with equal mechanisms."""
+        return layout_of([self.family.mechanism(i) for i in range(len(self.family))])
+
+    def _widest(self) -> int:
+        return max(block.report_dtype.itemsize for block in self.layout.blocks)
+
+    def _check(self) -> None:
+        super()._check()
+        if self.payload_bytes != self._widest():
+            raise InvalidSpec(f"one_of: payload_bytes is {self.payload_bytes}, must be {self._widest()}")
+
+    def member(self, i: int) -> Mechanism:
+        """The mechanism of member i."""
+        return self.layout.blocks[self.layout.block[i]]
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """Member, then payload bytes."""
+        return np.dtype([("member", "<u4"), ("payload", "u1", (self.payload_bytes,))])
+
+    @property
+    def report_bits(self) -> int:
+        """The bits that name a member, and the widest member's."""
+        return (len(self.family) - 1).bit_length() + max(block.report_bits for block in self.layout.blocks)
+
+    def _payload(self, member: int, reports: Reports) -> Reports:
+        """The members' own reports inside composed ones."""
+        mechanism = self.member(member)
+        return mechanism.decode(reports["payload"][:, : mechanism.report_dtype.itemsize].tobytes())
+
+    def _wrapped(self, member: int, inner: Reports) -> Reports:
+        """Composed reports around a member's own ones."""
+        reports = np.zeros(len(inner), self.report_dtype)
+        reports["member"] = member
+        reports["payload"][:, : self.member(member).report_dtype.itemsize] = as_bytes(inner)
+        return reports
+
+    def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
+        """Reports on a batch; in one sweep where all members use the same fixed number of coin words."""
+        costs = {coin_words(block) for block in self.layout.blocks}
+        cost = costs.pop() if len(costs) == 1 else None
+        array: npt.NDArray[Any] = np.asarray(values)
+        if cost is None or not len(array):
+            return self.decode(b"".join(self.privatize_one(value, coins) for value in array))
+        drawn = words(coins, len(array), 1 + cost)
+        chosen = np.searchsorted(self.bounds, kernels.uniform(drawn[:, 0], self.bounds[-1]), side="right")
+        reports = np.empty(len(array), self.report_dtype)
+        for member, places in _groups(chosen):
+            answers = self.family.view(member)(array[places].T)
+            inner = self.member(member).privatize(answers, GivenCoins(drawn[places, 1:]))
+            reports[places] = self._wrapped(member, inner)
+        return reports
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """A member of the family, a report it could have made, and zeros behind it."""
+        valid = np.zeros(len(reports), np.bool_)
+        for member, places in _groups(reports["member"]):
+            if member < len(self.family):
+                width = self.member(member).report_dtype.itemsize
+                padding = reports["payload"][places][:, width:].any(axis=1)
+                inner = self._payload(member, reports[places])
+                valid[places] = self.member(member).valid(inner) & ~padding
+        return valid
+
+    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> PerMember:
+        """One tally per member."""
+        array = self.check_reports(reports)
+        checked = None if weights is None else checked_weights(weights, len(array))
+        tallies = {
+            member: self.member(member).tally(
+                self._payload(member, array[places]), None if checked is None else checked[places]
+            )
+            for member, places in _groups(array["member"])
+        }
+        return per_member(self, self.layout, len(array), tallies)
+
+    def estimate(  # pyright: ignore[reportIncompatibleMethodOverride] - one estimate per member, not one
+        self, tally: PerMember, candidates: Candidates | None = None
+    ) -> list[Estimate]:
+        """One estimate per member, with the error of having asked a random group only."""
+        same_mechanism(self, tally.mechanism)
+        asked = [None] * len(self.family) if candidates is None else candidates
+        estimates: list[Estimate] = []
+        for i, named in enumerate(asked):
+            part = tally.member(i)
+            estimates.append(against_everyone(self.member(i).estimate(part, named), part, tally.n))
+        return estimates
+
+    def probability(self, member: int) -> float:
+        """The exact share of coin words that draw a member."""
+        total, end = self.bounds[-1], self.bounds[member]
+        start = end - self.family.weights[member]
+        return (ceil_div(end * WORD, total) - ceil_div(start * WORD, total)) / WORD
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """The member's own, and the draw of the member."""
+        result = np.full(len(reports), -np.inf)
+        for member, places in _groups(reports["member"]):
+            inner = self._payload(member, reports[places])
+            answer = self.family.view(member)(value)
+            result[places] = self.member(member).log_prob(inner, answer) + np.log(self.probability(member))
+        return result
+
+    def all_reports(self) -> Reports:
+        """Every report of every member, for small ones."""
+        members = range(len(self.family))
+        return np.concatenate([self._wrapped(i, self.member(i).all_reports()) for i in members])
+
+    def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> PerMember:
+        """Groups out of joint counts (an axis per attribute) without replacement, then each member's own."""
+        joint = np.asarray(counts, np.int64)
+        grid = np.indices(joint.shape).reshape(joint.ndim, -1)
+        values = grid[0] if joint.ndim == 1 else grid
+        left, n = joint.reshape(-1), int(joint.sum())
+        shares = np.array([self.probability(i) for i in range(len(self.family))])
+        tallies: dict[int, Tally] = {}
+        for i, size in enumerate(rng.multinomial(n, shares / shares.sum())):
+            group = rng.multivariate_hypergeometric(left, int(size), method="marginals")
+            left = left - group
+            cells: Any = np.zeros(getattr(self.member(i), "size"), np.int64)  # noqa: B009 - oracles have a size
+            np.add.at(cells, self.family.view(i)(values), group)
+            tallies[i] = self.member(i).simulate_tally(cells, rng)
+        return per_member(self, self.layout, n, tallies)
+
+
+def _groups(members: npt.NDArray[Any]) -> Iterator[tuple[int, I64]]:
+    """The members that occur, each with the places of its reports."""
+    order = np.argsort(members, kind="stable")
+    found, starts = np.unique(members[order], return_index=True)
+    # Splitting nothing still gives one empty piece, which no member claims.
+    yield from zip(found.tolist(), np.split(order, starts[1:]), strict=False)
+
+
+class AllOf(AllOfDevice, Mechanism):
+    """Each respondent answers every member; the members' epsilons add up.
+
+    Reports: the members' reports, one after the other. Cost: the sum of the members'.
+    Privacy: the product of the members' odds; shares of epsilon keep it within e^epsilon.
+    Variance: each member's own, at its smaller epsilon, from all respondents.
+    Reference: sequential composition; Wang's dissertation, section 3.4.2, on when it is worth it.
+
+    `estimate` gives one Estimate per member; the tally keeps the joint report. See docs/maths/all_of.md.
+    """
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Blocks of members with equal mechanisms."""
+        return layout_of(self.members)
+
+    def member(self, i: int) -> Mechanism:
+        """The mechanism of member i."""
+        return self.layout.blocks[self.layout.block[i]]
+
+    @cached_property
+    def _mechanisms(self) -> tuple[Mechanism, ...]:
+        return tuple(self.member(i) for i in range(len(self.members)))
+
+    @cached_property
+    def _spaces(self) -> tuple[U64, ...] | None:
+        """All reports of every member as sorted keys, if the joint table is small enough to be kept."""
+        spaces: list[U64] = []
+        for member in self._mechanisms:
+            keys = _report_keys(member)
+            if keys is None or len(keys) * prod(map(len, spaces)) > MAX_JOINT_CELLS:
+                return None
+            spaces.append(keys)
+        return tuple(spaces)
+
+    def _planned_state(self) -> str:
+        return "log" if self._spaces is None else "joint"
+
+    def _check(self) -> None:
+        super()._check()
+        if self.state == "joint" and self._spaces is None:
+            raise InvalidSpec(
+                f'all_of: the joint table cannot be kept in {MAX_JOINT_CELLS} cells; state must be "log" or "members"'
+            )
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """The members' layouts, one field each."""
+        return np.dtype([(_field(i), member.report_dtype) for i, member in enumerate(self._mechanisms)])
+
+    @property
+    def report_bits(self) -> int:
+        """The sum of the members'."""
+        return sum(member.report_bits for member in self._mechanisms)
+
+    def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
+        """Reports on rows of answers; in one sweep where every member uses a fixed number of coin words."""
+        array: npt.NDArray[Any] = np.asarray(values)
+        costs = [coin_words(member) for member in self.members]
+        fixed = [cost for cost in costs if cost is not None]
+        if len(fixed) < len(costs) or not len(array):
+            return self.decode(b"".join(self.privatize_one(row, coins) for row in array))
+        answers = answers_of(self.kind, array.T, len(self.members))
+        drawn = words(coins, len(array), sum(fixed))
+        parts = np.split(drawn, np.cumsum(fixed)[:-1], axis=1)
+        return self._joined([
+            member.privatize(answers[i], GivenCoins(parts[i])) for i, member in enumerate(self._mechanisms)
+        ])  # fmt: skip
+
+    def _joined(self, parts: Sequence[Reports]) -> Reports:
+        reports = np.empty(len(parts[0]), self.report_dtype)
+        for i, part in enumerate(parts):
+            reports[_field(i)] = part
+        return reports
+
+    def _split(self, reports: Reports) -> list[Reports]:
+        return [np.ascontiguousarray(reports[_field(i)]) for i in range(len(self.members))]
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """Every member's report is valid."""
+        pairs = zip(self._mechanisms, self._split(reports), strict=True)
+        return np.logical_and.reduce([member.valid(part) for member, part in pairs])
+
+    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Counts | Log | PerMember:
+        """The contingency table of joint reports, their log, or one tally per member, as the state says."""
+        array = self.check_reports(reports)
+        checked = None if weights is None else checked_weights(weights, len(array))
+        if self.state == "joint":
+            return count_reports(self, array, checked, self._count_joint)
+        if self.state == "log":
+            return Log(self, (array,), None if checked is None else (checked,))
+        parts = enumerate(self._split(array))
+        tallies = {i: self.member(i).tally(part, checked) for i, part in parts}
+        return per_member(self, self.layout, len(array), tallies)
+
+    def _count_joint(self, reports: Reports, weights: I64 | None) -> I64:
+        codes = np.zeros(len(reports), np.uint64)
+        for space, part in zip(self._spaces or (), self._split(reports), strict=True):
+            codes = codes * np.uint64(len(space)) + np.searchsorted(space, _keys(part)).astype(np.uint64)
+        return kernels.histogram(codes, prod(map(len, self._spaces or ())), weights)[0]
+
+    def marginal(self, tally: Counts | Log | PerMember, i: int) -> Tally:
+        """The tally of member i."""
+        if isinstance(tally, PerMember):
+            return tally.member(i)
+        if isinstance(tally, Counts):
+            return self._joint_marginal(tally, i)
+        weights = tally.weights or (None,) * len(tally.chunks)
+        pairs = zip(tally.chunks, weights, strict=True)
+        return reduce(add, (self.member(i).tally(self._split(chunk)[i], w) for chunk, w in pairs))
+
+    def _joint_marginal(self, tally: Counts, i: int) -> Counts:
+        """Every possible report of the member, counted as often as the table says."""
+        spaces = self._spaces or ()
+        member, others = self.member(i), tuple(j for j in range(len(spaces)) if j != i)
+        shape, reports = tuple(map(len, spaces)), _from_keys(member, spaces[i])
+        cells = _count_times(member, reports, tally.cells.reshape(shape).sum(axis=others))
+        cells2 = cells
+        if tally.is_weighted:
+            cells2 = _count_times(member, reports, tally.cells2.reshape(shape).sum(axis=others))
+        return Counts(member, tally.n, cells, cells2, tally.total, tally.total2)
+
+    def estimate(  # pyright: ignore[reportIncompatibleMethodOverride] - one estimate per member, not one
+        self, tally: Counts | Log | PerMember, candidates: Candidates | None = None
+    ) -> list[Estimate]:
+        """One estimate per member, from all respondents."""
+        same_mechanism(self, tally.mechanism)
+        asked = [None] * len(self.members) if candidates is None else candidates
+        return [self.member(i).estimate(self.marginal(tally, i), named) for i, named in enumerate(asked)]
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """The sum of the members'."""
+        answers = answers_of(self.kind, value, len(self.members))
+        triples = zip(self._mechanisms, self._split(reports), answers, strict=True)
+        return np.sum([member.log_prob(part, answer) for member, part, answer in triples], axis=0)
+
+    def all_reports(self) -> Reports:
+        """Every combination, where the joint table is kept."""
+        if self._spaces is None:
+            return super().all_reports()
+        places = np.indices(tuple(map(len, self._spaces))).reshape(len(self._spaces), -1)
+        pairs = zip(self._mechanisms, self._spaces, places, strict=True)
+        return self._joined([_from_keys(member, space[at]) for member, space, at in pairs])
+
+
+def _field(i: int) -> str:
+    return f"answer_{i}"
+
+
+def _keys(reports: Reports) -> U64:
+    """Reports of at most 8 bytes as integers."""
+    data = as_bytes(reports)
+    padded = np.zeros((len(data), 8), np.uint8)
+    padded[:, : data.shape[1]] = data
+    return padded.view("<u8").reshape(-1)
+
+
+def _from_keys(member: Mechanism, keys: U64) -> Reports:
+    data = np.ascontiguousarray(keys, "<u8").view(np.uint8).reshape(len(keys), 8)
+    return member.decode(data[:, : member.report_dtype.itemsize].tobytes())
+
+
+def _report_keys(member: Mechanism) -> U64 | None:
+    """All reports of a member as sorted keys, or None where they are too many to list."""
+    if member.report_bits >= MAX_JOINT_CELLS.bit_length() or member.report_dtype.itemsize > 8:
+        return None
+    try:
+        return np.sort(_keys(member.all_reports()))
+    except InvalidSpec:
+        return None
+
+
+def _count_times(member: Mechanism, reports: Reports, times: I64) -> I64:
+    """The cells of reports that occur many times each.
+
+    Multiplicities are counted digit by digit, since their squares, which a weighted tally also sums, could
+    overflow.
+    """
+    cells: Any = 0
+    for shift in range(0, 64, _DIGIT_BITS):
+        digit = times >> shift
+        digit = digit & ((1 << _DIGIT_BITS) - 1) if shift + _DIGIT_BITS < 64 else digit
+        if digit.any() or shift == 0:
+            cells = cells + (member.tally(reports, digit).cells << shift)
+    return cells

@@ -1,0 +1,39 @@
+"""Oracles over domains nobody enumerates: keep a log of reports, count candidates when they are asked for."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.mechanism import Oracle, Reports
+from tacit.core.tally import Counts, Log, Tally, checked_weights
+
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+
+class LazyOracle(Oracle):
+    """An oracle whose public field `state` says whether it keeps counts of the whole domain or a log of reports."""
+
+    state: str = "counts"
+
+    @abstractmethod
+    def _count_at(self, reports: Reports, weights: I64 | None, *, candidates: U64) -> I64:
+        """Total weight of the reports that support each candidate."""
+
+    def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        return self._count_at(reports, weights, candidates=self._everything)
+
+    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Tally:
+        """Counts of the whole domain, or a log of reports, as the spec says."""
+        if self.state == "counts":
+            return super().tally(reports, weights)
+        array = self.check_reports(reports)
+        checked = None if weights is None else (checked_weights(weights, len(array)),)
+        return Log(self, (array,), checked)
+
+    def _counted(self, tally: Tally, candidates: U64) -> Counts:
+        count: Callable[[Reports, I64 | None], I64] = partial(self._count_at, candidates=candidates)
+        return tally.fold(count) if isinstance(tally, Log) else super()._counted(tally, candidates)

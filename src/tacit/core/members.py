@@ -1,0 +1,217 @@
+"""What composed mechanisms share: members grouped by equal mechanism, their tallies, and coins handed on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.estimate import Estimate
+from tacit.core.mechanism import Mechanism
+from tacit.core.tally import Counts, Log, Tally, same_mechanism
+from tacit.device.base import Device
+from tacit.device.coins import Coins
+from tacit.errors import InvalidSpec, NoData, Overflow, SpecMismatch
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+U8 = npt.NDArray[np.uint8]
+_LIMIT = 1 << 62
+
+
+class GivenCoins(Coins):
+    """Words that were drawn for one member out of a batch; asking for more is a fault of the caller."""
+
+    def __init__(self, words: npt.NDArray[np.uint64]) -> None:
+        """Hold the words."""
+        super().__init__()
+        self._buffer = np.ascontiguousarray(words, "<u8").tobytes()
+
+    def _draw(self, size: int) -> bytes:
+        raise NoData(f"coins: {size} bytes more than a member declares in coin_words were asked for")
+
+
+def coin_words(mechanism: Device) -> int | None:
+    """Coin words of one report, for kinds that declare a fixed number; None for all others."""
+    return getattr(mechanism, "coin_words", None)
+
+
+def as_bytes(reports: npt.NDArray[Any]) -> U8:
+    """Reports as rows of bytes."""
+    width = reports.dtype.itemsize * prod(reports.shape[1:])
+    return np.frombuffer(np.ascontiguousarray(reports).tobytes(), np.uint8).reshape(len(reports), width)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Members with equal mechanisms form one block: where each member's tally is kept."""
+
+    blocks: tuple[Mechanism, ...]
+    block: tuple[int, ...]
+    row: tuple[int, ...]
+
+    def rows(self, block: int) -> int:
+        """Number of members in a block."""
+        return self.block.count(block)
+
+
+def layout_of(mechanisms: Sequence[Device]) -> Layout:
+    """Group members by equal mechanism, in order of their first member."""
+    places: dict[Device, int] = {}
+    sizes: list[int] = []
+    block: list[int] = []
+    row: list[int] = []
+    for mechanism in mechanisms:
+        if not isinstance(mechanism, Mechanism):
+            raise InvalidSpec(f"{mechanism.kind}: a member has no server half; parse the spec with the catalogue")
+        place = places.setdefault(mechanism, len(places))
+        sizes.extend([0] * (place + 1 - len(sizes)))
+        block.append(place)
+        row.append(sizes[place])
+        sizes[place] += 1
+    return Layout(tuple(m for m in places if isinstance(m, Mechanism)), tuple(block), tuple(row))
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Counts of all members that share one mechanism, a row each; the fields are those of `Counts`."""
+
+    mechanism: Mechanism
+    n: I64
+    cells: I64
+    cells2: I64
+    total: I64
+    total2: I64
+
+    @classmethod
+    def stack(cls, mechanism: Mechanism, rows: int, counts: Mapping[int, Counts], empty: Counts) -> Self:
+        """The grid of a block from the tallies of the members that were answered."""
+        shape = (rows, *empty.cells.shape)
+        weighted = any(row.is_weighted for row in counts.values())
+        n, total, total2 = (np.zeros(rows, np.int64) for _ in range(3))
+        cells = np.zeros(shape, np.int64)
+        cells2 = np.zeros(shape, np.int64) if weighted else cells
+        for i, row in counts.items():
+            n[i], total[i], total2[i], cells[i] = row.n, row.total, row.total2, row.cells
+            if weighted:
+                cells2[i] = row.cells2
+        return cls(mechanism, n, cells, cells2, total, total2)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether reports carried weights."""
+        return self.cells2 is not self.cells
+
+    def row(self, i: int) -> Counts:
+        """The tally of one member."""
+        cells = self.cells[i]
+        cells2 = self.cells2[i] if self.is_weighted else cells
+        return Counts(self.mechanism, int(self.n[i]), cells, cells2, int(self.total[i]), int(self.total2[i]))
+
+    def __add__(self, other: Self) -> "Grid":
+        """The grid of both groups of reports."""
+        if self.is_weighted != other.is_weighted and self.n.any() and other.n.any():
+            raise SpecMismatch("cannot merge tallies: one is weighted and the other is not")
+        total, total2 = self.total + other.total, self.total2 + other.total2
+        if max(int(total.max()), int(total2.max())) >= _LIMIT:
+            raise Overflow("tally: the sum of weights exceeds 62 bits; use a coarser decimal scale for the weights")
+        cells = self.cells + other.cells
+        weighted = self.is_weighted or other.is_weighted
+        cells2 = self.cells2 + other.cells2 if weighted else cells
+        return Grid(self.mechanism, self.n + other.n, cells, cells2, total, total2)
+
+
+Part = Grid | tuple[Log, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PerMember:
+    """One tally per member of a composed mechanism: a grid of counts or a list of logs for every block."""
+
+    mechanism: Device
+    n: int
+    layout: Layout
+    parts: tuple[Part, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no report was counted."""
+        return self.n == 0
+
+    def member(self, i: int) -> Tally:
+        """The tally of member i."""
+        part, row = self.parts[self.layout.block[i]], self.layout.row[i]
+        return part.row(row) if isinstance(part, Grid) else part[row]
+
+    def __add__(self, other: Self) -> "PerMember":
+        """The tallies of both groups of respondents."""
+        same_mechanism(self.mechanism, other.mechanism)
+        parts = tuple(_add(a, b) for a, b in zip(self.parts, other.parts, strict=True))
+        return PerMember(self.mechanism, self.n + other.n, self.layout, parts)
+
+
+def _add(a: Part, b: Part) -> Part:
+    if isinstance(a, Grid) and isinstance(b, Grid):
+        return a + b
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return tuple(x + y for x, y in zip(a, b, strict=True))
+    raise SpecMismatch("cannot merge tallies: one keeps counts and the other a log of reports")
+
+
+def per_member(mechanism: Device, layout: Layout, n: int, tallies: Mapping[int, Tally]) -> PerMember:
+    """Put the tallies of the members that were answered into their blocks."""
+    found: list[dict[int, Tally]] = [{} for _ in layout.blocks]
+    for member, tally in tallies.items():
+        found[layout.block[member]][layout.row[member]] = tally
+    blocks = enumerate(zip(layout.blocks, found, strict=True))
+    parts = tuple(_part(block, layout.rows(i), rows) for i, (block, rows) in blocks)
+    return PerMember(mechanism, n, layout, parts)
+
+
+def _part(mechanism: Mechanism, rows: int, tallies: Mapping[int, Tally]) -> Part:
+    empty: Tally = mechanism.tally(np.empty(0, mechanism.report_dtype))
+    if isinstance(empty, Counts):
+        counts = {row: tally for row, tally in tallies.items() if isinstance(tally, Counts)}
+        return Grid.stack(mechanism, rows, counts, empty)
+    logs = {row: tally for row, tally in tallies.items() if isinstance(tally, Log)}
+    return tuple(logs.get(row, empty) for row in range(rows))
+
+
+def _total2_share(tally: Tally) -> float:
+    """Sum of squared weights over the squared sum of weights: 1/n without weights."""
+    if isinstance(tally, Counts):
+        return tally.total2 / tally.total**2
+    if tally.weights is None:
+        return 1 / tally.n
+    weights = np.concatenate(tally.weights).astype(np.float64)
+    return float(np.sum(weights**2) / np.sum(weights) ** 2)
+
+
+def against_everyone(estimate: Estimate, tally: Tally, respondents: int) -> Estimate:
+    """An estimate of a random group as one of all respondents: adds f(1-f)/n_g (n-n_g)/(n-1) to the variance.
+
+    The group is a sample without replacement, drawn independently of the values. The estimate keeps the
+    number of reports behind it; a value of 1 stands for all respondents.
+    """
+    if not estimate.has_data:
+        return estimate
+    size = estimate.n
+    factor = _total2_share(tally) * (respondents - size) / max(1, respondents - 1)
+    plug_in = np.clip(estimate.value, 0, 1)
+    spread = plug_in * (1 - plug_in) if estimate.spread is None else estimate.spread
+    one_hot, covariance, variance = estimate.spread is None, estimate.covariance, estimate.variance
+
+    def combined(rows: F64) -> F64:
+        noise = rows**2 @ variance if covariance is None else covariance(rows)
+        sampled = rows**2 @ plug_in - (rows @ plug_in) ** 2 if one_hot else rows**2 @ spread
+        return noise + factor * np.clip(sampled, 0, None)
+
+    return replace(
+        estimate,
+        variance=variance + factor * spread,
+        total=estimate.total * respondents / size,
+        covariance=combined,
+        spread=spread * size / respondents,
+    )

@@ -1,0 +1,226 @@
+"""Several questions to one respondent: one of them at full epsilon, or all of them at shares of it."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate
+from math import prod
+from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
+
+from tacit.device.base import Device
+from tacit.device.budget import Amplified, Budget
+from tacit.device.coins import Coins
+from tacit.device.exact import WORD
+from tacit.device.nested import stated_fields
+from tacit.errors import InvalidSpec, InvalidValue
+
+MAX_MEMBERS = 1 << 20
+MAX_WEIGHT = 1 << 32
+MAX_ANSWERS = 256
+STATES = ("joint", "log", "members")
+
+
+@runtime_checkable
+class Family(Protocol):
+    """Questions of which a respondent answers one. A few fields describe them all; members are computed.
+
+    `view(i)` maps a respondent's value to the answer of member i. It uses indexing and arithmetic alone, so
+    that it takes one value or, in a batch, an array of values along the last axis.
+    """
+
+    kind: ClassVar[str]
+
+    def __len__(self) -> int:
+        """Number of members."""
+        ...
+
+    @property
+    def weights(self) -> Sequence[int]:
+        """How often each member is drawn, relative to the others: positive integers."""
+        ...
+
+    def view(self, i: int) -> Callable[[Any], Any]:
+        """The projection of a value that member i reports on."""
+        ...
+
+    def mechanism(self, i: int) -> Device:
+        """The mechanism of member i."""
+        ...
+
+    def to_spec(self) -> dict[str, Any]:
+        """The wire spec."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """The explicit family: question i is attribute i of the respondent's answers, with its own mechanism."""
+
+    kind: ClassVar[str] = "questions"
+
+    mechanisms: tuple[Device, ...]
+    weights: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the mechanisms; without weights, all questions are drawn alike."""
+        object.__setattr__(self, "mechanisms", as_members(self.kind, self.mechanisms, MAX_MEMBERS))
+        if not isinstance(self.weights, (list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidSpec("questions: weights must be a list of positive integers, one per question")
+        object.__setattr__(self, "weights", tuple(self.weights) or (1,) * len(self.mechanisms))
+
+    def __len__(self) -> int:
+        """Number of questions."""
+        return len(self.mechanisms)
+
+    def view(self, i: int) -> Callable[[Any], Any]:
+        """Attribute i of a list of answers."""
+        return lambda value: answers_of(self.kind, value, len(self))[i]
+
+    def mechanism(self, i: int) -> Device:
+        """The mechanism of question i."""
+        return self.mechanisms[i]
+
+    def to_spec(self) -> dict[str, Any]:
+        """The wire spec."""
+        mechanisms = [mechanism.spec() for mechanism in self.mechanisms]
+        return {"kind": self.kind, "mechanisms": mechanisms, "weights": list(self.weights)}
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> Self:
+        """Rebuild from a wire spec whose mechanisms are built already; see `tacit.device.nested`."""
+        return cls(**stated_fields(cls.kind, (f.name for f in fields(cls)), spec))
+
+
+def as_members(kind: str, given: Any, most: int) -> tuple[Device, ...]:
+    """Mechanisms that may be combined, or InvalidSpec with the rule."""
+    members = tuple(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else ()
+    if not 1 <= len(members) <= most or not all(isinstance(member, Device) for member in members):
+        raise InvalidSpec(f"{kind}: members must be a list of 1 to {most} mechanisms")
+    for member in members:
+        if isinstance(member.budget, Amplified):
+            raise InvalidSpec(f"{kind}: an amplified epsilon holds only inside padding and sampling")
+    return members
+
+
+def answers_of(kind: str, value: Any, count: int) -> Any:
+    """A respondent's answers, one per question; also an array whose first axis is the question."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or len(value) != count:
+        raise InvalidValue(f"{kind}: the value must be a list of {count} answers, one per question")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneOfDevice(Device):
+    """One member of a family, drawn by public coins, at the full epsilon: the largest of the members'.
+
+    A report is the member (4 bytes) and its payload, padded with zeros to the width of the widest member.
+    """
+
+    kind: ClassVar[str] = "one_of"
+
+    epsilon: Budget | str = ""
+    family: Family
+    payload_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        """Without an epsilon, it is the largest of the members'."""
+        if self.epsilon == "" and isinstance(self.family, Family):  # pyright: ignore[reportUnnecessaryIsInstance]
+            self._set("epsilon", max((m.budget for m in self.distinct), key=lambda budget: budget.declared))
+        super().__post_init__()
+
+    def _check(self) -> None:
+        if not isinstance(self.family, Family):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidSpec('one_of: family must be a family of questions, such as "questions"')
+        self._check_weights()
+        for member in self.distinct:
+            if member.budget.declared > self.budget.declared:
+                raise InvalidSpec("one_of: a member's epsilon exceeds epsilon, which must be the largest of them")
+        if self.payload_bytes == 0:
+            self._set("payload_bytes", self._widest())
+        self._integer("payload_bytes", 1, 1 << 16)
+
+    def _check_weights(self) -> None:
+        weights = self.family.weights
+        if not 1 <= len(self.family) <= MAX_MEMBERS or len(weights) != len(self.family):
+            raise InvalidSpec(f"one_of: the family must have 1 to {MAX_MEMBERS} members with one weight each")
+        if not all(type(weight) is int and weight >= 1 for weight in weights) or sum(weights) > MAX_WEIGHT:
+            raise InvalidSpec(f"one_of: weights must be positive integers that add up to at most {MAX_WEIGHT}")
+
+    def _widest(self) -> int:
+        raise InvalidSpec("one_of: payload_bytes is missing, must be the width of the widest member's report")
+
+    @cached_property
+    def distinct(self) -> tuple[Device, ...]:
+        """The different mechanisms of the family, in order of their first member."""
+        return tuple(dict.fromkeys(self.family.mechanism(i) for i in range(len(self.family))))
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """Sums of the weights up to and including each member."""
+        return list(accumulate(self.family.weights))
+
+    def realised_odds(self) -> Fraction:
+        """The worst member's: which member is drawn does not depend on the value."""
+        return max(member.realised_odds() for member in self.distinct)
+
+    def privatize_one(self, value: Any, coins: Coins) -> bytes:
+        """One word for the member, then the words of its mechanism."""
+        member = bisect_right(self.bounds, coins.uniform(self.bounds[-1]))
+        payload = self.family.mechanism(member).privatize_one(self.family.view(member)(value), coins)
+        if len(payload) > self.payload_bytes:
+            raise InvalidSpec(f"one_of: payload_bytes is {self.payload_bytes}, a member's report is wider")
+        return member.to_bytes(4, "little") + payload.ljust(self.payload_bytes, b"\0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllOfDevice(Device):
+    """Every member is answered; the members' epsilons add up to at most epsilon.
+
+    A report is the members' reports one after the other. `state` says what the collector keeps: the
+    contingency table of joint reports, the log of reports, or the members' tallies without their connection.
+    """
+
+    kind: ClassVar[str] = "all_of"
+
+    members: tuple[Device, ...]
+    state: str = ""
+
+    def _check(self) -> None:
+        self._set("members", as_members(self.kind, self.members, MAX_ANSWERS))
+        spent = sum((member.budget.declared for member in self.members), Fraction(0))
+        if spent > self.budget.declared:
+            raise InvalidSpec(
+                f"all_of: the members' epsilons add up to {spent}, must be at most {self.budget.declared}; "
+                "give every member a share of epsilon"
+            )
+        if self.state == "":
+            self._set("state", self._planned_state())
+        if self.state not in STATES:
+            raise InvalidSpec('all_of: state must be "joint", "log" or "members"')
+
+    def _planned_state(self) -> str:
+        raise InvalidSpec('all_of: state is missing, must be "joint", "log" or "members"')
+
+    def realised_odds(self) -> Fraction:
+        """The product of the members': their coins are independent."""
+        return prod((member.realised_odds() for member in self.members), start=Fraction(1))
+
+    def guarantees(self) -> "list[tuple[str, Fraction, Fraction]]":
+        """All answers together, against the product of the members' bounds, each of which is rounded down.
+
+        The product is at most e^epsilon as it is; rounding it to a multiple of 2^-64 could only blur that.
+        """
+        bound = prod((Fraction(member.odds, WORD) for member in self.members), start=Fraction(1))
+        return [("all answers together", self.realised_odds(), bound)]
+
+    def holds(self) -> bool:
+        """Whether the realised likelihood ratio stays within the members' bounds, in exact arithmetic."""
+        return all(realised <= bound for _, realised, bound in self.guarantees())
+
+    def privatize_one(self, value: Any, coins: Coins) -> bytes:
+        """The words of every member, in order."""
+        answers = answers_of(self.kind, value, len(self.members))
+        pairs = zip(self.members, answers, strict=True)
+        return b"".join(member.privatize_one(answer, coins) for member, answer in pairs)

@@ -1,0 +1,48 @@
+"""Specs inside specs: rebuild a document from the inside out, without any kind knowing the others.
+
+A spec that holds other mechanisms (one of several questions, all of them, a wrapper) nests their specs.
+`build` turns every object that carries a ``kind`` into what it describes, innermost first, so that the
+`from_spec` of the outer kind receives ready parts. The caller passes the lookup; nothing is imported upwards.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, cast
+
+from tacit.errors import InvalidSpec
+
+_MAX_DEPTH = 8
+
+
+class Buildable(Protocol):
+    """A class that can be rebuilt from its wire spec."""
+
+    def from_spec(self, spec: dict[str, Any]) -> Any:
+        """The value a wire spec describes."""
+        ...
+
+
+def build(spec: Any, find: Callable[[dict[str, Any]], Buildable], depth: int = 0) -> Any:
+    """The value of a wire spec; `find` gives the class of an object that carries a kind, or raises."""
+    if depth > _MAX_DEPTH:
+        raise InvalidSpec(f"spec: specs are nested more than {_MAX_DEPTH} deep")
+    if isinstance(spec, dict):
+        pairs = cast("dict[str, Any]", spec)
+        if "kind" not in pairs:
+            return pairs
+        kind = find(pairs)
+        return kind.from_spec({name: build(value, find, depth + 1) for name, value in pairs.items()})
+    if isinstance(spec, list):
+        return [build(item, find, depth + 1) for item in cast("list[Any]", spec)]
+    return spec
+
+
+def stated_fields(kind: str, known: Iterable[str], spec: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a spec without its kind; unknown and missing ones are refused by name."""
+    names = sorted(known)
+    given = {name: value for name, value in spec.items() if name != "kind"}
+    for name in sorted(given.keys() - set(names)):
+        raise InvalidSpec(f"{kind}: unknown field '{name}', must be one of {', '.join(names)}")
+    for name in names:
+        if name not in given:
+            raise InvalidSpec(f"{kind}: field '{name}' is missing; a published spec states every field")
+    return given

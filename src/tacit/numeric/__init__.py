@@ -1,0 +1,1 @@
+"""Numbers and repeated answers: means, noisy values, sampled bits and memoisation."""

@@ -1,0 +1,92 @@
+"""Memoised mechanisms on the server: the inner mechanism, since each single report has its law."""
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.estimate import Estimate
+from tacit.core.mechanism import Mechanism, Reports
+from tacit.core.tally import same_mechanism
+from tacit.device.base import Device
+from tacit.device.coins import Coins
+from tacit.device.memo import MemoizedDevice
+from tacit.errors import InvalidValue
+from tacit.numeric.bit_flip import DBitFlip
+from tacit.numeric.mean import OneBit
+from tacit.oracles.grr import GRR
+from tacit.oracles.unary import OUE, RUE, SUE
+
+F64 = npt.NDArray[np.float64]
+
+
+class Memoized(MemoizedDevice, Mechanism):
+    """A mechanism whose answer to the same value never changes, so that repetition averages no noise away.
+
+    Reports: those of the inner mechanism. Cost: a few HMACs per report; the server's work is the inner one's.
+    Privacy: epsilon for any number of reports on one value; w epsilon between sequences of w values that
+    change at the same times; nothing finite between others, because a changed report proves a changed value.
+    Variance: the inner one's in every round. Errors of respondents who did not change are the same in all
+    rounds, so averaging rounds gains nothing.
+    Reference: Erlingsson, Pihur and Korolova, CCS 2014; Ding, Kulkarni and Yekhanin, NeurIPS 2017; the
+    guarantees as stated here are derived in docs/maths/memo.md.
+
+    >>> m = Memoized(inner=GRR(size=4, epsilon="1"), most_values=3)
+    >>> [what for what, _, _ in m.guarantees()]
+    ['one value, any number of reports', '3 values, between equal patterns of repetition']
+    """
+
+    inner_kinds: ClassVar[tuple[type[Device], ...]] = (GRR, SUE, OUE, RUE, OneBit, DBitFlip)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The inner mechanism."""
+        return self.inner
+
+    @property
+    def exact_simulation(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As the inner mechanism."""
+        return self.mechanism.exact_simulation
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """As the inner mechanism."""
+        return self.mechanism.report_dtype
+
+    @property
+    def report_bits(self) -> int:
+        """As the inner mechanism."""
+        return self.mechanism.report_bits
+
+    def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
+        """First reports of new devices: four coin words each, the secret."""
+        array = np.asarray(values)
+        if array.size and (array.dtype.kind not in "iu" or array.ndim != 1):
+            raise InvalidValue("memo: values must be a one-dimensional array of integers")
+        return self.decode(b"".join(self.privatize_one(value, coins) for value in array.reshape(-1).tolist()))
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """As the inner mechanism."""
+        return self.mechanism.valid(reports)
+
+    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:
+        """As the inner mechanism; the tally belongs to this one, so that the two are not mixed by mistake."""
+        return replace(self.mechanism.tally(reports, weights), mechanism=self)
+
+    def estimate(self, tally: Any, candidates: npt.ArrayLike | None = None) -> Estimate:
+        """As the inner mechanism."""
+        same_mechanism(self, tally.mechanism)
+        return self.mechanism.estimate(replace(tally, mechanism=self.mechanism), candidates)
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """Of a device's report in any one round, over its secret."""
+        return self.mechanism.log_prob(reports, value)
+
+    def all_reports(self) -> Reports:
+        """As the inner mechanism."""
+        return self.mechanism.all_reports()
+
+    def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Any:
+        """As the inner mechanism, for one round."""
+        return replace(self.mechanism.simulate_tally(counts, rng), mechanism=self)

@@ -1,0 +1,300 @@
+"""Block responses: subset selection SS, cyclic block response CBR and affine block response ABR.
+
+A report is a block of k among m points and supports the values in it. Where every pair of points lies in
+equally many blocks, the oracle is pure with p = k E/(k E + m - k) and q = (k - p)/(m - 1); with the best k no
+unbiased oracle has a smaller error.
+"""
+
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import combinations
+from math import comb, log
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit import kernels
+from tacit.core.certify import block_indicator, certify_cyclic
+from tacit.core.lazy import LazyOracle
+from tacit.core.mechanism import CodeCounting, Reports, bits_dtype, code_dtype, words
+from tacit.core.moments import Moments, block_moments
+from tacit.core.pure import PureOracle
+from tacit.core.tally import Counts
+from tacit.device.blocks import ABRDevice, BlockDevice, CBRDevice, SSDevice, cyclic_design, cyclic_points
+from tacit.device.coins import Coins
+from tacit.device.exact import as_probability
+from tacit.errors import InvalidSpec, Overflow
+from tacit.oracles.unary import padding_is_zero
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+C128 = npt.NDArray[np.complex128]
+
+_MAX_ENUMERATED = 1 << 20
+_MAX_SIMULATED = 10**7
+_CHUNK_WORDS = 1 << 20
+# Convolutions of integers below this are exact in doubles for every design: the error stays below 0.01.
+_LIMB = 1 << 20
+
+
+class BlockOracle(BlockDevice, PureOracle):
+    """What the block responses share: support probabilities and moments of a 2-design."""
+
+    @cached_property
+    def p(self) -> Fraction:
+        """Probability that the block contains the respondent's value."""
+        return as_probability(self.include)
+
+    @cached_property
+    def q(self) -> Fraction:
+        """Probability that the block contains one particular other point."""
+        return (self.k - self.p) / (self.m - 1)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Blocks in which any three points are alike; exact for SS, and for single values of all kinds."""
+        return block_moments(self.m, self.k, self.p)
+
+    def _positions(self, drawn: U64) -> U64:
+        """Where in the base block (below k) or past it every value is put, from two words each."""
+        inside = kernels.uniform(drawn[:, 1], self.k)
+        outside = kernels.uniform(drawn[:, 1], self.m - self.k) + np.uint64(self.k)
+        return np.where(drawn[:, 0] < np.uint64(self.include), inside, outside)
+
+    def _log_rates(self, with_value: int, without: int) -> tuple[float, float]:
+        """Log-probability of a block with the value and of one without, given how many there are of each."""
+        return log(self.p) - log(with_value), log(1 - self.p) - log(without)
+
+
+class SS(SSDevice, BlockOracle):
+    """Subset selection: a set of k values, near d/(E + 1), that more likely holds the true one than not.
+
+    Reports: a bitmap of d bits with k of them set. Cost: 1 + k coin words; O(n d) bit additions to tally.
+    Privacy: epsilon; the unevenness of the draws is taken off it and is below 2^-39.
+    Variance: n [q(1 - q)/(p - q)^2 + f (1 - p - q)/(p - q)], the least possible; estimates sum to one.
+    Reference: Ye and Barg, IEEE Trans. Inf. Theory 64 (2018); Wang et al., arXiv 1607.08025 (2016).
+
+    >>> m = SS(size=10, epsilon="1")
+    >>> m.subset, round(m.average_error(), 6)
+    (3, 2.910406)
+    """
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """`size` packed bits."""
+        return bits_dtype(self.size)
+
+    @property
+    def report_bits(self) -> int:
+        """One bit per value."""
+        return self.size
+
+    def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        rows = max(1, _CHUNK_WORDS // (1 + self.k))
+        parts = [self._draw(indices[start : start + rows], coins) for start in range(0, len(indices), rows)]
+        return np.concatenate(parts)
+
+    def _draw(self, indices: U64, coins: Coins) -> Reports:
+        drawn = words(coins, len(indices), 1 + self.k)
+        keep = (drawn[:, 0] < np.uint64(self.include)).astype(np.uint8)
+        return kernels.draw_subsets(indices.astype(np.uint32), keep, self.size, self.k, drawn[:, 1:])
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """Exactly k bits, none beyond the domain."""
+        bits = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
+        return (bits == self.k) & padding_is_zero(reports, self.size)
+
+    def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        return kernels.bit_columns(reports, self.size, weights)
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """Uniform among the sets that contain the value, or among those that do not."""
+        inside, outside = self._log_rates(comb(self.size - 1, self.k - 1), comb(self.size - 1, self.k))
+        bit = reports[:, int(value) >> 3] >> np.uint8(int(value) & 7) & np.uint8(1)
+        return np.where(bit == 1, inside, outside)
+
+    def all_reports(self) -> Reports:
+        """Every set of k values, for small domains."""
+        if comb(self.size, self.k) > _MAX_ENUMERATED:
+            return super().all_reports()
+        sets = np.array(list(combinations(range(self.size), self.k)))
+        bits = np.zeros((len(sets), self.size), np.uint8)
+        np.put_along_axis(bits, sets, 1, axis=1)
+        return np.packbits(bits, axis=1, bitorder="little")
+
+
+def smooth_length(least: int) -> int:
+    """The smallest 2^a 3^b 5^c that is not below `least`: a length at which every FFT is fast."""
+    best = 1 << (least - 1).bit_length()
+    fives = 1
+    while fives < best:
+        odd = fives
+        while odd < best:
+            best = min(best, odd << (-(-least // odd) - 1).bit_length())
+            odd *= 3
+        fives *= 5
+    return best
+
+
+@lru_cache(maxsize=4)
+def certified_spectrum(family: str, order: int, dimension: int) -> C128:
+    """The transform of the block, padded to a smooth length, once the block is proved a difference set."""
+    design = cyclic_design(family, order, dimension)
+    indicator = block_indicator(design.block, design.modulus)
+    certify_cyclic(indicator, design.k, design.lam)
+    return np.fft.rfft(indicator.astype(np.float64), smooth_length(2 * design.modulus - 1))
+
+
+def cyclic_convolution(cells: I64, spectrum: C128, k: int) -> I64:
+    """Sum of `cells` over every translate of the block, in exact integers.
+
+    Large cells (sums of weights) are cut into limbs that doubles convolve exactly; rounding and the total are
+    checked, not assumed.
+    """
+    support = np.zeros_like(cells)
+    scale = 1
+    while cells.any():
+        limb = np.fmod(cells, _LIMB)
+        support += scale * _convolve(limb, spectrum, k)
+        cells, scale = (cells - limb) // _LIMB, scale * _LIMB
+    return support
+
+
+def _convolve(cells: I64, spectrum: C128, k: int) -> I64:
+    m, length = len(cells), smooth_length(2 * len(cells) - 1)
+    raw = np.fft.irfft(np.fft.rfft(cells, length) * spectrum, length)
+    raw[: m - 1] += raw[m : 2 * m - 1]
+    rounded = np.rint(raw[:m])
+    support = rounded.astype(np.int64)
+    if np.abs(raw[:m] - rounded).max() >= 0.1 or int(support.sum()) != k * int(cells.sum()):
+        raise Overflow(f"cbr: the sums over {m} translates were not exact in floating point; nothing is estimated")
+    return support
+
+
+class CBR(CBRDevice, CodeCounting, BlockOracle):
+    """Cyclic block response: a translate of a difference set that more likely holds the value than not.
+
+    Reports: one residue, ceil(log2 m) bits. Cost: two coin words; O(n + m log m) to estimate, by FFT.
+    Privacy: epsilon; the unevenness of the draws is taken off it and is below 2^-41.
+    Variance: that of SS on m points, within about 3 % of the optimum unless epsilon is large for the domain.
+    Reference: Feldman, Nelson, Nguyen and Talwar, ICML 2022; in cyclic form: docs/maths/cbr.md.
+
+    >>> m = CBR(size=1024, epsilon="1")
+    >>> m.family, m.order, m.dimension, m.report_bits
+    ('singer', 3, 7, 11)
+    """
+
+    exact_simulation = True
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """One residue."""
+        return code_dtype(self.m)
+
+    @property
+    def report_bits(self) -> int:
+        """ceil(log2 m)."""
+        return (self.m - 1).bit_length()
+
+    @property
+    def points(self) -> U32:
+        """All residues, those of the block first; shared, never written."""
+        return np.frombuffer(cyclic_points(self.family, self.order, self.dimension), np.uint32)
+
+    def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        at = self._positions(words(coins, len(indices), 2))
+        shifted = indices + np.uint64(self.m) - self.points[at.astype(np.intp)]
+        return (shifted % np.uint64(self.m)).astype(self.report_dtype)
+
+    @property
+    def codes(self) -> range:
+        """All residues."""
+        return range(self.m)
+
+    def _support(self, cells: I64, candidates: U64) -> I64:
+        spectrum = certified_spectrum(self.family, self.order, self.dimension)
+        return self._take(cyclic_convolution(cells, spectrum, self.k), candidates)
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """Uniform among the translates that contain the value, or among those that do not."""
+        design = cyclic_design(self.family, self.order, self.dimension)
+        member = block_indicator(design.block, self.m)[(int(value) - reports.astype(np.int64)) % self.m]
+        return np.where(member == 1, *self._log_rates(self.k, self.m - self.k))
+
+    def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
+        """A uniform translate, or with the probability that is left, one of the k that contain the value."""
+        if self.size * self.k > _MAX_SIMULATED:
+            raise InvalidSpec(
+                "cbr: too many points for an aggregate simulation; privatize a simulated population instead"
+            )
+        true = np.asarray(counts, np.int64)
+        block = self.points[: self.k].astype(np.int64)
+        kept = rng.binomial(true, float(1 - (1 - self.p) * self.m / (self.m - self.k)))
+        cells = rng.multinomial(int(true.sum() - kept.sum()), np.full(self.m, 1 / self.m)).astype(np.int64)
+        for value in np.flatnonzero(kept):
+            cells[(value - block) % self.m] += rng.multinomial(kept[value], np.full(self.k, 1 / self.k))
+        n = int(true.sum())
+        return Counts(self, n, cells, cells, n, n)
+
+
+class ABR(ABRDevice, BlockOracle, LazyOracle):
+    """Affine block response: an affine image of an interval that more likely holds the value than not.
+
+    Reports: (w, c), which supports i if (w i - c) mod m < k; ceil(log2(m (m - 1)/2)) bits.
+    Cost: three coin words; n multiplications per candidate that is asked for.
+    Privacy: epsilon; the unevenness of the draws is taken off it and is about m/2^64.
+    Variance: that of SS on m points, m the next prime: the least possible but for that padding.
+    Reference: derived in docs/maths/abr.md; Pan, arXiv 2603.11523 (2026), on how many reports suffice. Beyond
+    2^12 values the tally keeps a log of reports and counts only the candidates it is asked for.
+
+    >>> m = ABR(size=100, epsilon="1")
+    >>> m.modulus, m.block
+    (101, 27)
+    """
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """Multiplier and shift."""
+        return np.dtype([("w", code_dtype(self.m)), ("c", code_dtype(self.m))])
+
+    @property
+    def report_bits(self) -> int:
+        """Logarithm of the number of reports, m (m - 1)/2."""
+        return (self.m * (self.m - 1) // 2 - 1).bit_length()
+
+    def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        drawn = words(coins, len(indices), 3)
+        m = np.uint64(self.m)
+        w = kernels.uniform(drawn[:, 0], (self.m - 1) // 2) + np.uint64(1)
+        reports = np.empty(len(indices), self.report_dtype)
+        reports["w"] = w
+        reports["c"] = (w * indices + (m - self._positions(drawn[:, 1:]))) % m
+        return reports
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """A multiplier of the smaller half, not zero, and a residue modulo m."""
+        w = reports["w"]
+        return (w >= 1) & (w <= (self.m - 1) // 2) & (reports["c"] < self.m)
+
+    def _count_at(self, reports: Reports, weights: I64 | None, *, candidates: U64) -> I64:
+        w, c = (np.ascontiguousarray(reports[name], np.uint32) for name in ("w", "c"))
+        return kernels.affine_support(w, c, self.m, self.k, candidates, weights)
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """A uniform multiplier, then uniform among the blocks that contain the value, or that do not."""
+        points = reports["w"].astype(np.uint64) * np.uint64(value) + (np.uint64(self.m) - reports["c"])
+        member = points % np.uint64(self.m) < self.k
+        return np.where(member, *self._log_rates(self.k, self.m - self.k)) - log((self.m - 1) // 2)
+
+    def all_reports(self) -> Reports:
+        """Every multiplier and shift, for small domains."""
+        half = (self.m - 1) // 2
+        if half * self.m > _MAX_ENUMERATED:
+            return super().all_reports()
+        reports = np.empty(half * self.m, self.report_dtype)
+        reports["w"] = np.repeat(np.arange(1, half + 1), self.m)
+        reports["c"] = np.tile(np.arange(self.m), half)
+        return reports

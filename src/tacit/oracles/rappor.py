@@ -1,0 +1,322 @@
+"""Basic RAPPOR over a small domain, and RAPPOR with Bloom filters and cohorts over any 64-bit values."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit import kernels
+from tacit.core.estimate import Estimate, no_data
+from tacit.core.least_squares import LinearSolver, linear_solver
+from tacit.core.mechanism import Mechanism, Reports
+from tacit.core.tally import Counts, checked_weights, count_reports, same_mechanism
+from tacit.device.coins import Coins
+from tacit.device.rappor import BasicRAPPORDevice, RAPPORDevice
+from tacit.errors import InvalidSpec, InvalidValue
+from tacit.oracles.row_bits import all_row_bits, draw_layers, pattern_log_prob, row_bits_dtype, row_tables
+from tacit.oracles.unary import UnaryOracle, all_bitmaps, padding_is_zero
+
+BOOL = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+_CHUNK_CELLS = 1 << 22
+_CHUNK_USERS = 1 << 20
+
+
+class BasicRAPPOR(BasicRAPPORDevice, UnaryOracle):
+    """Basic RAPPOR: permanent noisy bits of the one-hot value, reported through fresh noise each time.
+
+    Reports: d bits. Cost: about 7.3 coin words per 64 bits and layer; O(n d) bit additions to tally.
+    Privacy: epsilon for any number of reports on one unchanged value; a single report tells less.
+    Variance: pure, with the one-report rates r1, r0; one-shot it is SUE's.
+    Reference: Erlingsson, Pihur and Korolova, CCS 2014, sections 2 and 3.
+
+    >>> m = BasicRAPPOR(size=8, epsilon="2.197224577336219", zero="0.25", one="0.75")
+    >>> round(float(m.p), 6), round(float(m.q), 6), round(m.n_report_epsilon(1), 4)
+    (0.625, 0.375, 1.0217)
+    """
+
+    @cached_property
+    def p(self) -> Fraction:
+        """Probability that a report sets the bit of the true value."""
+        return self.rates[0]
+
+    @cached_property
+    def q(self) -> Fraction:
+        """Probability that a report sets any other bit."""
+        return self.rates[1]
+
+    def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        if self.is_one_shot:
+            return super()._privatize(indices, coins)
+        # A report's second layer follows its first, whose number of words is known only then: one at a time.
+        layers = [self.thresholds, self.instant]
+        positions = indices.astype(np.int32)[:, None]
+        return np.stack([draw_layers(at, self.size, layers, coins) for at in positions])
+
+
+class RAPPOR(RAPPORDevice, Mechanism):
+    """RAPPOR: the noisy Bloom filter of a value under the hash functions of the device's cohort.
+
+    Reports: log2(cohorts) + bits. Cost: one word, then about 7.3 per 64 bits and layer; one regression.
+    Privacy: epsilon for any number of reports on one unchanged value, shared by 2 x hashes bits; the cohort
+    is independent of the value.
+    Variance: of the regression, against these respondents: noise of the bits and of who is in which cohort. A
+    count's standard deviation is at least sqrt(n r0 (1-r0)/hashes)/(r1-r0), whatever bits and cohorts are.
+    Reference: Erlingsson, Pihur and Korolova, CCS 2014; one regression decodes, see docs/maths/rappor.md.
+
+    >>> m = RAPPOR(epsilon="2", bits=128, cohorts=16, key=7)
+    >>> m.report_bits
+    132
+    """
+
+    exact_simulation = True
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """The cohort, then the packed Bloom filter."""
+        return row_bits_dtype("cohort", self.cohorts, self.bits)
+
+    @property
+    def report_bits(self) -> int:
+        """log2 of the cohorts, and the Bloom bits."""
+        return (self.cohorts - 1).bit_length() + self.bits
+
+    @cached_property
+    def seeds(self) -> U32:
+        """The public seeds, one line per cohort."""
+        rows = np.arange(self.cohorts * self.hashes, dtype=np.uint64)
+        return kernels.hash32(np.asarray([self.key], np.uint32), rows).reshape(self.cohorts, self.hashes)
+
+    def ids(self, values: npt.ArrayLike) -> U64:
+        """Values as 64-bit ids; a wrong one is refused without being shown."""
+        array = np.asarray(values)
+        wrong = array.dtype.kind not in "iu" or array.ndim != 1 or bool((array < 0).any())
+        if array.size and wrong:
+            raise InvalidValue(
+                f"{self.kind}: values must be a one-dimensional array of integers from 0 to 2^64 - 1; "
+                "turn text into ids with text_id"
+            )
+        return array.astype(np.uint64).reshape(-1)
+
+    def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
+        """Reports on a batch of ids, each with a cohort of its own."""
+        # The words of a report are known only once it is drawn, and its cohort comes first: one at a time.
+        ids = self.ids(values)
+        layers = [self.thresholds] if self.is_one_shot else [self.thresholds, self.instant]
+        reports = np.empty(len(ids), self.report_dtype)
+        for i in range(len(ids)):
+            cohort = self.draw_cohort(coins)
+            at = kernels.buckets_of(self.seeds[cohort], ids[i : i + 1], self.bits).astype(np.int32)
+            reports[i] = (cohort, draw_layers(at, self.bits, layers, coins))
+        return reports
+
+    def valid(self, reports: Reports) -> BOOL:
+        """A cohort that exists, and no bit beyond the filter."""
+        return (reports["cohort"] < self.cohorts) & padding_is_zero(reports["bits"], self.bits)
+
+    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Counts:
+        """Per cohort, the number of reports and of each set bit."""
+        array = self.check_reports(reports)
+        checked = None if weights is None else checked_weights(weights, len(array))
+        return count_reports(self, array, checked, self._count)
+
+    def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        return row_tables(reports["cohort"], reports["bits"], (self.cohorts, self.bits), weights).reshape(-1)
+
+    def _bloom(self, cohorts: npt.NDArray[Any], ids: U64) -> BOOL:
+        """One Bloom filter per line: of value ids[i] in cohort cohorts[i]."""
+        at = kernels.buckets_of(self.seeds[cohorts.astype(np.intp)], ids[:, None], self.bits)
+        filters = np.zeros((len(ids), self.bits), np.bool_)
+        np.put_along_axis(filters, at.astype(np.intp), True, axis=1)
+        return filters
+
+    def design(self, candidates: npt.ArrayLike) -> BOOL:
+        """Row (cohort, bit), column candidate: whether the candidate sets that bit there (twice is once)."""
+        ids = self.ids(candidates)
+        filters = [self._bloom(np.full(len(ids), cohort), ids).T for cohort in range(self.cohorts)]
+        return np.concatenate(filters)
+
+    def bit_frequencies(self, tally: Counts) -> tuple[F64, F64]:
+        """Per cohort and bit, the unbiased share of the cohort with that bit set, and its variance.
+
+        The variance r (1 - r)/(N (r1 - r0)^2), r plugged in, contains the sampling of users into cohorts.
+        An empty cohort has share 0 and infinite variance.
+        """
+        same_mechanism(self, tally.mechanism)
+        parts = self._parts(tally)
+        r1, r0 = map(float, self.rates)
+        rate = r0 + (r1 - r0) * np.clip(parts.share, 0, 1)
+        with np.errstate(divide="ignore"):
+            variance = rate * (1 - rate) / ((r1 - r0) ** 2 * parts.effective)
+        return parts.share, variance
+
+    def _parts(self, tally: Counts) -> "_Parts":
+        table = tally.cells.reshape(self.cohorts, -1).astype(np.float64)
+        squares = tally.cells2.reshape(self.cohorts, -1)[:, 0].astype(np.float64)
+        sizes, r1, r0 = table[:, 0], *map(float, self.rates)
+        seen = sizes > 0
+        rates = np.divide(table[:, 1:], sizes[:, None], out=np.full(table[:, 1:].shape, r0), where=seen[:, None])
+        effective = np.divide(sizes**2, squares, out=np.zeros_like(sizes), where=seen)
+        return _Parts(
+            ((rates - r0) / (r1 - r0)).reshape(-1),
+            np.repeat(effective, self.bits),
+            sizes / max(tally.total, 1),
+        )
+
+    def estimate(self, tally: Counts, candidates: npt.ArrayLike | None = None, *, complete: bool = False) -> Estimate:
+        """Unbiased frequencies of the candidates by one regression on all bits of all cohorts.
+
+        Rows are weighted by the size of their cohort, which is independent of the noise: nothing is biased.
+        One intercept absorbs values that are not listed, on average over hash functions; `complete` drops it,
+        which is right only when every value anybody holds is listed. A frequency (or combination) that the
+        bits do not identify has infinite variance. With more candidates than bits x cohorts, decode instead.
+        """
+        same_mechanism(self, tally.mechanism)
+        ids = self._chosen(candidates)
+        if tally.is_empty:
+            return no_data(len(ids), ids.tolist())
+        fit = self._fit(tally, self.design(ids), complete)
+        value = (fit.solver.operator @ fit.parts.share)[: len(ids)]
+        covariance = fit.covariance(value)
+        variance = covariance(np.eye(len(ids)))
+        return Estimate(value, variance, tally.n, float(tally.total), ids.tolist(), covariance=covariance)
+
+    def _chosen(self, candidates: npt.ArrayLike | None) -> U64:
+        if candidates is None:
+            raise InvalidSpec(f"{self.kind}: the domain is not enumerated; name the candidates to estimate")
+        ids = self.ids(candidates)
+        if len(ids) > self.cohorts * self.bits:
+            raise InvalidSpec(
+                f"{self.kind}: {len(ids)} candidates for {self.cohorts * self.bits} bits, must not be more; "
+                "use decode_rappor, which selects first"
+            )
+        return ids
+
+    def _fit(self, tally: Counts, design: BOOL, complete: bool) -> "_Fit":
+        parts = self._parts(tally)
+        columns = design.astype(np.float64)
+        if not complete:
+            columns = np.column_stack([columns, np.ones(len(columns))])
+        r1, r0 = map(float, self.rates)
+        bit = r0 * (1 - r0) + np.clip(parts.share, 0, 1) * (r1 * (1 - r1) - r0 * (1 - r0))
+        fill = self.hashes / self.bits
+        return _Fit(
+            linear_solver(columns, parts.effective),
+            parts,
+            design.reshape(self.cohorts, self.bits, -1),
+            bit / (r1 - r0) ** 2,
+            fill * (1 - fill),
+            tally.total2 / tally.total**2 * tally.n / max(1, tally.n - 1),
+        )
+
+    def standard_error(self, n: int) -> float:
+        """The least standard error of a frequency with n reports; small designs reach about 1.1 times it."""
+        r1, r0 = map(float, self.rates)
+        return float(np.sqrt(r0 * (1 - r0) / (self.hashes * n)) / (r1 - r0))
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """A uniform cohort, then independent bits."""
+        filters = self._bloom(reports["cohort"], np.full(len(reports), value, np.uint64))
+        r1, r0 = map(float, self.rates)
+        return pattern_log_prob(reports["bits"], filters, r1, r0) - np.log(self.cohorts)
+
+    def all_reports(self) -> Reports:
+        """Every cohort with every bitmap, for small filters."""
+        if self.bits > 20 or self.cohorts << self.bits > 1 << 20:
+            return super().all_reports()
+        return all_row_bits(self.report_dtype, "cohort", self.cohorts, all_bitmaps(self.bits))
+
+    def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
+        """Cohorts are drawn one by one (ids are positions in `counts`); the bits are then binomial."""
+        users = np.repeat(np.arange(len(np.asarray(counts)), dtype=np.uint64), np.asarray(counts, np.int64))
+        true = np.zeros((self.cohorts, 1 + self.bits), np.int64)
+        for start in range(0, len(users), _CHUNK_USERS):
+            part = users[start : start + _CHUNK_USERS]
+            true += self._true_table(rng.integers(0, self.cohorts, len(part)), part)
+        sizes, ones = true[:, :1], true[:, 1:]
+        r1, r0 = map(float, self.rates)
+        true[:, 1:] = rng.binomial(ones, r1) + rng.binomial(sizes - ones, r0)
+        cells, n = true.reshape(-1), len(users)
+        return Counts(self, n, cells, cells, n, n)
+
+    def _true_table(self, cohorts: I64, ids: U64) -> I64:
+        """Reports per cohort and true bits, before any noise."""
+        table = np.zeros((self.cohorts, 1 + self.bits), np.int64)
+        table[:, 0] = np.bincount(cohorts, minlength=self.cohorts)
+        at = kernels.buckets_of(self.seeds[cohorts], ids[:, None], self.bits).astype(np.int64)
+        at.sort(axis=1)
+        fresh = np.diff(at, axis=1, prepend=-1) > 0
+        places = (cohorts[:, None] * self.bits + at)[fresh]
+        table[:, 1:] = np.bincount(places, minlength=self.cohorts * self.bits).reshape(self.cohorts, -1)
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Unbiased shares per (cohort, bit), effective reports behind each, and the share of each cohort."""
+
+    share: F64
+    effective: F64
+    cohort: F64
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A regression with fixed weights, and what its exact variance needs."""
+
+    solver: LinearSolver
+    parts: _Parts
+    design: BOOL
+    noise: F64
+    spread: float
+    scale: float
+
+    def covariance(self, frequency: F64) -> "Callable[[F64], F64]":
+        """The variance of linear combinations (rows) of the frequencies; f is plugged in."""
+        cohorts, _, candidates = self.design.shape
+        step = max(1, _CHUNK_CELLS // max(1, cohorts * candidates))
+        known = np.clip(frequency, 0, None)
+
+        def variance(rows: F64) -> F64:
+            parts = [self._variance(rows[i : i + step], known) for i in range(0, len(rows), step)]
+            return np.concatenate(parts) if parts else np.zeros(0)
+
+        return variance
+
+    def _variance(self, rows: F64, known: F64) -> F64:
+        padding = np.zeros((len(rows), len(self.solver.scale) - rows.shape[1]))
+        full = np.concatenate([rows, padding], axis=1)
+        weights = full @ self.solver.operator
+        unlisted = max(0.0, 1 - float(known.sum())) * self.spread
+        per_report = np.divide(
+            self.noise + unlisted,
+            self.parts.effective,
+            out=np.zeros_like(self.noise),
+            where=self.parts.effective > 0,
+        )
+        total = weights**2 @ per_report + self.scale * self._assignment(weights, known)
+        return np.where(self.solver.identifies(full), total, np.inf)
+
+    def _assignment(self, weights: F64, known: F64) -> F64:
+        """Variance of who fell into which cohort: a random assignment of fixed respondents to fixed sizes.
+
+        Only the interaction of value and cohort matters (Hoeffding 1951): what a value adds in every cohort
+        alike is a truth about the respondents, and what a cohort adds for every value alike cancels.
+        """
+        cohorts, bits, _ = self.design.shape
+        share = self.parts.cohort
+        effect = np.einsum("rck,ckv->rcv", weights.reshape(-1, cohorts, bits), self.design, optimize=True)
+        effect = np.divide(effect, share[:, None], out=np.zeros_like(effect), where=share[:, None] > 0)
+        values = known / max(1.0, float(known.sum()))
+        effect = effect - np.einsum("c,rcv->rv", share, effect)[:, None, :]
+        effect = effect - np.einsum("v,rcv->rc", values, effect)[:, :, None]
+        return np.einsum("c,v,rcv,rcv->r", share, values, effect, effect, optimize=True)

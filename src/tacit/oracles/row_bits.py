@@ -1,0 +1,84 @@
+"""Reports of a row and some packed bits (a cohort of RAPPOR, a hash function of CMS): layout and counting."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit import kernels
+from tacit.core.mechanism import Reports, bits_dtype, code_dtype
+from tacit.device.coins import Coins
+
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+U8 = npt.NDArray[np.uint8]
+
+_CHUNK_CELLS = 1 << 22
+# From this many reports per row on, one kernel call per row beats unpacking all bits.
+_DENSE = 4
+
+
+def row_bits_dtype(name: str, rows: int, size: int) -> "np.dtype[Any]":
+    """A row number of the smallest width, then `size` packed bits."""
+    return np.dtype([(name, code_dtype(rows)), ("bits", *bits_dtype(size).subdtype)])  # type: ignore[misc]
+
+
+def row_tables(rows: npt.NDArray[Any], packed: U8, shape: "tuple[int, int]", weights: I64 | None) -> I64:
+    """One line per row: total weight of its reports, then the total weight of those with each bit set."""
+    out = np.zeros((shape[0], 1 + shape[1]), np.int64)
+    if len(rows) == 0:
+        return out
+    out[:, 0] = kernels.histogram(np.ascontiguousarray(rows), shape[0], weights)[0]
+    order = np.argsort(rows, kind="stable")
+    sorted_rows, packed = rows[order].astype(np.intp), np.ascontiguousarray(packed[order])
+    weights = None if weights is None else weights[order]
+    groups = int(np.count_nonzero(out[:, 0])) or 1
+    fill = _fill_by_kernel if len(rows) >= _DENSE * groups else _fill_by_chunk
+    fill(out[:, 1:], sorted_rows, packed, weights)
+    return out
+
+
+def _starts(sorted_rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Where a new row begins."""
+    return np.flatnonzero(np.diff(sorted_rows, prepend=-1))
+
+
+def _fill_by_kernel(out: I64, rows: npt.NDArray[np.intp], packed: U8, weights: I64 | None) -> None:
+    starts = _starts(rows)
+    for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
+        part = None if weights is None else weights[start:stop]
+        out[rows[start]] = kernels.bit_columns(packed[start:stop], out.shape[1], part)
+
+
+def _fill_by_chunk(out: I64, rows: npt.NDArray[np.intp], packed: U8, weights: I64 | None) -> None:
+    step = max(1, _CHUNK_CELLS // out.shape[1])
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        bits = np.unpackbits(packed[part], axis=1, count=out.shape[1], bitorder="little")
+        cells = bits if weights is None else bits * weights[part, None]
+        starts = _starts(rows[part])
+        out[rows[part][starts]] += np.add.reduceat(cells, starts, axis=0, dtype=np.int64)
+
+
+def pattern_log_prob(packed: U8, set_bits: npt.NDArray[np.bool_], p: float, q: float) -> F64:
+    """Log-probability of bit vectors whose true pattern is `set_bits` (one line per report)."""
+    bits = np.unpackbits(packed, axis=1, count=set_bits.shape[1], bitorder="little")
+    one = np.where(set_bits, p, q)
+    return np.where(bits == 1, np.log(one), np.log1p(-one)).sum(axis=1)
+
+
+def all_row_bits(dtype: "np.dtype[Any]", name: str, rows: int, bitmaps: U8) -> Reports:
+    """Every row with every bitmap."""
+    reports = np.empty(rows * len(bitmaps), dtype)
+    reports[name] = np.repeat(np.arange(rows), len(bitmaps))
+    reports["bits"] = np.tile(bitmaps, (rows, 1))
+    return reports
+
+
+def draw_layers(positions: npt.NDArray[np.int32], size: int, layers: "list[tuple[int, int]]", coins: Coins) -> U8:
+    """One vector of `size` packed bits, set at `positions` and perturbed layer by layer at (t1, t0) each."""
+    bits = np.empty(0, np.uint8)
+    for t1, t0 in layers:
+        bits = kernels.draw_bits(positions[None, :], size, t1, t0, coins)[0]
+        positions = np.flatnonzero(np.unpackbits(bits, count=size, bitorder="little")).astype(np.int32)
+    return bits

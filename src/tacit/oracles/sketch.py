@@ -1,0 +1,321 @@
+"""Count sketches: CMS sends one noisy row of cells, HCMS one noisy Hadamard coefficient of it."""
+
+from abc import abstractmethod
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit import kernels
+from tacit.core.mechanism import Oracle, Reports, code_dtype, words
+from tacit.core.moments import Moments
+from tacit.core.pure import invert
+from tacit.core.tally import Counts
+from tacit.device.coins import Coins
+from tacit.device.exact import WORD, as_probability
+from tacit.device.hashing import bucket
+from tacit.device.sketch import CMSDevice, HCMSDevice, SketchDevice
+from tacit.oracles.grr import grr_batch
+from tacit.oracles.hadamard import parity64
+from tacit.oracles.row_bits import all_row_bits, pattern_log_prob, row_bits_dtype, row_tables
+from tacit.oracles.unary import all_bitmaps, padding_is_zero
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+_CHUNK_USERS = 1 << 20
+
+
+class SketchOracle(SketchDevice, Oracle):
+    """What CMS and HCMS share: public hash functions, and the error of values that share a cell.
+
+    Two respondents with the same other value w collide with x together when they drew the same row, so shared
+    cells add sum over w of n_w (n_w - 1) / (rows (width - 1)) to the variance of x. Given the published hash
+    functions that part is a fixed bias; over hash functions it is variance, and intervals contain it.
+    """
+
+    exact_simulation = True
+
+    @cached_property
+    def seeds(self) -> U32:
+        """The public seeds of the rows."""
+        return kernels.hash32(np.asarray([self.key], np.uint32), np.arange(self.rows, dtype=np.uint64))
+
+    def _cells_of(self, rows: npt.NDArray[Any], indices: U64) -> U64:
+        """The cell of every value in its row."""
+        return kernels.buckets_of(self.seeds[rows.astype(np.intp)], indices, self.width).astype(np.uint64)
+
+    @property
+    def sharing(self) -> float:
+        """rows (width - 1): pairs of equal values over this are the variance that sharing cells adds."""
+        return float(self.rows * (self.width - 1))
+
+    @abstractmethod
+    def _equal_pairs(self, counts: Counts) -> tuple[float, float]:
+        """Ordered pairs of respondents in the same row: those with equal values (unbiased), and all."""
+
+    def collision_mass(self, counts: Counts) -> float:
+        """Chance that two respondents hold the same value, estimated from the sketch, clipped to [0, 1].
+
+        The centred table of a row has mean product 1 - 1/width for two respondents of one value and 0 for
+        others; its second moment, less the known part of each respondent with itself, is unbiased.
+        """
+        equal, pairs = self._equal_pairs(counts)
+        return float(np.clip(equal / pairs, 0, 1)) if pairs > 0 else 1.0
+
+    def _shared(self, frequency: F64, counts: Counts) -> F64:
+        """sum over others of n_w (n_w - 1) / n^2, plugged in; weights enter with their squares taken off."""
+        scale = counts.total2 / counts.total**2
+        everything = self.collision_mass(counts) * (1 - scale)
+        return np.clip(everything - frequency * (frequency - scale), 0, None)
+
+    def _variance(self, frequency: F64, counts: Counts) -> F64:
+        scale = counts.total2 / counts.total**2
+        return super()._variance(frequency, counts) + self._shared(frequency, counts) / (scale * self.sharing)
+
+    def _combined(self, weights: F64, frequency: F64, counts: Counts) -> F64:
+        """A pair of values shares its own collision: respondents of one in the cell of the other, and back."""
+        scale = counts.total2 / counts.total**2
+        alone = self._shared(frequency, counts) - frequency**2
+        shared = np.clip(weights**2 @ alone + (weights @ frequency) ** 2, 0, None)
+        return super()._combined(weights, frequency, counts) + shared / (scale * self.sharing)
+
+    def exact_variance(self, counts: npt.ArrayLike) -> F64:
+        """Variance of every count when `counts` are the true ones, over coins, rows and hash functions."""
+        true = np.asarray(counts, np.float64)
+        pairs = true * (true - 1)
+        return true.sum() * self.moments.variance(true / true.sum()) + (pairs.sum() - pairs) / self.sharing
+
+    def _users(self, counts: npt.ArrayLike) -> "list[U64]":
+        """Values of simulated respondents, in chunks."""
+        values = np.repeat(np.arange(len(np.asarray(counts)), dtype=np.uint64), np.asarray(counts, np.int64))
+        return [values[start : start + _CHUNK_USERS] for start in range(0, len(values), _CHUNK_USERS)]
+
+
+class CMS(CMSDevice, SketchOracle):
+    """Private count mean sketch: the noisy one-hot cell of the value under one of `rows` hash functions.
+
+    Reports: log2(rows) + width bits. Cost: one word and about 7.3 per 64 bits; rows hashes per candidate.
+    Privacy: epsilon exactly, half on the one and half on the zeros, for every row.
+    Variance: (m/(m-1))^2 [n H/(H-1)^2 + (1/m)(1-1/m) sum over others (n_w + n_w (n_w-1)/rows)], m = width,
+    H = e^(epsilon/2), over hash functions that are independent on any three values. The last term is a bias
+    once the hash functions are fixed; it is estimated from the sketch.
+    Reference: Apple Differential Privacy Team, "Learning with Privacy at Scale" (2017); variance re-derived.
+
+    >>> CMS(size=10**6, epsilon="4", rows=1024, width=1024, key=7).report_bits
+    1034
+    """
+
+    @cached_property
+    def p(self) -> Fraction:
+        """Probability that the respondent's own cell is set."""
+        return as_probability(self.thresholds[0])
+
+    @cached_property
+    def q(self) -> Fraction:
+        """Probability that the cell of another value is set, over hash functions."""
+        low = as_probability(self.thresholds[1])
+        return low + (self.p - low) / self.width
+
+    @cached_property
+    def _bit_variances(self) -> tuple[Fraction, Fraction]:
+        low = as_probability(self.thresholds[1])
+        return self.p * (1 - self.p), low * (1 - low)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Cells are independent, but two values that share a cell share its noise too."""
+        own, other = self._bit_variances
+        scale, m = (self.p - self.q) ** 2, self.width
+        return Moments(
+            own=float(own / scale),
+            other=float(self.q * (1 - self.q) / scale),
+            own_other=float(own / m / scale),
+            other_other=float((own / m + other * (m - 1) / m) / m / scale),
+        )
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """The row, then `width` packed bits."""
+        return row_bits_dtype("row", self.rows, self.width)
+
+    @property
+    def report_bits(self) -> int:
+        """log2 of the rows, and the width."""
+        return (self.rows - 1).bit_length() + self.width
+
+    def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        # The words of a report are known only once it is drawn, and its row comes first: one at a time.
+        reports = np.empty(len(indices), self.report_dtype)
+        seeds, at = self.seeds.tolist(), np.empty((1, 1), np.int32)
+        for i, index in enumerate(indices.tolist()):
+            row = coins.uniform(self.rows)
+            at[0, 0] = bucket(seeds[row], index, self.width)
+            reports[i] = (row, kernels.draw_bits(at, self.width, *self.thresholds, coins)[0])
+        return reports
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """A row of the sketch, and no bit beyond the width."""
+        return (reports["row"] < self.rows) & padding_is_zero(reports["bits"], self.width)
+
+    def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        return row_tables(reports["row"], reports["bits"], (self.rows, self.width), weights).reshape(-1)
+
+    def _table(self, cells: I64) -> I64:
+        return cells.reshape(self.rows, 1 + self.width)
+
+    def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
+        support = kernels.pooled_support(self.seeds, self._table(cells)[:, 1:], candidates)
+        return invert(self.p, self.q, total, support)
+
+    def _equal_pairs(self, counts: Counts) -> tuple[float, float]:
+        low, m = float(as_probability(self.thresholds[1])), self.width
+        gap = float(self.p) - low
+        table, squares = self._table(counts.cells), self._table(counts.cells2)[:, 0].astype(np.float64)
+        rows = table[:, :1].astype(np.float64)
+        centred = (table[:, 1:] - rows * low) / gap - rows / m
+        own, other = self._bit_variances
+        alone = float(own + (m - 1) * other) / gap**2 + 1 - 1 / m
+        moment = float(np.sum(centred**2)) - alone * float(squares.sum())
+        return moment * m / (m - 1), float(np.sum(rows**2) - squares.sum())
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """A uniform row, then independent bits."""
+        cells = self._cells_of(reports["row"], np.full(len(reports), value, np.uint64))
+        true = np.arange(self.width, dtype=np.uint64) == cells[:, None]
+        low = float(as_probability(self.thresholds[1]))
+        return pattern_log_prob(reports["bits"], true, float(self.p), low) - np.log(self.rows)
+
+    def all_reports(self) -> Reports:
+        """Every row with every bitmap, for small sketches."""
+        if self.rows << self.width > 1 << 20:
+            return super().all_reports()
+        return all_row_bits(self.report_dtype, "row", self.rows, all_bitmaps(self.width))
+
+    def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
+        """Rows are drawn respondent by respondent; the bits of a cell are then sums of two binomials."""
+        true = np.zeros(self.rows * self.width, np.int64)
+        for users in self._users(counts):
+            rows = rng.integers(0, self.rows, len(users), np.uint64)
+            codes = rows * np.uint64(self.width) + self._cells_of(rows, users)
+            true += kernels.histogram(codes, len(true), None)[0]
+        table = true.reshape(self.rows, self.width)
+        rows = table.sum(axis=1, keepdims=True)
+        high, low = (float(as_probability(t)) for t in self.thresholds)
+        bits = self._noisy(table, high, rng) + self._noisy(rows - table, low, rng)
+        cells, n = np.concatenate([rows, bits], axis=1).reshape(-1), int(rows.sum())
+        return Counts(self, n, cells, cells, n, n)
+
+    @staticmethod
+    def _noisy(trials: I64, chance: float, rng: np.random.Generator) -> I64:
+        return np.asarray(rng.binomial(trials, chance), np.int64)
+
+
+class HCMS(HCMSDevice, SketchOracle):
+    """Private Hadamard count mean sketch: the noisy sign of one coefficient of one row of the sketch.
+
+    Reports: log2(rows) + log2(width) + 1 bits. Cost: three coin words; one histogram and one fast transform.
+    Privacy: epsilon exactly, for every row and coefficient.
+    Variance: n c^2 - n_x + sum over others n_w (n_w-1)/(rows (m-1)), c = (E+1)/(E-1), m = width, when
+    coefficient 0 is skipped; with it, (m/(m-1))^2 times the sum of n c^2 - n_x - (n-n_x)/m and
+    (1/m)(1-1/m) sum over others (n_w + n_w (n_w-1)/rows). The collisions are estimated from the sketch.
+    Reference: Apple Differential Privacy Team, "Learning with Privacy at Scale" (2017); variance re-derived.
+
+    >>> HCMS(size=10**6, epsilon="4", rows=1024, width=1024, key=7).report_bits
+    21
+    """
+
+    @cached_property
+    def keep(self) -> Fraction:
+        """How much of a sign survives."""
+        return as_probability(WORD - 2 * self.low)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Signs of different cells are orthogonal over the coefficients that are drawn."""
+        c2, m = 1 / self.keep**2, self.width
+        if self.skip_zero:
+            return Moments(own=float(c2 - 1), other=float(c2))
+        scale = Fraction(m, m - 1) ** 2
+        return Moments(
+            own=float(scale * (c2 - 1)),
+            other=float(scale * (c2 - Fraction(1, m * m))),
+            own_other=float(scale * (c2 - 1) / m),
+            other_other=float(scale * (c2 / m - Fraction(1, m * m))),
+        )
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """One code, 2 * (row * width + coefficient) + sign."""
+        return code_dtype(2 * self.rows * self.width)
+
+    @property
+    def report_bits(self) -> int:
+        """log2 of the rows and of the width, and a sign."""
+        return (self.rows - 1).bit_length() + self.width.bit_length()
+
+    def _codes(self, indices: U64, drawn: U64) -> U64:
+        rows = kernels.uniform(drawn[:, 0], self.rows)
+        coefficients = kernels.uniform(drawn[:, 1], self.width - self.first) + np.uint64(self.first)
+        true = parity64(coefficients & self._cells_of(rows, indices))
+        signs = grr_batch(true, 2, self.low, drawn[:, 2])
+        return (rows * np.uint64(self.width) + coefficients) << np.uint64(1) | signs
+
+    def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        return self._codes(indices, words(coins, len(indices), 3)).astype(self.report_dtype)
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """A row of the sketch and a coefficient that may be drawn."""
+        inside = reports < 2 * self.rows * self.width
+        if self.skip_zero:
+            inside &= reports & reports.dtype.type(2 * self.width - 2) != 0
+        return inside
+
+    def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        return kernels.histogram(reports, 2 * self.rows * self.width, weights)[0]
+
+    def _signed(self, cells: I64) -> I64:
+        return (cells[0::2] - cells[1::2]).reshape(self.rows, self.width)
+
+    def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
+        table = kernels.walsh_hadamard(self._signed(cells))
+        sums = kernels.pooled_support(self.seeds, table, candidates) / float(self.keep)
+        return sums if self.skip_zero else (sums - total / self.width) * self.width / (self.width - 1)
+
+    def _equal_pairs(self, counts: Counts) -> tuple[float, float]:
+        """By Parseval, the second moment of the centred table is that of all coefficients but number 0."""
+        signed = self._signed(counts.cells)[:, 1:].astype(np.float64)
+        sizes = counts.cells.reshape(self.rows, -1).sum(axis=1).astype(np.float64)
+        informative = counts.cells2.reshape(self.rows, self.width, 2)[:, 1:].sum()
+        choices = self.width - self.first
+        factor = choices**2 / (self.width - 1) / float(self.keep) ** 2
+        moment = float(np.vdot(signed, signed)) - float(informative)
+        return factor * moment, float(np.sum(sizes**2)) - counts.total2
+
+    def log_prob(self, reports: Reports, value: Any) -> F64:
+        """A uniform row and coefficient, then randomised response on the sign."""
+        codes = reports.astype(np.uint64)
+        places = codes >> np.uint64(1)
+        rows, coefficients = np.divmod(places, np.uint64(self.width))
+        cells = self._cells_of(rows, np.full(len(codes), value, np.uint64))
+        low = float(as_probability(self.low))
+        kept = np.where(codes & np.uint64(1) == parity64(coefficients & cells), 1 - low, low)
+        return np.log(kept) - np.log(self.rows * (self.width - self.first))
+
+    def all_reports(self) -> Reports:
+        """Every row, coefficient and sign."""
+        codes = np.arange(2 * self.rows * self.width).astype(self.report_dtype)
+        return codes[self.valid(codes)]
+
+    def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
+        """Respondents draw from a generator instead of coins; the codes are counted at once."""
+        cells = np.zeros(2 * self.rows * self.width, np.int64)
+        for users in self._users(counts):
+            drawn = rng.integers(0, 1 << 64, (len(users), 3), np.uint64)
+            cells += kernels.histogram(self._codes(users, drawn), len(cells), None)[0]
+        n = int(cells.sum())
+        return Counts(self, n, cells, cells, n, n)

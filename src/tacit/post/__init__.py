@@ -1,0 +1,1 @@
+"""Post-processing: Estimate in, Estimate out; never sees a report. Everything biased says so."""

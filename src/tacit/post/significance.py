@@ -1,0 +1,34 @@
+"""Significance threshold: which values are surely present, and what to do with the rest."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.estimate import Estimate
+from tacit.core.normal import normal_isf
+
+
+@dataclass(frozen=True, eq=False)
+class Significant:
+    """Values above the threshold, and the estimate in which all others share the remaining mass."""
+
+    threshold: float
+    kept: npt.NDArray[np.bool_]
+    estimate: Estimate
+
+
+def significance_threshold(estimate: Estimate, variance_at_zero: float, *, alpha: float = 0.05) -> Significant:
+    """Keep estimates above isf(alpha/d) standard errors of an absent value; spread the rest evenly. Biased.
+
+    `variance_at_zero` is n times the variance of a value nobody holds (Var*). About `alpha` absent values in
+    total pass. When the kept values already exceed the whole, the rest get zero. Wang's dissertation, section
+    3.5.2; the inverse survival function keeps alpha/d exact for huge domains.
+    """
+    d = len(estimate.value)
+    threshold = normal_isf(alpha / d) * float(np.sqrt(variance_at_zero / max(1, estimate.n)))
+    kept = estimate.value > threshold
+    rest = max(0.0, 1.0 - float(estimate.value[kept].sum()))
+    absent = d - int(np.count_nonzero(kept))
+    value = np.where(kept, estimate.value, rest / absent if absent else 0.0)
+    return Significant(threshold, kept, Estimate(value, estimate.variance, estimate.n, estimate.total, estimate.labels))

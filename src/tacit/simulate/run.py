@@ -1,0 +1,69 @@
+"""Run a mechanism over a simulated population and compare its error with what its formulas predict."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.estimate import Estimate, no_data
+from tacit.core.mechanism import Oracle
+from tacit.simulate.coins import SimulationCoins
+from tacit.simulate.population import respondents
+
+I64 = npt.NDArray[np.int64]
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one or more simulated collections went."""
+
+    runs: int
+    rmse: float
+    predicted_rmse: float
+    coverage: float
+    seconds: float
+    last: Estimate
+
+
+def collect(mechanism: Oracle, values: I64, seed: int, advance: Callable[[int], None] | None = None) -> Estimate:
+    """Privatize, tally and estimate a population chunk by chunk, as a collector would."""
+    coins, tally = SimulationCoins(seed), None
+    for chunk in _chunks(values):
+        part = mechanism.tally(mechanism.privatize(chunk, coins))
+        tally = part if tally is None else tally + part
+        if advance:
+            advance(len(chunk))
+    tally = mechanism.tally(np.empty(0, mechanism.report_dtype)) if tally is None else tally
+    return mechanism.estimate(tally)
+
+
+def _chunks(values: I64) -> Iterator[I64]:
+    for start in range(0, len(values), _CHUNK):
+        yield values[start : start + _CHUNK]
+
+
+def simulate_oracle(
+    mechanism: Oracle, counts: I64, *, runs: int, seed: int, advance: Callable[[int], None] | None = None
+) -> Outcome:
+    """Mean squared error over all values and runs against the prediction, and the coverage of 95 % intervals."""
+    truth, n = counts / counts.sum(), int(counts.sum())
+    errors: list[float] = []
+    covered: list[float] = []
+    start, estimate = perf_counter(), no_data(mechanism.size)
+    values = respondents(counts, np.random.default_rng(seed))
+    for run in range(runs):
+        estimate = collect(mechanism, values, seed * 1_000_003 + run, advance)
+        low, high = estimate.interval(0.95)
+        errors.append(float(np.mean((estimate.value - truth) ** 2)))
+        covered.append(float(np.mean((low <= truth) & (truth <= high))))
+    return Outcome(
+        runs=runs,
+        rmse=float(np.sqrt(np.mean(errors))),
+        predicted_rmse=mechanism.standard_error(n),
+        coverage=float(np.mean(covered)),
+        seconds=perf_counter() - start,
+        last=estimate,
+    )

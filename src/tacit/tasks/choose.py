@@ -1,0 +1,146 @@
+"""SEL-FO: which frequency oracle to use, by exact average error, report size and server work."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import Any
+
+from tacit.core.mechanism import Oracle
+from tacit.device.budget import Budget, as_budget
+from tacit.errors import InvalidSpec
+from tacit.oracles.blocks import ABR, CBR, SS
+from tacit.oracles.grr import GRR
+from tacit.oracles.hadamard import HRR, HRRSubspace
+from tacit.oracles.local_hash import BLH, OLH
+from tacit.oracles.unary import OUE, RUE, SUE, THE
+
+Work = Callable[[Oracle, int], float]
+
+TOLERANCE = 1.03
+"""Oracles whose average error is within this factor of the best compete on server work and report size."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One oracle, what it would cost and how well it would do."""
+
+    kind: str
+    mechanism: Oracle
+    average_error: float
+    standard_error: float
+    report_bits: int
+    server_operations: float
+    n_needed: int | None = None
+
+    def to_row(self) -> dict[str, Any]:
+        """Plain numbers for JSON and tables."""
+        row = {
+            "kind": self.kind,
+            "standard_error": self.standard_error,
+            "average_error": self.average_error,
+            "report_bits": self.report_bits,
+            "report_bytes": self.mechanism.report_dtype.itemsize,
+            "server_operations": self.server_operations,
+            "spec": self.mechanism.spec(),
+        }
+        return row if self.n_needed is None else row | {"n_needed": self.n_needed}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The pick and every option it was compared with, best first."""
+
+    pick: Option
+    options: tuple[Option, ...]
+    reason: str
+
+
+def _linear(mechanism: Oracle, n: int) -> float:
+    return n + mechanism.size
+
+
+def _transform(mechanism: Oracle, n: int) -> float:
+    return n + mechanism.size * max(1.0, log2(mechanism.size))
+
+
+def _fourier(mechanism: Oracle, n: int) -> float:
+    m = getattr(mechanism, "m", mechanism.size)
+    return n + 3 * m * max(1.0, log2(m))
+
+
+def _span(mechanism: Oracle, n: int) -> float:
+    signs = getattr(mechanism, "signs", 2)
+    return n * signs + mechanism.size * max(1.0, log2(mechanism.size))
+
+
+def _bits(mechanism: Oracle, n: int) -> float:
+    return n * ceil(mechanism.size / 8)
+
+
+def _pairs(mechanism: Oracle, n: int) -> float:
+    return float(n) * mechanism.size
+
+
+OPTIONS: tuple[tuple[type[Oracle], Work], ...] = (
+    (GRR, _linear),
+    (CBR, _fourier),
+    (SS, _bits),
+    (ABR, _pairs),
+    (HRR, _transform),
+    (HRRSubspace, _span),
+    (SUE, _bits),
+    (OUE, _bits),
+    (RUE, _bits),
+    (THE, _bits),
+    (BLH, _pairs),
+    (OLH, _pairs),
+)
+"""Every oracle the chooser compares, with the server operations of n reports."""
+
+
+def _option(kind: type[Oracle], work: Work, size: int, budget: Budget, n: int, target: float | None) -> Option | None:
+    make: Any = kind
+    try:
+        mechanism: Oracle = make(size=size, epsilon=budget)
+        error = mechanism.average_error()
+    except InvalidSpec:  # The domain is too large or too small for this kind.
+        return None
+    needed = None if target is None else ceil(error / target**2)
+    return Option(kind.kind, mechanism, error, (error / n) ** 0.5, mechanism.report_bits, work(mechanism, n), needed)
+
+
+def choose_oracle(
+    *,
+    size: int,
+    epsilon: Budget | str,
+    n: int,
+    target_error: float | None = None,
+    max_report_bits: int | None = None,
+    options: Sequence[tuple[type[Oracle], Work]] = OPTIONS,
+) -> Choice:
+    """The oracle to use for `size` values at `epsilon` with about n respondents.
+
+    All oracles are compared by the exact average error M over the domain, which does not depend on the data.
+    Among those within 3 % of the best, the one with the least server work wins, then the shortest report. The
+    classical rule (GRR below 3 e^epsilon + 2 values) is right only against OUE and OLH.
+    """
+    if n < 1:
+        raise InvalidSpec(f"choose: n is {n}, must be at least 1")
+    budget = as_budget(epsilon)
+    found = [_option(kind, work, size, budget, n, target_error) for kind, work in options]
+    fitting = [
+        option for option in found if option and (max_report_bits is None or option.report_bits <= max_report_bits)
+    ]
+    if not fitting:
+        raise InvalidSpec(f"choose: no oracle fits size {size} with reports of at most {max_report_bits} bits")
+    ranked = sorted(fitting, key=lambda option: option.average_error)
+    close = [option for option in ranked if option.average_error <= TOLERANCE * ranked[0].average_error]
+    pick = min(close, key=lambda option: (option.server_operations, option.report_bits, option.average_error))
+    best = ranked[0]
+    reason = (
+        f"{pick.kind} has the least error"
+        if pick is best
+        else f"{pick.kind} is within {pick.average_error / best.average_error - 1:.1%} of the error of {best.kind}, "
+        "with less work for the server"
+    )
+    return Choice(pick, tuple(ranked), reason)

@@ -1,0 +1,226 @@
+"""The laws of a mechanism, each one function; `check_laws` runs all that apply.
+
+A law a kind cannot keep is named in `EXEMPT` with the reason.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.catalog import parse
+from tacit.core.mechanism import Mechanism, Oracle
+from tacit.core.tally import Counts
+from tacit.device.coins import ReplayCoins
+from tacit.device.exact import WORD
+from tacit.errors import InvalidSpec, SpecMismatch
+from tacit.simulate.coins import SimulationCoins
+from tacit.testing.statistics import assert_fits, assert_unbiased, assert_variance
+
+_ULP = 1e-12
+
+EXEMPT: dict[tuple[str, str], str] = {
+    (
+        "flh",
+        "variance",
+    ): "a fixed pool has a fixed collision bias; its expectation over pools is tested apart",
+    ("flh", "unbiased"): "unbiased over the random pool, not for one pool; tested apart",
+    (
+        "rmp",
+        "variance",
+    ): "a fixed pool has a fixed collision bias; its expectation over pools is tested apart",
+    ("rmp", "unbiased"): "unbiased over the random pool, not for one pool; tested apart",
+}
+
+
+def values_of(mechanism: Mechanism) -> list[int]:
+    """All values of a small domain, or a few of a large one."""
+    size = getattr(mechanism, "size", 2)
+    return list(range(min(size, 8)))
+
+
+def law_privacy(mechanism: Mechanism) -> None:
+    """The realised odds stay within the declared ones, exactly, and the realised epsilon says so."""
+    assert mechanism.realised_odds() <= Fraction(mechanism.odds, WORD)
+    assert mechanism.realised_epsilon() <= float(mechanism.budget.declared) or "sampled" in mechanism.spec()
+    for _, realised, declared in mechanism.guarantees():
+        assert realised <= declared
+
+
+def law_enumeration(mechanism: Mechanism) -> None:
+    """Over all reports: probabilities sum to one and no likelihood ratio exceeds the realised odds."""
+    logs = _log_probs(mechanism)
+    whole = np.exp(logs).sum(axis=1)
+    assert np.allclose(whole, whole[0], rtol=1e-9)
+    if not hasattr(mechanism, "reports_of_seed"):
+        assert np.allclose(whole, 1, rtol=1e-9)
+    found = enumerated_epsilon(mechanism)
+    assert found is not None
+    assert found <= mechanism.realised_epsilon() + _ULP
+
+
+def _log_probs(mechanism: Mechanism) -> npt.NDArray[np.float64]:
+    reports = reports_to_audit(mechanism)
+    return np.array([mechanism.log_prob(reports, value) for value in values_of(mechanism)])
+
+
+def enumerated_epsilon(mechanism: Mechanism) -> float | None:
+    """The largest log-likelihood ratio over all reports and pairs of values; None if they cannot be listed."""
+    try:
+        logs = _log_probs(mechanism)
+    except InvalidSpec:
+        return None
+    return float(np.max(logs.max(axis=0) - logs.min(axis=0)))
+
+
+def reports_to_audit(mechanism: Mechanism) -> npt.NDArray[Any]:
+    """All reports, or for hashing kinds all reports of a few seeds."""
+    of_seed: Callable[[int], npt.NDArray[Any]] | None = getattr(mechanism, "reports_of_seed", None)
+    if of_seed is None:
+        return mechanism.all_reports()
+    return np.concatenate([of_seed(seed) for seed in (0, 1, 12345, 0xFFFFFFFF)])
+
+
+def law_batch(mechanism: Mechanism) -> None:
+    """A batch makes the same bytes as the device reference, value by value, from the same coins."""
+    values = np.array(values_of(mechanism) * 7)
+    batch, coins = mechanism.privatize(values, ReplayCoins(b"law")), ReplayCoins(b"law")
+    assert batch.tobytes() == b"".join(mechanism.privatize_one(int(value), coins) for value in values)
+    assert mechanism.valid(batch).all()
+    assert mechanism.decode(batch.tobytes()).tobytes() == batch.tobytes()
+
+
+def law_samples(mechanism: Mechanism) -> None:
+    """Sampled reports fit `log_prob` (false-alarm probability 1e-7 per value)."""
+    if hasattr(mechanism, "reports_of_seed"):
+        return _law_kept(mechanism)
+    reports = mechanism.all_reports()
+    keys = {report.tobytes(): i for i, report in enumerate(reports)}
+    for value in values_of(mechanism)[:2]:
+        drawn = mechanism.privatize(np.full(20_000, value), SimulationCoins(value + 1))
+        codes = np.array([keys[report.tobytes()] for report in drawn])
+        assert_fits(np.bincount(codes, minlength=len(reports)), np.exp(mechanism.log_prob(reports, value)))
+
+
+def _law_kept(mechanism: Mechanism) -> None:
+    """Hashing kinds have too many seeds to enumerate: the share of reports that keep their bucket fits p."""
+    for value in values_of(mechanism)[:2]:
+        logs = mechanism.log_prob(mechanism.privatize(np.full(20_000, value), SimulationCoins(value + 1)), value)
+        kept = int(np.count_nonzero(logs == logs.max()))
+        p = float(getattr(mechanism, "p"))  # noqa: B009 - pure oracles only
+        assert_fits(np.array([kept, len(logs) - kept]), np.array([p, 1 - p]))
+
+
+def law_monoid(mechanism: Mechanism) -> None:
+    """Tallies add: any split gives the tally of the whole; the empty tally is neutral; other specs are refused."""
+    reports = mechanism.privatize(np.array(values_of(mechanism) * 5), ReplayCoins(b"monoid"))
+    whole, empty = mechanism.tally(reports), mechanism.tally(reports[:0])
+    parts = mechanism.tally(reports[:3]) + mechanism.tally(reports[3:])
+    for other in (parts, whole + empty, empty + whole):
+        assert same_tally(whole, other)
+    stranger = type(mechanism).from_spec(mechanism.spec() | {"epsilon": "31"})
+    try:
+        _ = whole + stranger.tally(reports[:0])
+    except SpecMismatch as error:
+        assert "epsilon" in str(error)
+    else:
+        raise AssertionError("tallies of different specs were added")
+
+
+def same_tally(a: Any, b: Any) -> bool:
+    """Whether two tallies hold the same integers."""
+    if isinstance(a, Counts):
+        return a.n == b.n and a.total == b.total and np.array_equal(a.cells, b.cells)
+    return a.n == b.n and b"".join(c.tobytes() for c in a.chunks) == b"".join(c.tobytes() for c in b.chunks)
+
+
+def law_weights(mechanism: Mechanism) -> None:
+    """A weight of w counts like w reports; unit weights change nothing but the bookkeeping."""
+    reports = mechanism.privatize(np.array(values_of(mechanism)), ReplayCoins(b"weights"))
+    weights = np.arange(1, len(reports) + 1)
+    weighted = mechanism.estimate(mechanism.tally(reports, weights))
+    repeated = mechanism.estimate(mechanism.tally(np.repeat(reports, weights, axis=0)))
+    assert np.allclose(weighted.value, repeated.value)
+    units = mechanism.estimate(mechanism.tally(reports, np.ones(len(reports), np.int64)))
+    plain = mechanism.estimate(mechanism.tally(reports))
+    assert np.allclose(units.value, plain.value)
+    assert np.allclose(units.variance, plain.variance)
+
+
+def law_spec(mechanism: Mechanism) -> None:
+    """The spec is closed under a round trip and its digest identifies it."""
+    again = parse(mechanism.spec())
+    assert again == mechanism
+    assert again.digest == mechanism.digest
+    assert parse(mechanism.spec() | {"epsilon": "31"}).digest != mechanism.digest
+
+
+def _replicas(mechanism: Oracle, runs: int, each: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    counts = np.array([each * (i + 1) for i in range(mechanism.size)])
+    truth, values = counts / counts.sum(), np.repeat(np.arange(mechanism.size), counts)
+    coins = SimulationCoins(20_240_601)
+    estimates = [mechanism.estimate(mechanism.tally(mechanism.privatize(values, coins))) for _ in range(runs)]
+    return np.array([estimate.value for estimate in estimates]) - truth, truth
+
+
+def law_unbiased(mechanism: Mechanism) -> None:
+    """Means over 400 collections hit the truth (false-alarm probability 1e-7)."""
+    if isinstance(mechanism, Oracle):
+        errors, truth = _replicas(mechanism, 400, 40)
+        n = 40 * mechanism.size * (mechanism.size + 1) // 2
+        assert_unbiased(errors[:, :-1], mechanism.moments.variance(truth)[:-1] / n)
+
+
+def law_variance(mechanism: Mechanism) -> None:
+    """Errors of one cell over 1,500 collections have the stated variance; 1.3 times it would be rejected."""
+    if isinstance(mechanism, Oracle):
+        errors, truth = _replicas(mechanism, 1500, 40)
+        n = 40 * mechanism.size * (mechanism.size + 1) // 2
+        for cell in (0, mechanism.size - 1):
+            assert_variance(errors[:, cell], mechanism.moments.variance(truth)[cell] / n)
+
+
+def law_empty(mechanism: Mechanism) -> None:
+    """No reports give zero with infinite variance inside, and no NaN outside."""
+    estimate = mechanism.estimate(mechanism.tally(np.empty(0, mechanism.report_dtype)))
+    assert not estimate.has_data
+    assert np.all(estimate.value == 0)
+    assert np.all(np.isinf(estimate.variance))
+    assert all(row["status"] == "no_data" for row in estimate.to_rows())
+
+
+def law_simulation(mechanism: Mechanism) -> None:
+    """Exact aggregate simulation has the estimator's mean and variance."""
+    if not mechanism.exact_simulation or not isinstance(mechanism, Oracle):
+        return
+    counts = np.array([400 * (i + 1) for i in range(mechanism.size)])
+    truth, n, rng = counts / counts.sum(), int(counts.sum()), np.random.default_rng(5)
+    runs = [mechanism.estimate(mechanism.simulate_tally(counts, rng)).value - truth for _ in range(1500)]
+    variance = mechanism.moments.variance(truth) / n
+    assert_unbiased(np.array(runs)[:, :-1], variance[:-1])
+    assert_variance(np.array(runs)[:, 0], variance[0])
+
+
+LAWS: dict[str, Callable[[Mechanism], None]] = {
+    "privacy": law_privacy,
+    "enumeration": law_enumeration,
+    "batch": law_batch,
+    "samples": law_samples,
+    "monoid": law_monoid,
+    "weights": law_weights,
+    "spec": law_spec,
+    "unbiased": law_unbiased,
+    "variance": law_variance,
+    "empty": law_empty,
+    "simulation": law_simulation,
+}
+
+
+def check_laws(mechanism: Mechanism) -> list[str]:
+    """Run every law that applies to a mechanism; returns their names."""
+    kept = [name for name in LAWS if (mechanism.kind, name) not in EXEMPT]
+    for name in kept:
+        LAWS[name](mechanism)
+    return kept

@@ -1,0 +1,1 @@
+"""Bytes and values: file and message formats. No sockets, no databases."""

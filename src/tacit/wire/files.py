@@ -1,0 +1,189 @@
+"""The `.reports` and `.tally` files: magic, version, header, blocks, checksum.
+
+::
+
+    magic (8 bytes) | version u16 | header length u32 | header (canonical JSON) |
+    blocks: length u32, payload ... | length 0 | number of reports u64 | SHA-256 of everything before it
+
+All integers are little-endian. The header states the spec, its digest and (optionally) the domain, so that a
+file can be read years later by anyone. Readers stream; a truncated, altered or foreign file is refused.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.catalog import parse
+from tacit.core.mechanism import Mechanism
+from tacit.core.tally import Counts, Log, Tally
+from tacit.device.canonical import canonical, digest
+from tacit.errors import InvalidSpec, ReportRejected
+
+REPORTS_MAGIC = b"TACITREP"
+TALLY_MAGIC = b"TACITTAL"
+VERSION = 1
+_MAX_HEADER = 1 << 24
+_MAX_BLOCK = 1 << 28
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file says about itself."""
+
+    mechanism: Mechanism
+    domain: dict[str, Any] | None
+    extra: dict[str, Any]
+
+
+class Writer:
+    """Write one file block by block; `close` adds the number of reports and the checksum."""
+
+    def __init__(self, stream: BinaryIO, magic: bytes, mechanism: Mechanism, **extra: Any) -> None:
+        """Write magic, version and header."""
+        self._stream, self._hash, self._n = stream, sha256(), 0
+        header = canonical({"spec": mechanism.spec(), "digest": mechanism.digest} | extra)
+        self._write(magic + VERSION.to_bytes(2, "little") + len(header).to_bytes(4, "little") + header)
+
+    def _write(self, data: bytes | memoryview) -> None:
+        self._hash.update(data)
+        self._stream.write(data)
+
+    def block(self, payload: bytes | memoryview, reports: int) -> None:
+        """Add one non-empty block that stands for `reports` reports."""
+        if len(payload):
+            self._write(len(payload).to_bytes(4, "little"))
+            self._write(payload)
+        self._n += reports
+
+    def close(self) -> int:
+        """Finish the file; returns the number of reports."""
+        self._write((0).to_bytes(4, "little") + self._n.to_bytes(8, "little"))
+        self._stream.write(self._hash.digest())
+        self._stream.flush()
+        return self._n
+
+
+class Reader:
+    """Read one file block by block; the checksum is verified when the last block has been read."""
+
+    def __init__(self, stream: BinaryIO, magic: bytes, name: str) -> None:
+        """Read and check magic, version and header."""
+        self._stream, self._hash, self._name = stream, sha256(), name
+        found = self._read(8)
+        if found != magic:
+            raise ReportRejected(f"{name}: not a {_what(magic)} file; it begins with other bytes")
+        version = int.from_bytes(self._read(2), "little")
+        if version != VERSION:
+            raise ReportRejected(f"{name}: file version is {version}, must be {VERSION}; update tacit to read it")
+        length = int.from_bytes(self._read(4), "little")
+        if length > _MAX_HEADER:
+            raise ReportRejected(f"{name}: the header claims {length} bytes; the file is damaged")
+        self.header = self._parse(self._read(length))
+        self.n = -1
+
+    def _read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        if len(data) != size:
+            raise ReportRejected(f"{self._name}: the file is truncated; nothing of it was counted")
+        self._hash.update(data)
+        return data
+
+    def _parse(self, data: bytes) -> Header:
+        try:
+            fields = json.loads(data)
+            mechanism = parse(fields["spec"])
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, InvalidSpec):
+                raise
+            raise ReportRejected(f"{self._name}: the header is damaged") from None
+        if digest(fields["spec"]) != fields.get("digest"):
+            raise ReportRejected(f"{self._name}: the header's digest does not match its spec; the file was altered")
+        rest = {key: value for key, value in fields.items() if key not in ("spec", "digest", "domain")}
+        return Header(mechanism, fields.get("domain"), rest)
+
+    def blocks(self) -> Iterator[bytes]:
+        """Every payload; raises at the end if the file was truncated or altered."""
+        while length := int.from_bytes(self._read(4), "little"):
+            if length > _MAX_BLOCK:
+                raise ReportRejected(f"{self._name}: a block claims {length} bytes; the file is damaged")
+            yield self._read(length)
+        self.n = int.from_bytes(self._read(8), "little")
+        if self._stream.read(33) != self._hash.digest():
+            raise ReportRejected(f"{self._name}: the checksum does not match; nothing of it was counted")
+
+
+def _what(magic: bytes) -> str:
+    return ".reports" if magic == REPORTS_MAGIC else ".tally"
+
+
+def report_blocks(reader: Reader, at_least: int = 1 << 18) -> Iterator[npt.NDArray[Any]]:
+    """Batches of reports from a `.reports` file, small blocks gathered into batches worth a kernel call."""
+    waiting: list[bytes] = []
+    mechanism = reader.header.mechanism
+    for payload in reader.blocks():
+        waiting.append(payload)
+        if sum(map(len, waiting)) >= at_least * mechanism.report_dtype.itemsize:
+            yield mechanism.decode(b"".join(waiting))
+            waiting = []
+    if waiting:
+        yield mechanism.decode(b"".join(waiting))
+
+
+def write_tally(stream: BinaryIO, tally: Tally, domain: dict[str, Any] | None = None) -> None:
+    """Write a tally with everything needed to go on adding to it."""
+    extra: dict[str, Any] = {} if domain is None else {"domain": domain}
+    mechanism = tally.mechanism
+    assert isinstance(mechanism, Mechanism)
+    if isinstance(tally, Log):
+        writer = Writer(stream, TALLY_MAGIC, mechanism, state="log", weighted=tally.is_weighted, **extra)
+        weights: tuple[Any, ...] = tally.weights or tuple(None for _ in tally.chunks)
+        for chunk, w in zip(tally.chunks, weights, strict=True):
+            _write_arrays(writer, [chunk] if w is None else [chunk, w.astype("<i8")], len(chunk))
+    else:
+        totals = {"total": str(tally.total), "total_squared": str(tally.total2)}
+        writer = Writer(
+            stream, TALLY_MAGIC, mechanism, state="counts", weighted=tally.is_weighted,
+            shape=list(tally.cells.shape), **totals, **extra,
+        )  # fmt: skip
+        arrays = [tally.cells, tally.cells2] if tally.is_weighted else [tally.cells]
+        _write_arrays(writer, [array.astype("<i8") for array in arrays], tally.n)
+    writer.close()
+
+
+def _write_arrays(writer: Writer, arrays: list[npt.NDArray[Any]], reports: int) -> None:
+    data = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+    for start in range(0, len(data), _MAX_BLOCK // 2):
+        writer.block(memoryview(data)[start : start + _MAX_BLOCK // 2], 0)
+    writer.block(b"", reports)
+
+
+def read_tally(stream: BinaryIO, name: str) -> tuple[Tally, dict[str, Any] | None]:
+    """The tally of a file, and its domain."""
+    reader = Reader(stream, TALLY_MAGIC, name)
+    data = b"".join(reader.blocks())
+    fields, mechanism = reader.header.extra, reader.header.mechanism
+    weighted = bool(fields.get("weighted"))
+    if fields.get("state") == "log":
+        return _read_log(mechanism, data, reader.n, weighted), reader.header.domain
+    shape = tuple(int(side) for side in fields.get("shape", ()))
+    cells = np.frombuffer(data, "<i8").astype(np.int64)
+    if cells.size != (2 if weighted else 1) * int(np.prod(shape)):
+        raise ReportRejected(f"{name}: the cells do not fit the spec; the file is damaged")
+    first = cells[: int(np.prod(shape))].reshape(shape)
+    second = cells[first.size :].reshape(shape) if weighted else first
+    totals = int(fields["total"]), int(fields["total_squared"])
+    return Counts(mechanism, reader.n, first, second, *totals), reader.header.domain
+
+
+def _read_log(mechanism: Mechanism, data: bytes, n: int, weighted: bool) -> Log:
+    if weighted:
+        raise InvalidSpec("tally: weighted logs of several chunks are kept by the collector, not in files")
+    reports = mechanism.check_reports(mechanism.decode(data))
+    if len(reports) != n:
+        raise ReportRejected(f"tally: {len(reports)} reports where {n} were stated; the file is damaged")
+    return Log(mechanism, (reports,))
