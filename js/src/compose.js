@@ -2,7 +2,7 @@
 
 import { Device, littleEndian } from "./base.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
-import { checkFields } from "./nested.js";
+import { rebuild } from "./nested.js";
 import { concat } from "./sha256.js";
 
 const MAX_MEMBERS = 2 ** 20;
@@ -74,8 +74,7 @@ export class Questions {
 
   /** @param {Record<string, any>} spec whose mechanisms are built already */
   static fromSpec(spec) {
-    checkFields(this.kind, this.fields, spec);
-    return new this(spec);
+    return rebuild(this, spec);
   }
 }
 
@@ -139,6 +138,11 @@ export class OneOf extends Device {
   spec() {
     return { ...super.spec(), family: /** @type {Questions} */ (this.family).spec() };
   }
+
+  /** @param {Record<string, any>} spec whose family is built already */
+  static fromSpec(spec) {
+    return rebuild(this, spec);
+  }
 }
 
 /** Every member is answered; the members' epsilons add up to at most epsilon. */
@@ -167,5 +171,10 @@ export class AllOf extends Device {
     const members = this.members ?? [];
     const answers = answersOf(this.kind, value, members.length);
     return concat(...members.map((member, i) => member.privatizeOne(answers[i], coins)));
+  }
+
+  /** @param {Record<string, any>} spec whose members are built already */
+  static fromSpec(spec) {
+    return rebuild(this, spec);
   }
 }

@@ -7,7 +7,7 @@ import { digest } from "./canonical.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
 import { tidy } from "./exact.js";
 import { textId } from "./hashing.js";
-import { checkFields } from "./nested.js";
+import { rebuild } from "./nested.js";
 import { utf8 } from "./sha256.js";
 
 const MAX_LABELS = 2 ** 20;
@@ -132,8 +132,7 @@ export class Domain {
 
   /** Rebuild from a wire spec. @param {Record<string, any>} spec @returns {Domain} */
   static fromSpec(spec) {
-    checkFields(this.kind, this.fields, spec);
-    return new this(spec);
+    return rebuild(this, spec);
   }
 }
 

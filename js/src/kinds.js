@@ -2,14 +2,21 @@
 
 import { ABR, CBR, SS } from "./blocks.js";
 import { SystemCoins } from "./coins.js";
+import { AllOf, OneOf, Questions } from "./compose.js";
 import { InvalidSpec } from "./errors.js";
 import { GRR } from "./grr.js";
 import { HRR, HRRSubspace, HRRT } from "./hadamard.js";
 import { BLH, FLH, OLH, RMP } from "./local_hash.js";
+import { build } from "./nested.js";
+import { BasicRAPPOR, RAPPOR } from "./rappor.js";
+import { CMS, HCMS } from "./sketch.js";
 import { OUE, RUE, SUE, THE } from "./unary.js";
 
 /** @type {ReadonlyArray<typeof import("./base.js").Device>} */
-export const KINDS = [GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, SS, CBR, ABR];
+export const KINDS = [GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, SS, CBR, ABR, BasicRAPPOR, RAPPOR, CMS, HCMS, OneOf, AllOf];
+
+/** Families of questions of which one is answered: parts of a spec, not kinds of their own. */
+export const FAMILIES = [Questions];
 
 /**
  * The device half of a wire spec.
@@ -17,9 +24,21 @@ export const KINDS = [GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HR
  * @returns {import("./base.js").Device}
  */
 export function deviceOf(spec) {
-  const kind = KINDS.find((one) => one.kind === spec?.kind);
-  if (kind) return kind.fromSpec(spec);
-  const known = KINDS.map((one) => one.kind).join(", ");
+  findKind(KINDS, spec);
+  return build(spec, (part) => findKind([...KINDS, ...FAMILIES], part));
+}
+
+/**
+ * The class of a spec, or InvalidSpec naming what is known.
+ * @template {{kind: string}} Kind
+ * @param {ReadonlyArray<Kind>} kinds
+ * @param {any} spec
+ * @returns {Kind}
+ */
+function findKind(kinds, spec) {
+  const kind = kinds.find((one) => one.kind === spec?.kind);
+  if (kind) return kind;
+  const known = kinds.map((one) => one.kind).join(", ");
   throw new InvalidSpec(`spec: kind is '${String(spec?.kind).slice(0, 40)}', must be one of ${known}`);
 }
 

@@ -28,21 +28,37 @@ export function build(spec, find, depth = 0) {
 }
 
 /**
- * Refuse a spec with unknown or missing fields, by name.
- * @param {string} kind
- * @param {readonly string[]} known
+ * Make a value from the fields of its spec, which must be exactly the known ones, in canonical form.
+ * @template {{spec: () => Record<string, any>}} Made
+ * @param {{kind: string, fields: readonly string[], new (fields: Record<string, any>): Made}} type
  * @param {Record<string, any>} spec
+ * @returns {Made}
  */
-export function checkFields(kind, known, spec) {
-  const names = [...known].sort();
+export function rebuild(type, spec) {
+  const names = [...type.fields].sort();
   for (const name of Object.keys(spec).sort()) {
     if (name !== "kind" && !names.includes(name)) {
-      throw new InvalidSpec(`${kind}: unknown field '${name}', must be one of ${names.join(", ")}`);
+      throw new InvalidSpec(`${type.kind}: unknown field '${name}', must be one of ${names.join(", ")}`);
     }
   }
   for (const name of names) {
     if (!Object.hasOwn(spec, name)) {
-      throw new InvalidSpec(`${kind}: field '${name}' is missing; a published spec states every field`);
+      throw new InvalidSpec(`${type.kind}: field '${name}' is missing; a published spec states every field`);
     }
   }
+  const made = new type(spec);
+  const stated = made.spec();
+  const wrong = type.fields.find((name) => !isSame(written(spec[name]), stated[name]));
+  if (wrong) throw new InvalidSpec(`${type.kind}: field '${wrong}' is not in canonical form`);
+  return made;
+}
+
+/** A field as the document wrote it: parts that were built become their specs again. @param {any} value @returns {any} */
+const written = (value) => (Array.isArray(value) ? value.map(written) : typeof value?.spec === "function" ? value.spec() : value);
+
+/** @param {any} a @param {any} b @returns {boolean} whether two JSON values are the same */
+function isSame(a, b) {
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
+  const [here, there] = [Object.keys(a), Object.keys(b)];
+  return here.length === there.length && here.every((name) => Object.hasOwn(b, name) && isSame(a[name], b[name]));
 }

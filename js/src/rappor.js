@@ -139,7 +139,11 @@ export class RAPPOR extends Device {
     return Array.from({ length: this.hashes }, (_, i) => bucket(seed(i), value, this.bits));
   }
 
-  /** The cohort of a device: drawn once, remembered, independent of every value. @param {import("./coins.js").Coins} coins */
+  /**
+   * The cohort of a device: drawn once, remembered, and independent of every value.
+   * @param {import("./coins.js").Coins} coins
+   * @returns {number}
+   */
   drawCohort(coins) {
     return coins.uniform(this.cohorts);
   }

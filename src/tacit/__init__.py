@@ -24,6 +24,8 @@ _HOMES = {
     "tacit.oracles.grr": ("GRR", "RR"),
     "tacit.oracles.hadamard": ("HRR", "HRRT", "HRRSubspace"),
     "tacit.oracles.local_hash": ("BLH", "FLH", "OLH", "RMP"),
+    "tacit.oracles.rappor": ("RAPPOR", "BasicRAPPOR"),
+    "tacit.oracles.sketch": ("CMS", "HCMS"),
     "tacit.oracles.unary": ("OUE", "RUE", "SUE", "THE"),
     "tacit.tasks.choose": ("choose_oracle",),
 }

@@ -8,6 +8,8 @@ from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRT, HRRSubspace
 from tacit.oracles.local_hash import BLH, FLH, OLH, RMP
+from tacit.oracles.rappor import RAPPOR, BasicRAPPOR
+from tacit.oracles.sketch import CMS, HCMS
 from tacit.oracles.unary import OUE, RUE, SUE, THE
 
 CATALOG: tuple[type[Mechanism], ...] = (
@@ -26,6 +28,10 @@ CATALOG: tuple[type[Mechanism], ...] = (
     SS,
     CBR,
     ABR,
+    BasicRAPPOR,
+    RAPPOR,
+    CMS,
+    HCMS,
 )
 
 

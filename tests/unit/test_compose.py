@@ -345,7 +345,7 @@ class Halvings:
     def mechanism(self, i: int) -> GRR:
         return GRR(size=2 << i, epsilon=self.epsilon)
 
-    def to_spec(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "levels": self.levels, "epsilon": self.epsilon}
 
 

@@ -273,6 +273,8 @@ BAD_SPECS: list[Any] = [
     {"kind": "bits", "name": "x", "length": 65},
     {"kind": "strings", "name": "x", "key": "", "max_bytes": 9},
     {"kind": "strings", "name": "x", "key": "k", "max_bytes": 0},
+    {"kind": "buckets", "name": "x", "edges": ["0", "1.0"], "open_below": False, "open_above": False},
+    {"kind": "ordered", "name": "x", "labels": ["e\u0301"]},
     {"kind": "product", "attributes": []},
     {"kind": "product", "attributes": [{"kind": "product", "attributes": []}]},
     {"kind": "product", "attributes": [{"kind": "booleans", "name": "x"}] * 2},

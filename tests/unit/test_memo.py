@@ -174,7 +174,7 @@ def test_refusals():
         {"inner": OLH(size=4, epsilon="1")},
         {"inner": {"kind": "grr", "size": 4}},
         {"inner": 3},
-        {"epsilon": "2"},
+        {"epsilon": "0.5"},
         {"step": 2},
         {"inner": OneBitDevice(top=12, epsilon="1"), "step": 5},
     ):

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,7 +38,7 @@ def percent(x: float) -> str:
 
 
 @contextmanager
-def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def progress(what: str, total: int | None) -> Generator[Callable[[int], None]]:
     """A progress bar on standard error when it is a terminal; silent in pipes and without rich."""
     try:
         if not sys.stderr.isatty():

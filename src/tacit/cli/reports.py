@@ -1,7 +1,7 @@
 """`tacit privatize | tally | merge | estimate`: report and tally files, on disk and in pipes."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,7 +12,7 @@ from tacit.cli.output import percent, print_json, print_table, progress
 
 
 @contextmanager
-def _writing(path: str) -> Iterator[BinaryIO]:
+def _writing(path: str) -> Generator[BinaryIO]:
     """A binary output; a file appears under its name only when it is complete."""
     if path == "-":
         yield sys.stdout.buffer
@@ -27,7 +27,7 @@ def _writing(path: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _reading(path: str) -> Iterator[BinaryIO]:
+def _reading(path: str) -> Generator[BinaryIO]:
     if path == "-":
         yield sys.stdin.buffer
         return
@@ -119,7 +119,7 @@ def _encoder(labels: str | None, size: int | None) -> tuple[Any, dict[str, Any] 
 
 
 @contextmanager
-def _reading_text(path: str) -> Iterator[Any]:
+def _reading_text(path: str) -> Generator[Any]:
     if path == "-":
         yield sys.stdin
         return
@@ -134,7 +134,8 @@ def tally(files: tuple[str, ...], output: str) -> None:
     """Count report FILES (- for standard input) into one tally."""
     from tacit.wire.files import write_tally
 
-    total, domain = None, None
+    total: Any = None
+    domain: dict[str, Any] | None = None
     with progress("tallying", None) as advance:
         for path in files:
             part, domain = _tally_file(path, advance)
@@ -165,7 +166,8 @@ def merge(files: tuple[str, ...], output: str) -> None:
     """Add tally FILES of the same mechanism."""
     from tacit.wire.files import read_tally, write_tally
 
-    total, domain = None, None
+    total: Any = None
+    domain: dict[str, Any] | None = None
     for path in files:
         with _reading(path) as stream:
             part, domain = read_tally(stream, path)
@@ -204,7 +206,7 @@ def estimate(file: str, candidates: str | None, level: float, top: int | None, a
 
 
 def _label(domain: dict[str, Any], index: int) -> Any:
-    from tacit.device.domain import domain_of
+    from tacit.device.product import domain_of
 
     return domain_of(domain).decode(index)
 

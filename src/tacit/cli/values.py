@@ -23,7 +23,8 @@ class Column:
         """Look at the first row: is it a header, and which column is meant?"""
         self._rows, self._encode, self.skipped, self.first_bad = csv.reader(stream), encode, 0, 0
         self._number = 0
-        first = next(self._rows, [])
+        nothing: list[str] = []
+        first = next(self._rows, nothing)
         self._index, is_header = _locate(first, column, self._parses)
         self._pending = [] if is_header or not first else [first]
 

@@ -43,7 +43,8 @@ class Moments:
         )
         outside = squares * self.other + (sums**2 - squares) * self.other_other
         mass = np.clip(frequency, 0, None)
-        rest = max(0.0, 1 - float(mass.sum()))
+        mass = mass / max(1.0, float(mass.sum()))
+        rest = 1 - float(mass.sum())
         return inside @ mass + rest * outside[..., 0]
 
     def average(self, size: int) -> float:

@@ -51,7 +51,7 @@ class DBitFlipDevice(Device):
 
     def draw_buckets(self, coins: Coins) -> "list[int]":
         """The sampled buckets in increasing order, one word each."""
-        return sorted(distinct(self.sampled, self.size, coins))
+        return distinct(self.sampled, self.size, coins)
 
     def answer(self, buckets: "list[int]", value: Any, coins: Coins) -> bytes:
         """The report on these buckets, one word per bit: bucket numbers, then bits packed from bit 0."""

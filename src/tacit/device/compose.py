@@ -13,7 +13,7 @@ from tacit.device.base import Device
 from tacit.device.budget import Amplified, Budget
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD
-from tacit.device.nested import stated_fields
+from tacit.device.nested import rebuild
 from tacit.errors import InvalidSpec, InvalidValue
 
 MAX_MEMBERS = 1 << 20
@@ -49,7 +49,7 @@ class Family(Protocol):
         """The mechanism of member i."""
         ...
 
-    def to_spec(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """The wire spec."""
         ...
 
@@ -82,7 +82,7 @@ class Questions:
         """The mechanism of question i."""
         return self.mechanisms[i]
 
-    def to_spec(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """The wire spec."""
         mechanisms = [mechanism.spec() for mechanism in self.mechanisms]
         return {"kind": self.kind, "mechanisms": mechanisms, "weights": list(self.weights)}
@@ -90,7 +90,7 @@ class Questions:
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> Self:
         """Rebuild from a wire spec whose mechanisms are built already; see `tacit.device.nested`."""
-        return cls(**stated_fields(cls.kind, (f.name for f in fields(cls)), spec))
+        return rebuild(cls.kind, cls, (f.name for f in fields(cls)), spec)
 
 
 def as_members(kind: str, given: Any, most: int) -> tuple[Device, ...]:
@@ -151,6 +151,15 @@ class OneOfDevice(Device):
     def _widest(self) -> int:
         raise InvalidSpec("one_of: payload_bytes is missing, must be the width of the widest member's report")
 
+    def spec(self) -> dict[str, Any]:
+        """The wire spec, with that of the family inside."""
+        return super().spec() | {"family": self.family.spec()}
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> Self:
+        """Rebuild from a wire spec whose family is built already; see `tacit.device.nested`."""
+        return rebuild(cls.kind, cls, (f.name for f in fields(cls)), spec)
+
     @cached_property
     def distinct(self) -> tuple[Device, ...]:
         """The different mechanisms of the family, in order of their first member."""
@@ -202,6 +211,11 @@ class AllOfDevice(Device):
 
     def _planned_state(self) -> str:
         raise InvalidSpec('all_of: state is missing, must be "joint", "log" or "members"')
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> Self:
+        """Rebuild from a wire spec whose members are built already; see `tacit.device.nested`."""
+        return rebuild(cls.kind, cls, (f.name for f in fields(cls)), spec)
 
     def realised_odds(self) -> Fraction:
         """The product of the members': their coins are independent."""

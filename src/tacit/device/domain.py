@@ -15,7 +15,7 @@ from unicodedata import normalize
 
 from tacit.device.canonical import digest
 from tacit.device.hashing import text_id
-from tacit.device.nested import stated_fields
+from tacit.device.nested import rebuild
 from tacit.errors import InvalidSpec, InvalidValue
 
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
@@ -33,8 +33,8 @@ def _spec_value(value: Any) -> Any:
 
 
 def listed(value: Any, who: str, what: str) -> tuple[Any, ...]:
-    """The items of a list field; text would be taken apart letter by letter and is refused."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    """The items of a list field; text and objects, which could be taken apart as well, are refused."""
+    if isinstance(value, (str, dict)) or not isinstance(value, Iterable):
         raise InvalidSpec(f"{who}: {what} must be a list")
     return tuple(cast("Iterable[Any]", value))
 
@@ -107,10 +107,6 @@ class Domain(ABC):
         pairs = {f.name: _spec_value(getattr(self, f.name)) for f in fields(cast("Any", self))}
         return {"kind": self.kind} | pairs
 
-    def to_spec(self) -> dict[str, Any]:
-        """The wire spec, for mechanisms that hold a domain."""
-        return self.spec()
-
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical spec."""
@@ -119,7 +115,7 @@ class Domain(ABC):
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> Self:
         """Rebuild from a wire spec; unknown and missing fields are refused by name."""
-        return cls(**stated_fields(cls.kind, (f.name for f in fields(cast("Any", cls))), spec))
+        return rebuild(cls.kind, cls, (f.name for f in fields(cast("Any", cls))), spec)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 The value is spread by a fixed bijection (computed once per candidate), then two words of the seed enter before
 and between two multiplications: a plain XOR of seed and value before one mixer leaves pairs of values whose
 collision rate is off by several per cent. The upper half of a 64-bit value is mixed with the seed itself, so
-nothing is folded before it is seeded. Buckets are ranges of the hash, (h * g) >> 32, which kernels test without a division. C, numpy and
-JavaScript (`Math.imul`) have the same function, held together by golden vectors.
+nothing is folded before it is seeded. Buckets are ranges of the hash, (h * g) >> 32, which kernels test without
+a division. C, numpy and JavaScript (`Math.imul`) have the same function, held together by golden vectors.
 """
 
 from hashlib import sha256

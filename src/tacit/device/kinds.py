@@ -8,6 +8,8 @@ from tacit.device.coins import Coins
 from tacit.device.grr import GRRDevice
 from tacit.device.hadamard import HRRDevice, HRRSubspaceDevice, HRRTDevice
 from tacit.device.local_hash import BLHDevice, FLHDevice, OLHDevice, RMPDevice
+from tacit.device.rappor import BasicRAPPORDevice, RAPPORDevice
+from tacit.device.sketch import CMSDevice, HCMSDevice
 from tacit.device.unary import OUEDevice, RUEDevice, SUEDevice, THEDevice
 from tacit.errors import InvalidSpec
 
@@ -27,6 +29,10 @@ KINDS: tuple[type[Device], ...] = (
     SSDevice,
     CBRDevice,
     ABRDevice,
+    BasicRAPPORDevice,
+    RAPPORDevice,
+    CMSDevice,
+    HCMSDevice,
 )
 
 

@@ -111,7 +111,7 @@ class MemoizedDevice(Device):
     step: int = 0
 
     def __post_init__(self) -> None:
-        """The budget is that of the inner mechanism: what each new value costs."""
+        """The budget is what each new value may cost: by default that of the inner mechanism."""
         self._set("inner", self._built(self.inner))
         if self.epsilon == "":
             self._set("epsilon", self.device.epsilon)
@@ -128,8 +128,8 @@ class MemoizedDevice(Device):
 
     def _check(self) -> None:
         self._integer("most_values", 1, 1 << 16)
-        if self.budget != self.device.budget:
-            raise InvalidSpec("memo: epsilon differs from that of the inner mechanism; leave it out")
+        if self.device.odds > self.odds:
+            raise InvalidSpec("memo: epsilon is below that of the inner mechanism, what each new value costs")
         if not isinstance(self.device, OneBitDevice):
             self._integer("step", 0, 0, "rounding is for numbers, such as those of onebit")
             return

@@ -6,7 +6,7 @@ A spec that holds other mechanisms (one of several questions, all of them, a wra
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from tacit.errors import InvalidSpec
 
@@ -19,6 +19,17 @@ class Buildable(Protocol):
     def from_spec(self, spec: dict[str, Any]) -> Any:
         """The value a wire spec describes."""
         ...
+
+
+class HasSpec(Protocol):
+    """A value that can be written as a wire spec."""
+
+    def spec(self) -> dict[str, Any]:
+        """The wire spec."""
+        ...
+
+
+Described = TypeVar("Described", bound=HasSpec)
 
 
 def build(spec: Any, find: Callable[[dict[str, Any]], Buildable], depth: int = 0) -> Any:
@@ -36,13 +47,25 @@ def build(spec: Any, find: Callable[[dict[str, Any]], Buildable], depth: int = 0
     return spec
 
 
-def stated_fields(kind: str, known: Iterable[str], spec: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a spec without its kind; unknown and missing ones are refused by name."""
-    names = sorted(known)
+def rebuild(kind: str, make: Callable[..., Described], known: Iterable[str], spec: dict[str, Any]) -> Described:
+    """Make a value from the fields of its spec, which must be exactly the known ones, in canonical form."""
+    names = list(known)
     given = {name: value for name, value in spec.items() if name != "kind"}
     for name in sorted(given.keys() - set(names)):
-        raise InvalidSpec(f"{kind}: unknown field '{name}', must be one of {', '.join(names)}")
-    for name in names:
+        raise InvalidSpec(f"{kind}: unknown field '{name}', must be one of {', '.join(sorted(names))}")
+    for name in sorted(names):
         if name not in given:
             raise InvalidSpec(f"{kind}: field '{name}' is missing; a published spec states every field")
-    return given
+    made = make(**given)
+    stated = made.spec()
+    for name in names:
+        if _written(given[name]) != stated[name]:
+            raise InvalidSpec(f"{kind}: field '{name}' is not in canonical form")
+    return made
+
+
+def _written(value: Any) -> Any:
+    """A field as the document wrote it: parts that were built become their specs again."""
+    if isinstance(value, list):
+        return [_written(item) for item in cast("list[Any]", value)]
+    return value.spec() if hasattr(value, "spec") else value

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 from tacit.device.base import Device, width_bytes
 from tacit.device.coins import Coins
-from tacit.device.exact import WORD, as_probability, ceil_div, root_floor
+from tacit.device.exact import WORD, as_probability, root_floor
 from tacit.device.hashing import bucket, row_seed
-from tacit.device.unary import MAX_BITS, SUEDevice, bit_planes, draw_bits, unary_odds, zero_threshold
+from tacit.device.unary import MAX_BITS, SUEDevice, bit_planes, draw_bits, symmetric_thresholds, unary_odds
 from tacit.errors import InvalidSpec
 
 MAX_COHORTS = 1 << 16
@@ -28,12 +28,6 @@ def canonical_probability(kind: str, name: str, text: Any) -> str:
     if not isinstance(text, str) or not _PROBABILITY.fullmatch(text):
         raise InvalidSpec(f'{kind}: {name} must be decimal text from "0" to "1" with at most 9 decimals, or ""')
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def symmetric_thresholds(bit_odds: int, pair_odds: int) -> tuple[int, int]:
-    """(t1, t0): ones and zeros flip alike, each at `bit_odds`, and a pair of them is within `pair_odds`."""
-    t1 = WORD - ceil_div(WORD * WORD, bit_odds + WORD)
-    return t1, zero_threshold(t1, pair_odds)
 
 
 def odds_of_rates(rates: "tuple[Fraction, Fraction]") -> Fraction:
@@ -87,6 +81,11 @@ class LayeredDevice(Device):
         """
         s1 = min(WORD - 1, Fraction(self.one) * WORD // 1)
         return s1, -(-Fraction(self.zero) * WORD // 1)
+
+    @property
+    def layers(self) -> "list[tuple[int, int]]":
+        """Thresholds (t1, t0) of every layer of noise, the permanent one first."""
+        return [self.thresholds] if self.is_one_shot else [self.thresholds, self.instant]
 
     def _rates(self, a1: Fraction, a0: Fraction) -> tuple[Fraction, Fraction]:
         one, zero = (w * a1 + (1 - w) * a0 for w in map(as_probability, self.thresholds))

@@ -11,8 +11,7 @@ from tacit.device.exact import root_floor
 from tacit.device.grr import grr_draw, grr_odds, low_cell
 from tacit.device.hadamard import parity
 from tacit.device.hashing import bucket, row_seed
-from tacit.device.rappor import symmetric_thresholds
-from tacit.device.unary import MAX_BITS, bit_planes, draw_bits, unary_odds
+from tacit.device.unary import MAX_BITS, bit_planes, draw_bits, symmetric_thresholds, unary_odds
 from tacit.errors import InvalidSpec
 
 MAX_SIZE = 1 << 64

@@ -26,6 +26,12 @@ def zero_threshold(t1: int, odds: int) -> int:
     return ceil_div(WORD * t1 * WORD, odds * (WORD - t1) + t1 * WORD)
 
 
+def symmetric_thresholds(bit_odds: int, pair_odds: int) -> tuple[int, int]:
+    """(t1, t0): ones and zeros flip alike, each at `bit_odds`, and a pair of them is within `pair_odds`."""
+    t1 = WORD - ceil_div(WORD * WORD, bit_odds + WORD)
+    return t1, zero_threshold(t1, pair_odds)
+
+
 def unary_odds(t1: int, t0: int) -> Fraction:
     """The exact likelihood ratio between two one-hot inputs: one bit favours each of them."""
     return Fraction(t1 * (WORD - t0), t0 * (WORD - t1))
@@ -45,6 +51,15 @@ def draw_lanes(live: int, planes: "list[tuple[int, int]]", lane: int, coins: Coi
         if not undecided:
             break
     return result
+
+
+def draw_layers(size: int, ones: int, layers: "list[list[tuple[int, int]]]", coins: Coins) -> bytes:
+    """Noisy bits perturbed again and again: every layer (its planes) takes the bits of the one before."""
+    packed = b""
+    for planes in layers:
+        packed = draw_bits(size, ones, planes, coins)
+        ones = int.from_bytes(packed, "little")
+    return packed
 
 
 def bit_planes(t1: int, t0: int) -> "list[tuple[int, int]]":
@@ -94,8 +109,7 @@ class SUEDevice(UnaryDevice):
     @cached_property
     def thresholds(self) -> tuple[int, int]:
         """Half of the budget on ones, half on zeros."""
-        t1 = WORD - ceil_div(WORD * WORD, root_floor(self.odds, 2) + WORD)
-        return t1, zero_threshold(t1, self.odds)
+        return symmetric_thresholds(root_floor(self.odds, 2), self.odds)
 
 
 @dataclass(frozen=True, kw_only=True)

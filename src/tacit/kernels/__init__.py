@@ -17,6 +17,7 @@ bit_columns = _core.bit_columns
 histogram = _core.histogram
 walsh_hadamard = _core.walsh_hadamard
 draw_bits = _core.draw_bits
+draw_hashed_bits = _core.draw_hashed_bits
 affine_support = _core.affine_support
 draw_subsets = _core.draw_subsets
 
@@ -30,6 +31,7 @@ __all__ = [
     "buckets_of",
     "compiled",
     "draw_bits",
+    "draw_hashed_bits",
     "draw_subsets",
     "hash32",
     "hash_support",

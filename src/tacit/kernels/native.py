@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -11,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.device.coins import Coins
-from tacit.kernels.twin import I64, U8, U32, U64
+from tacit.kernels.twin import I64, U8, U32, U64, Layers
 
 _LIBRARY = Path(__file__).with_name("_tacit.so")
 _SIZE = ctypes.c_size_t
 _WORD = ctypes.c_uint64
 _COIN_WORDS = 1 << 17
-_ABI = 1
+_ABI = 2
 
 
 def load() -> "ctypes.CDLL | None":
@@ -30,7 +31,7 @@ def load() -> "ctypes.CDLL | None":
     for width in (8, 16, 32, 64):
         getattr(library, f"tacit_count{width}").restype = _SIZE
         getattr(library, f"tacit_weigh{width}").restype = _SIZE
-    library.tacit_draw_bits.restype = _SIZE
+    library.tacit_draw_layers.restype = _SIZE
     return library
 
 
@@ -111,27 +112,40 @@ class Native:
     def walsh_hadamard(self, x: I64) -> I64:
         """The unscaled Walsh-Hadamard transform along the last axis."""
         out = np.array(x, np.int64, order="C")
-        rows = out.reshape(-1, out.shape[-1])
-        for row in rows:
-            self._c.tacit_walsh_hadamard(_at(row), _SIZE(len(row)))
+        columns = out.shape[-1]
+        self._c.tacit_walsh_hadamard(_at(out), _SIZE(out.size // max(1, columns)), _SIZE(columns))
         return out
 
-    def draw_bits(self, ones: npt.NDArray[np.int32], size: int, t1: int, t0: int, coins: Coins) -> U8:
-        """Noisy bits of vectors with ones at the given positions (-1: none)."""
+    def draw_bits(self, ones: npt.NDArray[np.int32], size: int, layers: Layers, coins: Coins) -> U8:
+        """Noisy bits of vectors with ones at the given positions (-1: none), perturbed layer by layer."""
         ones = np.ascontiguousarray(ones, np.int32)
         n, each = ones.shape
-        out = np.empty((n, -(-size // 8)), np.uint8)
+        return self._draw(n, size, layers, coins, each, lambda at: (_at(ones[at:]), _at(None), _at(None), _WORD(0)))[1]
+
+    def draw_hashed_bits(self, values: U64, seeds: U32, size: int, layers: Layers, coins: Coins) -> tuple[U32, U8]:
+        """Rows, and noisy bits with ones at the buckets of the values under the hash functions of their row."""
+        values, seeds = np.ascontiguousarray(values), np.ascontiguousarray(seeds)
+        rows, each = seeds.shape
+        return self._draw(
+            len(values), size, layers, coins, each, lambda at: (_at(None), _at(values[at:]), _at(seeds), _WORD(rows))
+        )
+
+    def _draw(
+        self, n: int, size: int, layers: Layers, coins: Coins, each: int, inputs: Callable[[int], tuple[Any, ...]]
+    ) -> tuple[U32, U8]:
+        out, rows = np.empty((n, -(-size // 8)), np.uint8), np.empty(n, np.uint32)
+        thresholds = np.array(layers, np.uint64).reshape(-1)
+        worst = 64 * -(-size // 64) * len(layers) + 1
         done, used = 0, _SIZE(0)
-        worst = 64 * -(-size // 64)
         while done < n:
             words = np.frombuffer(coins.peek(min(max(_COIN_WORDS, 2 * worst), worst * (n - done))), np.uint64)
-            made = self._c.tacit_draw_bits(
-                _at(ones[done:]), _SIZE(each), _SIZE(n - done), _SIZE(size), _WORD(t1), _WORD(t0),
-                _at(words), _SIZE(len(words)), _at(out[done:]), ctypes.byref(used),
+            made = self._c.tacit_draw_layers(
+                *inputs(done), _SIZE(each), _SIZE(n - done), _SIZE(size), _at(thresholds), _SIZE(len(layers)),
+                _at(words), _SIZE(len(words)), _at(rows[done:]), _at(out[done:]), ctypes.byref(used),
             )  # fmt: skip
             coins.skip(used.value)
             done += int(made)
-        return out
+        return rows, out
 
     def affine_support(self, w: U32, c: U32, m: int, k: int, candidates: U64, weights: I64 | None) -> I64:
         """Total weight of the reports (w, c) with (w i - c) mod m below k, for each candidate i."""

@@ -17,7 +17,7 @@
 #define TILE 1024
 
 /* Raised with every change of a signature, so that a library left over from older sources is not used. */
-EXPORT int tacit_abi = 1;
+EXPORT int tacit_abi = 2;
 
 /* Murmur3's 32-bit finaliser: two multiplications, full avalanche. */
 static inline uint32_t mix32(uint32_t x) {
@@ -36,6 +36,12 @@ static inline uint32_t seeded(uint32_t spread, uint32_t first, uint32_t second) 
 
 static inline uint32_t second_word(uint32_t first) {
     return mix32(first + 0x9e3779b9u);
+}
+
+/* The whole seeded hash of a value below 2^64. */
+static inline uint32_t hash32(uint32_t seed, uint64_t value) {
+    uint32_t first = mix32(seed ^ (uint32_t)(value >> 32));
+    return seeded(mix32((uint32_t)value), first, second_word(first));
 }
 
 /* The first hash value of bucket y among g: bucket(h) == y iff low(y) <= h < low(y + 1). */
@@ -222,11 +228,11 @@ CLONES static void small_transform(int64_t *restrict x, size_t n) {
     }
 }
 
-/* In-place Walsh-Hadamard transform of one block of n = 2^k integers, unscaled, depth first for the caches. */
-EXPORT void tacit_walsh_hadamard(int64_t *x, size_t n) {
+/* One block of n = 2^k integers, depth first for the caches. */
+static void walsh_hadamard(int64_t *x, size_t n) {
     if (n > 4096) {
         size_t quarter = n / 4;
-        for (size_t k = 0; k < 4; k++) tacit_walsh_hadamard(x + k * quarter, quarter);
+        for (size_t k = 0; k < 4; k++) walsh_hadamard(x + k * quarter, quarter);
         butterfly4(x, x + quarter, x + 2 * quarter, x + 3 * quarter, quarter);
         return;
     }
@@ -236,8 +242,12 @@ EXPORT void tacit_walsh_hadamard(int64_t *x, size_t n) {
         for (size_t i = 0; i < n; i += 2 * h) butterfly(x + i, x + i + h, h);
 }
 
-/* Noisy bits of n vectors with ones at the given positions (-1: none), 64 lanes at a time. Stops early when the
- * coin words could run out. Returns the reports made and sets *used to the words consumed. */
+/* In-place unscaled Walsh-Hadamard transform of every row of a matrix with n = 2^k columns. */
+EXPORT void tacit_walsh_hadamard(int64_t *x, size_t rows, size_t n) {
+    for (size_t r = 0; r < rows; r++) walsh_hadamard(x + r * n, n);
+}
+
+/* 64 independent bits below their thresholds, most significant bit first, until every live lane is decided. */
 static uint64_t draw_lanes(uint64_t live, uint64_t lane, uint64_t t1, uint64_t t0, const uint64_t *word,
                            size_t *used) {
     uint64_t result = 0, undecided = live;
@@ -249,23 +259,32 @@ static uint64_t draw_lanes(uint64_t live, uint64_t lane, uint64_t t1, uint64_t t
     return result;
 }
 
-EXPORT size_t tacit_draw_bits(const int32_t *ones, size_t each, size_t n, size_t size, uint64_t t1, uint64_t t0,
-                              const uint64_t *word, size_t words, uint8_t *out, size_t *used) {
+/* Noisy bits of n vectors, perturbed layer by layer at thresholds (t1, t0) each. Without rows, the ones of vector
+ * r are at ones[r][..] (-1: none). With rows, a report first draws its row, and its ones are the buckets of
+ * value[r] under that row's `each` hash functions. Stops early when the coin words could run out. Returns the
+ * reports made and sets *used to the words consumed. */
+EXPORT size_t tacit_draw_layers(const int32_t *ones, const uint64_t *value, const uint32_t *seed, uint64_t rows,
+                                size_t each, size_t n, size_t size, const uint64_t *threshold, size_t layers,
+                                const uint64_t *word, size_t words, uint32_t *row, uint8_t *out, size_t *used) {
+    enum { MAX_BLOCKS = 1 << 10 };
+    uint64_t lane[MAX_BLOCKS];
     size_t blocks = (size + 63) / 64, bytes = (size + 7) / 8;
+    uint64_t last = size % 64 ? (1ull << (size % 64)) - 1 : ~0ull;
     *used = 0;
     for (size_t r = 0; r < n; r++) {
-        if (words - *used < 64 * blocks) return r;
-        for (size_t b = 0; b < blocks; b++) {
-            size_t lanes = size - 64 * b < 64 ? size - 64 * b : 64;
-            uint64_t lane = 0, live = lanes == 64 ? ~0ull : (1ull << lanes) - 1;
-            for (size_t k = 0; k < each; k++) {
-                int32_t at = ones[r * each + k];
-                if (at >= 0 && (size_t)at / 64 == b) lane |= 1ull << (at % 64);
-            }
-            uint64_t bits = draw_lanes(live, lane, t1, t0, word, used);
-            size_t room = bytes - 8 * b < 8 ? bytes - 8 * b : 8;
-            memcpy(out + r * bytes + 8 * b, &bits, room);
+        if (words - *used < 64 * blocks * layers + 1) return r;
+        memset(lane, 0, blocks * sizeof *lane);
+        if (rows) row[r] = (uint32_t)((unsigned __int128)word[(*used)++] * rows >> 64);
+        for (size_t k = 0; k < each; k++) {
+            int64_t at = rows ? (int64_t)((uint64_t)hash32(seed[row[r] * each + k], value[r]) * size >> 32)
+                              : ones[r * each + k];
+            if (at >= 0) lane[at / 64] |= 1ull << (at % 64);
         }
+        for (size_t l = 0; l < layers; l++)
+            for (size_t b = 0; b < blocks; b++)
+                lane[b] = draw_lanes(b + 1 < blocks ? ~0ull : last, lane[b], threshold[2 * l], threshold[2 * l + 1],
+                                     word, used);
+        memcpy(out + r * bytes, lane, bytes);
     }
     return n;
 }

@@ -4,13 +4,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.device.coins import Coins
-from tacit.device.unary import bit_planes
-from tacit.device.unary import draw_bits as device_draw_bits
+from tacit.device.hashing import bucket
+from tacit.device.unary import bit_planes, draw_layers
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
+
+Layers = list[tuple[int, int]]
+"""Thresholds (t1, t0) of one or more layers of noise, first one first."""
 
 _CHUNK_CELLS = 1 << 20
 
@@ -98,12 +101,23 @@ def walsh_hadamard(x: I64) -> I64:
     return out.reshape(x.shape)
 
 
-def draw_bits(ones: npt.NDArray[np.int32], size: int, t1: int, t0: int, coins: Coins) -> U8:
-    """Noisy bits of vectors with ones at the given positions (-1: none); calls the device reference row by row."""
-    planes = bit_planes(t1, t0)
+def draw_bits(ones: npt.NDArray[np.int32], size: int, layers: Layers, coins: Coins) -> U8:
+    """Noisy bits of vectors with ones at the given positions (-1: none), by the device reference, row by row."""
+    planes = [bit_planes(*layer) for layer in layers]
     masks = (sum({1 << one for one in row if one >= 0}) for row in ones.tolist())
-    packed = b"".join(device_draw_bits(size, mask, planes, coins) for mask in masks)
+    packed = b"".join(draw_layers(size, mask, planes, coins) for mask in masks)
     return np.frombuffer(packed, np.uint8).reshape(len(ones), -(-size // 8)).copy()
+
+
+def draw_hashed_bits(values: U64, seeds: U32, size: int, layers: Layers, coins: Coins) -> tuple[U32, U8]:
+    """Rows, and noisy bits with ones at the buckets of the values under the hash functions of their row."""
+    planes = [bit_planes(*layer) for layer in layers]
+    rows, packed = np.empty(len(values), np.uint32), bytearray()
+    for i, value in enumerate(values.tolist()):
+        rows[i] = coins.uniform(len(seeds))
+        mask = sum({1 << bucket(seed, value, size) for seed in seeds[rows[i]].tolist()})
+        packed += draw_layers(size, mask, planes, coins)
+    return rows, np.frombuffer(packed, np.uint8).reshape(len(values), -(-size // 8)).copy()
 
 
 def affine_support(w: U32, c: U32, m: int, k: int, candidates: U64, weights: I64 | None) -> I64:

@@ -120,10 +120,11 @@ class HadamardOracle(HadamardDevice, Oracle):
         means[: self.first] = 1.0
         whole = _float_transform(means) / self.order
         value = self._take(whole, self._candidates(candidates))
-        everything = np.clip(whole, 0, None)
-        power = min(1.0, float(np.sum(everything**2)))
         share = (self.order - self.first) / self.order
-        constant = share * (share / (self.rows * float(self.keep) ** 2) - (power - self.first / self.order))
+        noise = share**2 / (self.rows * float(self.keep) ** 2)
+        # Squares of noisy frequencies overstate sum f^2 by their own variance, which is taken off.
+        power = float(np.clip(np.sum(whole**2) - self.order * noise / tally.n, 0, 1))
+        constant = noise - share * (power - self.first / self.order)
         variance = np.full(len(value), max(constant, 0.0) / tally.n)
         return Estimate(value, variance, tally.n, plain.total, plain.labels)
 
@@ -278,7 +279,7 @@ class HRRT(HRRTDevice, ManyRowsOracle):
         return np.sort(rows, axis=1) + np.uint64(1)
 
     def _rows_are_possible(self, rows: U64) -> npt.NDArray[np.bool_]:
-        return (rows[:, 1:] > rows[:, :-1]).all(axis=1)
+        return np.all(rows[:, 1:] > rows[:, :-1], axis=1)
 
     def _choices(self) -> float:
         return float(comb(self.order - 1, self.rows))
@@ -332,11 +333,11 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
         return rows
 
     def _rows_are_possible(self, rows: U64) -> npt.NDArray[np.bool_]:
-        possible = np.ones(len(rows), np.bool_)
+        possible: npt.NDArray[np.bool_] = np.ones(len(rows), np.bool_)
         for size in range(1, self.rows + 1):
             for subset in combinations(range(self.rows), size):
                 combined: U64 = np.bitwise_xor.reduce(rows[:, list(subset)], axis=1)
-                possible = np.logical_and(possible, combined != 0)
+                possible = possible & np.asarray(combined != 0, np.bool_)
         return possible
 
     def _choices(self) -> float:

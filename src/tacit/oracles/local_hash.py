@@ -12,6 +12,7 @@ from tacit.core.lazy import LazyOracle
 from tacit.core.mechanism import CodeCounting, Reports, code_dtype, words
 from tacit.core.moments import Moments, independent_moments
 from tacit.core.pure import PureOracle
+from tacit.core.sharing import SharedHashes, centred_pairs
 from tacit.core.tally import Counts
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD, as_probability
@@ -124,7 +125,7 @@ class OLH(OLHDevice, LocalHashOracle):
     """
 
 
-class PooledOracle(PooledDevice, CodeCounting, BucketsOracle):
+class PooledOracle(PooledDevice, CodeCounting, SharedHashes, BucketsOracle):
     """What FLH and RMP share: a small table of (hash function, bucket) counts instead of n d hashes."""
 
     @property
@@ -137,10 +138,15 @@ class PooledOracle(PooledDevice, CodeCounting, BucketsOracle):
         """log2 of the pool and of g."""
         return (self.pool - 1).bit_length() + (self.g - 1).bit_length()
 
-    @cached_property
-    def seeds(self) -> U32:
-        """The public seeds of the pool."""
-        return kernels.hash32(np.asarray([self.key], np.uint32), np.arange(self.pool, dtype=np.uint64))
+    @property
+    def functions(self) -> int:
+        """One hash function per row of the pool."""
+        return self.pool
+
+    @property
+    def sharing(self) -> float:
+        """pool (g - 1)."""
+        return float(self.pool * (self.g - 1))
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         drawn = words(coins, len(indices), 2)
@@ -157,31 +163,9 @@ class PooledOracle(PooledDevice, CodeCounting, BucketsOracle):
     def _support(self, cells: I64, candidates: U64) -> I64:
         return kernels.pooled_support(self.seeds, cells.reshape(self.pool, self.g), candidates)
 
-    def _variance(self, frequency: F64, counts: Counts) -> F64:
-        """Shared hash functions add sum over other values of n_w (n_w - 1) / (pool (g - 1)), plugged in."""
-        collisions = np.clip(self.collision_mass(counts) - frequency**2, 0, None)
-        return super()._variance(frequency, counts) + counts.n * collisions / (self.pool * (self.g - 1))
-
-    def _combined(self, rows: F64, frequency: F64, counts: Counts) -> F64:
-        """Collisions of different cells are uncorrelated over random pools."""
-        collisions = np.clip(self.collision_mass(counts) - frequency**2, 0, None)
-        extra = counts.n * collisions / (self.pool * (self.g - 1))
-        return super()._combined(rows, frequency, counts) + rows**2 @ extra
-
-    def collision_mass(self, counts: Counts) -> float:
-        """Sum of squared frequencies, estimated from the pool's own table and clipped to [0, 1].
-
-        In each row, buckets are an equal-variance sketch of the values: the second moment of the debiased
-        table over buckets estimates sum f^2 once the randomised response noise is taken off.
-        """
-        table = counts.cells.reshape(self.pool, self.g).astype(np.float64)
-        rows = table.sum(axis=1, keepdims=True)
-        keep = float(self.p - as_probability(self.low))
-        debiased = (table - rows / self.g) / keep
-        noise = rows.sum() * (self.g - 1) / self.g / keep**2
-        mass = (np.sum(debiased**2) - noise) * self.g / (self.g - 1)
-        pairs = np.sum(rows * (rows - 1))
-        return float(np.clip(mass / pairs, 0, 1)) if pairs > 0 else 1.0
+    def _equal_pairs(self, counts: Counts) -> tuple[float, float]:
+        tables = counts.cells.reshape(self.pool, self.g).astype(np.float64)
+        return centred_pairs(tables, float(self.p - as_probability(self.low)), counts.total2)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """A uniform row, then randomised response on the bucket."""

@@ -17,7 +17,7 @@ from tacit.core.tally import Counts, checked_weights, count_reports, same_mechan
 from tacit.device.coins import Coins
 from tacit.device.rappor import BasicRAPPORDevice, RAPPORDevice
 from tacit.errors import InvalidSpec, InvalidValue
-from tacit.oracles.row_bits import all_row_bits, draw_layers, pattern_log_prob, row_bits_dtype, row_tables
+from tacit.oracles.row_bits import all_row_bits, pattern_log_prob, row_bits_dtype, row_tables
 from tacit.oracles.unary import UnaryOracle, all_bitmaps, padding_is_zero
 
 BOOL = npt.NDArray[np.bool_]
@@ -55,12 +55,7 @@ class BasicRAPPOR(BasicRAPPORDevice, UnaryOracle):
         return self.rates[1]
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
-        if self.is_one_shot:
-            return super()._privatize(indices, coins)
-        # A report's second layer follows its first, whose number of words is known only then: one at a time.
-        layers = [self.thresholds, self.instant]
-        positions = indices.astype(np.int32)[:, None]
-        return np.stack([draw_layers(at, self.size, layers, coins) for at in positions])
+        return kernels.draw_bits(indices.astype(np.int32)[:, None], self.size, self.layers, coins)
 
 
 class RAPPOR(RAPPORDevice, Mechanism):
@@ -109,14 +104,9 @@ class RAPPOR(RAPPORDevice, Mechanism):
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
         """Reports on a batch of ids, each with a cohort of its own."""
-        # The words of a report are known only once it is drawn, and its cohort comes first: one at a time.
         ids = self.ids(values)
-        layers = [self.thresholds] if self.is_one_shot else [self.thresholds, self.instant]
         reports = np.empty(len(ids), self.report_dtype)
-        for i in range(len(ids)):
-            cohort = self.draw_cohort(coins)
-            at = kernels.buckets_of(self.seeds[cohort], ids[i : i + 1], self.bits).astype(np.int32)
-            reports[i] = (cohort, draw_layers(at, self.bits, layers, coins))
+        reports["cohort"], reports["bits"] = kernels.draw_hashed_bits(ids, self.seeds, self.bits, self.layers, coins)
         return reports
 
     def valid(self, reports: Reports) -> BOOL:

@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from tacit import kernels
 from tacit.core.mechanism import Reports, bits_dtype, code_dtype
-from tacit.device.coins import Coins
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
@@ -73,12 +72,3 @@ def all_row_bits(dtype: "np.dtype[Any]", name: str, rows: int, bitmaps: U8) -> R
     reports[name] = np.repeat(np.arange(rows), len(bitmaps))
     reports["bits"] = np.tile(bitmaps, (rows, 1))
     return reports
-
-
-def draw_layers(positions: npt.NDArray[np.int32], size: int, layers: "list[tuple[int, int]]", coins: Coins) -> U8:
-    """One vector of `size` packed bits, set at `positions` and perturbed layer by layer at (t1, t0) each."""
-    bits = np.empty(0, np.uint8)
-    for t1, t0 in layers:
-        bits = kernels.draw_bits(positions[None, :], size, t1, t0, coins)[0]
-        positions = np.flatnonzero(np.unpackbits(bits, count=size, bitorder="little")).astype(np.int32)
-    return bits

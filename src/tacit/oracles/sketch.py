@@ -1,6 +1,5 @@
 """Count sketches: CMS sends one noisy row of cells, HCMS one noisy Hadamard coefficient of it."""
 
-from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -9,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
-from tacit.core.mechanism import Oracle, Reports, code_dtype, words
+from tacit.core.mechanism import Reports, code_dtype, words
 from tacit.core.moments import Moments
 from tacit.core.pure import invert
+from tacit.core.sharing import SharedHashes
 from tacit.core.tally import Counts
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD, as_probability
-from tacit.device.hashing import bucket
 from tacit.device.sketch import CMSDevice, HCMSDevice, SketchDevice
 from tacit.oracles.grr import grr_batch
 from tacit.oracles.hadamard import parity64
@@ -30,65 +29,24 @@ U64 = npt.NDArray[np.uint64]
 _CHUNK_USERS = 1 << 20
 
 
-class SketchOracle(SketchDevice, Oracle):
-    """What CMS and HCMS share: public hash functions, and the error of values that share a cell.
-
-    Two respondents with the same other value w collide with x together when they drew the same row, so shared
-    cells add sum over w of n_w (n_w - 1) / (rows (width - 1)) to the variance of x. Given the published hash
-    functions that part is a fixed bias; over hash functions it is variance, and intervals contain it.
-    """
+class SketchOracle(SketchDevice, SharedHashes):
+    """What CMS and HCMS share: public hash functions, and the error of values that share a cell."""
 
     exact_simulation = True
 
-    @cached_property
-    def seeds(self) -> U32:
-        """The public seeds of the rows."""
-        return kernels.hash32(np.asarray([self.key], np.uint32), np.arange(self.rows, dtype=np.uint64))
+    @property
+    def functions(self) -> int:
+        """One hash function per row."""
+        return self.rows
+
+    @property
+    def sharing(self) -> float:
+        """rows (width - 1)."""
+        return float(self.rows * (self.width - 1))
 
     def _cells_of(self, rows: npt.NDArray[Any], indices: U64) -> U64:
         """The cell of every value in its row."""
         return kernels.buckets_of(self.seeds[rows.astype(np.intp)], indices, self.width).astype(np.uint64)
-
-    @property
-    def sharing(self) -> float:
-        """rows (width - 1): pairs of equal values over this are the variance that sharing cells adds."""
-        return float(self.rows * (self.width - 1))
-
-    @abstractmethod
-    def _equal_pairs(self, counts: Counts) -> tuple[float, float]:
-        """Ordered pairs of respondents in the same row: those with equal values (unbiased), and all."""
-
-    def collision_mass(self, counts: Counts) -> float:
-        """Chance that two respondents hold the same value, estimated from the sketch, clipped to [0, 1].
-
-        The centred table of a row has mean product 1 - 1/width for two respondents of one value and 0 for
-        others; its second moment, less the known part of each respondent with itself, is unbiased.
-        """
-        equal, pairs = self._equal_pairs(counts)
-        return float(np.clip(equal / pairs, 0, 1)) if pairs > 0 else 1.0
-
-    def _shared(self, frequency: F64, counts: Counts) -> F64:
-        """sum over others of n_w (n_w - 1) / n^2, plugged in; weights enter with their squares taken off."""
-        scale = counts.total2 / counts.total**2
-        everything = self.collision_mass(counts) * (1 - scale)
-        return np.clip(everything - frequency * (frequency - scale), 0, None)
-
-    def _variance(self, frequency: F64, counts: Counts) -> F64:
-        scale = counts.total2 / counts.total**2
-        return super()._variance(frequency, counts) + self._shared(frequency, counts) / (scale * self.sharing)
-
-    def _combined(self, weights: F64, frequency: F64, counts: Counts) -> F64:
-        """A pair of values shares its own collision: respondents of one in the cell of the other, and back."""
-        scale = counts.total2 / counts.total**2
-        alone = self._shared(frequency, counts) - frequency**2
-        shared = np.clip(weights**2 @ alone + (weights @ frequency) ** 2, 0, None)
-        return super()._combined(weights, frequency, counts) + shared / (scale * self.sharing)
-
-    def exact_variance(self, counts: npt.ArrayLike) -> F64:
-        """Variance of every count when `counts` are the true ones, over coins, rows and hash functions."""
-        true = np.asarray(counts, np.float64)
-        pairs = true * (true - 1)
-        return true.sum() * self.moments.variance(true / true.sum()) + (pairs.sum() - pairs) / self.sharing
 
     def _users(self, counts: npt.ArrayLike) -> "list[U64]":
         """Values of simulated respondents, in chunks."""
@@ -149,13 +107,9 @@ class CMS(CMSDevice, SketchOracle):
         return (self.rows - 1).bit_length() + self.width
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
-        # The words of a report are known only once it is drawn, and its row comes first: one at a time.
         reports = np.empty(len(indices), self.report_dtype)
-        seeds, at = self.seeds.tolist(), np.empty((1, 1), np.int32)
-        for i, index in enumerate(indices.tolist()):
-            row = coins.uniform(self.rows)
-            at[0, 0] = bucket(seeds[row], index, self.width)
-            reports[i] = (row, kernels.draw_bits(at, self.width, *self.thresholds, coins)[0])
+        drawn = kernels.draw_hashed_bits(indices, self.seeds[:, None], self.width, [self.thresholds], coins)
+        reports["row"], reports["bits"] = drawn
         return reports
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:

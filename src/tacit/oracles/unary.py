@@ -79,7 +79,7 @@ class UnaryOracle(UnaryDevice, PureOracle):
         return self.size
 
     def _privatize(self, indices: U64, coins: Coins) -> npt.NDArray[Any]:
-        return kernels.draw_bits(indices.astype(np.int32)[:, None], self.size, *self.thresholds, coins)
+        return kernels.draw_bits(indices.astype(np.int32)[:, None], self.size, [self.thresholds], coins)
 
     def valid(self, reports: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """No bit beyond the domain."""

@@ -49,7 +49,8 @@ def simulate_oracle(
     mechanism: Oracle, counts: I64, *, runs: int, seed: int, advance: Callable[[int], None] | None = None
 ) -> Outcome:
     """Mean squared error over all values and runs against the prediction, and the coverage of 95 % intervals."""
-    truth, n = counts / counts.sum(), int(counts.sum())
+    n = int(counts.sum())
+    truth = counts.astype(np.float64) / n
     errors: list[float] = []
     covered: list[float] = []
     start, estimate = perf_counter(), no_data(mechanism.size)

@@ -7,6 +7,10 @@ from tacit.core.mechanism import Mechanism
 
 _FIELDS: dict[str, dict[str, Any]] = {
     "cbr": {"size": 5, "family": "singer", "order": 2, "dimension": 3},
+    "brappor": {"size": 5, "zero": "0.25", "one": "0.75"},
+    "rappor": {"bits": 6, "cohorts": 2, "key": 7},
+    "cms": {"size": 5, "rows": 2, "width": 4, "key": 7},
+    "hcms": {"size": 5, "rows": 2, "width": 4, "key": 7},
     "flh": {"size": 5, "pool": 16, "key": 7},
     "rmp": {"size": 5, "pool": 16, "key": 7},
 }

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.catalog import parse
+from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.tally import Counts
 from tacit.device.coins import ReplayCoins
@@ -22,6 +23,12 @@ from tacit.testing.statistics import assert_fits, assert_unbiased, assert_varian
 _ULP = 1e-12
 
 EXEMPT: dict[tuple[str, str], str] = {
+    ("hcms", "simulation"): "unbiased over random keys, not for one key; tested apart",
+    ("hcms", "unbiased"): "unbiased over random keys, not for one key; tested apart",
+    ("hcms", "variance"): "a fixed sketch has a fixed collision bias; its expectation over keys is tested apart",
+    ("cms", "simulation"): "unbiased over random keys, not for one key; tested apart",
+    ("cms", "unbiased"): "unbiased over random keys, not for one key; tested apart",
+    ("cms", "variance"): "a fixed sketch has a fixed collision bias; its expectation over keys is tested apart",
     (
         "flh",
         "variance",
@@ -39,6 +46,11 @@ def values_of(mechanism: Mechanism) -> list[int]:
     """All values of a small domain, or a few of a large one."""
     size = getattr(mechanism, "size", 2)
     return list(range(min(size, 8)))
+
+
+def estimate_of(mechanism: Mechanism, tally: Any) -> Estimate:
+    """The estimate of the whole domain, or of a few candidates where nobody enumerates it."""
+    return mechanism.estimate(tally, None if hasattr(mechanism, "size") else values_of(mechanism))
 
 
 def law_privacy(mechanism: Mechanism) -> None:
@@ -140,11 +152,11 @@ def law_weights(mechanism: Mechanism) -> None:
     """A weight of w counts like w reports; unit weights change nothing but the bookkeeping."""
     reports = mechanism.privatize(np.array(values_of(mechanism)), ReplayCoins(b"weights"))
     weights = np.arange(1, len(reports) + 1)
-    weighted = mechanism.estimate(mechanism.tally(reports, weights))
-    repeated = mechanism.estimate(mechanism.tally(np.repeat(reports, weights, axis=0)))
+    weighted = estimate_of(mechanism, mechanism.tally(reports, weights))
+    repeated = estimate_of(mechanism, mechanism.tally(np.repeat(reports, weights, axis=0)))
     assert np.allclose(weighted.value, repeated.value)
-    units = mechanism.estimate(mechanism.tally(reports, np.ones(len(reports), np.int64)))
-    plain = mechanism.estimate(mechanism.tally(reports))
+    units = estimate_of(mechanism, mechanism.tally(reports, np.ones(len(reports), np.int64)))
+    plain = estimate_of(mechanism, mechanism.tally(reports))
     assert np.allclose(units.value, plain.value)
     assert np.allclose(units.variance, plain.variance)
 
@@ -184,7 +196,7 @@ def law_variance(mechanism: Mechanism) -> None:
 
 def law_empty(mechanism: Mechanism) -> None:
     """No reports give zero with infinite variance inside, and no NaN outside."""
-    estimate = mechanism.estimate(mechanism.tally(np.empty(0, mechanism.report_dtype)))
+    estimate = estimate_of(mechanism, mechanism.tally(np.empty(0, mechanism.report_dtype)))
     assert not estimate.has_data
     assert np.all(estimate.value == 0)
     assert np.all(np.isinf(estimate.variance))

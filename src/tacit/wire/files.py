@@ -141,9 +141,7 @@ def write_tally(stream: BinaryIO, tally: Tally, domain: dict[str, Any] | None = 
     assert isinstance(mechanism, Mechanism)
     if isinstance(tally, Log):
         writer = Writer(stream, TALLY_MAGIC, mechanism, state="log", weighted=tally.is_weighted, **extra)
-        weights: tuple[Any, ...] = tally.weights or tuple(None for _ in tally.chunks)
-        for chunk, w in zip(tally.chunks, weights, strict=True):
-            _write_arrays(writer, [chunk] if w is None else [chunk, w.astype("<i8")], len(chunk))
+        _write_arrays(writer, [*tally.chunks, *(tally.weights or ())], tally.n)
     else:
         totals = {"total": str(tally.total), "total_squared": str(tally.total2)}
         writer = Writer(
@@ -156,9 +154,11 @@ def write_tally(stream: BinaryIO, tally: Tally, domain: dict[str, Any] | None = 
 
 
 def _write_arrays(writer: Writer, arrays: list[npt.NDArray[Any]], reports: int) -> None:
-    data = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
-    for start in range(0, len(data), _MAX_BLOCK // 2):
-        writer.block(memoryview(data)[start : start + _MAX_BLOCK // 2], 0)
+    """All arrays one after the other, little-endian, in blocks of bounded size."""
+    for array in arrays:
+        data = np.ascontiguousarray(array).tobytes()
+        for start in range(0, len(data), _MAX_BLOCK // 2):
+            writer.block(memoryview(data)[start : start + _MAX_BLOCK // 2], 0)
     writer.block(b"", reports)
 
 
@@ -181,9 +181,10 @@ def read_tally(stream: BinaryIO, name: str) -> tuple[Tally, dict[str, Any] | Non
 
 
 def _read_log(mechanism: Mechanism, data: bytes, n: int, weighted: bool) -> Log:
-    if weighted:
-        raise InvalidSpec("tally: weighted logs of several chunks are kept by the collector, not in files")
-    reports = mechanism.check_reports(mechanism.decode(data))
-    if len(reports) != n:
-        raise ReportRejected(f"tally: {len(reports)} reports where {n} were stated; the file is damaged")
-    return Log(mechanism, (reports,))
+    """All reports, then all weights."""
+    width = mechanism.report_dtype.itemsize
+    if len(data) != n * (width + (8 if weighted else 0)):
+        raise ReportRejected(f"tally: {len(data)} bytes do not hold the {n} reports stated; the file is damaged")
+    reports = mechanism.check_reports(mechanism.decode(data[: n * width]))
+    weights = (np.frombuffer(data[n * width :], "<i8").astype(np.int64),) if weighted else None
+    return Log(mechanism, (reports,), weights)

@@ -1,0 +1,53 @@
+/** The mean of numbers by one bit each, and the rounding that lets a repeated answer take few values. */
+
+import { Device } from "./base.js";
+import { InvalidSpec } from "./errors.js";
+import { WORD } from "./exact.js";
+import { lowCell } from "./grr.js";
+
+/** One bit about a number on the grid 0 .. top, set with a probability that is linear in the number. */
+export class OneBit extends Device {
+  static kind = "onebit";
+  static fields = ["epsilon", "top"];
+
+  check() {
+    /** @type {number} */
+    this.top = this.integer("top", 1, 2 ** 32 - 1, "declare a coarser grid");
+    /** Words that set the bit at 0, rounded up. @type {bigint} */
+    this.low = lowCell(this.odds, 2);
+    /** Words that each step of the grid adds, rounded down. @type {bigint} */
+    this.slope = (WORD - 2n * this.low) / BigInt(this.top);
+  }
+
+  /** One word, one bit in a byte. @param {number} value @param {import("./coins.js").Coins} coins @returns {Uint8Array} */
+  privatizeOne(value, coins) {
+    const index = this.index(value, this.top + 1);
+    return Uint8Array.of(Number(coins.below(this.low + BigInt(index) * this.slope)));
+  }
+}
+
+/**
+ * Round down to a multiple of `step`, or up if value + alpha reaches the next one. With alpha uniform on
+ * 0 .. step - 1, drawn once and kept, the result has mean `value` exactly.
+ * @param {number} value
+ * @param {number} alpha
+ * @param {number} step
+ * @returns {number}
+ */
+export function alphaRound(value, alpha, step) {
+  const down = Math.floor(value / step) * step;
+  return value + alpha < down + step ? down : down + step;
+}
+
+/**
+ * A step that divides the grid, so that rounding up never leaves it.
+ * @param {number} step
+ * @param {number} top
+ * @returns {number}
+ */
+export function checkedStep(step, top) {
+  if (step < 1 || top % step) {
+    throw new InvalidSpec(`alpha rounding: step is ${step}, must be a divisor of top, which is ${top}`);
+  }
+  return step;
+}

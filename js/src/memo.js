@@ -1,0 +1,172 @@
+/**
+ * Memoisation: the same answer gets the same report for ever, from coins derived of one secret on the device.
+ * What repetition still reveals, a change of the answer above all, is stated in docs/maths/memo.md.
+ */
+
+import { Device, littleEndian } from "./base.js";
+import { DBitFlip } from "./bit_flip.js";
+import { Coins } from "./coins.js";
+import { InvalidSpec } from "./errors.js";
+import { GRR } from "./grr.js";
+import { OneBit, alphaRound, checkedStep } from "./mean.js";
+import { concat, hex, hmac, utf8 } from "./sha256.js";
+import { OUE, RUE, SUE } from "./unary.js";
+
+const KEY_BYTES = 32;
+/** @type {ReadonlyArray<typeof Device>} */
+const INNER_KINDS = [GRR, SUE, OUE, RUE, OneBit, DBitFlip];
+
+/** @param {number} x below 2^53 @param {number} width @returns {Uint8Array} */
+const bigEndian = (x, width) => littleEndian(x, width).reverse();
+
+/** @param {string} label @param {...Uint8Array} parts each preceded by its length @returns {Uint8Array} */
+const message = (label, ...parts) => concat(utf8(label), ...parts.flatMap((part) => [bigEndian(part.length, 4), part]));
+
+/** Coins of one value: HMAC-SHA-256 under the secret of label, campaign, parameters, value key and counter. */
+export class MemoCoins extends Coins {
+  secure = true;
+  #key;
+  #prefix;
+  #counter = 0;
+
+  /**
+   * @param {Uint8Array} key
+   * @param {string} campaign
+   * @param {Uint8Array} parameters the digest of everything the mechanism depends on
+   * @param {Uint8Array} valueKey
+   */
+  constructor(key, campaign, parameters, valueKey) {
+    super();
+    this.#key = Uint8Array.from(key);
+    this.#prefix = message("LDP-MEMO-1", utf8(campaign), parameters, valueKey);
+  }
+
+  /** Four big-endian words of one digest. */
+  draw() {
+    const block = hmac(this.#key, concat(this.#prefix, bigEndian(this.#counter, 8)));
+    this.#counter += 1;
+    const view = new DataView(block.buffer);
+    return [0, 8, 16, 24].flatMap((at) => [view.getUint32(at + 4), view.getUint32(at)]);
+  }
+}
+
+/** What a device keeps between reports: its secret, keyed hashes of answered values, the last report. */
+export class Memory {
+  /**
+   * @param {Uint8Array} secret 32 random bytes, made once per campaign and never sent
+   * @param {string} campaign
+   * @param {{seen?: string[], last?: Uint8Array}} [kept]
+   */
+  constructor(secret, campaign, { seen = [], last = new Uint8Array() } = {}) {
+    if (secret.length !== KEY_BYTES) {
+      throw new InvalidSpec(`memo: the secret has ${secret.length} bytes, must have ${KEY_BYTES} random ones`);
+    }
+    this.secret = Uint8Array.from(secret);
+    this.campaign = campaign;
+    /** Keyed hashes of the values that were answered, in hexadecimal. */
+    this.seen = [...seen];
+    this.last = last;
+  }
+
+  /** @param {Uint8Array} parameters @param {string} valueKey @returns {MemoCoins} the coins of one value */
+  coins(parameters, valueKey) {
+    return new MemoCoins(this.secret, this.campaign, parameters, utf8(valueKey));
+  }
+
+  /**
+   * Whether this value may be answered: seen before, or still below the cap and then noted.
+   * @param {Uint8Array} parameters
+   * @param {string} valueKey
+   * @param {number} most
+   * @returns {boolean}
+   */
+  admit(parameters, valueKey, most) {
+    const noted = message("LDP-MEMO-SEEN-1", utf8(this.campaign), parameters, utf8(valueKey));
+    const tag = hex(hmac(this.secret, noted));
+    if (this.seen.includes(tag)) return true;
+    if (this.seen.length >= most) return false;
+    this.seen.push(tag);
+    return true;
+  }
+}
+
+/** @param {any} inner a device or its spec @returns {Device} */
+function built(inner) {
+  const kind = INNER_KINDS.find((one) => one.kind === inner?.kind);
+  if (kind) return inner instanceof kind ? inner : kind.fromSpec(inner);
+  const known = INNER_KINDS.map((one) => one.kind).join(", ");
+  throw new InvalidSpec(`memo: the inner kind is '${String(inner?.kind).slice(0, 40)}', must be one of ${known}`);
+}
+
+/** A mechanism whose answer to the same value never changes, for at most `most_values` different values. */
+export class Memoized extends Device {
+  static kind = "memo";
+  static fields = ["epsilon", "inner", "most_values", "step"];
+
+  /** @param {Record<string, any>} fields */
+  constructor(fields) {
+    const inner = built(fields.inner);
+    super({ ...fields, inner, epsilon: fields.epsilon === "" ? inner.epsilon : fields.epsilon });
+  }
+
+  check() {
+    /** @type {any} */
+    this.inner = /** @type {any} */ (this).inner;
+    /** @type {number} */
+    this.most_values = this.integer("most_values", 1, 2 ** 16);
+    if (this.inner.odds > this.odds) {
+      throw new InvalidSpec("memo: epsilon is below that of the inner mechanism, what each new value costs");
+    }
+    const number = this.inner instanceof OneBit;
+    if (number && this.step === 0) this.step = this.inner.top;
+    /** @type {number} */
+    this.step = number
+      ? checkedStep(this.integer("step", 1, this.inner.top), this.inner.top)
+      : this.integer("step", 0, 0, "rounding is for numbers, such as those of onebit");
+    /** The digest that separates the coins of this mechanism from those of any other. @type {Uint8Array} */
+    this.parameters = Uint8Array.from(this.digest.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+  }
+
+  /**
+   * The first report of a new device, whose secret is the next four coin words.
+   * @param {any} value
+   * @param {Coins} coins
+   * @returns {Uint8Array}
+   */
+  privatizeOne(value, coins) {
+    const words = Array.from({ length: KEY_BYTES / 8 }, () => littleEndian(coins.word(), 8));
+    return this.report(value, new Memory(concat(...words), ""));
+  }
+
+  /**
+   * The report of a device with a memory: what this value always gets; beyond the cap, the last one.
+   * @param {any} value
+   * @param {Memory} memory
+   * @returns {Uint8Array}
+   */
+  report(value, memory) {
+    const [key, report] = this.#answer(value, memory);
+    if (memory.admit(this.parameters, key, this.most_values)) memory.last = report;
+    return memory.last;
+  }
+
+  /**
+   * The key of a value, after rounding or sampling with coins drawn once, and the report under it.
+   * @param {any} value
+   * @param {Memory} memory
+   * @returns {[string, Uint8Array]}
+   */
+  #answer(value, memory) {
+    const { inner, parameters } = this;
+    const once = memory.coins(parameters, "once");
+    if (inner instanceof DBitFlip) {
+      const buckets = inner.drawBuckets(once);
+      const key = inner.memoKey(buckets, value);
+      return [key, inner.answer(buckets, value, memory.coins(parameters, key))];
+    }
+    const number = inner instanceof OneBit;
+    const given = this.index(value, number ? inner.top + 1 : inner.size);
+    const index = number ? alphaRound(given, once.uniform(this.step), this.step) : given;
+    return [String(index), inner.privatizeOne(index, memory.coins(parameters, String(index)))];
+  }
+}

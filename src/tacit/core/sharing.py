@@ -1,0 +1,90 @@
+"""Oracles whose respondents share public hash functions: what their common collisions add to the error."""
+
+from abc import abstractmethod
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.mechanism import Oracle
+from tacit.core.tally import Counts
+from tacit.kernels import hash32
+
+F64 = npt.NDArray[np.float64]
+U32 = npt.NDArray[np.uint32]
+
+
+def public_seeds(key: int, count: int) -> U32:
+    """Seeds of the public hash functions 0 .. count-1 of a collection with public key `key`."""
+    return hash32(np.asarray([key], np.uint32), np.arange(count, dtype=np.uint64))
+
+
+class SharedHashes(Oracle):
+    """Two respondents with the same other value w collide with x together when they drew the same function.
+
+    That adds sum over w of n_w (n_w - 1) / sharing to the variance of x. Given the published hash functions it
+    is a fixed bias; over hash functions it is variance, and intervals contain it.
+    """
+
+    key: int
+
+    @property
+    @abstractmethod
+    def sharing(self) -> float:
+        """Hash functions times (cells - 1): ordered pairs of equal values over this are the added variance."""
+
+    @property
+    @abstractmethod
+    def functions(self) -> int:
+        """Number of public hash functions."""
+
+    @abstractmethod
+    def _equal_pairs(self, counts: Counts) -> tuple[float, float]:
+        """Ordered pairs of respondents under one function: those with equal values (unbiased), and all."""
+
+    @cached_property
+    def seeds(self) -> U32:
+        """The public seeds."""
+        return public_seeds(self.key, self.functions)
+
+    def collision_mass(self, counts: Counts) -> float:
+        """Chance that two respondents hold the same value, estimated from the tally, clipped to [0, 1].
+
+        The centred table of a function has mean product 1 - 1/cells for two respondents of one value and 0 for
+        others; its second moment, less the known part of each respondent with itself, is unbiased.
+        """
+        equal, pairs = self._equal_pairs(counts)
+        return float(np.clip(equal / pairs, 0, 1)) if pairs > 0 else 1.0
+
+    def _shared(self, frequency: F64, counts: Counts) -> F64:
+        """Sum over others of n_w (n_w - 1) / n^2, plugged in; weights enter with their squares taken off."""
+        scale = counts.total2 / counts.total**2
+        everything = self.collision_mass(counts) * (1 - scale)
+        return np.clip(everything - frequency * (frequency - scale), 0, None)
+
+    def _variance(self, frequency: F64, counts: Counts) -> F64:
+        scale = counts.total2 / counts.total**2
+        return super()._variance(frequency, counts) + self._shared(frequency, counts) / (scale * self.sharing)
+
+    def _combined(self, rows: F64, frequency: F64, counts: Counts) -> F64:
+        """A pair of values shares its own collision: respondents of each in the cell of the other."""
+        scale = counts.total2 / counts.total**2
+        alone = self._shared(frequency, counts) - frequency**2
+        shared = np.clip(rows**2 @ alone + (rows @ frequency) ** 2, 0, None)
+        return super()._combined(rows, frequency, counts) + shared / (scale * self.sharing)
+
+    def exact_variance(self, counts: npt.ArrayLike) -> F64:
+        """Variance of every count when `counts` are the true ones, over coins and hash functions."""
+        true = np.asarray(counts, np.float64)
+        pairs = true * (true - 1)
+        return true.sum() * self.moments.variance(true / true.sum()) + (pairs.sum() - pairs) / self.sharing
+
+
+def centred_pairs(tables: F64, keep: float, total2: float) -> tuple[float, float]:
+    """`_equal_pairs` of tables (functions x cells) of reports whose true cell is kept with factor `keep`."""
+    cells = tables.shape[1]
+    sums = tables.sum(axis=1, keepdims=True)
+    centred = (tables - sums / cells) / keep
+    itself = total2 * (cells - 1) / cells / keep**2
+    equal = (np.sum(centred**2) - itself) * cells / (cells - 1)
+    return float(equal), float(np.sum(sums**2) - total2)

@@ -1,0 +1,177 @@
+"""Write spec/vectors/domains.json: answers and their indices, and refusals, that every implementation must share.
+
+Usage: python tools/make_domain_vectors.py
+
+Sizes and indices are decimal text, because they may exceed 2^53. Messages are part of the vectors.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tacit.device.product import domain_of
+from tacit.errors import InvalidSpec, InvalidValue
+
+TARGET = Path(__file__).resolve().parents[1] / "spec" / "vectors" / "domains.json"
+
+COLOURS = {"kind": "categories", "name": "colour", "labels": ["red", "caf\u00e9", "\U0001f600"], "other": None}
+BROWSER = {"kind": "categories", "name": "browser", "labels": ["Firefox", "Chrome"], "other": "another"}
+SMOKER = {"kind": "booleans", "name": "smoker"}
+YEAR = {"kind": "integers", "name": "year", "low": -10, "high": 20, "step": 5}
+WIDE = {"kind": "integers", "name": "wide", "low": -(2**52), "high": 2**52 - 2, "step": 1}
+TENTHS = {"kind": "buckets", "name": "x", "edges": ["0", "0.1", "0.3", "0.7", "1"]} | {
+    "open_below": False,
+    "open_above": False,
+}
+INCOME = {"kind": "buckets", "name": "income", "edges": ["-1.5", "0", "1000.25"]} | {
+    "open_below": True,
+    "open_above": True,
+}
+MOOD = {"kind": "ordered", "name": "mood", "labels": ["bad", "fair", "good"]}
+FLAGS = {"kind": "bits", "name": "flags", "length": 4}
+LONG = {"kind": "bits", "name": "long", "length": 64}
+WORD = {"kind": "strings", "name": "word", "key": "2024-a", "max_bytes": 12}
+TABLE = {"kind": "product", "attributes": [SMOKER, YEAR, MOOD]}
+HUGE = {"kind": "product", "attributes": [WORD, FLAGS, LONG]}
+
+GOOD: list[tuple[dict[str, Any], list[Any]]] = [
+    (COLOURS, ["red", "caf\u00e9", "cafe\u0301", "\U0001f600"]),
+    (BROWSER, ["Firefox", "Chrome", "another", "Lynx", "", "\ud800"]),
+    (SMOKER, [True, False, 1, 0, "true", "false"]),
+    (YEAR, [-10, 20, "5", "+5", "-5.0", "1e1", ".5e1", 10.0, "00015"]),
+    (WIDE, [-(2**52), 0, 2**52 - 2, "4.5035996273704940e15"]),
+    (TENTHS, [0, 0.1, 0.3, 0.7, "0.3", "0.29999999999999999999", 0.2999999, "0.0", -0.0, "1e-7", 1e-7, ".999"]),
+    (INCOME, [-1e300, "-1.5000001", "-1.5", -1.5, 0, 1000.25, "1000.249", 1e21, "1e999"]),
+    (MOOD, ["bad", "good"]),
+    (FLAGS, ["0110", "1111", [0, 1, 1, 0], [True, False, False, True]]),
+    (LONG, ["0" * 63 + "1", "1" * 64]),
+    (WORD, ["", "word", "caf\u00e9", "cafe\u0301", "\U0001f600\U0001f600\U0001f600", "\u2028\u0000"]),
+    (TABLE, [[True, 20, "good"], {"mood": "fair", "smoker": False, "year": "0"}]),
+    (TABLE, [{"mood": "bad", "smoker": 1, "year": 5, "more": 7}]),
+    (HUGE, [["word", "0001", "1" * 64]]),
+]  # fmt: skip
+
+BAD_VALUES: list[tuple[dict[str, Any], list[Any]]] = [
+    (COLOURS, ["blue", "", "Red", "red ", None, 0, True, ["red"], "\ud800"]),
+    (BROWSER, [None, 1, ["Firefox"]]),
+    (SMOKER, ["yes", "True", "", 2, -1, None, [], {}, 0.5]),
+    (YEAR, [-11, 21, 25, -15, 1, "1", 5.5, "", " 5", "5 ", "0x5", "1_0", "\u0665", "1" * 41]),
+    (YEAR, ["NaN", "Infinity", None, True, [5]]),
+    (WIDE, [2**52 - 1, "4503599627370496", "-4503599627370497", "0.5"]),
+    (TENTHS, [1, "1", 1.5, -0.1, "-1e-9", "-1e-999", "1e999", "abc", "", "1,5", ".", "1.", None, True, {}, "1e1000"]),
+    (INCOME, ["", "-", "Infinity", None, False]),
+    (MOOD, ["better", "GOOD", None, 1]),
+    (FLAGS, ["011", "01100", "0120", "", " 110", [0, 1, 1], [0, 1, 1, 2], [0, 1, 1, "0"], [0, 1, 1, None], 6, None]),
+    (WORD, ["thirteen byte", "\U0001f600\U0001f600\U0001f600!", "\ud800", "a\udc00", None, 7, ["word"]]),
+    (TABLE, [[True, 20], [True, 20, "good", 1], [True, 21, "good"], ["maybe", 20, "good"]]),
+    (TABLE, [{"smoker": 1, "year": 0}, {}, "table", None, 7]),
+]  # fmt: skip
+
+BAD_SPECS: list[Any] = [
+    None,
+    "booleans",
+    [],
+    {},
+    {"kind": "constructor", "name": "x"},
+    {"kind": "booleans"},
+    {"kind": "booleans", "name": ""},
+    {"kind": "booleans", "name": None},
+    {"kind": "booleans", "name": "x" * 65},
+    {"kind": "booleans", "name": "\u00e9" * 33},
+    {"kind": "booleans", "name": "\ud800"},
+    {"kind": "booleans", "name": "x", "colour": "red", "age": 1},
+    BROWSER | {"labels": []},
+    BROWSER | {"labels": "Firefox"},
+    BROWSER | {"labels": ["a", "a"]},
+    BROWSER | {"labels": ["e\u0301", "\u00e9"]},
+    BROWSER | {"labels": ["a", ""]},
+    BROWSER | {"labels": ["a", 1]},
+    BROWSER | {"labels": ["a" * 257]},
+    BROWSER | {"other": "Chrome"},
+    BROWSER | {"other": ""},
+    BROWSER | {"other": 1},
+    {"kind": "ordered", "name": "x", "labels": ["a"], "other": "b"},
+    YEAR | {"step": 4},
+    YEAR | {"step": 0},
+    YEAR | {"step": "5"},
+    YEAR | {"high": -15},
+    YEAR | {"low": 0.5},
+    YEAR | {"high": True},
+    YEAR | {"high": 2**53},
+    WIDE | {"high": 2**52 - 1},
+    {"kind": "integers", "name": "x", "low": 0, "high": 1},
+    TENTHS | {"edges": ["0"]},
+    TENTHS | {"edges": []},
+    INCOME | {"edges": []},
+    TENTHS | {"edges": "01"},
+    TENTHS | {"edges": ["0", "0.0"]},
+    TENTHS | {"edges": ["1", "0"]},
+    TENTHS | {"edges": [0.5, 1.5]},
+    TENTHS | {"edges": ["0", "1e3"]},
+    TENTHS | {"edges": ["0", "+1"]},
+    TENTHS | {"edges": ["0", None]},
+    TENTHS | {"edges": ["0", "1" * 16]},
+    TENTHS | {"edges": ["0", "1.0"]},
+    TENTHS | {"edges": [0, 1]},
+    {"kind": "ordered", "name": "cafe\u0301", "labels": ["cafe\u0301"]},
+    {"kind": "product", "attributes": [TENTHS | {"edges": ["-0", "1"]}]},
+    TENTHS | {"open_below": 1},
+    TENTHS | {"open_above": None},
+    FLAGS | {"length": 0},
+    FLAGS | {"length": 65},
+    FLAGS | {"length": "4"},
+    WORD | {"key": ""},
+    WORD | {"max_bytes": 0},
+    WORD | {"max_bytes": 65537},
+    {"kind": "product", "attributes": []},
+    {"kind": "product", "attributes": {}},
+    {"kind": "product", "attributes": [SMOKER, SMOKER]},
+    {"kind": "product", "attributes": [TABLE]},
+    {"kind": "product", "attributes": ["smoker"]},
+    {"kind": "product", "attributes": [{"kind": "booleans"}]},
+]
+
+
+def good(spec: dict[str, Any], values: list[Any]) -> dict[str, Any]:
+    """A domain, its labels where they are few, and the indices of some answers."""
+    domain = domain_of(spec)
+    labels = domain.all_labels() if domain.size <= 64 else None
+    cases = [[value, str(domain.encode(value))] for value in values]
+    return {"spec": domain.spec(), "digest": domain.digest, "size": str(domain.size)} | {
+        "labels": labels,
+        "cases": cases,
+    }
+
+
+def refusal(spec: dict[str, Any], value: Any) -> dict[str, Any]:
+    """The message a value is refused with."""
+    try:
+        domain_of(spec).encode(value)
+    except InvalidValue as error:
+        return {"spec": spec, "value": value, "error": "InvalidValue", "message": str(error)}
+    raise AssertionError(f"{spec['kind']} accepts {value!r}")
+
+
+def bad_spec(spec: Any) -> dict[str, Any]:
+    """The message a spec is refused with."""
+    try:
+        domain_of(spec)
+    except InvalidSpec as error:
+        return {"spec": spec, "error": "InvalidSpec", "message": str(error)}
+    raise AssertionError(f"accepted: {spec!r}")
+
+
+def make() -> str:
+    """The file, one case a line."""
+    sections = {
+        "good": [good(spec, values) for spec, values in GOOD],
+        "bad_values": [refusal(spec, value) for spec, values in BAD_VALUES for value in values],
+        "bad_specs": [bad_spec(spec) for spec in BAD_SPECS],
+    }
+    lines = {name: ",\n".join("  " + json.dumps(case) for case in cases) for name, cases in sections.items()}
+    return "{\n" + ",\n".join(f'"{name}": [\n{text}\n]' for name, text in lines.items()) + "\n}\n"
+
+
+if __name__ == "__main__":
+    TARGET.parent.mkdir(parents=True, exist_ok=True)
+    TARGET.write_text(make(), encoding="utf-8")
