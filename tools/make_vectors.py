@@ -15,7 +15,7 @@ from vector_cases import Loaded, load
 
 from tacit.device.base import Device
 from tacit.device.coins import ReplayCoins
-from tacit.device.kinds import KINDS, find_kind
+from tacit.device.kinds import KINDS, device_of, find_kind
 from tacit.errors import TacitError
 
 TARGET = Path(__file__).resolve().parents[1] / "spec" / "vectors"
@@ -82,10 +82,10 @@ def bad_vector(kind: str, case: dict[str, Any], error: str) -> dict[str, Any]:
         vector["value"] = encode(case["value"])
     if "report" in case:
         # A device never reads reports: the batch code refuses this one, in the tests.
-        find_kind(vector["spec"], KINDS).from_spec(vector["spec"])
+        device_of(vector["spec"])
         return vector | {"report": case["report"], "error": error}
     try:
-        device = find_kind(vector["spec"], KINDS).from_spec(vector["spec"])
+        device = device_of(vector["spec"])
         if "value" in case:
             device.privatize_one(case["value"], ReplayCoins(b""))
     except TacitError as raised:

@@ -1,19 +1,23 @@
 /** Every kind a device can answer, and the one entry point of a client: spec and value in, report bytes out. */
 
+import { DBitFlip } from "./bit_flip.js";
 import { ABR, CBR, SS } from "./blocks.js";
 import { SystemCoins } from "./coins.js";
 import { AllOf, OneOf, Questions } from "./compose.js";
 import { InvalidSpec } from "./errors.js";
 import { GRR } from "./grr.js";
 import { HRR, HRRSubspace, HRRT } from "./hadamard.js";
+import { DiscreteLaplace, SHE } from "./laplace.js";
 import { BLH, FLH, OLH, RMP } from "./local_hash.js";
+import { OneBit } from "./mean.js";
+import { Memoized } from "./memo.js";
 import { build } from "./nested.js";
 import { BasicRAPPOR, RAPPOR } from "./rappor.js";
 import { CMS, HCMS } from "./sketch.js";
 import { OUE, RUE, SUE, THE } from "./unary.js";
 
 /** @type {ReadonlyArray<typeof import("./base.js").Device>} */
-export const KINDS = [GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, SS, CBR, ABR, BasicRAPPOR, RAPPOR, CMS, HCMS, OneOf, AllOf];
+export const KINDS = [GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, SS, CBR, ABR, BasicRAPPOR, RAPPOR, CMS, HCMS, SHE, OneBit, DiscreteLaplace, DBitFlip, Memoized, OneOf, AllOf];
 
 /** Families of questions of which one is answered: parts of a spec, not kinds of their own. */
 export const FAMILIES = [Questions];

@@ -9,6 +9,7 @@ import { Coins } from "./coins.js";
 import { InvalidSpec } from "./errors.js";
 import { GRR } from "./grr.js";
 import { OneBit, alphaRound, checkedStep } from "./mean.js";
+import { rebuild } from "./nested.js";
 import { concat, hex, hmac, utf8 } from "./sha256.js";
 import { OUE, RUE, SUE } from "./unary.js";
 
@@ -107,6 +108,11 @@ export class Memoized extends Device {
   constructor(fields) {
     const inner = built(fields.inner);
     super({ ...fields, inner, epsilon: fields.epsilon === "" ? inner.epsilon : fields.epsilon });
+  }
+
+  /** @param {Record<string, any>} spec whose inner mechanism may be built already */
+  static fromSpec(spec) {
+    return rebuild(this, spec);
   }
 
   check() {

@@ -17,12 +17,18 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "tacit.catalog": ("CATALOG", "parse"),
+    "tacit.core.compose": ("AllOf", "OneOf", "Questions"),
     "tacit.core.estimate": ("Estimate",),
     "tacit.device.budget": ("Amplified", "Epsilon", "Share"),
     "tacit.device.coins": ("ReplayCoins", "SystemCoins"),
+    "tacit.numeric.bit_flip": ("DBitFlip",),
+    "tacit.numeric.laplace": ("DiscreteLaplace",),
+    "tacit.numeric.mean": ("OneBit",),
+    "tacit.numeric.memo": ("Memoized",),
     "tacit.oracles.blocks": ("ABR", "CBR", "SS"),
     "tacit.oracles.grr": ("GRR", "RR"),
     "tacit.oracles.hadamard": ("HRR", "HRRT", "HRRSubspace"),
+    "tacit.oracles.histogram_encoding": ("SHE",),
     "tacit.oracles.local_hash": ("BLH", "FLH", "OLH", "RMP"),
     "tacit.oracles.rappor": ("RAPPOR", "BasicRAPPOR"),
     "tacit.oracles.sketch": ("CMS", "HCMS"),

@@ -1,12 +1,18 @@
 """The one explicit tuple of kinds, and parsing of specs. Nothing registers itself by being imported."""
 
-from typing import Any
+from typing import Any, cast
 
+from tacit.core.compose import AllOf, OneOf
 from tacit.core.mechanism import Mechanism
-from tacit.device.kinds import find_kind
+from tacit.device.kinds import device_of
+from tacit.numeric.bit_flip import DBitFlip
+from tacit.numeric.laplace import DiscreteLaplace
+from tacit.numeric.mean import OneBit
+from tacit.numeric.memo import Memoized
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRT, HRRSubspace
+from tacit.oracles.histogram_encoding import SHE
 from tacit.oracles.local_hash import BLH, FLH, OLH, RMP
 from tacit.oracles.rappor import RAPPOR, BasicRAPPOR
 from tacit.oracles.sketch import CMS, HCMS
@@ -32,12 +38,16 @@ CATALOG: tuple[type[Mechanism], ...] = (
     RAPPOR,
     CMS,
     HCMS,
+    SHE,
+    OneBit,
+    DiscreteLaplace,
+    DBitFlip,
+    OneOf,
+    AllOf,
+    Memoized,
 )
 
 
-def parse(spec: dict[str, Any], catalog: tuple[type[Mechanism], ...] = CATALOG) -> Mechanism:
-    """The mechanism of a wire spec; every field must be stated."""
-    kind = find_kind(spec, catalog)
-    mechanism = kind.from_spec(spec)
-    assert isinstance(mechanism, Mechanism)
-    return mechanism
+def parse(spec: Any, catalog: tuple[type[Mechanism], ...] = CATALOG) -> Mechanism:
+    """The mechanism of a wire spec, nested specs included; every field must be stated."""
+    return cast("Mechanism", device_of(spec, catalog))

@@ -390,9 +390,7 @@ def test_several_rows_per_report_at_odds_three(coefficients: int, constant: floa
 def test_where_one_more_row_pays(epsilon: float, rows: int):
     for step, best in ((-0.005, rows), (0.005, rows + 1)):
         text = f"{epsilon + step:.4f}"
-        few, more = (
-            tacit.HRRT(size=1 << 14, epsilon=text, coefficients=t).variance_at_zero for t in (rows, rows + 1)
-        )
+        few, more = (tacit.HRRT(size=1 << 14, epsilon=text, coefficients=t).variance_at_zero for t in (rows, rows + 1))
         assert (few < more) == (best == rows)
         assert tacit.HRRT(size=1 << 14, epsilon=text).coefficients == best
 

@@ -279,8 +279,7 @@ def test_the_ratio_estimator(size: int, epsilon: str):
     exact = (population - truth * (1 - truth)) / n
     coins = SimulationCoins(7)
     runs = [
-        mechanism.estimate(mechanism.tally(mechanism.privatize(values, coins)), estimator="ratio")
-        for _ in range(RUNS)
+        mechanism.estimate(mechanism.tally(mechanism.privatize(values, coins)), estimator="ratio") for _ in range(RUNS)
     ]
     for cell in (0, 2, size - 1):
         errors = np.array([run.value[cell] for run in runs]) - truth[cell]
@@ -293,7 +292,7 @@ def test_the_ratio_estimator(size: int, epsilon: str):
 
 def pooled(mechanism_of: Callable[[int], Any], values: Array, seed: int) -> tuple[F64, F64]:
     """Estimates and stated variances, every run with a pool of its own."""
-    coins, keys = SimulationCoins(seed), np.random.default_rng(seed).integers(1 << 32, size=RUNS)
+    coins, keys = SimulationCoins(seed), np.random.default_rng(seed + 1).integers(1 << 32, size=RUNS)
     value, variance = [], []
     for key in keys:
         mechanism = mechanism_of(int(key))
@@ -337,9 +336,7 @@ def test_local_hashing_over_64_bits():
     """A log of reports, and candidates that differ only in their upper half, only in their lower, or in one bit."""
     mechanism = tacit.OLH(size=1 << 64, epsilon="1.2")
     common, n = (1 << 63) + 12345, 500
-    candidates = np.array(
-        [common, common ^ 1, common ^ 1 << 32, common ^ 1 << 62, 0, 12345, (1 << 64) - 1], np.uint64
-    )
+    candidates = np.array([common, common ^ 1, common ^ 1 << 32, common ^ 1 << 62, 0, 12345, (1 << 64) - 1], np.uint64)
     values = np.where(np.arange(n) % 5 < 2, candidates[0], candidates[6])
     values[: n // 10] = candidates[1]
     truth = np.array([np.count_nonzero(values == c) for c in candidates]) / n
@@ -408,7 +405,7 @@ def test_intervals_for_the_population():
     """Respondents drawn at random: f(1 - f)/n is added, and without it the intervals would be too short."""
     mechanism, n = tacit.GRR(size=7, epsilon="3"), 500
     population = np.array([0.45, 0.25, 0.15, 0.1, 0.05, 0, 0])
-    rng, coins = np.random.default_rng(31), SimulationCoins(31)
+    rng, coins = np.random.default_rng(31), SimulationCoins(32)
     question = np.array([[1.0, 1.0, 0, 0, 0, 1.0, 0]])
     inside, short, summed = [], [], []
     for _ in range(RUNS):

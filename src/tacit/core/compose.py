@@ -11,14 +11,13 @@ import numpy.typing as npt
 
 from tacit import kernels
 from tacit.core.estimate import Estimate
-from tacit.core.mechanism import Mechanism, Reports, words
+from tacit.core.mechanism import Mechanism, Reports, integer_array, words
 from tacit.core.members import (
     GivenCoins,
     Layout,
     PerMember,
     against_everyone,
     as_bytes,
-    coin_words,
     layout_of,
     per_member,
 )
@@ -93,9 +92,9 @@ class OneOf(OneOfDevice, Mechanism):
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
         """Reports on a batch; in one sweep where all members use the same fixed number of coin words."""
-        costs = {coin_words(block) for block in self.layout.blocks}
+        costs = {block.coin_words for block in self.layout.blocks}
         cost = costs.pop() if len(costs) == 1 else None
-        array: npt.NDArray[Any] = np.asarray(values)
+        array = integer_array(values)
         if cost is None or not len(array):
             return self.decode(b"".join(self.privatize_one(value, coins) for value in array))
         drawn = words(coins, len(array), 1 + cost)
@@ -244,8 +243,8 @@ class AllOf(AllOfDevice, Mechanism):
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
         """Reports on rows of answers; in one sweep where every member uses a fixed number of coin words."""
-        array: npt.NDArray[Any] = np.asarray(values)
-        costs = [coin_words(member) for member in self.members]
+        array = integer_array(values)
+        costs = [member.coin_words for member in self.members]
         fixed = [cost for cost in costs if cost is not None]
         if len(fixed) < len(costs) or not len(array):
             return self.decode(b"".join(self.privatize_one(row, coins) for row in array))

@@ -30,6 +30,8 @@ class Estimate:
     covariance: Callable[[F64], F64] | None = field(default=None, repr=False)
     spread: F64 | None = field(default=None, repr=False)
     """Variance of one respondent's true contribution, for `interval(target="population")`; f(1 - f) if None."""
+    respondents: int = field(default=0, repr=False)
+    """How many respondents the estimate speaks for, if more than the n who were asked."""
 
     def __post_init__(self) -> None:
         """A value of 1 stands for all reports unless told otherwise."""
@@ -70,7 +72,15 @@ class Estimate:
         if target == "respondents" or not self.has_data:
             return np.zeros_like(self.value)
         plug_in = np.clip(self.value, 0, 1)
-        return (plug_in * (1 - plug_in) if self.spread is None else self.spread) / self.n
+        spread = plug_in * (1 - plug_in) if self.spread is None else self.spread
+        return spread / (self.respondents or self.n)
+
+    def spread_of(self, rows: F64) -> F64:
+        """Variance of one respondent's true contribution to linear answers."""
+        if self.spread is not None:
+            return rows**2 @ self.spread
+        plug_in = np.clip(self.value, 0, 1)
+        return np.clip(rows**2 @ plug_in - (rows @ plug_in) ** 2, 0, None)
 
     def combine(self, weights: npt.ArrayLike, *, labels: Sequence[Any] | None = None) -> "Estimate":
         """Linear answers `weights @ value`, with the variance that the cells' covariance implies."""
@@ -82,9 +92,14 @@ class Estimate:
         if not self.has_data:
             return replace(self, value=np.zeros(len(rows)), variance=np.full(len(rows), np.inf), labels=labels)
         variance = rows**2 @ self.variance if self.covariance is None else self.covariance(rows)
-        plug_in = np.clip(self.value, 0, 1)
-        spread = np.clip(rows**2 @ plug_in - (rows @ plug_in) ** 2, 0, None)
-        return Estimate(rows @ self.value, variance, self.n, self.total, labels, spread=spread)
+        return replace(
+            self,
+            value=rows @ self.value,
+            variance=variance,
+            labels=labels,
+            covariance=None,
+            spread=self.spread_of(rows),
+        )
 
     def to_rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """One plain dictionary per cell; no data is None with a status, never NaN."""

@@ -39,6 +39,16 @@ def bits_dtype(size: int) -> "np.dtype[Any]":
     return np.dtype((np.uint8, (-(-size // 8),)))
 
 
+def integer_array(values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Values as an array; lists that mix small and 64-bit integers stay integers, which numpy makes floats."""
+    array = np.asarray(values)
+    if array.dtype.kind != "f" or isinstance(values, np.ndarray):
+        return array
+    exact = np.array(values, object)
+    whole = all(type(value) is int and 0 <= value < 1 << 64 for value in exact.flat)
+    return exact.astype(np.uint64) if whole else array
+
+
 def words(coins: Coins, n: int, each: int) -> U64:
     """`each` coin words for every one of n reports, in the order the device would draw them."""
     return np.frombuffer(coins.words(n * each), "<u8").reshape(n, each)
@@ -179,7 +189,7 @@ class Oracle(Mechanism):
 
     def indices(self, values: npt.ArrayLike) -> U64:
         """Values as indices below the size; a wrong one is refused without being shown."""
-        array = np.asarray(values)
+        array = integer_array(values)
         integral = array.dtype.kind in "iu" and array.ndim == 1
         if not integral and array.size:
             raise InvalidValue(f"{self.kind}: values must be a one-dimensional array of integers")
@@ -242,7 +252,8 @@ class Oracle(Mechanism):
 
     def _take(self, cells: npt.NDArray[Any], candidates: U64) -> npt.NDArray[Any]:
         """The cells of the candidates; the whole domain is a view, not a gather."""
-        return cells[: self.size] if candidates is self._everything else cells[candidates.astype(np.intp)]
+        everything = self.__dict__.get("_everything")  # Not made for domains that nobody enumerates.
+        return cells[: self.size] if candidates is everything else cells[candidates.astype(np.intp)]
 
     def _combined(self, rows: F64, frequency: F64, counts: Counts) -> F64:
         """n times the variance of linear combinations of cells."""

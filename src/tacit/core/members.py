@@ -33,11 +33,6 @@ class GivenCoins(Coins):
         raise NoData(f"coins: {size} bytes more than a member declares in coin_words were asked for")
 
 
-def coin_words(mechanism: Device) -> int | None:
-    """Coin words of one report, for kinds that declare a fixed number; None for all others."""
-    return getattr(mechanism, "coin_words", None)
-
-
 def as_bytes(reports: npt.NDArray[Any]) -> U8:
     """Reports as rows of bytes."""
     width = reports.dtype.itemsize * prod(reports.shape[1:])
@@ -51,10 +46,8 @@ class Layout:
     blocks: tuple[Mechanism, ...]
     block: tuple[int, ...]
     row: tuple[int, ...]
-
-    def rows(self, block: int) -> int:
-        """Number of members in a block."""
-        return self.block.count(block)
+    rows: tuple[int, ...]
+    """Number of members of every block."""
 
 
 def layout_of(mechanisms: Sequence[Device]) -> Layout:
@@ -71,7 +64,8 @@ def layout_of(mechanisms: Sequence[Device]) -> Layout:
         block.append(place)
         row.append(sizes[place])
         sizes[place] += 1
-    return Layout(tuple(m for m in places if isinstance(m, Mechanism)), tuple(block), tuple(row))
+    blocks = tuple(m for m in places if isinstance(m, Mechanism))
+    return Layout(blocks, tuple(block), tuple(row), tuple(sizes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +106,6 @@ class Grid:
 
     def __add__(self, other: Self) -> "Grid":
         """The grid of both groups of reports."""
-        if self.is_weighted != other.is_weighted and self.n.any() and other.n.any():
-            raise SpecMismatch("cannot merge tallies: one is weighted and the other is not")
         total, total2 = self.total + other.total, self.total2 + other.total2
         if max(int(total.max()), int(total2.max())) >= _LIMIT:
             raise Overflow("tally: the sum of weights exceeds 62 bits; use a coarser decimal scale for the weights")
@@ -140,6 +132,11 @@ class PerMember:
         """Whether no report was counted."""
         return self.n == 0
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether reports carried weights."""
+        return any(tally.is_weighted for part in self.parts for tally in _tallies(part))
+
     def member(self, i: int) -> Tally:
         """The tally of member i."""
         part, row = self.parts[self.layout.block[i]], self.layout.row[i]
@@ -148,8 +145,14 @@ class PerMember:
     def __add__(self, other: Self) -> "PerMember":
         """The tallies of both groups of respondents."""
         same_mechanism(self.mechanism, other.mechanism)
+        if self.is_weighted != other.is_weighted and self.n and other.n:
+            raise SpecMismatch("cannot merge tallies: one is weighted and the other is not; tally both with weights")
         parts = tuple(_add(a, b) for a, b in zip(self.parts, other.parts, strict=True))
         return PerMember(self.mechanism, self.n + other.n, self.layout, parts)
+
+
+def _tallies(part: Part) -> tuple[Grid | Log, ...]:
+    return (part,) if isinstance(part, Grid) else part
 
 
 def _add(a: Part, b: Part) -> Part:
@@ -166,7 +169,7 @@ def per_member(mechanism: Device, layout: Layout, n: int, tallies: Mapping[int, 
     for member, tally in tallies.items():
         found[layout.block[member]][layout.row[member]] = tally
     blocks = enumerate(zip(layout.blocks, found, strict=True))
-    parts = tuple(_part(block, layout.rows(i), rows) for i, (block, rows) in blocks)
+    parts = tuple(_part(block, layout.rows[i], rows) for i, (block, rows) in blocks)
     return PerMember(mechanism, n, layout, parts)
 
 
@@ -197,21 +200,19 @@ def against_everyone(estimate: Estimate, tally: Tally, respondents: int) -> Esti
     """
     if not estimate.has_data:
         return estimate
-    size = estimate.n
-    factor = _total2_share(tally) * (respondents - size) / max(1, respondents - 1)
-    plug_in = np.clip(estimate.value, 0, 1)
-    spread = plug_in * (1 - plug_in) if estimate.spread is None else estimate.spread
-    one_hot, covariance, variance = estimate.spread is None, estimate.covariance, estimate.variance
+    factor = _total2_share(tally) * (respondents - estimate.n) / max(1, respondents - 1)
+    variance, covariance = estimate.variance, estimate.covariance
 
     def combined(rows: F64) -> F64:
         noise = rows**2 @ variance if covariance is None else covariance(rows)
-        sampled = rows**2 @ plug_in - (rows @ plug_in) ** 2 if one_hot else rows**2 @ spread
-        return noise + factor * np.clip(sampled, 0, None)
+        return noise + factor * estimate.spread_of(rows)
 
+    plug_in = np.clip(estimate.value, 0, 1)
+    spread = plug_in * (1 - plug_in) if estimate.spread is None else estimate.spread
     return replace(
         estimate,
         variance=variance + factor * spread,
-        total=estimate.total * respondents / size,
+        total=estimate.total * respondents / estimate.n,
         covariance=combined,
-        spread=spread * size / respondents,
+        respondents=respondents,
     )

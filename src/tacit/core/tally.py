@@ -30,6 +30,11 @@ def same_mechanism(here: Device, there: Device) -> None:
     )
 
 
+def largest(cells: I64) -> int:
+    """The largest size of any cell, as an exact integer."""
+    return max(abs(int(cells.max())), abs(int(cells.min()))) if cells.size else 0
+
+
 @dataclass(frozen=True, eq=False)
 class Counts:
     """Element-wise sums over reports.
@@ -61,10 +66,10 @@ class Counts:
         if self.is_weighted != other.is_weighted and self.n and other.n:
             raise SpecMismatch("cannot merge tallies: one is weighted and the other is not; tally both with weights")
         total, total2 = self.total + other.total, self.total2 + other.total2
-        if max(total, total2) >= _LIMIT:
-            raise Overflow("tally: the sum of weights exceeds 62 bits; use a coarser decimal scale for the weights")
-        cells = self.cells + other.cells
         weighted = self.is_weighted or other.is_weighted
+        if max(total, total2, largest(self.cells2) + largest(other.cells2)) >= _LIMIT:
+            raise Overflow("tally: a sum of weights exceeds 62 bits; use a coarser decimal scale for the weights")
+        cells = self.cells + other.cells
         cells2 = self.cells2 + other.cells2 if weighted else cells
         return Counts(self.mechanism, self.n + other.n, cells, cells2, total, total2)
 

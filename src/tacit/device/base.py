@@ -11,6 +11,7 @@ from tacit.device.budget import Amplified, Budget, Epsilon, Share, as_budget
 from tacit.device.canonical import digest
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD, log_upper
+from tacit.device.nested import rebuild
 from tacit.errors import InvalidSpec, InvalidValue
 
 _JSON_LIMIT = 1 << 53
@@ -70,6 +71,11 @@ class Device(ABC):
         """The exact largest likelihood ratio of any report between any two values."""
 
     @property
+    def coin_words(self) -> int | None:
+        """Coin words of one report, for kinds that always take the same number; None for all others."""
+        return None
+
+    @property
     def budget(self) -> Budget:
         """The privacy budget."""
         return as_budget(self.epsilon)
@@ -102,18 +108,8 @@ class Device(ABC):
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> Self:
-        """Rebuild from a wire spec; unknown and missing fields are refused by name."""
-        given = {name: value for name, value in spec.items() if name != "kind"}
-        known = {f.name for f in fields(cls)}
-        for name in given.keys() - known:
-            raise InvalidSpec(f"{cls.kind}: unknown field {name!r}, must be one of {', '.join(sorted(known))}")
-        for name in known - given.keys():
-            raise InvalidSpec(f"{cls.kind}: field {name!r} is missing; a published spec states every field")
-        made = cls(**given)
-        for name, value in made.spec().items():
-            if spec[name] != value:
-                raise InvalidSpec(f"{cls.kind}: field {name!r} is not in canonical form, must be {value!r}")
-        return made
+        """Rebuild from a wire spec; unknown, missing and non-canonical fields are refused by name."""
+        return rebuild(cls.kind, cls, (f.name for f in fields(cls)), spec)
 
     def _integer(self, name: str, low: int, high: int, hint: str = "") -> int:
         """Check an integer field (digit text is accepted for large ones) and store it as an int."""

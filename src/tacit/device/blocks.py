@@ -132,6 +132,11 @@ class SSDevice(BlockDevice):
         cell = WORD // self.size
         return Fraction(cell, cell - 2 * self.k)
 
+    @property
+    def coin_words(self) -> int:
+        """One word for the value and one for every drawn member."""
+        return 1 + self.k
+
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """1 + k words: the decision, then Floyd's sampler on the other values; a bitmap packed from bit 0.
 
@@ -254,6 +259,11 @@ class CBRDevice(BlockDevice):
         """Points of a block."""
         return self._shape[1]
 
+    @property
+    def coin_words(self) -> int:
+        """Two words."""
+        return 2
+
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """Two words: the decision, and which residue i in or outside the block; reported is value - i."""
         index = self._index(value, self.size)
@@ -295,6 +305,11 @@ class ABRDevice(BlockDevice):
     def k(self) -> int:
         """Length of the interval."""
         return self.block
+
+    @property
+    def coin_words(self) -> int:
+        """Three words."""
+        return 3
 
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """Three words: the multiplier w, the decision, the place s in or past the interval; c = w v - s."""

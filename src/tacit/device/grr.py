@@ -49,6 +49,11 @@ class GRRDevice(Device):
         """The exact likelihood ratio."""
         return grr_odds(self.size, self.low)
 
+    @property
+    def coin_words(self) -> int:
+        """One word."""
+        return 1
+
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """One word, one index."""
         index = self._index(value, self.size)

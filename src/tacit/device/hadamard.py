@@ -126,6 +126,11 @@ class HRRDevice(HadamardDevice):
         """The first row that may be drawn."""
         return 1 if self.skip_zero else 0
 
+    @property
+    def coin_words(self) -> int:
+        """Two words."""
+        return 2
+
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """Two words: the row and its sign, sent as one code 2 * row + sign."""
         index = self._index(value, self.size)
@@ -158,6 +163,11 @@ class ManyRowsDevice(HadamardDevice):
 
     def _rows(self, coins: Coins) -> "list[int]":
         raise NotImplementedError
+
+    @property
+    def coin_words(self) -> int:
+        """One word per row and one for the pattern."""
+        return self.coefficients + 1
 
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """One word per row and one for the pattern; rows first, the pattern in one byte."""

@@ -3,11 +3,17 @@
 from typing import Any, cast
 
 from tacit.device.base import Device
+from tacit.device.bit_flip import DBitFlipDevice
 from tacit.device.blocks import ABRDevice, CBRDevice, SSDevice
 from tacit.device.coins import Coins
+from tacit.device.compose import AllOfDevice, OneOfDevice, Questions
 from tacit.device.grr import GRRDevice
 from tacit.device.hadamard import HRRDevice, HRRSubspaceDevice, HRRTDevice
+from tacit.device.laplace import DiscreteLaplaceDevice, SHEDevice
 from tacit.device.local_hash import BLHDevice, FLHDevice, OLHDevice, RMPDevice
+from tacit.device.mean import OneBitDevice
+from tacit.device.memo import MemoizedDevice
+from tacit.device.nested import build
 from tacit.device.rappor import BasicRAPPORDevice, RAPPORDevice
 from tacit.device.sketch import CMSDevice, HCMSDevice
 from tacit.device.unary import OUEDevice, RUEDevice, SUEDevice, THEDevice
@@ -33,10 +39,21 @@ KINDS: tuple[type[Device], ...] = (
     RAPPORDevice,
     CMSDevice,
     HCMSDevice,
+    SHEDevice,
+    OneBitDevice,
+    DiscreteLaplaceDevice,
+    DBitFlipDevice,
+    OneOfDevice,
+    AllOfDevice,
+    MemoizedDevice,
 )
 
 
-def find_kind(spec: Any, kinds: "tuple[type[Device], ...]") -> type[Device]:
+FAMILIES: tuple[type[Any], ...] = (Questions,)
+"""Families of questions of which one is answered: parts of a spec, not kinds of their own."""
+
+
+def find_kind(spec: Any, kinds: "tuple[type[Any], ...]") -> type[Any]:
     """The class of a spec, or InvalidSpec naming what is known."""
     name: Any = cast("dict[str, Any]", spec).get("kind") if isinstance(spec, dict) else None
     for kind in kinds:
@@ -46,9 +63,10 @@ def find_kind(spec: Any, kinds: "tuple[type[Device], ...]") -> type[Device]:
     raise InvalidSpec(f"spec: kind is {str(name)[:40]!r}, must be one of {known}")
 
 
-def device_of(spec: dict[str, Any]) -> Device:
-    """The device half of a wire spec."""
-    return find_kind(spec, KINDS).from_spec(spec)
+def device_of(spec: Any, kinds: "tuple[type[Device], ...]" = KINDS) -> Device:
+    """The mechanism of a wire spec, nested specs included; every field must be stated."""
+    find_kind(spec, kinds)
+    return build(spec, lambda part: find_kind(part, (*kinds, *FAMILIES)))
 
 
 def privatize_one(spec: dict[str, Any], value: Any, coins: Coins) -> bytes:

@@ -133,6 +133,11 @@ class DiscreteLaplaceDevice(Device):
             )
 
     @property
+    def size(self) -> int:
+        """Number of values of the grid."""
+        return self.top + 1
+
+    @property
     def reach(self) -> int:
         """The largest noise that a clamped output can tell apart."""
         return self.top + self.bound
@@ -188,7 +193,7 @@ class DiscreteLaplaceDevice(Device):
 
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """One word: value plus noise, clamped, sent as output + bound."""
-        index = self._index(value, self.top + 1)
+        index = self._index(value, self.size)
         noisy = index + look_up(self.cumulative, coins.word()) - self.reach
         code = min(max(noisy + self.bound, 0), self.outputs - 1)
         return code.to_bytes(width_bytes(self.outputs), "little")

@@ -56,6 +56,11 @@ class BucketsDevice(Device):
 class LocalHashDevice(BucketsDevice):
     """A fresh 32-bit seed per report and the noisy bucket of the value under it."""
 
+    @property
+    def coin_words(self) -> int:
+        """Two words."""
+        return 2
+
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """Two words: the seed (upper half of the first) and the bucket."""
         index = self._index(value, self.size)
@@ -107,6 +112,11 @@ class PooledDevice(BucketsDevice):
         super()._check()
         self._integer("pool", 1, 1 << 24)
         self._integer("key", 0, (1 << 32) - 1)
+
+    @property
+    def coin_words(self) -> int:
+        """Two words."""
+        return 2
 
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """Two words: the hash function and the bucket, sent as one code row * g + bucket."""

@@ -23,6 +23,11 @@ class OneBitDevice(Device):
     def _check(self) -> None:
         self._integer("top", 1, (1 << 32) - 1, "declare a coarser grid")
 
+    @property
+    def size(self) -> int:
+        """Number of values of the grid."""
+        return self.top + 1
+
     @cached_property
     def low(self) -> int:
         """Words that set the bit at 0. Rounded up, so that the odds stay below the declared ones."""
@@ -44,7 +49,7 @@ class OneBitDevice(Device):
 
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """One word, one bit in a byte."""
-        index = self._index(value, self.top + 1)
+        index = self._index(value, self.size)
         return bytes([coins.below(self.threshold(index))])
 
 

@@ -5,10 +5,10 @@ all, is stated by `longitudinal` and derived in docs/maths/memo.md.
 """
 
 import hmac
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from math import inf, log
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 from tacit.device.base import Device
 from tacit.device.bit_flip import DBitFlipDevice
@@ -17,6 +17,7 @@ from tacit.device.coins import Coins
 from tacit.device.exact import WORD
 from tacit.device.grr import GRRDevice
 from tacit.device.mean import OneBitDevice, alpha_round, checked_step
+from tacit.device.nested import rebuild
 from tacit.device.unary import OUEDevice, RUEDevice, SUEDevice
 from tacit.errors import InvalidSpec
 
@@ -59,8 +60,8 @@ class MemoCoins(Coins):
 class Memory:
     """What a device keeps between reports: its secret, keyed hashes of answered values, the last report.
 
-    The secret is 32 random bytes, made once per campaign and never sent. Whoever takes it can test guesses of
-    past answers; a device that loses it makes a new release.
+    One memory serves one mechanism of one campaign. The secret is 32 random bytes, made once and never sent.
+    Whoever takes it can test guesses of past answers; a device that loses it makes a new release.
     """
 
     secret: bytes = field(repr=False)
@@ -137,6 +138,11 @@ class MemoizedDevice(Device):
             self._set("step", self.device.top)
         checked_step(self._integer("step", 1, self.device.top), self.device.top)
 
+    @classmethod
+    def from_spec(cls, spec: "dict[str, Any]") -> Self:
+        """Rebuild from a wire spec whose inner mechanism may be built already; see `tacit.device.nested`."""
+        return rebuild(cls.kind, cls, (f.name for f in fields(cls)), spec)
+
     @property
     def device(self) -> Device:
         """The inner mechanism."""
@@ -177,16 +183,16 @@ class MemoizedDevice(Device):
             buckets = inner.draw_buckets(once)
             key = inner.memo_key(buckets, value)
             return key, inner.answer(buckets, value, memory.coins(self.parameters, key))
-        index = self._index(value, self._values)
+        index = self._index(value, self.size)
         if isinstance(inner, OneBitDevice):
             index = alpha_round(index, once.uniform(self.step), self.step)
         key = str(index).encode()
         return key, inner.privatize_one(index, memory.coins(self.parameters, key))
 
     @property
-    def _values(self) -> int:
+    def size(self) -> int:
         """Number of values of the inner domain."""
-        return self.device.top + 1 if isinstance(self.device, OneBitDevice) else self.inner.size
+        return self.inner.size
 
 
 def _spec(inner: Any) -> "dict[str, Any]":

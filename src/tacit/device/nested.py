@@ -13,14 +13,6 @@ from tacit.errors import InvalidSpec
 _MAX_DEPTH = 8
 
 
-class Buildable(Protocol):
-    """A class that can be rebuilt from its wire spec."""
-
-    def from_spec(self, spec: dict[str, Any]) -> Any:
-        """The value a wire spec describes."""
-        ...
-
-
 class HasSpec(Protocol):
     """A value that can be written as a wire spec."""
 
@@ -32,7 +24,7 @@ class HasSpec(Protocol):
 Described = TypeVar("Described", bound=HasSpec)
 
 
-def build(spec: Any, find: Callable[[dict[str, Any]], Buildable], depth: int = 0) -> Any:
+def build(spec: Any, find: Callable[[dict[str, Any]], Any], depth: int = 0) -> Any:
     """The value of a wire spec; `find` gives the class of an object that carries a kind, or raises."""
     if depth > _MAX_DEPTH:
         raise InvalidSpec(f"spec: specs are nested more than {_MAX_DEPTH} deep")

@@ -98,6 +98,11 @@ class HCMSDevice(SketchDevice):
         """The exact likelihood ratio, for every row and coefficient."""
         return grr_odds(2, self.low)
 
+    @property
+    def coin_words(self) -> int:
+        """Three words."""
+        return 3
+
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """Three words: row, coefficient and sign, sent as one code 2 * (row * width + coefficient) + sign."""
         index = self._index(value, self.size)

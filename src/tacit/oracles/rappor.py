@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tacit import kernels
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.least_squares import LinearSolver, linear_solver
-from tacit.core.mechanism import Mechanism, Reports
+from tacit.core.mechanism import Mechanism, Reports, integer_array
 from tacit.core.tally import Counts, checked_weights, count_reports, same_mechanism
 from tacit.device.coins import Coins
 from tacit.device.rappor import BasicRAPPORDevice, RAPPORDevice
@@ -93,7 +93,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
 
     def ids(self, values: npt.ArrayLike) -> U64:
         """Values as 64-bit ids; a wrong one is refused without being shown."""
-        array = np.asarray(values)
+        array = integer_array(values)
         wrong = array.dtype.kind not in "iu" or array.ndim != 1 or bool((array < 0).any())
         if array.size and wrong:
             raise InvalidValue(

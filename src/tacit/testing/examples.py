@@ -1,13 +1,23 @@
 """One small and one ordinary instance of every kind, for laws, audits and documentation."""
 
+from collections.abc import Callable
 from typing import Any
 
 from tacit.catalog import CATALOG
+from tacit.core.compose import Questions
 from tacit.core.mechanism import Mechanism
+from tacit.device.budget import Share
+from tacit.oracles.grr import GRR
+from tacit.oracles.hadamard import HRR
+from tacit.oracles.unary import OUE
 
 _FIELDS: dict[str, dict[str, Any]] = {
     "cbr": {"size": 5, "family": "singer", "order": 2, "dimension": 3},
     "brappor": {"size": 5, "zero": "0.25", "one": "0.75"},
+    "she": {"size": 3, "grid": 2, "bound": 1},
+    "onebit": {"top": 4},
+    "dlap": {"top": 4},
+    "dbitflip": {"size": 5, "sampled": 2},
     "rappor": {"bits": 6, "cohorts": 2, "key": 7},
     "cms": {"size": 5, "rows": 2, "width": 4, "key": 7},
     "hcms": {"size": 5, "rows": 2, "width": 4, "key": 7},
@@ -17,7 +27,21 @@ _FIELDS: dict[str, dict[str, Any]] = {
 """Fields of a tiny instance, where `size=5` alone would not do."""
 
 
+_COMPOSED: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "one_of": lambda epsilon: {
+        "family": Questions(mechanisms=(GRR(size=3, epsilon=epsilon), OUE(size=4, epsilon=epsilon)))
+    },
+    "all_of": lambda epsilon: {
+        "members": (GRR(size=3, epsilon=Share(epsilon, "1/2")), HRR(size=4, epsilon=Share(epsilon, "1/2")))
+    },
+    "memo": lambda epsilon: {"inner": {"kind": "grr", "size": 5, "epsilon": epsilon}, "most_values": 3},
+}
+"""Fields of kinds that hold other mechanisms, for a given epsilon."""
+
+
 def example(kind: str, epsilon: Any) -> Mechanism:
     """A tiny instance of a kind: small enough to enumerate, large enough to be itself."""
     cls: Any = next(entry for entry in CATALOG if entry.kind == kind)
-    return cls(epsilon=epsilon, **_FIELDS.get(kind, {"size": 5}))
+    make = _COMPOSED.get(kind)
+    fields = _FIELDS.get(kind, {"size": 5}) if make is None else make(epsilon)
+    return cls(epsilon=epsilon, **fields)

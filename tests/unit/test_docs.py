@@ -1,0 +1,107 @@
+"""Documentation is complete: every kind, command and error has its place, and no link is broken."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from tacit import errors
+from tacit.catalog import CATALOG
+from tacit.cli import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = sorted(entry.kind for entry in CATALOG)
+LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def read(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def headings(text: str) -> list[str]:
+    return re.findall(r"^#+ +(.+?) *$", FENCE.sub("", text), re.MULTILINE)
+
+
+def anchor(heading: str) -> str:
+    """The anchor that a Markdown renderer gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def markdown_files() -> list[Path]:
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md"]
+    output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in sorted(set(output.split("\0")) - {""}) if (ROOT / name).is_file()]
+
+
+def verbs(command: click.Command, name: str) -> Iterator[str]:
+    """Every command and subcommand, as it is typed."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for verb in command.list_commands(context):
+            child = command.get_command(context, verb)
+            assert child is not None
+            yield f"{name} {verb}"
+            yield from verbs(child, f"{name} {verb}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_page_of_mathematics(kind: str) -> None:
+    assert (ROOT / f"docs/maths/{kind}.md").is_file()
+    assert f"]({kind}.md)" in read("docs/maths/README.md")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_row_in_the_readme(kind: str) -> None:
+    assert re.search(rf"^\| \[`{kind}`\]\(docs/maths/{kind}\.md\) \|", read("README.md"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_row_in_the_glossary_and_a_layout(kind: str) -> None:
+    assert re.search(rf"^\| `{kind}` \|", read("spec/glossary.md"), re.MULTILINE)
+    assert re.search(rf"^\| `{kind}` \|", read("spec/wire.md"), re.MULTILINE)
+
+
+def test_no_kind_id_is_listed_twice() -> None:
+    tables = read("spec/glossary.md").partition("## Kind ids")[2]
+    first_cells = re.findall(r"^\| (`.+?`) \|", tables, re.MULTILINE)
+    ids = [name for cell in first_cells for name in re.findall(r"`([a-z_]+)`", cell)]
+    assert len(ids) == len(set(ids)) > len(KINDS)
+
+
+@pytest.mark.parametrize("verb", list(verbs(cli, "tacit")))
+def test_every_verb_has_a_heading(verb: str) -> None:
+    assert verb in headings(read("docs/howto/cli.md"))
+
+
+def test_every_error_has_a_heading() -> None:
+    classes = [
+        name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, errors.TacitError)
+    ]
+    assert len(classes) > 1
+    assert set(classes) <= set(headings(read("spec/errors.md")))
+
+
+def broken_links(path: Path) -> Iterator[str]:
+    text = path.read_text(encoding="utf-8")
+    for target in LINK.findall(FENCE.sub("", text)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, place = target.partition("#")
+        file = (path.parent / name) if name else path
+        if not file.exists():
+            yield target
+        elif place and file.suffix == ".md":
+            known = {anchor(heading) for heading in headings(file.read_text(encoding="utf-8"))}
+            if place not in known:
+                yield target
+
+
+def test_no_relative_link_is_broken() -> None:
+    files = markdown_files()
+    assert len(files) > 10
+    found = {str(path.relative_to(ROOT)): list(broken_links(path)) for path in files}
+    assert not {name: links for name, links in found.items() if links}
