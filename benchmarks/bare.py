@@ -48,9 +48,7 @@ def _at(array: npt.NDArray[Any]) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-def support(
-    seeds: npt.NDArray[np.uint32], buckets: npt.NDArray[np.uint32], g: int, d: int
-) -> npt.NDArray[np.uint32]:
+def support(seeds: npt.NDArray[np.uint32], buckets: npt.NDArray[np.uint32], g: int, d: int) -> npt.NDArray[np.uint32]:
     """Count the reports that support each of the candidates 0..d-1."""
     count = np.zeros(d, np.uint32)
     size, word = ctypes.c_size_t(len(seeds)), ctypes.c_uint64(g)

@@ -55,9 +55,7 @@ def targets(rows: Iterable[Row]) -> list[str]:
     """The table of targets."""
     verdict = {True: "yes", False: "**no**", None: "not measured"}
     header = ("line", "Tacit", "against", "ratio", "target", "met")
-    return table(
-        header, [(row.line, row.tacit, row.baseline, row.ratio, row.target, verdict[row.met]) for row in rows]
-    )
+    return table(header, [(row.line, row.tacit, row.baseline, row.ratio, row.target, verdict[row.met]) for row in rows])
 
 
 def peers(answers: PeerTable) -> list[str]:

@@ -27,9 +27,7 @@ def seconds_of(action: Action, clock: Callable[[], float] = cpu_seconds) -> floa
     return max(clock() - start, 1e-9)
 
 
-def medians(
-    actions: dict[str, Action], repeats: int, clock: Callable[[], float] = cpu_seconds
-) -> dict[str, float]:
+def medians(actions: dict[str, Action], repeats: int, clock: Callable[[], float] = cpu_seconds) -> dict[str, float]:
     """Call all actions in turns, `repeats` times after one warm-up; return the median seconds of each."""
     for action in actions.values():
         action()

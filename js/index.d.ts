@@ -1,5 +1,11 @@
 /** Tacit on the device: a published spec and a private value in, a noisy report out. */
 
+import { Published, type GivenInt, type Int } from "./types/published.js";
+
+export type { GivenInt, Int };
+export { Attribute, Bits, Booleans, Buckets, Categories, DOMAINS, Domain } from "./types/domains.js";
+export { Integers, Ordered, Product, Strings, domainOf } from "./types/domains.js";
+
 /** A privacy budget as it is written in a spec. */
 export type WireBudget = string | { of: string; share: string } | { of: string; sampled: number };
 
@@ -39,7 +45,7 @@ export abstract class Coins {
   /** The upper half of the word taken last. */
   readonly high: number;
   /** The halves (low, high, low, high ...) of at least one further word. */
-  protected abstract draw(): ArrayLike<number>;
+  abstract draw(): ArrayLike<number>;
   /** Consume one word and leave its halves in `low` and `high`. */
   take(): void;
   /** Consume one word. */
@@ -52,19 +58,19 @@ export abstract class Coins {
 
 /** The operating system's entropy. Cannot be seeded. */
 export class SystemCoins extends Coins {
-  protected draw(): ArrayLike<number>;
+  draw(): ArrayLike<number>;
 }
 
 /** Repeatable words for vectors and tests; never for a real report. */
 export class ReplayCoins extends Coins {
   constructor(seed: Uint8Array);
-  protected draw(): ArrayLike<number>;
+  draw(): ArrayLike<number>;
 }
 
 /** Exactly the given words, then an error. For tests. */
 export class ScriptedCoins extends Coins {
   constructor(words: Iterable<bigint>);
-  protected draw(): ArrayLike<number>;
+  draw(): ArrayLike<number>;
 }
 
 /** Base of all errors that are raised on purpose. */
@@ -86,25 +92,297 @@ export function bucket(seed: number, value: number | bigint, buckets: number): n
 export function textId(key: string, text: string): bigint;
 
 /** A mechanism as the device sees it: frozen, its fields are the spec. */
-export abstract class Device {
-  static readonly kind: string;
-  static readonly fields: readonly string[];
-  /** Rebuild from a wire spec; unknown and missing fields are refused by name. */
-  static fromSpec(spec: Spec): Device;
-  readonly kind: string;
+export abstract class Device extends Published {
+  constructor(fields: { epsilon: WireBudget; [field: string]: any });
   readonly budget: Budget;
   readonly epsilon: WireBudget;
+  /** floor(e^epsilon * 2^64). */
   readonly odds: bigint;
-  /** The wire spec in canonical form. */
   spec(): Spec;
-  /** SHA-256 of the canonical spec. */
-  readonly digest: string;
   /** The noisy report on one private value. */
   privatizeOne(value: any, coins: Coins): Uint8Array;
 }
 
+/** A device that answers with an index below its size: a Number, or a BigInt from 2^53 on. */
+declare abstract class IndexDevice extends Device {
+  readonly size: Int;
+  privatizeOne(value: Int, coins: Coins): Uint8Array;
+}
+
+/** Generalised randomised response: the true value, or any other with equal probability. */
+export class GRR extends IndexDevice {
+  static readonly kind: "grr";
+  constructor(fields: { epsilon: WireBudget; size: number });
+  readonly size: number;
+}
+
+/** Symmetric unary encoding: both kinds of bits flip alike. */
+export class SUE extends IndexDevice {
+  static readonly kind: "sue";
+  constructor(fields: { epsilon: WireBudget; size: number });
+  readonly size: number;
+}
+
+/** Optimised unary encoding: the whole budget protects the zeros. */
+export class OUE extends IndexDevice {
+  static readonly kind: "oue";
+  constructor(fields: { epsilon: WireBudget; size: number });
+  readonly size: number;
+}
+
+/** Re-optimised unary encoding: the best split of the budget for this domain size. */
+export class RUE extends IndexDevice {
+  static readonly kind: "rue";
+  constructor(fields: { epsilon: WireBudget; size: number });
+  readonly size: number;
+}
+
+/** Thresholding with histogram encoding: Laplace noise, then one bit above theta. */
+export class THE extends IndexDevice {
+  static readonly kind: "the";
+  constructor(fields: { epsilon: WireBudget; size: number; theta: string });
+  readonly size: number;
+  readonly theta: string;
+}
+
+/** Binary local hashing: two buckets. */
+export class BLH extends IndexDevice {
+  static readonly kind: "blh";
+  constructor(fields: { epsilon: WireBudget; size: GivenInt });
+  readonly size: Int;
+}
+
+/** Optimised local hashing: a fresh hash function and a noisy bucket. */
+export class OLH extends IndexDevice {
+  static readonly kind: "olh";
+  constructor(fields: { epsilon: WireBudget; size: GivenInt; buckets: number; state: "counts" | "log" });
+  readonly size: Int;
+  readonly buckets: number;
+  readonly state: "counts" | "log";
+}
+
+/** Fast local hashing: a hash function of a public pool. */
+export class FLH extends IndexDevice {
+  static readonly kind: "flh";
+  constructor(fields: { epsilon: WireBudget; size: GivenInt; pool: number; key: number; buckets: number });
+  readonly size: Int;
+  readonly pool: number;
+  readonly key: number;
+  readonly buckets: number;
+}
+
+/** Random matrix projection: the noisy sign of one row of a public matrix. */
+export class RMP extends IndexDevice {
+  static readonly kind: "rmp";
+  constructor(fields: { epsilon: WireBudget; size: GivenInt; pool: number; key: number });
+  readonly size: Int;
+  readonly pool: number;
+  readonly key: number;
+}
+
+/** Hadamard randomised response: the noisy sign of one row. */
+export class HRR extends IndexDevice {
+  static readonly kind: "hrr";
+  constructor(fields: { epsilon: WireBudget; size: number; skip_zero: boolean });
+  readonly size: number;
+  readonly skip_zero: boolean;
+}
+
+/** Hadamard response on several distinct rows. */
+export class HRRT extends IndexDevice {
+  static readonly kind: "hrr_t";
+  constructor(fields: { epsilon: WireBudget; size: number; coefficients: number });
+  readonly size: number;
+  readonly coefficients: number;
+}
+
+/** Hadamard response on independent rows and all their combinations. */
+export class HRRSubspace extends IndexDevice {
+  static readonly kind: "hrr_subspace";
+  constructor(fields: { epsilon: WireBudget; size: number; coefficients: number });
+  readonly size: number;
+  readonly coefficients: number;
+}
+
+/** Subset selection: a set that more likely holds the value than not. */
+export class SS extends IndexDevice {
+  static readonly kind: "ss";
+  constructor(fields: { epsilon: WireBudget; size: number; subset: number });
+  readonly size: number;
+  readonly subset: number;
+}
+
+/** Cyclic block response: a shift of one difference set. */
+export class CBR extends IndexDevice {
+  static readonly kind: "cbr";
+  constructor(fields: { epsilon: WireBudget; size: number; family: "singer" | "paley"; order: number; dimension: number });
+  readonly size: number;
+  readonly family: "singer" | "paley";
+  readonly order: number;
+  readonly dimension: number;
+}
+
+/** Affine block response: an affine image of an interval. */
+export class ABR extends IndexDevice {
+  static readonly kind: "abr";
+  constructor(fields: { epsilon: WireBudget; size: number; modulus: number; block: number; state: "counts" | "log" });
+  readonly size: number;
+  readonly modulus: number;
+  readonly block: number;
+  readonly state: "counts" | "log";
+}
+
+/** Basic RAPPOR: permanent bits of symmetric unary encoding, reported through an instantaneous layer. */
+export class BasicRAPPOR extends IndexDevice {
+  static readonly kind: "brappor";
+  constructor(fields: { epsilon: WireBudget; size: number; zero: string; one: string });
+  readonly size: number;
+  readonly zero: string;
+  readonly one: string;
+  /** `permanent` are the coins that the device remembers for this value. */
+  privatizeOne(value: Int, coins: Coins, permanent?: Coins): Uint8Array;
+}
+
+/** RAPPOR: bits of a Bloom filter under the hash functions of one cohort. */
+export class RAPPOR extends Device {
+  static readonly kind: "rappor";
+  constructor(fields: { epsilon: WireBudget; zero: string; one: string; bits: number; cohorts: number; key: number; hashes: number });
+  readonly zero: string;
+  readonly one: string;
+  readonly bits: number;
+  readonly cohorts: number;
+  readonly key: number;
+  readonly hashes: number;
+  /** The cohort of a device: drawn once and remembered. */
+  drawCohort(coins: Coins): number;
+  /** `permanent` are the coins that the device remembers for this value, `cohort` its own cohort. */
+  privatizeOne(value: Int, coins: Coins, permanent?: Coins, cohort?: number): Uint8Array;
+}
+
+/** Private count mean sketch: noisy bits of one row. */
+export class CMS extends IndexDevice {
+  static readonly kind: "cms";
+  constructor(fields: { epsilon: WireBudget; size: GivenInt; rows: number; width: number; key: number });
+  readonly size: Int;
+  readonly rows: number;
+  readonly width: number;
+  readonly key: number;
+}
+
+/** Private Hadamard count mean sketch: one noisy sign. */
+export class HCMS extends IndexDevice {
+  static readonly kind: "hcms";
+  constructor(fields: { epsilon: WireBudget; size: GivenInt; rows: number; width: number; key: number; skip_zero: boolean });
+  readonly size: Int;
+  readonly rows: number;
+  readonly width: number;
+  readonly key: number;
+  readonly skip_zero: boolean;
+}
+
+/** Summation with histogram encoding: discrete Laplace noise on a one-hot vector. */
+export class SHE extends IndexDevice {
+  static readonly kind: "she";
+  constructor(fields: { epsilon: WireBudget; size: number; grid: number; bound: number });
+  readonly size: number;
+  readonly grid: number;
+  readonly bound: number;
+}
+
+/** One bit about a number on the grid 0 .. top. */
+export class OneBit extends Device {
+  static readonly kind: "onebit";
+  constructor(fields: { epsilon: WireBudget; top: number });
+  readonly top: number;
+  privatizeOne(value: Int, coins: Coins): Uint8Array;
+}
+
+/** A number on the grid 0 .. top plus discrete Laplace noise, clamped. */
+export class DiscreteLaplace extends Device {
+  static readonly kind: "dlap";
+  constructor(fields: { epsilon: WireBudget; top: number; bound: number });
+  readonly top: number;
+  readonly bound: number;
+  privatizeOne(value: Int, coins: Coins): Uint8Array;
+}
+
+/** Noisy bits of a few buckets that were drawn without looking at the value. */
+export class DBitFlip extends IndexDevice {
+  static readonly kind: "dbitflip";
+  constructor(fields: { epsilon: WireBudget; size: number; sampled: number });
+  readonly size: number;
+  readonly sampled: number;
+}
+
+/** A mechanism whose answer to the same value never changes. */
+export class Memoized extends Device {
+  static readonly kind: "memo";
+  constructor(fields: { epsilon: WireBudget; inner: Device | Spec; most_values: number; step: number });
+  readonly inner: Device;
+  readonly most_values: number;
+  readonly step: number;
+  /** The first report of a new device, whose secret is drawn from the coins. */
+  privatizeOne(value: Int, coins: Coins): Uint8Array;
+  /** The report of a device with a memory: what this value always gets; beyond the cap, the last one. */
+  report(value: Int, memory: Memory): Uint8Array;
+}
+
+/** The explicit family: question i is attribute i of the respondent's answers, with its own mechanism. */
+export class Questions extends Published {
+  static readonly kind: "questions";
+  constructor(fields: { mechanisms: Device[]; weights: number[] });
+  readonly mechanisms: readonly Device[];
+  readonly weights: readonly number[];
+  readonly length: number;
+  mechanism(i: number): Device;
+  view(i: number): (answers: readonly any[]) => any;
+}
+
+/** One question of a family, drawn by public coins, at the full epsilon. */
+export class OneOf extends Device {
+  static readonly kind: "one_of";
+  constructor(fields: { epsilon: WireBudget; family: Questions; payload_bytes: number });
+  readonly family: Questions;
+  readonly payload_bytes: number;
+  /** The value is the list of answers to all questions. */
+  privatizeOne(value: readonly any[], coins: Coins): Uint8Array;
+}
+
+/** Every question is answered; the epsilons of the members add up to at most epsilon. */
+export class AllOf extends Device {
+  static readonly kind: "all_of";
+  constructor(fields: { epsilon: WireBudget; members: Device[]; state: "joint" | "log" | "members" });
+  readonly members: Device[];
+  readonly state: "joint" | "log" | "members";
+  /** The value is the list of answers to all questions. */
+  privatizeOne(value: readonly any[], coins: Coins): Uint8Array;
+}
+
+/** Coins of one value: HMAC-SHA-256 under the secret of the device. */
+export class MemoCoins extends Coins {
+  constructor(key: Uint8Array, campaign: string, parameters: Uint8Array, valueKey: Uint8Array);
+  draw(): ArrayLike<number>;
+}
+
+/** What a device keeps between reports: its secret, keyed hashes of answered values, the last report. */
+export class Memory {
+  constructor(secret: Uint8Array, campaign: string, kept?: { seen?: string[]; last?: Uint8Array });
+  readonly secret: Uint8Array;
+  readonly campaign: string;
+  /** Keyed hashes of the values that were answered, in hexadecimal. */
+  seen: string[];
+  last: Uint8Array;
+  /** The coins of one value. */
+  coins(parameters: Uint8Array, valueKey: string): MemoCoins;
+  /** Whether this value may be answered: seen before, or still below the cap and then noted. */
+  admit(parameters: Uint8Array, valueKey: string, most: number): boolean;
+}
+
 /** Every kind a device can answer. */
 export const KINDS: ReadonlyArray<typeof Device>;
+
+/** Families of questions of which one is answered: parts of a spec, not kinds of their own. */
+export const FAMILIES: ReadonlyArray<typeof Questions>;
 
 /** The device half of a wire spec, or InvalidSpec. */
 export function deviceOf(spec: unknown): Device;
@@ -117,3 +395,5 @@ export function sha256(message: Uint8Array): Uint8Array;
 
 /** The 32 bytes of HMAC-SHA-256. */
 export function hmac(key: Uint8Array, message: Uint8Array): Uint8Array;
+
+export {};

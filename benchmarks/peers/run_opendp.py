@@ -25,9 +25,7 @@ def open_grr(d: int, epsilon: float) -> Opened:
 def open_sue(d: int, epsilon: float) -> Opened:
     """Open randomized response over bit vectors of weight one; f solves epsilon = 2 ln((2 - f) / f)."""
     flip = 2.0 / (math.exp(epsilon / 2) + 1)
-    randomize = dp.m.make_randomized_response_bitvec(
-        dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=flip
-    )
+    randomize = dp.m.make_randomized_response_bitvec(dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=flip)
 
     def one_hot(value: int) -> bytes:
         return (1 << value).to_bytes((d + 7) // 8, "little")

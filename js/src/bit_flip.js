@@ -20,7 +20,7 @@ export class DBitFlip extends Device {
     this.size = this.checkSize(MAX_BUCKETS);
     const most = Math.min(this.size, MAX_SAMPLED);
     /** @type {number} */
-    this.sampled = this.integer("sampled", 1, most, "use oue to report on every bucket");
+    this.sampled = this.integer("sampled", 1, most);
     const [t1, t0] = thresholds(this.odds, this.sampled);
     /** Words that set the bit of the true bucket. @type {bigint} */
     this.t1 = t1;

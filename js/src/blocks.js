@@ -4,7 +4,7 @@
  */
 
 import { Device, littleEndian, widthBytes } from "./base.js";
-import { MAX_MODULUS, contains, isPrime, nextPrime, paley, primeFactors, singer } from "./designs.js";
+import { MAX_MODULUS, contains, isPrime, paley, primeFactors, singer } from "./designs.js";
 import { InvalidSpec } from "./errors.js";
 import { WORD, tighten, uniformSpread } from "./exact.js";
 
@@ -36,15 +36,14 @@ class Block extends Device {
     const within = ratio[0] * spread[0] * WORD <= ratio[1] * spread[1] * this.odds;
     if (!within || ratio[1] * spread[0] * WORD > ratio[0] * spread[1] * this.odds) {
       throw new InvalidSpec(
-        `${this.kind}: epsilon is too small for ${m} points, draws of one word are too uneven; ` +
-          "use a larger epsilon or a smaller domain",
+        `${this.kind}: epsilon is too small for ${m} points, draws of one word are too uneven`,
       );
     }
-    /** Number of points. */
+    /** Number of points. @type {number} */
     this.m = m;
-    /** Number of points in a block. */
+    /** Number of points in a block. @type {number} */
     this.k = k;
-    /** Words that put the value into the block. */
+    /** Words that put the value into the block. @type {bigint} */
     this.include = include;
   }
 
@@ -64,7 +63,8 @@ export class SS extends Block {
   static fields = ["epsilon", "size", "subset"];
 
   check() {
-    this.size = this.checkSize(MAX_SUBSET_SIZE, "one bit per value; use abr or cbr for larger domains");
+    /** @type {number} */
+    this.size = this.checkSize(MAX_SUBSET_SIZE);
     const k = this.integer("subset", 1, this.size - 1);
     const cell = WORD / BigInt(this.size);
     this.decide(this.size, k, [cell, cell - 2n * BigInt(k)]);
@@ -122,12 +122,13 @@ export class CBR extends Block {
   static fields = ["epsilon", "size", "family", "order", "dimension"];
 
   check() {
-    this.size = this.checkSize(MAX_CYCLIC_MODULUS, "use abr for larger domains");
+    /** @type {number} */
+    this.size = this.checkSize(MAX_CYCLIC_MODULUS);
     const [m, k] = this.shape();
     if (m < this.size || m > MAX_CYCLIC_MODULUS) {
       throw new InvalidSpec(
         `cbr: ${this.family}(${this.order}, ${this.dimension}) has ${m} points, must have from ${this.size} ` +
-          `to ${MAX_CYCLIC_MODULUS}; use another design or abr, or grr if epsilon is large`,
+          `to ${MAX_CYCLIC_MODULUS}`,
       );
     }
     this.decide(m, k);
@@ -138,8 +139,10 @@ export class CBR extends Block {
     /** @type {"singer" | "paley"} */
     this.family = /** @type {any} */ (this).family;
     if (this.family === "paley") {
+      /** @type {number} */
       this.order = this.integer("order", 3, MAX_MODULUS);
-      this.dimension = this.integer("dimension", 1, 1, "a paley design has dimension 1");
+      /** @type {number} */
+      this.dimension = this.integer("dimension", 1, 1);
       if (this.order % 4 === 3 && isPrime(this.order)) return [this.order, (this.order - 1) / 2];
       throw new InvalidSpec(`cbr: order is ${this.order}, must be a prime of the form 4i + 3 for a paley design`);
     }
@@ -161,8 +164,8 @@ export class CBR extends Block {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const index = this.index(value, /** @type {number} */ (this.size));
-    const { family, order, dimension } = /** @type {any} */ (this);
+    const index = this.index(value, this.size);
+    const { family, order, dimension } = this;
     const point = cyclicPoints(family, order, dimension)[this.pick(coins)];
     return littleEndian((index + this.m - point) % this.m, widthBytes(this.m));
   }
@@ -174,9 +177,10 @@ export class ABR extends Block {
   static fields = ["epsilon", "size", "modulus", "block", "state"];
 
   check() {
-    this.size = this.checkSize(MAX_AFFINE_MODULUS, "use olh for larger domains");
+    /** @type {number} */
+    this.size = this.checkSize(MAX_AFFINE_MODULUS);
     const m = this.integer("modulus", Math.max(this.size, 3), MAX_AFFINE_MODULUS);
-    if (!isPrime(m)) throw new InvalidSpec(`abr: modulus is ${m}, must be a prime, ${nextPrime(m)} is the next`);
+    if (!isPrime(m)) throw new InvalidSpec(`abr: modulus is ${m}, must be a prime`);
     const k = this.integer("block", 1, m - 1);
     const { state } = /** @type {any} */ (this);
     if (state !== "counts" && state !== "log") {
@@ -192,7 +196,7 @@ export class ABR extends Block {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const index = this.index(value, /** @type {number} */ (this.size));
+    const index = this.index(value, this.size);
     const [m, width] = [BigInt(this.m), widthBytes(this.m)];
     const w = 1 + coins.uniform((this.m - 1) / 2);
     // The product of two residues exceeds 2^53 in large domains.

@@ -2,7 +2,7 @@
 
 import { Device, littleEndian } from "./base.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
-import { rebuild } from "./nested.js";
+import { Published } from "./nested.js";
 import { concat } from "./sha256.js";
 
 const MAX_MEMBERS = 2 ** 20;
@@ -38,12 +38,14 @@ const exceeds = ([a, b], [c, d]) => a * d > c * b;
  * The explicit family: question i is attribute i of the respondent's answers, with its own mechanism.
  * Another family is any class with `kind`, `length`, `weights`, `view`, `mechanism`, `spec` and `fromSpec`.
  */
-export class Questions {
+export class Questions extends Published {
   static kind = "questions";
   static fields = ["mechanisms", "weights"];
 
   /** @param {Record<string, any>} fields */
   constructor({ mechanisms, weights }) {
+    super();
+    /** @type {Device[]} */
     this.mechanisms = asMembers("questions", mechanisms, MAX_MEMBERS);
     if (!Array.isArray(weights)) {
       throw new InvalidSpec("questions: weights must be a list of positive integers, one per question");
@@ -66,16 +68,6 @@ export class Questions {
   mechanism(i) {
     return this.mechanisms[i];
   }
-
-  /** @returns {Record<string, any>} */
-  spec() {
-    return { kind: "questions", mechanisms: this.mechanisms.map((one) => one.spec()), weights: this.weights };
-  }
-
-  /** @param {Record<string, any>} spec whose mechanisms are built already */
-  static fromSpec(spec) {
-    return rebuild(this, spec);
-  }
 }
 
 /** One member of a family, drawn by public coins, at the full epsilon. */
@@ -95,16 +87,17 @@ export class OneOf extends Device {
         throw new InvalidSpec("one_of: a member's epsilon exceeds epsilon, which must be the largest of them");
       }
     }
+    /** @type {number} */
     this.payload_bytes = this.integer("payload_bytes", 1, 2 ** 16);
   }
 
   checkWeights() {
-    const { length, weights } = /** @type {Questions} */ (this.family);
+    const { length, weights } = this.family;
     if (length < 1 || length > MAX_MEMBERS || weights.length !== length) {
       throw new InvalidSpec(`one_of: the family must have 1 to ${MAX_MEMBERS} members with one weight each`);
     }
     const positive = weights.every((weight) => Number.isSafeInteger(weight) && weight >= 1 && weight <= MAX_WEIGHT);
-    /** The sum of the weights. */
+    /** The sum of the weights. @type {number} */
     this.total = positive ? weights.reduce((sum, weight) => sum + weight, 0) : 0;
     if (this.total < 1 || this.total > MAX_WEIGHT) {
       throw new InvalidSpec(`one_of: weights must be positive integers that add up to at most ${MAX_WEIGHT}`);
@@ -113,8 +106,8 @@ export class OneOf extends Device {
 
   /** @param {import("./coins.js").Coins} coins @returns {number} */
   drawMember(coins) {
-    const { weights } = /** @type {Questions} */ (this.family);
-    let rest = coins.uniform(/** @type {number} */ (this.total));
+    const { weights } = this.family;
+    let rest = coins.uniform(this.total);
     let member = 0;
     while (rest >= weights[member]) {
       rest -= weights[member];
@@ -125,7 +118,7 @@ export class OneOf extends Device {
 
   /** One word for the member, then the words of its mechanism. @param {any} value @param {import("./coins.js").Coins} coins */
   privatizeOne(value, coins) {
-    const [family, width] = [/** @type {Questions} */ (this.family), /** @type {number} */ (this.payload_bytes)];
+    const [family, width] = [this.family, this.payload_bytes];
     const member = this.drawMember(coins);
     const payload = family.mechanism(member).privatizeOne(family.view(member)(value), coins);
     if (payload.length > width) throw new InvalidSpec(`one_of: payload_bytes is ${width}, a member's report is wider`);
@@ -133,15 +126,6 @@ export class OneOf extends Device {
     report.set(littleEndian(member, 4));
     report.set(payload, 4);
     return report;
-  }
-
-  spec() {
-    return { ...super.spec(), family: /** @type {Questions} */ (this.family).spec() };
-  }
-
-  /** @param {Record<string, any>} spec whose family is built already */
-  static fromSpec(spec) {
-    return rebuild(this, spec);
   }
 }
 
@@ -151,13 +135,13 @@ export class AllOf extends Device {
   static fields = ["epsilon", "members", "state"];
 
   check() {
+    /** @type {Device[]} */
     this.members = asMembers(this.kind, /** @type {any} */ (this).members, MAX_ANSWERS);
     /** @type {import("./exact.js").Fraction} */
     const none = [0n, 1n];
-    const spent = this.members.reduce(
-      ([a, b], { budget }) => [a * budget.declared[1] + budget.declared[0] * b, b * budget.declared[1]],
-      none,
-    );
+    const spent = this.members.reduce(([a, b], { budget: { declared } }) => {
+      return /** @type {typeof none} */ ([a * declared[1] + declared[0] * b, b * declared[1]]);
+    }, none);
     if (exceeds(spent, this.budget.declared)) {
       throw new InvalidSpec("all_of: the members' epsilons add up to more than epsilon; give every member a share");
     }
@@ -168,13 +152,8 @@ export class AllOf extends Device {
 
   /** The words of every member, in order. @param {any} value @param {import("./coins.js").Coins} coins */
   privatizeOne(value, coins) {
-    const members = this.members ?? [];
+    const { members } = this;
     const answers = answersOf(this.kind, value, members.length);
     return concat(...members.map((member, i) => member.privatizeOne(answers[i], coins)));
-  }
-
-  /** @param {Record<string, any>} spec whose members are built already */
-  static fromSpec(spec) {
-    return rebuild(this, spec);
   }
 }

@@ -13,6 +13,8 @@
  * @property {Uint8Array} block S as a bitmap: point i is bit i % 8, least significant first, of byte i / 8
  */
 
+import { InvalidSpec } from "./errors.js";
+
 /** A device keeps m bits and a server transforms m floats: beyond this neither is reasonable. */
 export const MAX_MODULUS = 2 ** 26;
 
@@ -43,17 +45,6 @@ export function isPrime(n) {
     if (n % divisor === 0) return false;
   }
   return true;
-}
-
-/**
- * The smallest prime that is at least n.
- * @param {number} n
- * @returns {number}
- */
-export function nextPrime(n) {
-  let candidate = Math.max(n, 2);
-  while (!isPrime(candidate)) candidate += 1;
-  return candidate;
 }
 
 /**
@@ -92,7 +83,7 @@ export function singer(q, t) {
   const modulus = usable ? subspaces(q, t) : NaN;
   const [p, ...others] = usable && modulus <= MAX_MODULUS ? primeFactors(q) : [0, 0];
   if (others.length > 0) {
-    throw new RangeError(
+    throw new InvalidSpec(
       `singer: (q, t) is (${q}, ${t}), must be a prime power and at least 3, with at most ${MAX_MODULUS} points in all`,
     );
   }
@@ -108,7 +99,7 @@ export function singer(q, t) {
  */
 export function paley(m) {
   if (!(m >= 3 && m <= MAX_MODULUS && m % 4 === 3 && isPrime(m))) {
-    throw new RangeError(`paley: m is ${m}, must be a prime of the form 4i + 3 and at most ${MAX_MODULUS}`);
+    throw new InvalidSpec(`paley: m is ${m}, must be a prime of the form 4i + 3 and at most ${MAX_MODULUS}`);
   }
   const block = new Uint8Array((m + 7) >> 3);
   let square = 0;

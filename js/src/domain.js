@@ -3,18 +3,14 @@
  * The twin of `tacit.device.domain`; messages are the same, and never show the value.
  */
 
-import { digest } from "./canonical.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
 import { tidy } from "./exact.js";
 import { textId } from "./hashing.js";
-import { rebuild } from "./nested.js";
+import { Published } from "./nested.js";
 import { utf8 } from "./sha256.js";
 
 const MAX_LABELS = 2 ** 20;
 const [MAX_NAME_BYTES, MAX_LABEL_BYTES, MAX_STRING_BYTES] = [64, 256, 2 ** 16];
-
-/** @param {any} value @returns {any} */
-const toSpec = (value) => (Array.isArray(value) ? value.map(toSpec) : value instanceof Domain ? value.spec() : value);
 
 /** @param {unknown} value @returns {value is string} text that can be written as UTF-8 */
 const isText = (value) => typeof value === "string" && !/\p{Surrogate}/u.test(value);
@@ -59,26 +55,13 @@ export function bounded(value, who, what, low, high) {
 }
 
 /** A set of answers, numbered from 0 to size - 1. Its `fields`, with `kind`, are the spec. */
-export class Domain {
-  static kind = "";
-  /** @type {readonly string[]} */
-  static fields = [];
-
+export class Domain extends Published {
   /** @param {Record<string, any>} fields */
   constructor(fields) {
+    super();
     for (const name of this.type.fields) /** @type {any} */ (this)[name] = fields[name];
     this.check();
     Object.freeze(this);
-  }
-
-  /** @returns {typeof Domain} */
-  get type() {
-    return /** @type {any} */ (this.constructor);
-  }
-
-  /** @returns {string} */
-  get kind() {
-    return this.type.kind;
   }
 
   /** What errors call this domain. */
@@ -118,32 +101,17 @@ export class Domain {
     }
     return Array.from({ length: Number(this.size) }, (_, index) => this.label(index));
   }
-
-  /** @returns {Record<string, any>} the wire spec: kind and fields */
-  spec() {
-    const pairs = this.type.fields.map((name) => [name, toSpec(/** @type {any} */ (this)[name])]);
-    return { kind: this.kind, ...Object.fromEntries(pairs) };
-  }
-
-  /** @returns {string} SHA-256 of the canonical spec */
-  get digest() {
-    return digest(this.spec());
-  }
-
-  /** Rebuild from a wire spec. @param {Record<string, any>} spec @returns {Domain} */
-  static fromSpec(spec) {
-    return rebuild(this, spec);
-  }
 }
 
 /** A domain with a name, which is what its errors begin with. */
 export class Attribute extends Domain {
   check() {
+    /** @type {string} */
     this.name = specText(/** @type {any} */ (this).name, this.kind, "name", MAX_NAME_BYTES);
   }
 
   get who() {
-    return /** @type {string} */ (this.name);
+    return this.name;
   }
 
   /** @param {string} rule @returns {never} */
@@ -165,17 +133,18 @@ export class Ordered extends Attribute {
     }
     /** @type {string[]} */
     this.labels = labels.map((label) => specText(label, this.who, "a label", MAX_LABEL_BYTES));
+    /** @type {Map<string, number>} */
     this.places = new Map(this.labels.map((label, index) => [label, index]));
     if (this.places.size < labels.length) throw new InvalidSpec(`${this.name}: labels must differ from each other`);
   }
 
   get size() {
-    return /** @type {string[]} */ (this.labels).length;
+    return this.labels.length;
   }
 
   /** @param {number} index */
   label(index) {
-    return /** @type {string[]} */ (this.labels)[index];
+    return this.labels[index];
   }
 
   /** The index of text that is not a label, or a refusal. @returns {number} */
@@ -188,7 +157,7 @@ export class Ordered extends Attribute {
     if (typeof value !== "string") {
       throw new InvalidValue(`${this.name}: the value must be text, one of the declared labels`);
     }
-    return this.places?.get(value.normalize("NFC")) ?? this.unlisted();
+    return this.places.get(value.normalize("NFC")) ?? this.unlisted();
   }
 }
 
@@ -202,7 +171,7 @@ export class Categories extends Ordered {
     const { other } = /** @type {any} */ (this);
     /** @type {string | null} */
     this.other = other === null || other === undefined ? null : specText(other, this.who, "other", MAX_LABEL_BYTES);
-    if (this.other !== null && this.places?.has(this.other)) {
+    if (this.other !== null && this.places.has(this.other)) {
       throw new InvalidSpec(`${this.name}: other must differ from every label`);
     }
   }
@@ -249,22 +218,24 @@ export class Bits extends Attribute {
 
   check() {
     super.check();
+    /** @type {number} */
     this.length = bounded(/** @type {any} */ (this).length, this.who, "length", 1, 64);
   }
 
   get size() {
-    return tidy(1n << BigInt(/** @type {number} */ (this.length)));
+    return tidy(1n << BigInt(this.length));
   }
 
   /** @param {number | bigint} index */
   label(index) {
-    return BigInt(index).toString(2).padStart(/** @type {number} */ (this.length), "0");
+    return BigInt(index).toString(2).padStart(this.length, "0");
   }
 
   /** @param {any} value */
   encode(value) {
     const text = typeof value === "string";
     const bits = text || Array.isArray(value) ? [...value] : [];
+    /** @type {any[][]} */
     const [zeros, ones] = text ? [["0"], ["1"]] : [[0, false], [1, true]];
     if (bits.length !== this.length || !bits.every((bit) => zeros.includes(bit) || ones.includes(bit))) {
       this.refuse(`must be ${this.length} bits, 0 or 1 each`);
@@ -280,7 +251,9 @@ export class Strings extends Attribute {
 
   check() {
     super.check();
+    /** @type {string} */
     this.key = specText(/** @type {any} */ (this).key, this.who, "key", MAX_LABEL_BYTES);
+    /** @type {number} */
     this.max_bytes = bounded(/** @type {any} */ (this).max_bytes, this.who, "max_bytes", 1, MAX_STRING_BYTES);
   }
 
@@ -294,9 +267,9 @@ export class Strings extends Attribute {
 
   /** @param {any} value */
   encode(value) {
-    if (!isText(value) || utf8(value.normalize("NFC")).length > /** @type {number} */ (this.max_bytes)) {
+    if (!isText(value) || utf8(value.normalize("NFC")).length > this.max_bytes) {
       this.refuse(`must be text of at most ${this.max_bytes} bytes in UTF-8`);
     }
-    return tidy(textId(/** @type {string} */ (this.key), value));
+    return tidy(textId(this.key, value));
   }
 }

@@ -33,7 +33,7 @@ export class GRR extends Device {
 
   check() {
     /** @type {number} */
-    this.size = this.checkSize(2 ** 32, "use olh for larger domains");
+    this.size = this.checkSize(2 ** 24);
     /** Words of each untrue value. @type {bigint} */
     this.low = lowCell(this.odds, this.size);
   }

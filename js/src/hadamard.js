@@ -159,7 +159,7 @@ class ManyRows extends Hadamard {
     const most = bits(this.order) - 1;
     /** @type {number} */
     this.coefficients = this.integer("coefficients", 1, MAX_COEFFICIENTS);
-    if (this.coefficients > most) this.integer("coefficients", 1, most, "the order has no more independent rows");
+    if (this.coefficients > most) this.integer("coefficients", 1, most);
     return 1 << this.coefficients;
   }
 

@@ -1,10 +1,25 @@
 /** Tacit on the device: a published spec and a private value in, a noisy report out. */
 
+export { Device } from "./base.js";
+export { DBitFlip } from "./bit_flip.js";
+export { ABR, CBR, SS } from "./blocks.js";
 export { asBudget } from "./budget.js";
 export { canonical, digest } from "./canonical.js";
 export { Coins, ReplayCoins, ScriptedCoins, SystemCoins } from "./coins.js";
+export { AllOf, OneOf, Questions } from "./compose.js";
+export { Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings } from "./domain.js";
 export { InvalidSpec, InvalidValue, TacitError } from "./errors.js";
+export { GRR } from "./grr.js";
+export { HRR, HRRSubspace, HRRT } from "./hadamard.js";
 export { bucket, hash32, textId } from "./hashing.js";
-export { Device } from "./base.js";
-export { KINDS, deviceOf, privatizeOne } from "./kinds.js";
+export { FAMILIES, KINDS, deviceOf, privatizeOne } from "./kinds.js";
+export { DiscreteLaplace, SHE } from "./laplace.js";
+export { BLH, FLH, OLH, RMP } from "./local_hash.js";
+export { OneBit } from "./mean.js";
+export { MemoCoins, Memoized, Memory } from "./memo.js";
+export { DOMAINS, Product, domainOf } from "./product.js";
+export { BasicRAPPOR, RAPPOR } from "./rappor.js";
+export { Buckets, Integers } from "./reals.js";
 export { hmac, sha256 } from "./sha256.js";
+export { CMS, HCMS } from "./sketch.js";
+export { OUE, RUE, SUE, THE } from "./unary.js";

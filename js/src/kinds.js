@@ -17,7 +17,10 @@ import { CMS, HCMS } from "./sketch.js";
 import { OUE, RUE, SUE, THE } from "./unary.js";
 
 /** @type {ReadonlyArray<typeof import("./base.js").Device>} */
-export const KINDS = [GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, SS, CBR, ABR, BasicRAPPOR, RAPPOR, CMS, HCMS, SHE, OneBit, DiscreteLaplace, DBitFlip, Memoized, OneOf, AllOf];
+export const KINDS = [
+  ...[GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, SS, CBR, ABR],
+  ...[BasicRAPPOR, RAPPOR, CMS, HCMS, SHE, OneBit, DiscreteLaplace, DBitFlip, Memoized, OneOf, AllOf],
+];
 
 /** Families of questions of which one is answered: parts of a spec, not kinds of their own. */
 export const FAMILIES = [Questions];

@@ -63,7 +63,7 @@ export class SHE extends Device {
 
   check() {
     /** @type {number} */
-    this.size = this.checkSize(MAX_VALUES, "one number per value; use oue, hrr or olh for larger domains");
+    this.size = this.checkSize(MAX_VALUES);
     /** @type {number} */
     this.grid = this.integer("grid", 2, 256);
     if (this.grid % 2) {
@@ -73,9 +73,9 @@ export class SHE extends Device {
     /** 1/a over 2^64, rounded down. @type {bigint} */
     this.rate = expFloor([numerator, denominator * BigInt(2 * this.grid)]);
     const widest = Math.floor((MAX_OUTPUTS - 1 - this.grid) / 2);
-    if (this.bound === 0) this.bound = Math.min(Number(6n * ceilDiv(WORD, this.rate - WORD)), widest);
+    if (/** @type {any} */ (this).bound === 0) this.bound = Math.min(Number(6n * ceilDiv(WORD, this.rate - WORD)), widest);
     /** @type {number} */
-    this.bound = this.integer("bound", 1, widest, "an output takes at most two bytes");
+    this.bound = this.integer("bound", 1, widest);
     /** Number of different outputs of one entry. @type {number} */
     this.outputs = this.grid + 2 * this.bound + 1;
     /** @type {bigint[]} */
@@ -137,7 +137,7 @@ export class DiscreteLaplace extends Device {
 
   check() {
     /** @type {number} */
-    this.top = this.integer("top", 1, MAX_OUTPUTS - 1, "declare a coarser grid");
+    this.top = this.integer("top", 1, MAX_OUTPUTS - 1);
     /** @type {number} */
     this.bound = this.integer("bound", 0, MAX_OUTPUTS - 1);
     /** The largest noise that a clamped output can tell apart. @type {number} */

@@ -12,7 +12,7 @@ export class OneBit extends Device {
 
   check() {
     /** @type {number} */
-    this.top = this.integer("top", 1, 2 ** 32 - 1, "declare a coarser grid");
+    this.top = this.integer("top", 1, 2 ** 32 - 1);
     /** Words that set the bit at 0, rounded up. @type {bigint} */
     this.low = lowCell(this.odds, 2);
     /** Words that each step of the grid adds, rounded down. @type {bigint} */

@@ -9,7 +9,6 @@ import { Coins } from "./coins.js";
 import { InvalidSpec } from "./errors.js";
 import { GRR } from "./grr.js";
 import { OneBit, alphaRound, checkedStep } from "./mean.js";
-import { rebuild } from "./nested.js";
 import { concat, hex, hmac, utf8 } from "./sha256.js";
 import { OUE, RUE, SUE } from "./unary.js";
 
@@ -110,11 +109,6 @@ export class Memoized extends Device {
     super({ ...fields, inner, epsilon: fields.epsilon === "" ? inner.epsilon : fields.epsilon });
   }
 
-  /** @param {Record<string, any>} spec whose inner mechanism may be built already */
-  static fromSpec(spec) {
-    return rebuild(this, spec);
-  }
-
   check() {
     /** @type {any} */
     this.inner = /** @type {any} */ (this).inner;
@@ -124,11 +118,11 @@ export class Memoized extends Device {
       throw new InvalidSpec("memo: epsilon is below that of the inner mechanism, what each new value costs");
     }
     const number = this.inner instanceof OneBit;
-    if (number && this.step === 0) this.step = this.inner.top;
+    if (number && /** @type {any} */ (this).step === 0) this.step = this.inner.top;
     /** @type {number} */
     this.step = number
       ? checkedStep(this.integer("step", 1, this.inner.top), this.inner.top)
-      : this.integer("step", 0, 0, "rounding is for numbers, such as those of onebit");
+      : this.integer("step", 0, 0);
     /** The digest that separates the coins of this mechanism from those of any other. @type {Uint8Array} */
     this.parameters = Uint8Array.from(this.digest.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
   }

@@ -4,6 +4,7 @@
  * @typedef {{fromSpec: (spec: Record<string, any>) => any}} Buildable
  */
 
+import { digest } from "./canonical.js";
 import { InvalidSpec } from "./errors.js";
 
 const MAX_DEPTH = 8;
@@ -34,7 +35,7 @@ export function build(spec, find, depth = 0) {
  * @param {Record<string, any>} spec
  * @returns {Made}
  */
-export function rebuild(type, spec) {
+function rebuild(type, spec) {
   const names = [...type.fields].sort();
   for (const name of Object.keys(spec).sort()) {
     if (name !== "kind" && !names.includes(name)) {
@@ -51,6 +52,49 @@ export function rebuild(type, spec) {
   const wrong = type.fields.find((name) => !isSame(written(spec[name]), stated[name]));
   if (wrong) throw new InvalidSpec(`${type.kind}: field '${wrong}' is not in canonical form`);
   return made;
+}
+
+/** What is published as a spec: its `fields`, with `kind`, say everything about it. */
+export class Published {
+  /** The name on the wire. */
+  static kind = "";
+  /** The names of the fields of the wire spec. @type {readonly string[]} */
+  static fields = [];
+
+  /** @returns {typeof Published} */
+  get type() {
+    return /** @type {any} */ (this.constructor);
+  }
+
+  /** @returns {string} */
+  get kind() {
+    return this.type.kind;
+  }
+
+  /** @returns {Record<string, any>} the wire spec: kind and fields, with integers from 2^53 on as text */
+  spec() {
+    const pairs = this.type.fields.map((name) => {
+      const value = /** @type {any} */ (this)[name];
+      return [name, typeof value === "bigint" ? String(value) : written(value)];
+    });
+    return { kind: this.kind, ...Object.fromEntries(pairs) };
+  }
+
+  /** @returns {string} SHA-256 of the canonical spec */
+  get digest() {
+    return digest(this.spec());
+  }
+
+  /**
+   * Rebuild from a wire spec, whose parts may be built already; unknown and missing fields are refused by name.
+   * @template Made
+   * @this {{new (fields: Record<string, any>): Made}}
+   * @param {Record<string, any>} spec
+   * @returns {Made}
+   */
+  static fromSpec(spec) {
+    return /** @type {any} */ (rebuild(/** @type {any} */ (this), spec));
+  }
 }
 
 /** A field as the document wrote it: parts that were built become their specs again. @param {any} value @returns {any} */

@@ -28,17 +28,17 @@ export class Product extends Domain {
 
   /** Names of the attributes, in order. @returns {string[]} */
   get names() {
-    return (this.attributes ?? []).map((one) => one.who);
+    return this.attributes.map((one) => one.who);
   }
 
   get size() {
-    return tidy((this.attributes ?? []).reduce((size, one) => size * BigInt(one.size), 1n));
+    return tidy(this.attributes.reduce((size, one) => size * BigInt(one.size), 1n));
   }
 
   /** The product of some of the attributes, in the order they are named. @param {string[]} names */
   project(names) {
     const attributes = listed(names, this.kind, "names").map((name) => {
-      const found = this.attributes?.find((one) => one.name === name);
+      const found = this.attributes.find((one) => one.name === name);
       if (found) return found;
       throw new InvalidSpec(`product: there is no attribute '${name}', must be one of ${this.names.join(", ")}`);
     });
@@ -48,7 +48,7 @@ export class Product extends Domain {
   /** The index of every attribute's answer. @param {any} value @returns {(number | bigint)[]} */
   indices(value) {
     const answers = this.answers(value);
-    return (this.attributes ?? []).map((one, i) => one.encode(answers[i]));
+    return this.attributes.map((one, i) => one.encode(answers[i]));
   }
 
   /** @param {any} value @returns {any[]} */
@@ -71,14 +71,14 @@ export class Product extends Domain {
 
   /** @param {(number | bigint)[]} indices @returns {number | bigint} */
   join(indices) {
-    const sizes = (this.attributes ?? []).map((one) => BigInt(one.size));
+    const sizes = this.attributes.map((one) => BigInt(one.size));
     return tidy(indices.reduce((/** @type {bigint} */ index, digit, i) => index * sizes[i] + BigInt(digit), 0n));
   }
 
   /** The indices of the attributes. @param {number | bigint} index @returns {(number | bigint)[]} */
   split(index) {
     let rest = BigInt(index);
-    const digits = [...(this.attributes ?? [])].reverse().map((one) => {
+    const digits = [...this.attributes].reverse().map((one) => {
       const digit = rest % BigInt(one.size);
       rest /= BigInt(one.size);
       return tidy(digit);
@@ -89,7 +89,7 @@ export class Product extends Domain {
   /** @param {number | bigint} index */
   label(index) {
     const digits = this.split(index);
-    return (this.attributes ?? []).map((one, i) => one.decode(digits[i]));
+    return this.attributes.map((one, i) => one.decode(digits[i]));
   }
 }
 

@@ -117,7 +117,7 @@ export class RAPPOR extends Device {
     /** @type {number} */
     this.hashes = this.integer("hashes", 1, MAX_HASHES);
     /** @type {number} */
-    this.bits = this.integer("bits", 2 * this.hashes, MAX_BITS, "two values need room for disjoint bits");
+    this.bits = this.integer("bits", 2 * this.hashes, MAX_BITS);
     /** @type {number} */
     this.cohorts = this.integer("cohorts", 1, MAX_COHORTS);
     /** @type {number} */

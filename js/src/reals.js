@@ -49,30 +49,34 @@ export class Integers extends Attribute {
   check() {
     super.check();
     const { low, high, step } = /** @type {any} */ (this);
+    /** @type {number} */
     this.low = bounded(low, this.who, "low", -SAFE, SAFE);
+    /** @type {number} */
     this.high = bounded(high, this.who, "high", -SAFE, SAFE);
+    /** @type {number} */
     this.step = bounded(step, this.who, "step", 1, SAFE);
     const reach = BigInt(this.high) - BigInt(this.low);
     if (reach < 0n || reach % BigInt(this.step) || reach / BigInt(this.step) >= SAFE) {
       throw new InvalidSpec(`${this.name}: high must be low plus fewer than 2^53 whole steps`);
     }
+    /** @type {number} */
     this.last = Number(reach / BigInt(this.step));
   }
 
   get size() {
-    return /** @type {number} */ (this.last) + 1;
+    return this.last + 1;
   }
 
   /** @param {number | bigint} index */
   label(index) {
-    return Number(BigInt(this.low ?? 0) + BigInt(index) * BigInt(this.step ?? 1));
+    return Number(BigInt(this.low) + BigInt(index) * BigInt(this.step));
   }
 
   /** @param {any} value */
   encode(value) {
     const [top, bottom] = asNumber(value) ?? [0n, 0n];
-    const above = bottom && top % bottom === 0n ? top / bottom - BigInt(this.low ?? 0) : -1n;
-    const step = BigInt(this.step ?? 1);
+    const above = bottom && top % bottom === 0n ? top / bottom - BigInt(this.low) : -1n;
+    const step = BigInt(this.step);
     if (above < 0n || above % step || above / step >= BigInt(this.size)) {
       const steps = this.step === 1 ? "" : ` in steps of ${this.step}`;
       this.refuse(`must be an integer from ${this.low} to ${this.high}${steps}`);
@@ -93,12 +97,16 @@ export class Buckets extends Attribute {
     if (typeof below !== "boolean" || typeof above !== "boolean") {
       throw new InvalidSpec(`${this.name}: open_below and open_above must be true or false`);
     }
-    [this.open_below, this.open_above] = [below, above];
+    /** @type {boolean} */
+    this.open_below = below;
+    /** @type {boolean} */
+    this.open_above = above;
     /** @type {string[]} */
     this.edges = edges.map((edge) => canonicalEdge(this.who, edge));
     if (edges.length < 1 || edges.length > MAX_EDGES || this.size < 1) {
       throw new InvalidSpec(`${this.name}: edges must be 2 to ${MAX_EDGES} numbers, or 1 with an open end`);
     }
+    /** @type {import("./exact.js").Fraction[]} */
     this.bounds = this.edges.map((edge) => /** @type {import("./exact.js").Fraction} */ (asNumber(edge)));
     if (this.bounds.some((edge, i, all) => i > 0 && !isLess(all[i - 1], edge))) {
       throw new InvalidSpec(`${this.name}: edges must increase`);
@@ -106,12 +114,12 @@ export class Buckets extends Attribute {
   }
 
   get size() {
-    return /** @type {string[]} */ (this.edges).length - 1 + Number(this.open_below) + Number(this.open_above);
+    return this.edges.length - 1 + Number(this.open_below) + Number(this.open_above);
   }
 
   /** @param {number} index */
   label(index) {
-    const edges = /** @type {string[]} */ (this.edges);
+    const { edges } = this;
     const place = Number(index) - Number(this.open_below);
     if (place < 0) return `< ${edges[0]}`;
     return place === edges.length - 1 ? `>= ${edges[place]}` : `[${edges[place]}, ${edges[place + 1]})`;
@@ -121,7 +129,7 @@ export class Buckets extends Attribute {
   encode(value) {
     const number = asNumber(value);
     if (!number) throw new InvalidValue(`${this.name}: the value must be a number or decimal text`);
-    const bounds = this.bounds ?? [];
+    const { bounds } = this;
     let [low, high] = [0, bounds.length];
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -133,7 +141,7 @@ export class Buckets extends Attribute {
   }
 
   rule() {
-    const edges = /** @type {string[]} */ (this.edges);
+    const { edges } = this;
     const parts = [this.open_below ? "" : `at least ${edges[0]}`, this.open_above ? "" : `below ${edges.at(-1)}`];
     return parts.filter(Boolean).join(" and ");
   }

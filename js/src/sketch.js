@@ -32,7 +32,7 @@ class Sketch extends Device {
     }
     const cells = this.rows * this.width;
     if (cells > MAX_CELLS) {
-      throw new InvalidSpec(`${this.kind}: rows x width is ${cells}, must be at most ${MAX_CELLS}; use fewer rows`);
+      throw new InvalidSpec(`${this.kind}: rows x width is ${cells}, must be at most ${MAX_CELLS}`);
     }
   }
 

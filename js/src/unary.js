@@ -76,7 +76,7 @@ export class Unary extends Device {
 
   check() {
     /** @type {number} */
-    this.size = this.checkSize(MAX_BITS, "one bit per value; use hrr, abr or olh for larger domains");
+    this.size = this.checkSize(MAX_BITS);
     /** (t1, t0): words that set the bit of the true value, and of any other. @type {[bigint, bigint]} */
     this.thresholds = this.split();
   }
@@ -146,7 +146,8 @@ export class THE extends Unary {
 
   /** Keep theta in its shortest form. @returns {bigint} theta in billionths */
   parseTheta() {
-    const match = typeof this.theta === "string" && /^([01])(?:\.([0-9]{1,9}))?$/.exec(this.theta);
+    const { theta: given } = /** @type {any} */ (this);
+    const match = typeof given === "string" && /^([01])(?:\.([0-9]{1,9}))?$/.exec(given);
     const [, whole, decimals = ""] = match || ["", "0"];
     const theta = BigInt(whole + decimals.padEnd(9, "0"));
     if (2n * theta < BILLION || theta > BILLION) {

@@ -59,7 +59,7 @@ test("a device cannot be changed once its fields were checked", () => {
 
 test("messages say who, what and which rule, and never the value", () => {
   assert.throws(() => deviceOf({ kind: "grr", size: 1, epsilon: "1" }), {
-    message: "grr: size is 1, must be at least 2; a one-value domain carries no information, drop this attribute",
+    message: "grr: size must be an integer from 2 to 16777216",
   });
   const device = deviceOf({ kind: "olh", size: "18446744073709551616", epsilon: "1", buckets: 4, state: "log" });
   assert.throws(() => device.privatizeOne(-987654321), (error) => {

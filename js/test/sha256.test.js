@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createHash, createHmac } from "node:crypto";
+import { createHash, createHmac, randomBytes, randomInt } from "node:crypto";
 import { test } from "node:test";
 
 import { hex, hmac, sha256, utf8 } from "../src/sha256.js";
@@ -42,4 +42,19 @@ test("HMAC agrees with the platform for keys around the block size", () => {
     const expected = createHmac("sha256", key).update("message").digest("hex");
     assert.equal(hex(hmac(key, utf8("message"))), expected);
   }
+});
+
+test("SHA-256 and HMAC agree with the platform on random messages and keys", () => {
+  for (let i = 0; i < 200; i += 1) {
+    const [key, message] = [randomBytes(randomInt(200)), randomBytes(randomInt(2000))];
+    const at = `key ${hex(key)} message ${hex(message)}`;
+    assert.equal(hex(sha256(message)), createHash("sha256").update(message).digest("hex"), at);
+    assert.equal(hex(hmac(key, message)), createHmac("sha256", key).update(message).digest("hex"), at);
+  }
+});
+
+test("hashing leaves the message and the key as they were", () => {
+  const [key, message] = [new Uint8Array(100).fill(1), new Uint8Array(100).fill(2)];
+  hmac(key, message);
+  assert.ok(key.every((byte) => byte === 1) && message.every((byte) => byte === 2));
 });

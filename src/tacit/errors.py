@@ -7,7 +7,7 @@
     ├── InvalidValue       a private value outside its declared domain (never echoed)
     ├── ReportRejected     a report or report file that does not fit its mechanism
     ├── SpecMismatch       two tallies of different mechanisms were added
-    ├── NoData             a question was asked of an empty tally where zero makes no sense
+    ├── NoData             shares were asked of a tally whose weights sum to zero
     └── Overflow           a tally would exceed 64-bit integers
 
 A message says who, which value, which rule and what to do; it never contains a private value or a payload.
@@ -35,7 +35,7 @@ class SpecMismatch(TacitError, ValueError):
 
 
 class NoData(TacitError, ValueError):
-    """An answer was asked of a tally that holds no report."""
+    """Shares were asked of a tally whose weights sum to zero, so that there is no whole."""
 
 
 class Overflow(TacitError, OverflowError):

@@ -290,6 +290,15 @@ def test_the_ratio_estimator(size: int, epsilon: str):
         assert_covered(np.abs(errors) < normal_isf(0.025) * np.sqrt(stated), 0.95, wrong=0.9)
 
 
+def test_ratio_estimates_of_a_whole_domain_sum_to_one_without_error():
+    """Row 0 is known, so the sum over all K cells is 1 in every run; its stated variance must say so."""
+    mechanism = tacit.HRR(size=8, epsilon="1")
+    tally = mechanism.tally(mechanism.privatize(skewed(8, 800, 2), SimulationCoins(8)))
+    whole = mechanism.estimate(tally, estimator="ratio").combine(np.ones(8))
+    assert whole.value == pytest.approx([1.0], abs=1e-12)
+    assert whole.variance == pytest.approx([0.0], abs=1e-9)
+
+
 def pooled(mechanism_of: Callable[[int], Any], values: Array, seed: int) -> tuple[F64, F64]:
     """Estimates and stated variances, every run with a pool of its own."""
     coins, keys = SimulationCoins(seed), np.random.default_rng(seed + 1).integers(1 << 32, size=RUNS)

@@ -51,6 +51,9 @@ def main() -> None:
     except TacitError as error:
         click.echo(f"tacit: {type(error).__name__}: {error}", err=True)
         sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            sys.stderr.close()
+            sys.exit(141)
+        click.echo(f"tacit: {error.filename or 'file'}: {error.strerror or error}", err=True)
+        sys.exit(2)

@@ -2,9 +2,12 @@
 
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, cast
 
 import click
 
@@ -12,10 +15,14 @@ from tacit.cli.output import percent, print_json, print_table, progress
 
 
 @contextmanager
-def _writing(path: str) -> Generator[BinaryIO]:
-    """A binary output; a file appears under its name only when it is complete."""
+def _writing(path: str, *, whole: bool = False) -> Generator[BinaryIO]:
+    """A binary output; a file appears under its name only when it is complete, and so does a `whole` stream."""
     if path == "-":
-        yield sys.stdout.buffer
+        with TemporaryFile() if whole else nullcontext(sys.stdout.buffer) as stream:
+            yield cast("BinaryIO", stream)
+            if whole:
+                stream.seek(0)
+                copyfileobj(stream, sys.stdout.buffer)
         return
     partial = Path(f"{path}.partial")
     try:
@@ -83,7 +90,7 @@ def privatize(
     coins = SystemCoins()
     with _reading_text(values) as stream, progress("privatizing", None) as advance:
         source = Column(stream, encode, column)
-        with _writing(output) as sink:
+        with _writing(output, whole=strict) as sink:
             extra = {} if domain is None else {"domain": domain}
             writer = Writer(sink, REPORTS_MAGIC, mechanism, **extra)
             for chunk in source.chunks():
@@ -121,9 +128,9 @@ def _encoder(labels: str | None, size: int | None) -> tuple[Any, dict[str, Any] 
 @contextmanager
 def _reading_text(path: str) -> Generator[Any]:
     if path == "-":
-        yield sys.stdin
+        yield TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="replace", newline="")
         return
-    with Path(path).open(newline="", encoding="utf-8-sig") as stream:
+    with Path(path).open(newline="", encoding="utf-8-sig", errors="replace") as stream:
         yield stream
 
 
@@ -138,8 +145,8 @@ def tally(files: tuple[str, ...], output: str) -> None:
     domain: dict[str, Any] | None = None
     with progress("tallying", None) as advance:
         for path in files:
-            part, domain = _tally_file(path, advance)
-            total = part if total is None else total + part
+            part, found = _tally_file(path, advance)
+            total, domain = _merged(total, domain, part, found)
     with _writing(output) as sink:
         assert total is not None
         write_tally(sink, total, domain)
@@ -159,6 +166,18 @@ def _tally_file(path: str, advance: Any) -> tuple[Any, dict[str, Any] | None]:
     return total, reader.header.domain
 
 
+def _merged(total: Any, domain: Any, part: Any, found: Any) -> tuple[Any, Any]:
+    """The sum of two tallies of the same mechanism and domain."""
+    from tacit.errors import SpecMismatch
+
+    if total is None:
+        return part, found
+    total = total + part
+    if domain != found:
+        raise SpecMismatch("cannot merge tallies: their labels differ; the same index would mean different values")
+    return total, domain
+
+
 @click.command()
 @click.argument("files", nargs=-1, required=True)
 @click.option("-o", "--output", default="-", help="The .tally file to write.")
@@ -170,8 +189,8 @@ def merge(files: tuple[str, ...], output: str) -> None:
     domain: dict[str, Any] | None = None
     for path in files:
         with _reading(path) as stream:
-            part, domain = read_tally(stream, path)
-        total = part if total is None else total + part
+            part, found = read_tally(stream, path)
+        total, domain = _merged(total, domain, part, found)
     with _writing(output) as sink:
         assert total is not None
         write_tally(sink, total, domain)
@@ -191,7 +210,7 @@ def estimate(file: str, candidates: str | None, level: float, top: int | None, a
     with _reading(file) as stream:
         tally, domain = read_tally(stream, file)
     mechanism: Any = tally.mechanism
-    chosen = None if candidates is None else [int(text) for text in candidates.split(",")]
+    chosen = None if candidates is None else [_candidate(domain, text.strip()) for text in candidates.split(",")]
     rows = mechanism.estimate(tally, chosen).to_rows(level)
     if domain is not None:
         rows = [row | {"value": _label(domain, row["value"])} for row in rows]
@@ -203,6 +222,16 @@ def estimate(file: str, candidates: str | None, level: float, top: int | None, a
         print_json({"n": tally.n} | about | realised | {"level": level, "estimates": rows})
     else:
         _print_rows(rows, f"{tally.n:,} reports, {mechanism.kind}, epsilon {mechanism.spec()['epsilon']}", level)
+
+
+def _candidate(domain: dict[str, Any] | None, text: str) -> int:
+    from tacit.device.product import domain_of
+
+    if domain is not None:
+        return domain_of(domain).encode(text)
+    if not text.isdecimal():
+        raise click.UsageError("--candidates takes comma-separated integers; this tally has no labels")
+    return int(text)
 
 
 def _label(domain: dict[str, Any], index: int) -> Any:

@@ -63,7 +63,7 @@ def _population(data: str, size: int | None, n: int, column: str | None) -> Any:
         return zipf_counts(size, n) if data == "zipf" else rounded_counts(np.ones(size), n)
     from tacit.cli.values import Column, integer_encoder
 
-    with Path(data).open(newline="", encoding="utf-8-sig") as stream:
+    with Path(data).open(newline="", encoding="utf-8-sig", errors="replace") as stream:
         chunks = list(Column(stream, integer_encoder(size or 1 << 24), column).chunks())
     values = np.concatenate(chunks) if chunks else np.zeros(0, np.uint64)
     return np.bincount(values.astype(np.int64), minlength=size or 2)

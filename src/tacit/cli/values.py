@@ -21,7 +21,7 @@ class Column:
 
     def __init__(self, stream: TextIO, encode: Encode, column: str | None) -> None:
         """Look at the first row: is it a header, and which column is meant?"""
-        self._rows, self._encode, self.skipped, self.first_bad = csv.reader(stream), encode, 0, 0
+        self._rows, self._encode, self.skipped, self.first_bad = _rows(stream), encode, 0, 0
         self._number = 0
         nothing: list[str] = []
         first = next(self._rows, nothing)
@@ -50,6 +50,18 @@ class Column:
             self.skipped += 1
             self.first_bad = self.first_bad or self._number
             return None
+
+
+def _rows(stream: TextIO) -> Iterator[list[str]]:
+    """Rows of a CSV stream; a row the reader cannot take (a cell beyond its limit) is an empty one."""
+    reader = csv.reader(stream)
+    while True:
+        try:
+            yield next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            yield []
 
 
 def _locate(first: list[str], column: str | None, parses: Callable[[str], bool]) -> tuple[int, bool]:

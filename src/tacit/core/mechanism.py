@@ -15,7 +15,7 @@ from tacit.core.moments import Moments
 from tacit.core.tally import Counts, Log, Tally, checked_weights, count_reports, same_mechanism
 from tacit.device.base import Device, width_bytes
 from tacit.device.coins import Coins
-from tacit.errors import InvalidSpec, InvalidValue, ReportRejected
+from tacit.errors import InvalidSpec, InvalidValue, NoData, ReportRejected
 from tacit.kernels import histogram
 
 F64 = npt.NDArray[np.float64]
@@ -107,7 +107,7 @@ class Mechanism(Device):
     def _check_layout(self, reports: Reports) -> Reports:
         array = np.asarray(reports)
         base, shape = self.report_dtype.base, self.report_dtype.shape
-        if array.dtype != base or array.shape[1:] != shape:
+        if array.ndim != 1 + len(shape) or array.dtype != base or array.shape[1:] != shape:
             raise ReportRejected(
                 f"{self.kind} {self.digest[:6]}: reports have layout {array.dtype.str}{list(array.shape[1:])}, "
                 f"must be {base.str if base.names is None else base.descr}{list(shape)}"
@@ -217,6 +217,8 @@ class Oracle(Mechanism):
         if tally.is_empty:
             return no_data(len(chosen), labels)
         counts = self._counted(tally, chosen)
+        if counts.total == 0:
+            raise NoData(f"{self.kind}: the weights of the reports sum to zero; there is no whole to take shares of")
         at = chosen if isinstance(tally, Counts) else np.arange(len(chosen), dtype=np.uint64)
         value = self._unbiased(counts.cells, counts.total, at) / counts.total
         share2 = value if not counts.is_weighted else self._unbiased(counts.cells2, counts.total2, at) / counts.total2

@@ -13,7 +13,7 @@ from tacit.core.mechanism import Mechanism
 from tacit.core.tally import Counts, Log, Tally, same_mechanism
 from tacit.device.base import Device
 from tacit.device.coins import Coins
-from tacit.errors import InvalidSpec, NoData, Overflow, SpecMismatch
+from tacit.errors import InvalidSpec, Overflow, SpecMismatch
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -30,7 +30,7 @@ class GivenCoins(Coins):
         self._buffer = np.ascontiguousarray(words, "<u8").tobytes()
 
     def _draw(self, size: int) -> bytes:
-        raise NoData(f"coins: {size} bytes more than a member declares in coin_words were asked for")
+        raise IndexError(f"coins: {size} bytes more than a member declares in coin_words were asked for")
 
 
 def as_bytes(reports: npt.NDArray[Any]) -> U8:

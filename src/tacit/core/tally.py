@@ -23,7 +23,9 @@ def same_mechanism(here: Device, there: Device) -> None:
     if here.digest == there.digest:
         return
     a, b = here.spec(), there.spec()
-    name = next(field for field in sorted(a.keys() | b.keys()) if a.get(field) != b.get(field))
+    # Other fields often follow from these three, so they are named first.
+    names = ["kind", "epsilon", "size", *sorted(a.keys() | b.keys())]
+    name = next(field for field in names if a.get(field) != b.get(field))
     raise SpecMismatch(
         f"cannot merge tallies: {name} is {a.get(name)!r} here and {b.get(name)!r} there "
         f"(digests {here.digest[:6]}…, {there.digest[:6]}…)"

@@ -9,6 +9,8 @@ from tacit.device.base import Device, width_bytes
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD, ceil_div
 
+MAX_SIZE = 1 << 24
+
 
 def low_cell(odds: int, size: int) -> int:
     """Words of each value that is not the true one. Rounded up, so that the true value's odds stay below."""
@@ -38,7 +40,8 @@ class GRRDevice(Device):
     size: int
 
     def _check(self) -> None:
-        self._size(1 << 32, "use olh for larger domains")
+        # Beyond this size the cells of single values have so few words that rounding wastes the budget.
+        self._size(MAX_SIZE, "use olh for larger domains")
 
     @cached_property
     def low(self) -> int:

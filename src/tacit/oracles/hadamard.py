@@ -99,43 +99,15 @@ class HadamardOracle(HadamardDevice, Oracle):
         scale = float(Fraction(self.order - self.first) / (self.rows * self.keep))
         return (self.first * total + scale * self._transformed(sums, candidates)) / self.order
 
-    def estimate(
-        self,
-        tally: Tally,
-        candidates: npt.ArrayLike | None = None,
-        *,
-        estimator: Estimator = "horvitz_thompson",
-    ) -> Estimate:
-        """Horvitz-Thompson (unbiased, the default) or ratio: each row divided by its own number of reports."""
-        plain = super().estimate(tally, candidates)
-        if estimator == "horvitz_thompson" or tally.is_empty or not isinstance(tally, Counts):
-            return plain
-        return self._ratio(tally, candidates, plain)
-
-    def _ratio(self, tally: Counts, candidates: npt.ArrayLike | None, plain: Estimate) -> Estimate:
-        """Row means by their own counts; rows nobody drew count as 0. Variance (1/keep^2 - sum f^2)/n, plugged in."""
-        up, down = tally.cells[0::2].astype(np.float64), tally.cells[1::2].astype(np.float64)
-        seen = up + down
-        means = np.divide(up - down, seen, out=np.zeros_like(seen), where=seen > 0) / float(self.keep)
-        means[: self.first] = 1.0
-        whole = _float_transform(means) / self.order
-        value = self._take(whole, self._candidates(candidates))
-        share = (self.order - self.first) / self.order
-        noise = share**2 / (self.rows * float(self.keep) ** 2)
-        # Squares of noisy frequencies overstate sum f^2 by their own variance, which is taken off.
-        power = float(np.clip(np.sum(whole**2) - self.order * noise / tally.n, 0, 1))
-        constant = noise - share * (power - self.first / self.order)
-        variance = np.full(len(value), max(constant, 0.0) / tally.n)
-        return Estimate(value, variance, tally.n, plain.total, plain.labels)
-
 
 def _float_transform(x: F64) -> F64:
-    out, h = x.copy(), 1
-    while h < len(out):
+    """The unscaled Walsh-Hadamard transform of floats along the last axis."""
+    out, h = np.asarray(x, np.float64), 1
+    while h < x.shape[-1]:
         pairs = out.reshape(-1, 2, h)
-        out = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1).reshape(-1)
+        out = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1)
         h *= 2
-    return out
+    return out.reshape(x.shape)
 
 
 class HRR(HRRDevice, CodeCounting, HadamardOracle):
@@ -164,6 +136,45 @@ class HRR(HRRDevice, CodeCounting, HadamardOracle):
     def report_bits(self) -> int:
         """log2 K + 1."""
         return self.order.bit_length()
+
+    def estimate(
+        self,
+        tally: Tally,
+        candidates: npt.ArrayLike | None = None,
+        *,
+        estimator: Estimator = "horvitz_thompson",
+    ) -> Estimate:
+        """Horvitz-Thompson (unbiased, the default) or ratio: each row divided by its own number of reports."""
+        plain = super().estimate(tally, candidates)
+        if estimator == "horvitz_thompson" or tally.is_empty or not isinstance(tally, Counts):
+            return plain
+        return self._ratio(tally, self._candidates(candidates), plain)
+
+    def _ratio(self, tally: Counts, chosen: U64, plain: Estimate) -> Estimate:
+        """Row means by their own counts; rows nobody drew count as 0.
+
+        A row mean has variance R (1/keep^2 - theta^2)/n over a population, R rows being drawn; the part of it
+        that is the respondents' own spread is taken off. Both theta^2 and f are plugged in.
+        """
+        up, down = tally.cells[0::2].astype(np.float64), tally.cells[1::2].astype(np.float64)
+        seen, choices = up + down, self.order - self.first
+        means = np.divide(up - down, seen, out=np.zeros_like(seen), where=seen > 0) / float(self.keep)
+        means[: self.first] = 1.0
+        noise = choices / float(self.keep) ** 2 / tally.n
+        # Squares of noisy means overstate theta^2 by their own variance, which is taken off.
+        row_variance = noise - choices / tally.n * (means**2 - noise)
+        row_variance[: self.first] = 0.0
+        value = self._take(_float_transform(means) / self.order, chosen)
+
+        def combined(rows: F64) -> F64:
+            weights = np.zeros((len(rows), self.order))
+            weights[:, chosen.astype(np.intp)] = rows
+            population = _float_transform(weights) ** 2 @ row_variance / self.order**2
+            own = (rows**2 @ value - (rows @ value) ** 2) / tally.n
+            return np.clip(population - own, 0, None)
+
+        single = np.clip(row_variance.sum() / self.order**2 - value * (1 - value) / tally.n, 0, None)
+        return Estimate(value, single, tally.n, plain.total, plain.labels, covariance=combined)
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         drawn = words(coins, len(indices), 2)
@@ -362,17 +373,6 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
 
     def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
         return PureOracle._unbiased(self, cells, total, candidates)
-
-    def estimate(
-        self,
-        tally: Tally,
-        candidates: npt.ArrayLike | None = None,
-        *,
-        estimator: Estimator = "horvitz_thompson",
-    ) -> Estimate:
-        """Unbiased frequencies with exact variance; there is no ratio variant."""
-        del estimator
-        return Oracle.estimate(self, tally, candidates)
 
 
 def _scatter(code: U64, basis: U64, order: int) -> U64:

@@ -126,6 +126,8 @@ def choose_oracle(
     """
     if n < 1:
         raise InvalidSpec(f"choose: n is {n}, must be at least 1")
+    if target_error is not None and not target_error > 0:
+        raise InvalidSpec(f"choose: target_error is {target_error}, must be above 0")
     budget = as_budget(epsilon)
     found = [_option(kind, work, size, budget, n, target_error) for kind, work in options]
     fitting = [
@@ -135,12 +137,13 @@ def choose_oracle(
         raise InvalidSpec(f"choose: no oracle fits size {size} with reports of at most {max_report_bits} bits")
     ranked = sorted(fitting, key=lambda option: option.average_error)
     close = [option for option in ranked if option.average_error <= TOLERANCE * ranked[0].average_error]
-    pick = min(close, key=lambda option: (option.server_operations, option.report_bits, option.average_error))
+    # Work that differs by less than a factor of two is the same work.
+    pick = min(close, key=lambda o: (round(log2(o.server_operations)), o.report_bits, o.average_error))
     best = ranked[0]
     reason = (
         f"{pick.kind} has the least error"
-        if pick is best
+        if pick.average_error <= best.average_error * (1 + 1e-9)
         else f"{pick.kind} is within {pick.average_error / best.average_error - 1:.1%} of the error of {best.kind}, "
-        "with less work for the server"
+        "with less work for the server or shorter reports"
     )
     return Choice(pick, tuple(ranked), reason)

@@ -73,7 +73,7 @@ class Reader:
 
     def __init__(self, stream: BinaryIO, magic: bytes, name: str) -> None:
         """Read and check magic, version and header."""
-        self._stream, self._hash, self._name = stream, sha256(), name
+        self._stream, self._hash, self.name = stream, sha256(), name
         found = self._read(8)
         if found != magic:
             raise ReportRejected(f"{name}: not a {_what(magic)} file; it begins with other bytes")
@@ -89,7 +89,7 @@ class Reader:
     def _read(self, size: int) -> bytes:
         data = self._stream.read(size)
         if len(data) != size:
-            raise ReportRejected(f"{self._name}: the file is truncated; nothing of it was counted")
+            raise ReportRejected(f"{self.name}: the file is truncated; nothing of it was counted")
         self._hash.update(data)
         return data
 
@@ -100,9 +100,9 @@ class Reader:
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InvalidSpec):
                 raise
-            raise ReportRejected(f"{self._name}: the header is damaged") from None
+            raise ReportRejected(f"{self.name}: the header is damaged") from None
         if digest(fields["spec"]) != fields.get("digest"):
-            raise ReportRejected(f"{self._name}: the header's digest does not match its spec; the file was altered")
+            raise ReportRejected(f"{self.name}: the header's digest does not match its spec; the file was altered")
         rest = {key: value for key, value in fields.items() if key not in ("spec", "digest", "domain")}
         return Header(mechanism, fields.get("domain"), rest)
 
@@ -110,11 +110,11 @@ class Reader:
         """Every payload; raises at the end if the file was truncated or altered."""
         while length := int.from_bytes(self._read(4), "little"):
             if length > _MAX_BLOCK:
-                raise ReportRejected(f"{self._name}: a block claims {length} bytes; the file is damaged")
+                raise ReportRejected(f"{self.name}: a block claims {length} bytes; the file is damaged")
             yield self._read(length)
         self.n = int.from_bytes(self._read(8), "little")
         if self._stream.read(33) != self._hash.digest():
-            raise ReportRejected(f"{self._name}: the checksum does not match; nothing of it was counted")
+            raise ReportRejected(f"{self.name}: the checksum does not match; nothing of it was counted")
 
 
 def _what(magic: bytes) -> str:
@@ -123,15 +123,18 @@ def _what(magic: bytes) -> str:
 
 def report_blocks(reader: Reader, at_least: int = 1 << 18) -> Iterator[npt.NDArray[Any]]:
     """Batches of reports from a `.reports` file, small blocks gathered into batches worth a kernel call."""
-    waiting: list[bytes] = []
-    mechanism = reader.header.mechanism
+    mechanism, waiting, n = reader.header.mechanism, bytearray(), 0
     for payload in reader.blocks():
-        waiting.append(payload)
-        if sum(map(len, waiting)) >= at_least * mechanism.report_dtype.itemsize:
-            yield mechanism.decode(b"".join(waiting))
-            waiting = []
+        waiting += payload
+        if len(waiting) >= at_least * mechanism.report_dtype.itemsize:
+            n += len(waiting) // mechanism.report_dtype.itemsize
+            yield mechanism.decode(bytes(waiting))
+            waiting = bytearray()
+    n += len(waiting) // mechanism.report_dtype.itemsize
+    if n != reader.n:
+        raise ReportRejected(f"{reader.name}: {n} reports where {reader.n} are stated; nothing of it was counted")
     if waiting:
-        yield mechanism.decode(b"".join(waiting))
+        yield mechanism.decode(bytes(waiting))
 
 
 def write_tally(stream: BinaryIO, tally: Tally, domain: dict[str, Any] | None = None) -> None:
@@ -146,7 +149,7 @@ def write_tally(stream: BinaryIO, tally: Tally, domain: dict[str, Any] | None = 
         totals = {"total": str(tally.total), "total_squared": str(tally.total2)}
         writer = Writer(
             stream, TALLY_MAGIC, mechanism, state="counts", weighted=tally.is_weighted,
-            shape=list(tally.cells.shape), **totals, **extra,
+            **totals, **extra,
         )  # fmt: skip
         arrays = [tally.cells, tally.cells2] if tally.is_weighted else [tally.cells]
         _write_arrays(writer, [array.astype("<i8") for array in arrays], tally.n)
@@ -167,17 +170,26 @@ def read_tally(stream: BinaryIO, name: str) -> tuple[Tally, dict[str, Any] | Non
     reader = Reader(stream, TALLY_MAGIC, name)
     data = b"".join(reader.blocks())
     fields, mechanism = reader.header.extra, reader.header.mechanism
-    weighted = bool(fields.get("weighted"))
-    if fields.get("state") == "log":
+    weighted = fields.get("weighted") is True
+    expected = mechanism.tally(mechanism.decode(b""))
+    if fields.get("state") != ("log" if isinstance(expected, Log) else "counts"):
+        raise ReportRejected(f"{name}: the state is not the one its spec says; the file is damaged")
+    if isinstance(expected, Log):
         return _read_log(mechanism, data, reader.n, weighted), reader.header.domain
-    shape = tuple(int(side) for side in fields.get("shape", ()))
-    cells = np.frombuffer(data, "<i8").astype(np.int64)
-    if cells.size != (2 if weighted else 1) * int(np.prod(shape)):
-        raise ReportRejected(f"{name}: the cells do not fit the spec; the file is damaged")
+    return _read_counts(mechanism, data, reader, expected.cells.shape, weighted), reader.header.domain
+
+
+def _read_counts(mechanism: Mechanism, data: bytes, reader: Reader, shape: tuple[int, ...], weighted: bool) -> Counts:
+    stated = reader.header.extra.get("total"), reader.header.extra.get("total_squared")
+    totals = [int(text) for text in stated if isinstance(text, str) and text.lstrip("-").isdecimal()]
+    cells = np.frombuffer(data, "<i8").astype(np.int64) if len(data) % 8 == 0 else np.zeros(0, np.int64)
+    if cells.size != (2 if weighted else 1) * int(np.prod(shape)) or len(totals) != 2:
+        raise ReportRejected(f"{reader.name}: the cells do not fit the spec; the file is damaged")
+    if not weighted and totals != [reader.n, reader.n]:
+        raise ReportRejected(f"{reader.name}: the totals are not the number of reports; the file is damaged")
     first = cells[: int(np.prod(shape))].reshape(shape)
     second = cells[first.size :].reshape(shape) if weighted else first
-    totals = int(fields["total"]), int(fields["total_squared"])
-    return Counts(mechanism, reader.n, first, second, *totals), reader.header.domain
+    return Counts(mechanism, reader.n, first, second, totals[0], totals[1])
 
 
 def _read_log(mechanism: Mechanism, data: bytes, n: int, weighted: bool) -> Log:

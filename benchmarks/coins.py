@@ -1,0 +1,36 @@
+"""How fast coins come: the operating system's generator, `SystemCoins` in large batches, and simulation coins."""
+
+import os
+from collections.abc import Callable
+from time import perf_counter
+
+from tacit.device.coins import SystemCoins
+from tacit.simulate.coins import SimulationCoins
+
+_WORDS = 1 << 17
+_SECONDS = 0.5
+
+
+def rate(draw: Callable[[], object]) -> float:
+    """Megabytes per second of a source that returns one mebibyte."""
+    draws, start = 0, perf_counter()
+    while perf_counter() - start < _SECONDS:
+        draw()
+        draws += 1
+    return draws * 8 * _WORDS / (perf_counter() - start) / 1e6
+
+
+def main() -> None:
+    system, simulation = SystemCoins(), SimulationCoins(1)
+    sources: dict[str, Callable[[], object]] = {
+        "os.urandom": lambda: os.urandom(8 * _WORDS),
+        "SystemCoins": lambda: system.words(_WORDS),
+        "SimulationCoins": lambda: simulation.words(_WORDS),
+    }
+    rates = {name: rate(draw) for name, draw in sources.items()}
+    for name, found in rates.items():
+        print(f"{name:<16} {found:>8.0f} MB/s   {found / rates['os.urandom']:.2f}x")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+/** What the package promises: its types name its exports, and its sources run in any browser. */
+
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { test } from "node:test";
+
+import * as tacit from "../src/index.js";
+
+/** @param {string} path below js */
+const text = (path) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
+const sources = readdirSync(new URL("../src/", import.meta.url)).sort();
+const types = text("index.d.ts");
+const declarations = types + text("types/domains.d.ts");
+
+/** @param {string} path @returns {string} the code without comments, strings and regular expressions */
+const code = (path) =>
+  text(path)
+    .replace(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, "")
+    .replace(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/g, '""')
+    .replace(/`(?:[^`\\$]|\\.|\$(?!\{))*`/g, '""');
+
+/** @param {string} declared @returns {string[]} the names of the values, not the types, that a declaration exports */
+function exportsOf(declared) {
+  const own = [...declared.matchAll(/^export (?:abstract )?(?:class|function|const) (\w+)/gm)].map(([, name]) => name);
+  const passed = [...declared.matchAll(/^export \{ (.+) \}/gm)].flatMap(([, names]) => names.split(", "));
+  return [...own, ...passed].sort();
+}
+
+/** @param {string} name @returns {string} the declaration of a class */
+const declarationOf = (name) => declarations.split(`export class ${name} `)[1]?.split("\n}")[0] ?? "";
+
+test("index.d.ts names exactly the exports of index.js", () => {
+  assert.deepEqual(exportsOf(types), Object.keys(tacit).sort());
+});
+
+test("every kind, family and domain is exported under its own name", () => {
+  for (const one of [...tacit.KINDS, ...tacit.FAMILIES, ...tacit.DOMAINS]) {
+    assert.equal(/** @type {any} */ (tacit)[one.name], one, one.name);
+  }
+});
+
+test("the declaration of every kind and domain states its kind and takes its fields, no others", () => {
+  for (const { name, kind, fields } of [...tacit.KINDS, ...tacit.FAMILIES, ...tacit.DOMAINS]) {
+    const declared = declarationOf(name);
+    assert.match(declared, new RegExp(`static readonly kind: [^;]*"${kind}"`), name);
+    const [, taken = ""] = /constructor\(fields: \{ (.*) \}\);/.exec(declared) ?? [];
+    assert.deepEqual([...taken.matchAll(/(\w+): /g)].map(([, field]) => field), [...fields], name);
+  }
+});
+
+test("no source imports anything from outside the folder", () => {
+  for (const source of sources) {
+    const imported = [...text(`src/${source}`).matchAll(/^(?:import|export)\b(?:[^"\n]* from)? "([^"]+)"/gm)];
+    for (const [, path] of imported) assert.ok(sources.includes(path.replace("./", "")), `${source}: ${path}`);
+    assert.doesNotMatch(code(`src/${source}`), /\bimport\s*\(|\brequire\s*\(/, source);
+  }
+});
+
+test("no source uses what only Node has, floating-point randomness, or the outside world", () => {
+  const foreign =
+    /\b(?:process|Buffer|global|__dirname|__filename|setImmediate|module\.exports|window|document|fetch|XMLHttpRequest|localStorage|console|Math\.random|Date|eval|Function)\b/;
+  for (const source of sources) assert.doesNotMatch(code(`src/${source}`), foreign, source);
+});
+
+test("a private value reaches no error message of any kind", () => {
+  const secret = 918273645546372;
+  for (const spec of [
+    { kind: "grr", epsilon: "1", size: 10 },
+    { kind: "onebit", epsilon: "1", top: 10 },
+    { kind: "dbitflip", epsilon: "1", size: 10, sampled: 2 },
+    { kind: "all_of", epsilon: "1", state: "joint", members: [{ kind: "grr", epsilon: "1", size: 10 }] },
+  ]) {
+    const value = spec.kind === "all_of" ? [secret] : secret;
+    assert.throws(() => tacit.privatizeOne(spec, value), (error) => {
+      return error instanceof tacit.InvalidValue && !error.message.includes(String(secret));
+    });
+  }
+});
