@@ -24,7 +24,7 @@ class Sketch extends Device {
     /** @type {number} */
     this.rows = this.integer("rows", 1, MAX_ROWS);
     /** @type {number} */
-    this.width = this.integer("width", 2, MAX_BITS);
+    this.width = this.integer("width", 2, this.kind === "cms" ? MAX_BITS : 2 ** 20);
     /** @type {number} */
     this.key = this.integer("key", 0, 2 ** 32 - 1);
     if (this.width & (this.width - 1)) {

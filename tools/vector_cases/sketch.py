@@ -34,7 +34,7 @@ def _bad(**extra: Any) -> list[Bad]:
         ("rows_too_many", {"spec": small | {"rows": (1 << 20) + 1}}, "InvalidSpec"),
         ("width_one", {"spec": small | {"width": 1}}, "InvalidSpec"),
         ("width_not_power_of_two", {"spec": small | {"width": 12}}, "InvalidSpec"),
-        ("width_too_large", {"spec": small | {"width": 1 << 17}}, "InvalidSpec"),
+        ("width_too_large", {"spec": small | {"width": 1 << 21}}, "InvalidSpec"),
         ("cells_too_many", {"spec": small | {"rows": 1 << 20, "width": 128}}, "InvalidSpec"),
         ("key_too_large", {"spec": small | {"key": 1 << 32}}, "InvalidSpec"),
         ("unknown_field", {"spec": small | {"colour": "red"}}, "InvalidSpec"),

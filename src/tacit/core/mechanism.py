@@ -142,7 +142,8 @@ class CodeCounting(Mechanism):
 
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
         cells, bad = histogram(reports, self.codes.stop, weights)
-        self._refuse(bad + int(np.count_nonzero(cells[: self.codes.start])), len(reports))
+        if bad or np.any(cells[: self.codes.start]):
+            self._refuse(len(reports) - int(np.count_nonzero(self.valid(reports))), len(reports))
         return cells
 
     def check_reports(self, reports: Reports) -> Reports:

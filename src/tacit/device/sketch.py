@@ -23,6 +23,8 @@ MAX_CELLS = 1 << 26
 class SketchDevice(Device):
     """A table of `rows` hash functions with `width` cells each; every report speaks of one row."""
 
+    widest: ClassVar[int]
+
     size: int
     rows: int
     width: int
@@ -31,7 +33,7 @@ class SketchDevice(Device):
     def _check(self) -> None:
         self._size(MAX_SIZE)
         self._integer("rows", 1, MAX_ROWS)
-        self._integer("width", 2, MAX_BITS)
+        self._integer("width", 2, self.widest)
         self._integer("key", 0, (1 << 32) - 1)
         if self.width & (self.width - 1):
             raise InvalidSpec(f"{self.kind}: width is {self.width}, must be a power of two, such as 1024")
@@ -49,6 +51,7 @@ class CMSDevice(SketchDevice):
     """Private count mean sketch: the one-hot cell of one row, every bit perturbed on its own."""
 
     kind: ClassVar[str] = "cms"
+    widest: ClassVar[int] = MAX_BITS
 
     @cached_property
     def thresholds(self) -> tuple[int, int]:
@@ -76,6 +79,7 @@ class HCMSDevice(SketchDevice):
     """Private Hadamard count mean sketch: the noisy sign of one Hadamard coefficient of the one-hot cell."""
 
     kind: ClassVar[str] = "hcms"
+    widest: ClassVar[int] = 1 << 20
 
     skip_zero: bool = True
 

@@ -4,6 +4,7 @@ import ctypes
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ _LIBRARY = Path(__file__).with_name("_tacit.so")
 _SIZE = ctypes.c_size_t
 _WORD = ctypes.c_uint64
 _COIN_WORDS = 1 << 17
-_ABI = 2
+_ABI = 5
+_TABLED_BUCKETS = 1 << 16
 
 
 def load() -> "ctypes.CDLL | None":
@@ -53,32 +55,51 @@ class Native:
 
     def hash_support(self, seeds: U32, buckets: U32, g: int, candidates: U64, weights: I64 | None) -> I64:
         """Total weight of the reports that support each candidate; reports are split over threads."""
-        small = weights is None and (len(candidates) == 0 or int(candidates.max()) < 1 << 32)
-        high, low = (candidates >> np.uint64(32)).astype(np.uint32), candidates.astype(np.uint32)
+        high, low = _halves(candidates)
+        if weights is None and high is None and seeds.itemsize == 4 and g <= _TABLED_BUCKETS:
+            return self._hash_support32(seeds, buckets, g, low)
+        high = np.zeros_like(low) if high is None else high
 
         def part(rows: slice) -> I64:
             out = np.zeros(len(candidates), np.int64)
-            s, b = np.ascontiguousarray(seeds[rows]), np.ascontiguousarray(buckets[rows])
-            n, d = _SIZE(len(s)), _SIZE(len(out))
-            if small:
-                self._c.tacit_hash_support32(_at(s), _at(b), n, _WORD(g), _at(low), d, _at(out))
-            else:
-                w = None if weights is None else np.ascontiguousarray(weights[rows])
-                self._c.tacit_hash_support64(_at(s), _at(b), _at(w), n, _WORD(g), _at(high), _at(low), d, _at(out))
+            s, b = np.ascontiguousarray(seeds[rows], np.uint32), np.ascontiguousarray(buckets[rows], np.uint32)
+            w = None if weights is None else np.ascontiguousarray(weights[rows])
+            self._c.tacit_hash_support64(
+                _at(s), _at(b), _at(w), _SIZE(len(s)), _WORD(g), _at(high), _at(low), _SIZE(len(out)), _at(out)
+            )
             return out
 
         return _sum_over_threads(part, len(seeds), len(seeds) * len(candidates))
 
+    def _hash_support32(self, seeds: U32, buckets: U32, g: int, candidates: U32) -> I64:
+        """Unweighted supports of candidates below 2^32; the columns are read in place, the threads are in C."""
+        bounds = ((np.arange(g + 1, dtype=np.uint64) << np.uint64(32)) + np.uint64(g - 1)) // np.uint64(g)
+        n, d = len(seeds), len(candidates)
+        threads = min(thread_count(), 64) if n * d > 1 << 18 else 1
+        out = np.zeros((threads, d), np.int64)
+        self._c.tacit_hash_support32(
+            _at(seeds), _SIZE(_stride(seeds)), _at(buckets), _SIZE(_stride(buckets)), _SIZE(buckets.itemsize),
+            _SIZE(n), _at(bounds), _at(candidates), _SIZE(d), _SIZE(threads), _at(out),
+        )  # fmt: skip
+        return out.sum(axis=0)
+
     def pooled_support(self, seeds: U32, table: I64, candidates: U64) -> I64:
         """Sum over public hash functions of the table cell each candidate falls into."""
-        out = np.zeros(len(candidates), np.int64)
-        high, low = (candidates >> np.uint64(32)).astype(np.uint32), candidates.astype(np.uint32)
-        table, seeds = np.ascontiguousarray(table), np.ascontiguousarray(seeds)
+        small = table.size == 0 or max(int(table.max()), -int(table.min())) < 1 << 31
+        cells = np.ascontiguousarray(table, np.int32 if small else np.int64)
+        count = self._c.tacit_pooled_support32 if small else self._c.tacit_pooled_support64
+        seeds, (high, low) = np.ascontiguousarray(seeds), _halves(candidates)
+        spread = np.empty_like(low)
+        self._c.tacit_spread(_at(low), _SIZE(len(low)), _at(spread))
         rows, g = table.shape
-        self._c.tacit_pooled_support(
-            _at(seeds), _at(table), _SIZE(rows), _WORD(g), _at(high), _at(low), _SIZE(len(out)), _at(out)
-        )
-        return out
+
+        def part(at: slice) -> I64:
+            h, v = None if high is None else high[at], spread[at]
+            out = np.zeros(len(v), np.int64)
+            count(_at(seeds), _at(cells), _SIZE(rows), ctypes.c_uint32(g), _at(h), _at(v), _SIZE(len(v)), _at(out))
+            return out
+
+        return np.concatenate(_over_threads(part, len(low), rows * len(low)))
 
     def bit_columns(self, packed: U8, size: int, weights: I64 | None) -> I64:
         """Column sums of packed bits, bit 0 first."""
@@ -176,12 +197,37 @@ class Native:
         return out
 
 
-def _sum_over_threads(part: Any, n: int, work: int) -> I64:
-    """Add `part` over slices of n reports; small work stays on the calling thread."""
+def _stride(column: npt.NDArray[Any]) -> int:
+    return column.strides[0] if len(column) else column.itemsize
+
+
+def _halves(candidates: U64) -> tuple[U32 | None, U32]:
+    """Upper and lower halves of candidates; no upper halves where all are zero."""
+    large = len(candidates) > 0 and int(candidates.max()) >= 1 << 32
+    return (candidates >> np.uint64(32)).astype(np.uint32) if large else None, candidates.astype(np.uint32)
+
+
+def _sum_over_threads(part: Callable[[slice], I64], n: int, work: int) -> I64:
+    """Add `part` over slices of n reports."""
+    parts = _over_threads(part, n, work)
+    return sum(parts[1:], parts[0])
+
+
+def _over_threads(part: Callable[[slice], I64], n: int, work: int) -> list[I64]:
+    """`part` of slices of n items, one per thread; small work stays on the calling thread."""
     threads = min(thread_count(), n) if work > 1 << 18 else 1
     if threads <= 1:
-        return part(slice(0, n))
+        return [part(slice(0, n))]
     edges = [n * i // threads for i in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        parts = pool.map(part, (slice(a, b) for a, b in pairwise(edges)))
-        return sum(parts)  # pyright: ignore[reportReturnType]
+    # The calling thread takes the first slice itself.
+    others = [_pool(threads - 1).submit(part, slice(a, b)) for a, b in pairwise(edges[1:])]
+    return [part(slice(0, edges[1])), *(other.result() for other in others)]
+
+
+@lru_cache(maxsize=1)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="tacit")
+
+
+# Threads do not survive a fork; a child makes its own.
+os.register_at_fork(after_in_child=_pool.cache_clear)

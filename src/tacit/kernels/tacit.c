@@ -1,9 +1,11 @@
 /* The hot loops of Tacit: counting supports, columns and histograms, transforms, and bit-sliced coins.
  *
  * Every function has a numpy twin in twin.py that gives the same integers; the tests compare them bit for bit.
- * All arrays are contiguous and belong to the caller. Nothing here allocates, prints, or keeps state, so the
- * functions may run in several threads on disjoint outputs.
+ * All arrays belong to the caller. Nothing here allocates, prints, or keeps state, so the functions may run in
+ * several threads on disjoint outputs.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,7 +19,7 @@
 #define TILE 1024
 
 /* Raised with every change of a signature, so that a library left over from older sources is not used. */
-EXPORT int tacit_abi = 2;
+EXPORT int tacit_abi = 5;
 
 /* Murmur3's 32-bit finaliser: two multiplications, full avalanche. */
 static inline uint32_t mix32(uint32_t x) {
@@ -71,24 +73,78 @@ CLONES static void support_tile(const query *q, const uint32_t *restrict spread,
     }
 }
 
-/* How many of n reports (seed, bucket) support each candidate below 2^32. A width of 0 supports nothing. */
-EXPORT void tacit_hash_support32(const uint32_t *seed, const uint32_t *bucket, size_t n, uint64_t g,
-                                 const uint32_t *candidate, size_t d, int64_t *out) {
-    enum { GROUP = 4096 };
-    query group[GROUP];
+/* A column of a batch of reports: unsigned little-endian integers of 1, 2 or 4 bytes, `stride` bytes apart. */
+typedef struct {
+    const uint8_t *at;
+    size_t stride, bytes;
+} column;
+
+static inline uint32_t column_get(column c, size_t i) {
+    const uint8_t *at = c.at + i * c.stride;
+    uint32_t value;
+    if (c.bytes == 1) return *at;
+    if (c.bytes == 2) return (uint32_t)at[0] | (uint32_t)at[1] << 8;
+    memcpy(&value, at, 4);
+    return value;
+}
+
+typedef struct {
+    column seed, bucket;
+    size_t n, d;
+    const uint64_t *bound;
+    const uint32_t *candidate;
+    atomic_size_t *next;
+    int64_t *out;
+} support_job;
+
+enum { GROUP = 4096 };
+
+static void support_group(const support_job *job, const query *group, size_t made) {
     uint32_t count[TILE], spread[TILE];
-    for (size_t start = 0; start < n; start += GROUP) {
-        size_t made = n - start < GROUP ? n - start : GROUP;
-        for (size_t i = 0; i < made; i++) group[i] = make_query(seed[start + i], 0, bucket[start + i], g);
-        for (; made % 4; made++) group[made] = (query){0, 0, 0, 0};
-        for (size_t tile = 0; tile < d; tile += TILE) {
-            size_t span = d - tile < TILE ? d - tile : TILE;
-            memset(count, 0, sizeof count);
-            for (size_t i = 0; i < span; i++) spread[i] = mix32(candidate[tile + i]);
-            for (size_t i = 0; i < made; i += 4) support_tile(group + i, spread, span, count);
-            for (size_t i = 0; i < span; i++) out[tile + i] += count[i];
-        }
+    for (size_t tile = 0; tile < job->d; tile += TILE) {
+        size_t span = job->d - tile < TILE ? job->d - tile : TILE;
+        memset(count, 0, sizeof count);
+        for (size_t i = 0; i < span; i++) spread[i] = mix32(job->candidate[tile + i]);
+        for (size_t i = 0; i < made; i += 4) support_tile(group + i, spread, span, count);
+        for (size_t i = 0; i < span; i++) job->out[tile + i] += count[i];
     }
+}
+
+/* Take groups of reports until none is left: a thread that is held up does not hold up the others. */
+static void *support_worker(void *argument) {
+    const support_job *job = argument;
+    query group[GROUP];
+    for (;;) {
+        size_t start = atomic_fetch_add(job->next, GROUP);
+        if (start >= job->n) return NULL;
+        size_t made = job->n - start < GROUP ? job->n - start : GROUP;
+        for (size_t i = 0; i < made; i++) {
+            uint32_t y = column_get(job->bucket, start + i), first = mix32(column_get(job->seed, start + i));
+            uint64_t low = job->bound[y];
+            group[i] = (query){first, second_word(first), (uint32_t)low, (uint32_t)(job->bound[y + 1] - low)};
+        }
+        for (; made % 4; made++) group[made] = (query){0, 0, 0, 0};
+        support_group(job, group, made);
+    }
+}
+
+/* How many of n reports (seed, bucket) support each candidate below 2^32; bucket y is [bound[y], bound[y + 1]).
+ * `out` has one row of d counters per thread; their sum is the answer. */
+EXPORT void tacit_hash_support32(const uint8_t *seed, size_t seed_stride, const uint8_t *bucket,
+                                 size_t bucket_stride, size_t bucket_bytes, size_t n, const uint64_t *bound,
+                                 const uint32_t *candidate, size_t d, size_t threads, int64_t *out) {
+    enum { MOST = 64 };
+    pthread_t thread[MOST];
+    support_job job[MOST];
+    atomic_size_t next = 0;
+    size_t started = 1;
+    threads = threads > MOST ? MOST : threads;
+    for (size_t t = 0; t < threads; t++)
+        job[t] = (support_job){{seed, seed_stride, 4}, {bucket, bucket_stride, bucket_bytes}, n, d, bound, candidate,
+                               &next, out + t * d};
+    while (started < threads && pthread_create(&thread[started], NULL, support_worker, &job[started]) == 0) started++;
+    support_worker(&job[0]);
+    for (size_t t = 1; t < started; t++) pthread_join(thread[t], NULL);
 }
 
 /* The same for candidates up to 2^64, whose upper halves are mixed with the seed, and for weighted reports. */
@@ -113,17 +169,62 @@ EXPORT void tacit_hash_support64(const uint32_t *seed, const uint32_t *bucket, c
     }
 }
 
-/* Sum over public hash functions of the table cell a candidate falls into: out[i] += table[row][bucket]. */
-EXPORT void tacit_pooled_support(const uint32_t *seed, const int64_t *table, size_t rows, uint64_t g,
-                                 const uint32_t *high, const uint32_t *low, size_t d, int64_t *out) {
-    for (size_t r = 0; r < rows; r++) {
-        const int64_t *cells = table + r * g;
-        for (size_t i = 0; i < d; i++) {
-            uint32_t first = mix32(seed[r] ^ high[i]);
-            out[i] += cells[(uint64_t)seeded(mix32(low[i]), first, second_word(first)) * g >> 32];
-        }
+/* Buckets of spread candidates under one public hash function; split from the gather so that it vectorises. */
+CLONES static void pooled_buckets(uint32_t seed, uint32_t g, const uint32_t *restrict high,
+                                  const uint32_t *restrict spread, size_t d, uint32_t *restrict at) {
+    for (size_t i = 0; i < d; i++) {
+        uint32_t first = mix32(seed ^ high[i]);
+        at[i] = (uint32_t)((uint64_t)seeded(spread[i], first, second_word(first)) * g >> 32);
     }
 }
+
+/* The same for candidates whose upper halves are all zero: the words of the seed are computed once. */
+CLONES static void pooled_buckets32(uint32_t first, uint32_t second, uint32_t g, const uint32_t *restrict spread,
+                                    size_t d, uint32_t *restrict at) {
+    for (size_t i = 0; i < d; i++) at[i] = (uint32_t)((uint64_t)seeded(spread[i], first, second) * g >> 32);
+}
+
+/* And for a number of buckets that is 2^(32 - shift). */
+CLONES static void pooled_shift32(uint32_t first, uint32_t second, int shift, const uint32_t *restrict spread,
+                                  size_t d, uint32_t *restrict at) {
+    for (size_t i = 0; i < d; i++) at[i] = seeded(spread[i], first, second) >> shift;
+}
+
+/* Candidates spread by the fixed bijection, once for all hash functions. */
+EXPORT CLONES void tacit_spread(const uint32_t *restrict low, size_t d, uint32_t *restrict spread) {
+    for (size_t i = 0; i < d; i++) spread[i] = mix32(low[i]);
+}
+
+/* Sum over public hash functions of the table cell a spread candidate falls into: out[i] += table[row][bucket].
+ * Blocks of candidates and tables of 32-bit cells stay in the cache together. */
+enum { BLOCK = 1 << 17 };
+#define POOLED(name, type)                                                                               \
+    CLONES static void name##_add(const type *restrict cells, const uint32_t *restrict at, size_t d,      \
+                                  int64_t *restrict out) {                                               \
+        for (size_t i = 0; i < d; i++) out[i] += cells[at[i]];                                           \
+    }                                                                                                    \
+    EXPORT void name(const uint32_t *seed, const type *table, size_t rows, uint32_t g, const uint32_t *high, \
+                     const uint32_t *spread, size_t d, int64_t *out) {                                   \
+        uint32_t at[TILE];                                                                               \
+        int shift = g > 1 && (g & (g - 1)) == 0 ? 32 - __builtin_ctz(g) : 0;                             \
+        for (size_t start = 0; start < d; start += BLOCK)                                                \
+            for (size_t r = 0; r < rows; r++) {                                                          \
+                const uint32_t first = mix32(seed[r]), second = second_word(first);                      \
+                size_t stop = d - start < BLOCK ? d : start + BLOCK;                                     \
+                for (size_t tile = start; tile < stop; tile += TILE) {                                   \
+                    size_t span = stop - tile < TILE ? stop - tile : TILE;                               \
+                    if (high)                                                                            \
+                        pooled_buckets(seed[r], g, high + tile, spread + tile, span, at);                \
+                    else if (shift)                                                                      \
+                        pooled_shift32(first, second, shift, spread + tile, span, at);                   \
+                    else                                                                                 \
+                        pooled_buckets32(first, second, g, spread + tile, span, at);                     \
+                    name##_add(table + r * g, at, span, out + tile);                                     \
+                }                                                                                        \
+            }                                                                                            \
+    }
+POOLED(tacit_pooled_support32, int32_t)
+POOLED(tacit_pooled_support64, int64_t)
 
 /* Column sums of packed bits, at most 255 rows: byte lanes that cannot overflow. */
 CLONES static void columns_255(const uint8_t *restrict row, size_t rows, size_t bytes, size_t from, size_t span,

@@ -83,7 +83,7 @@ class LocalHashOracle(LocalHashDevice, BucketsOracle, LazyOracle):
         return reports["bucket"] < self.g
 
     def _count_at(self, reports: Reports, weights: I64 | None, *, candidates: U64) -> I64:
-        return kernels.hash_support(as_u32(reports["seed"]), as_u32(reports["bucket"]), self.g, candidates, weights)
+        return kernels.hash_support(reports["seed"], reports["bucket"], self.g, candidates, weights)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """A uniform seed, then randomised response on the bucket."""

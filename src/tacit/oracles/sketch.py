@@ -229,8 +229,16 @@ class HCMS(HCMSDevice, SketchOracle):
             inside &= reports & reports.dtype.type(2 * self.width - 2) != 0
         return inside
 
+    def check_reports(self, reports: Reports) -> Reports:
+        """Only the layout; `_count` refuses codes out of range on the way."""
+        return self._check_layout(reports)
+
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
-        return kernels.histogram(reports, 2 * self.rows * self.width, weights)[0]
+        cells, bad = kernels.histogram(reports, 2 * self.rows * self.width, weights)
+        skipped = cells.reshape(self.rows, self.width, 2)[:, : self.first]
+        if bad or np.any(skipped):
+            self._refuse(len(reports) - int(np.count_nonzero(self.valid(reports))), len(reports))
+        return cells
 
     def _signed(self, cells: I64) -> I64:
         return (cells[0::2] - cells[1::2]).reshape(self.rows, self.width)
