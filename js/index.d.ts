@@ -1,10 +1,12 @@
-/** Tacit on the device: a published spec and a private value in, a noisy report out. */
+/** Tacit on the device: a published spec and a private value in, a noisy report out; and the client that sends it. */
 
 import { Published, type GivenInt, type Int } from "./types/published.js";
 
 export type { GivenInt, Int };
 export { Attribute, Bits, Booleans, Buckets, Categories, DOMAINS, Domain } from "./types/domains.js";
-export { Integers, Ordered, Product, Strings, domainOf } from "./types/domains.js";
+export { Integers, Ordered, Product, Strings, domainOf, project } from "./types/domains.js";
+export { AlreadyAnswered, Collection, Ledger, Respondent } from "./types/client.js";
+export type { Entry, Question, Receipt, Spending, Store, Texts } from "./types/client.js";
 
 /** A privacy budget as it is written in a spec. */
 export type WireBudget = string | { of: string; share: string } | { of: string; sampled: number };

@@ -1,7 +1,7 @@
 /** What every mechanism has on the device: fields that are the wire spec, checks, and report bytes. */
 
 import { asBudget } from "./budget.js";
-import { InvalidSpec, InvalidValue } from "./errors.js";
+import { ABSTRACT, InvalidSpec, InvalidValue } from "./errors.js";
 import { tidy } from "./exact.js";
 import { Published } from "./nested.js";
 
@@ -48,6 +48,9 @@ export class Device extends Published {
     this.budget = asBudget(fields.epsilon);
     /** @type {import("./budget.js").WireBudget} */
     this.epsilon = this.budget.wire;
+    if (/** @type {any} */ (this.epsilon).sampled) {
+      throw new InvalidSpec(`${this.kind}: epsilon must not be amplified`);
+    }
     /** floor(e^epsilon * 2^64), the bound that no realised likelihood ratio exceeds. */
     this.odds = this.budget.odds;
     this.check();
@@ -64,7 +67,7 @@ export class Device extends Published {
    * @returns {Uint8Array}
    */
   privatizeOne(_value, _coins) {
-    throw new InvalidSpec(`${this.kind}: this kind draws nothing`);
+    throw new InvalidSpec(ABSTRACT);
   }
 
   /**
@@ -82,6 +85,19 @@ export class Device extends Published {
     }
     /** @type {any} */ (this)[name] = value;
     return /** @type {number} */ (value);
+  }
+
+  /**
+   * Check a field that has few values.
+   * @template Value
+   * @param {string} name
+   * @param {...Value} allowed
+   * @returns {Value}
+   */
+  choice(name, ...allowed) {
+    const value = /** @type {any} */ (this)[name];
+    if (!allowed.includes(value)) throw new InvalidSpec(`${this.kind}: ${name} must be one of ${allowed.join(", ")}`);
+    return value;
   }
 
   /**
@@ -103,8 +119,7 @@ export class Device extends Published {
     const index = asInteger(value) ?? -1;
     if (index < 0 || index >= size) {
       throw new InvalidValue(
-        `${this.kind}: the value is outside the domain, must be an integer from 0 to ${BigInt(size) - 1n}; ` +
-          "encode answers with the domain of the collection",
+        `${this.kind}: the value is outside the domain, must be an integer from 0 to ${BigInt(size) - 1n}`,
       );
     }
     return /** @type {number} */ (index);

@@ -1,11 +1,11 @@
 /** dBitFlip on the device: noisy bits of a few buckets that were drawn without looking at the value. */
 
 import { Device, littleEndian, widthBytes } from "./base.js";
-import { WORD, ceilDiv, rootFloor } from "./exact.js";
+import { WORD, rootFloor } from "./exact.js";
 import { lowCell } from "./grr.js";
 import { distinct } from "./hadamard.js";
 import { concat } from "./sha256.js";
-import { zeroThreshold } from "./unary.js";
+import { symmetricThresholds } from "./unary.js";
 
 const MAX_BUCKETS = 2 ** 24;
 const MAX_SAMPLED = 64;
@@ -83,6 +83,5 @@ function thresholds(odds, sampled) {
     const low = lowCell(odds, 2);
     return [WORD - low, low];
   }
-  const t1 = WORD - ceilDiv(WORD * WORD, rootFloor(odds, 2) + WORD);
-  return [t1, zeroThreshold(t1, odds)];
+  return symmetricThresholds(rootFloor(odds, 2), odds);
 }

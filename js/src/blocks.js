@@ -4,7 +4,7 @@
  */
 
 import { Device, littleEndian, widthBytes } from "./base.js";
-import { MAX_MODULUS, contains, isPrime, paley, primeFactors, singer } from "./designs.js";
+import { contains, isPrime, paley, shapeOf, singer } from "./designs.js";
 import { InvalidSpec } from "./errors.js";
 import { WORD, tighten, uniformSpread } from "./exact.js";
 
@@ -35,9 +35,7 @@ class Block extends Device {
     const ratio = [include * (points - inside), (WORD - include) * inside];
     const within = ratio[0] * spread[0] * WORD <= ratio[1] * spread[1] * this.odds;
     if (!within || ratio[1] * spread[0] * WORD > ratio[0] * spread[1] * this.odds) {
-      throw new InvalidSpec(
-        `${this.kind}: epsilon is too small for ${m} points, draws of one word are too uneven`,
-      );
+      throw new InvalidSpec(`${this.kind}: epsilon is too small for ${m} points`);
     }
     /** Number of points. @type {number} */
     this.m = m;
@@ -124,37 +122,17 @@ export class CBR extends Block {
   check() {
     /** @type {number} */
     this.size = this.checkSize(MAX_CYCLIC_MODULUS);
-    const [m, k] = this.shape();
-    if (m < this.size || m > MAX_CYCLIC_MODULUS) {
-      throw new InvalidSpec(
-        `cbr: ${this.family}(${this.order}, ${this.dimension}) has ${m} points, must have from ${this.size} ` +
-          `to ${MAX_CYCLIC_MODULUS}`,
-      );
-    }
-    this.decide(m, k);
-  }
-
-  /** @returns {[number, number]} points of the design and of a block, once the fields are known to name one */
-  shape() {
     /** @type {"singer" | "paley"} */
-    this.family = /** @type {any} */ (this).family;
-    if (this.family === "paley") {
-      /** @type {number} */
-      this.order = this.integer("order", 3, MAX_MODULUS);
-      /** @type {number} */
-      this.dimension = this.integer("dimension", 1, 1);
-      if (this.order % 4 === 3 && isPrime(this.order)) return [this.order, (this.order - 1) / 2];
-      throw new InvalidSpec(`cbr: order is ${this.order}, must be a prime of the form 4i + 3 for a paley design`);
+    this.family = this.choice("family", "singer", "paley");
+    /** @type {number} */
+    this.order = this.integer("order", 2, MAX_CYCLIC_MODULUS);
+    /** @type {number} */
+    this.dimension = this.integer("dimension", 1, 26);
+    const { modulus, k } = shapeOf(this.family, this.order, this.dimension);
+    if (modulus < this.size || modulus > MAX_CYCLIC_MODULUS) {
+      throw new InvalidSpec(`cbr: the design must have from ${this.size} to ${MAX_CYCLIC_MODULUS} points`);
     }
-    if (this.family !== "singer") throw new InvalidSpec('cbr: family must be "singer" or "paley"');
-    this.order = this.integer("order", 2, Math.floor(Math.sqrt(MAX_MODULUS)));
-    this.dimension = this.integer("dimension", 3, 26);
-    if (primeFactors(this.order).length > 1) {
-      throw new InvalidSpec(`cbr: order is ${this.order}, must be a prime power for a singer design`);
-    }
-    let k = 1;
-    for (let t = 2; t < this.dimension; t += 1) k = k * this.order + 1;
-    return [k * this.order + 1, k];
+    this.decide(modulus, k);
   }
 
   /**
@@ -180,12 +158,9 @@ export class ABR extends Block {
     /** @type {number} */
     this.size = this.checkSize(MAX_AFFINE_MODULUS);
     const m = this.integer("modulus", Math.max(this.size, 3), MAX_AFFINE_MODULUS);
-    if (!isPrime(m)) throw new InvalidSpec(`abr: modulus is ${m}, must be a prime`);
+    if (!isPrime(m)) throw new InvalidSpec("abr: modulus must be a prime");
     const k = this.integer("block", 1, m - 1);
-    const { state } = /** @type {any} */ (this);
-    if (state !== "counts" && state !== "log") {
-      throw new InvalidSpec('abr: state must be "counts" (small domains) or "log" (lazy candidates)');
-    }
+    this.choice("state", "counts", "log");
     this.decide(m, k);
   }
 

@@ -12,7 +12,7 @@
  */
 
 import { InvalidSpec } from "./errors.js";
-import { WORD, expFloor } from "./exact.js";
+import { WORD, expFloor, shortestDecimal } from "./exact.js";
 
 const SCALE = 10n ** 18n;
 
@@ -27,7 +27,7 @@ export function asBudget(value) {
   const names = Object.keys(value).sort().join();
   if (names === "of,share") return shareOf(epsilon(of), share);
   if (names === "of,sampled") return amplified(epsilon(of), sampled);
-  throw new InvalidSpec('epsilon is an object, must have the fields "of" and one of "share" and "sampled"');
+  throw new InvalidSpec('epsilon must have the fields "of" and one of "share" and "sampled"');
 }
 
 /**
@@ -36,24 +36,12 @@ export function asBudget(value) {
  * @returns {Budget}
  */
 function epsilon(value) {
-  if (typeof value !== "string") {
-    throw new InvalidSpec(
-      `epsilon is a ${typeof value}, must be decimal text such as "1.0"; ` +
-        "text keeps the declared number exact on every device",
-    );
+  const match = typeof value === "string" && /^([0-9]{1,3})(?:\.([0-9]{1,18}))?$/.exec(value.trim());
+  const scaled = match ? BigInt(match[1] + (match[2] ?? "").padEnd(18, "0")) : 0n;
+  if (!match || scaled * 1000n < SCALE || scaled > 32n * SCALE) {
+    throw new InvalidSpec('epsilon must be decimal text from "0.001" to "32" with at most 18 decimals');
   }
-  const match = /^([0-9]{1,3})(?:\.([0-9]{1,18}))?$/.exec(value.trim());
-  if (!match) {
-    throw new InvalidSpec(
-      `epsilon is '${value.trim().slice(0, 40)}', must be plain decimal text such as "0.5" with at most 18 decimals`,
-    );
-  }
-  const decimals = (match[2] ?? "").replace(/0+$/, "");
-  const scaled = BigInt(match[1] + decimals.padEnd(18, "0"));
-  if (scaled * 1000n < SCALE || scaled > 32n * SCALE) {
-    throw new InvalidSpec(`epsilon is ${value.trim()}, must be between 0.001 and 32`);
-  }
-  return budget(Number(match[1]) + (decimals && `.${decimals}`), [scaled, SCALE]);
+  return budget(shortestDecimal(match[0]), [scaled, SCALE]);
 }
 
 /**
@@ -64,11 +52,8 @@ function epsilon(value) {
  */
 function shareOf(of, share) {
   const match = typeof share === "string" && /^([1-9][0-9]{0,8})\/([1-9][0-9]{0,8})$/.exec(share);
-  if (!match) throw new InvalidSpec('share must be text such as "1/3"; a fraction keeps the budget exact');
-  const [part, whole] = [Number(match[1]), Number(match[2])];
-  if (part > whole) {
-    throw new InvalidSpec(`share is ${share}, must not exceed 1; shares of one respondent add up to 1`);
-  }
+  const [part, whole] = match ? [Number(match[1]), Number(match[2])] : [1, 0];
+  if (part > whole) throw new InvalidSpec('share must be text such as "1/3", at most 1');
   const common = gcd(part, whole);
   const wire = { of: /** @type {string} */ (of.wire), share: `${part / common}/${whole / common}` };
   return budget(wire, [of.declared[0] * BigInt(part), of.declared[1] * BigInt(whole)]);
@@ -83,7 +68,7 @@ function shareOf(of, share) {
  */
 function amplified(of, sampled) {
   if (typeof sampled !== "number" || !Number.isInteger(sampled) || sampled < 1 || sampled > 2 ** 20) {
-    throw new InvalidSpec("sampled must be an integer from 1 to 2^20, the number of padded items");
+    throw new InvalidSpec("sampled must be an integer from 1 to 2^20");
   }
   const wire = { of: /** @type {string} */ (of.wire), sampled };
   return budget(wire, of.declared, BigInt(sampled) * (of.odds - WORD) + WORD);

@@ -20,7 +20,7 @@ export function canonical(value, where = "$") {
   if (typeof value === "string") return text(value, where);
   if (Array.isArray(value)) return `[${value.map((item, i) => canonical(item, `${where}[${i}]`)).join()}]`;
   if (typeof value === "object") return object(value, where);
-  throw new InvalidSpec(`${where}: a ${typeof value} has no canonical form; use text, integers, lists, objects`);
+  throw new InvalidSpec(`${where}: a ${typeof value} has no canonical form`);
 }
 
 /**
@@ -32,21 +32,17 @@ export const digest = (value) => hex(sha256(utf8(canonical(value))));
 
 /** @param {number} value @param {string} where */
 function number(value, where) {
-  if (!Number.isInteger(value)) {
-    throw new InvalidSpec(`${where}: floats have no exact text; write the number as decimal text`);
-  }
   if (!Number.isSafeInteger(value)) {
-    throw new InvalidSpec(`${where}: an integer must be below 2^53 in size; write larger numbers as text`);
+    throw new InvalidSpec(`${where}: a number must be an integer below 2^53; write all others as text`);
   }
   return String(value);
 }
 
 /** @param {string} value @param {string} where */
 function text(value, where) {
-  if (/\p{Surrogate}/u.test(value)) {
-    throw new InvalidSpec(`${where}: text contains a lone surrogate; it cannot be written as UTF-8`);
+  if (/\p{Surrogate}/u.test(value) || value.normalize("NFC") !== value) {
+    throw new InvalidSpec(`${where}: text must be in Unicode normal form NFC, without lone surrogates`);
   }
-  if (value.normalize("NFC") !== value) throw new InvalidSpec(`${where}: text must be in Unicode normal form NFC`);
   return JSON.stringify(value);
 }
 
@@ -54,7 +50,7 @@ function text(value, where) {
 function object(value, where) {
   const pairs = Object.entries(value).map(([key, item]) => {
     if (!/^[a-z_]+$/.test(key)) {
-      throw new InvalidSpec(`${where}: keys must be lower-case words of letters and underscores`);
+      throw new InvalidSpec(`${where}: keys must be lower-case words`);
     }
     return [key, canonical(item, `${where}.${key}`)];
   });

@@ -1,6 +1,6 @@
 /** Coins: where randomness comes from, one 64-bit word at a time. */
 
-import { TacitError } from "./errors.js";
+import { ABSTRACT, TacitError } from "./errors.js";
 import { tidy } from "./exact.js";
 import { concat, sha256 } from "./sha256.js";
 
@@ -22,7 +22,7 @@ export class Coins {
 
   /** @returns {ArrayLike<number>} the halves of at least one further word */
   draw() {
-    throw new TacitError("coins: this kind of coins draws nothing");
+    throw new TacitError(ABSTRACT);
   }
 
   /** Consume one word and leave its halves in `low` and `high`: fast, without a BigInt. */
@@ -69,9 +69,7 @@ export class SystemCoins extends Coins {
 
   draw() {
     if (!globalThis.crypto?.getRandomValues) {
-      throw new TacitError(
-        "coins: this runtime has no crypto.getRandomValues; on Node 18 set globalThis.crypto to webcrypto of node:crypto",
-      );
+      throw new TacitError("coins: this runtime has no crypto.getRandomValues");
     }
     // 4,096 bytes: browsers refuse more than 65,536 in one call, and most reports need a few words.
     return globalThis.crypto.getRandomValues(new Uint32Array(2 * BLOCK_WORDS));

@@ -15,16 +15,13 @@ function asMembers(kind, given, most) {
   if (members.length < 1 || members.length > most || !members.every((member) => member instanceof Device)) {
     throw new InvalidSpec(`${kind}: members must be a list of 1 to ${most} mechanisms`);
   }
-  if (members.some(({ epsilon }) => typeof epsilon === "object" && "sampled" in epsilon)) {
-    throw new InvalidSpec(`${kind}: an amplified epsilon holds only inside padding and sampling`);
-  }
   return members;
 }
 
 /** @param {string} kind @param {unknown} value @param {number} count @returns {any[]} one answer per question */
 function answersOf(kind, value, count) {
   if (Array.isArray(value) && value.length === count) return value;
-  throw new InvalidValue(`${kind}: the value must be a list of ${count} answers, one per question`);
+  throw new InvalidValue(`${kind}: the value must be a list of ${count} answers`);
 }
 
 /**
@@ -48,10 +45,10 @@ export class Questions extends Published {
     /** @type {Device[]} */
     this.mechanisms = asMembers("questions", mechanisms, MAX_MEMBERS);
     if (!Array.isArray(weights)) {
-      throw new InvalidSpec("questions: weights must be a list of positive integers, one per question");
+      throw new InvalidSpec("questions: weights must be a list");
     }
     /** @type {number[]} */
-    this.weights = weights.length ? weights : this.mechanisms.map(() => 1);
+    this.weights = weights;
     Object.freeze(this);
   }
 
@@ -79,12 +76,12 @@ export class OneOf extends Device {
     /** @type {Questions} */
     this.family = /** @type {any} */ (this).family;
     if (typeof this.family?.mechanism !== "function" || typeof this.family.view !== "function") {
-      throw new InvalidSpec('one_of: family must be a family of questions, such as "questions"');
+      throw new InvalidSpec("one_of: family must be a family of questions");
     }
     this.checkWeights();
     for (let i = 0; i < this.family.length; i += 1) {
       if (exceeds(this.family.mechanism(i).budget.declared, this.budget.declared)) {
-        throw new InvalidSpec("one_of: a member's epsilon exceeds epsilon, which must be the largest of them");
+        throw new InvalidSpec("one_of: a member's epsilon must be at most epsilon");
       }
     }
     /** @type {number} */
@@ -94,13 +91,13 @@ export class OneOf extends Device {
   checkWeights() {
     const { length, weights } = this.family;
     if (length < 1 || length > MAX_MEMBERS || weights.length !== length) {
-      throw new InvalidSpec(`one_of: the family must have 1 to ${MAX_MEMBERS} members with one weight each`);
+      throw new InvalidSpec(`one_of: family must have 1 to ${MAX_MEMBERS} members with a weight each`);
     }
     const positive = weights.every((weight) => Number.isSafeInteger(weight) && weight >= 1 && weight <= MAX_WEIGHT);
     /** The sum of the weights. @type {number} */
     this.total = positive ? weights.reduce((sum, weight) => sum + weight, 0) : 0;
     if (this.total < 1 || this.total > MAX_WEIGHT) {
-      throw new InvalidSpec(`one_of: weights must be positive integers that add up to at most ${MAX_WEIGHT}`);
+      throw new InvalidSpec(`one_of: weights must be positive and add up to at most ${MAX_WEIGHT}`);
     }
   }
 
@@ -121,7 +118,7 @@ export class OneOf extends Device {
     const [family, width] = [this.family, this.payload_bytes];
     const member = this.drawMember(coins);
     const payload = family.mechanism(member).privatizeOne(family.view(member)(value), coins);
-    if (payload.length > width) throw new InvalidSpec(`one_of: payload_bytes is ${width}, a member's report is wider`);
+    if (payload.length > width) throw new InvalidSpec("one_of: a member's report is wider than payload_bytes");
     const report = new Uint8Array(4 + width);
     report.set(littleEndian(member, 4));
     report.set(payload, 4);
@@ -143,11 +140,9 @@ export class AllOf extends Device {
       return /** @type {typeof none} */ ([a * declared[1] + declared[0] * b, b * declared[1]]);
     }, none);
     if (exceeds(spent, this.budget.declared)) {
-      throw new InvalidSpec("all_of: the members' epsilons add up to more than epsilon; give every member a share");
+      throw new InvalidSpec("all_of: the members' epsilons must add up to at most epsilon");
     }
-    if (!["joint", "log", "members"].includes(/** @type {any} */ (this).state)) {
-      throw new InvalidSpec('all_of: state must be "joint", "log" or "members"');
-    }
+    this.choice("state", "joint", "log", "members");
   }
 
   /** The words of every member, in order. @param {any} value @param {import("./coins.js").Coins} coins */

@@ -16,7 +16,7 @@
 import { InvalidSpec } from "./errors.js";
 
 /** A device keeps m bits and a server transforms m floats: beyond this neither is reasonable. */
-export const MAX_MODULUS = 2 ** 26;
+const MAX_MODULUS = 2 ** 26;
 
 /**
  * The distinct prime factors of n >= 1, in increasing order, by trial division.
@@ -38,14 +38,7 @@ export function primeFactors(n) {
  * @param {number} n
  * @returns {boolean}
  */
-export function isPrime(n) {
-  if (n < 4) return n === 2 || n === 3;
-  if (n % 2 === 0) return false;
-  for (let divisor = 3; divisor * divisor <= n; divisor += 2) {
-    if (n % divisor === 0) return false;
-  }
-  return true;
-}
+export const isPrime = (n) => primeFactors(n)[0] === n;
 
 /**
  * Whether a point of 0..modulus-1 is in S.
@@ -70,6 +63,26 @@ function subspaces(q, t) {
 }
 
 /**
+ * The numbers of a design, or InvalidSpec if there is none.
+ * @param {"singer" | "paley"} family
+ * @param {number} q
+ * @param {number} t
+ * @returns {Omit<Cyclic, "block">}
+ */
+export function shapeOf(family, q, t) {
+  if (family === "paley" && t === 1 && q <= MAX_MODULUS && q % 4 === 3 && isPrime(q)) {
+    return { family, q, t, modulus: q, k: (q - 1) / 2, lambda: (q - 3) / 4 };
+  }
+  if (family === "singer" && Number.isInteger(q) && t >= 3 && t <= 26 && primeFactors(q).length === 1) {
+    const [modulus, k, lambda] = [0, 1, 2].map((less) => subspaces(q, t - less));
+    if (modulus <= MAX_MODULUS) return { family, q, t, modulus, k, lambda };
+  }
+  throw new InvalidSpec(
+    "design: order must be a prime 4i + 3 (paley) or a prime power (singer) with at most 2^26 points",
+  );
+}
+
+/**
  * The points of a hyperplane in the projective geometry PG(t-1, q), in cyclic order.
  *
  * With q = p^e and s the recurring sequence of the first primitive polynomial of degree e t over
@@ -79,17 +92,10 @@ function subspaces(q, t) {
  * @returns {Cyclic}
  */
 export function singer(q, t) {
-  const usable = Number.isInteger(q) && Number.isInteger(t) && q >= 2 && t >= 3 && t <= 26;
-  const modulus = usable ? subspaces(q, t) : NaN;
-  const [p, ...others] = usable && modulus <= MAX_MODULUS ? primeFactors(q) : [0, 0];
-  if (others.length > 0) {
-    throw new InvalidSpec(
-      `singer: (q, t) is (${q}, ${t}), must be a prime power and at least 3, with at most ${MAX_MODULUS} points in all`,
-    );
-  }
+  const shape = shapeOf("singer", q, t);
+  const [p] = primeFactors(q);
   const e = Math.round(Math.log(q) / Math.log(p));
-  const block = zeros(p, primitivePolynomial(p, e * t, q), e, modulus);
-  return { family: "singer", q, t, modulus, k: subspaces(q, t - 1), lambda: subspaces(q, t - 2), block };
+  return { ...shape, block: zeros(p, primitivePolynomial(p, e * t, q), e, shape.modulus) };
 }
 
 /**
@@ -98,9 +104,7 @@ export function singer(q, t) {
  * @returns {Cyclic}
  */
 export function paley(m) {
-  if (!(m >= 3 && m <= MAX_MODULUS && m % 4 === 3 && isPrime(m))) {
-    throw new InvalidSpec(`paley: m is ${m}, must be a prime of the form 4i + 3 and at most ${MAX_MODULUS}`);
-  }
+  const shape = shapeOf("paley", m, 1);
   const block = new Uint8Array((m + 7) >> 3);
   let square = 0;
   for (let odd = 1; odd < m; odd += 2) {
@@ -108,7 +112,7 @@ export function paley(m) {
     square = (square + odd) % m;
     block[square >> 3] |= 1 << (square & 7);
   }
-  return { family: "paley", q: m, t: 1, modulus: m, k: (m - 1) / 2, lambda: (m - 3) / 4, block };
+  return { ...shape, block };
 }
 
 /**

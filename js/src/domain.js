@@ -3,7 +3,7 @@
  * The twin of `tacit.device.domain`; messages are the same, and never show the value.
  */
 
-import { InvalidSpec, InvalidValue } from "./errors.js";
+import { ABSTRACT, InvalidSpec, InvalidValue } from "./errors.js";
 import { tidy } from "./exact.js";
 import { textId } from "./hashing.js";
 import { Published } from "./nested.js";
@@ -79,7 +79,7 @@ export class Domain extends Published {
 
   /** The index of an answer: a BigInt from 2^53 on. @param {any} _value @returns {number | bigint} */
   encode(_value) {
-    throw new InvalidValue(`${this.who}: this domain has no answers`);
+    throw new InvalidValue(ABSTRACT);
   }
 
   /** The label of an index that lies in the domain. @param {number} _index @returns {any} */
@@ -97,7 +97,7 @@ export class Domain extends Published {
   /** All labels in order of their index. @returns {any[]} */
   allLabels() {
     if (this.size > MAX_LABELS) {
-      throw new InvalidSpec(`${this.who}: ${this.size} labels are not listed; name the candidates of interest`);
+      throw new InvalidSpec(`${this.who}: ${this.size} labels are too many to be listed`);
     }
     return Array.from({ length: Number(this.size) }, (_, index) => this.label(index));
   }
@@ -262,7 +262,7 @@ export class Strings extends Attribute {
   }
 
   label() {
-    throw new InvalidSpec(`${this.name}: an id cannot be turned back into text; encode the candidates instead`);
+    throw new InvalidSpec(`${this.name}: an id cannot be turned back into text`);
   }
 
   /** @param {any} value */

@@ -6,6 +6,9 @@ export class TacitError extends Error {
   }
 }
 
+/** What methods say that every kind has to define for itself. */
+export const ABSTRACT = "abstract";
+
 /** A mechanism, domain or budget that cannot exist. */
 export class InvalidSpec extends TacitError {
   get name() {

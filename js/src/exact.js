@@ -25,6 +25,35 @@ export const bitLength = (x) => (x ? BigInt(x.toString(2).length) : 0n);
 export const tidy = (x) => (x < 1n << 53n ? Number(x) : x);
 
 /**
+ * The shortest plain decimal text of the same number: "-01.50" -> "-1.5"; zero has no sign.
+ * @param {string} text
+ * @returns {string}
+ */
+export function shortestDecimal(text) {
+  const [whole, decimals = ""] = text.replace("-", "").split(".");
+  const rest = decimals.replace(/0+$/, "");
+  const short = Number(whole) + (rest && `.${rest}`);
+  return text[0] === "-" && short !== "0" ? `-${short}` : short;
+}
+
+/**
+ * The first place of an increasing list that is above what is searched, by bisection.
+ * @template Item
+ * @param {Item[]} list
+ * @param {(item: Item) => boolean} isAbove
+ * @returns {number}
+ */
+export function bisect(list, isAbove) {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isAbove(list[middle])) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/**
  * floor(e^x * 2^64) for 0 <= x <= 64, up to an error below one unit that is always downwards.
  * The same integer steps as `tacit.device.exact.exp_floor`.
  * @param {Fraction} x

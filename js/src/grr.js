@@ -1,6 +1,7 @@
 /** Generalised randomised response on the device, and the one-word draw that most other kinds are built on. */
 
 import { Device, littleEndian, widthBytes } from "./base.js";
+import { InvalidSpec } from "./errors.js";
 import { WORD, ceilDiv } from "./exact.js";
 
 /**
@@ -9,7 +10,12 @@ import { WORD, ceilDiv } from "./exact.js";
  * @param {number} size
  * @returns {bigint}
  */
-export const lowCell = (odds, size) => ceilDiv(WORD * WORD, odds + BigInt(size - 1) * WORD);
+export function lowCell(odds, size) {
+  const others = BigInt(size - 1);
+  const low = ceilDiv(WORD * WORD, odds + others * WORD);
+  if (WORD - others * low <= low) throw new InvalidSpec(`epsilon is too small among ${size} values`);
+  return low;
+}
 
 /**
  * Keep `value` or move to another of `size` values, each of which covers exactly `low` words of one coin.

@@ -4,7 +4,7 @@
  */
 
 import { Device, littleEndian, widthBytes } from "./base.js";
-import { InvalidSpec } from "./errors.js";
+import { ABSTRACT, InvalidSpec } from "./errors.js";
 import { grrDraw, lowCell } from "./grr.js";
 import { concat } from "./sha256.js";
 
@@ -132,10 +132,8 @@ export class HRR extends Hadamard {
 
   check() {
     super.check();
-    const { skip_zero: skip } = /** @type {any} */ (this);
-    if (typeof skip !== "boolean") throw new InvalidSpec(`${this.kind}: skip_zero must be true or false`);
     /** The first row that may be drawn. @type {number} */
-    this.first = Number(skip);
+    this.first = Number(this.choice("skip_zero", true, false));
   }
 
   /**
@@ -156,16 +154,14 @@ class ManyRows extends Hadamard {
   static fields = ["epsilon", "size", "coefficients"];
 
   checkSigns() {
-    const most = bits(this.order) - 1;
     /** @type {number} */
-    this.coefficients = this.integer("coefficients", 1, MAX_COEFFICIENTS);
-    if (this.coefficients > most) this.integer("coefficients", 1, most);
+    this.coefficients = this.integer("coefficients", 1, Math.min(MAX_COEFFICIENTS, bits(this.order) - 1));
     return 1 << this.coefficients;
   }
 
   /** @param {import("./coins.js").Coins} _coins @returns {number[]} */
   rows(_coins) {
-    throw new InvalidSpec(`${this.kind}: this kind draws no rows`);
+    throw new InvalidSpec(ABSTRACT);
   }
 
   /**

@@ -52,7 +52,7 @@ export const rowSeed = hash32;
  */
 export function textId(key, text) {
   if (/\p{Surrogate}/u.test(key + "\0" + text)) {
-    throw new InvalidValue("text: contains a lone surrogate; it cannot be written as UTF-8");
+    throw new InvalidValue("text: contains a lone surrogate");
   }
   const hashed = sha256(utf8(`tacit-text-1\0${key}\0${text.normalize("NFC")}`));
   return new DataView(hashed.buffer).getBigUint64(0, true);

@@ -4,14 +4,13 @@ import { DBitFlip } from "./bit_flip.js";
 import { ABR, CBR, SS } from "./blocks.js";
 import { SystemCoins } from "./coins.js";
 import { AllOf, OneOf, Questions } from "./compose.js";
-import { InvalidSpec } from "./errors.js";
 import { GRR } from "./grr.js";
 import { HRR, HRRSubspace, HRRT } from "./hadamard.js";
 import { DiscreteLaplace, SHE } from "./laplace.js";
 import { BLH, FLH, OLH, RMP } from "./local_hash.js";
 import { OneBit } from "./mean.js";
 import { Memoized } from "./memo.js";
-import { build } from "./nested.js";
+import { build, findKind } from "./nested.js";
 import { BasicRAPPOR, RAPPOR } from "./rappor.js";
 import { CMS, HCMS } from "./sketch.js";
 import { OUE, RUE, SUE, THE } from "./unary.js";
@@ -31,22 +30,8 @@ export const FAMILIES = [Questions];
  * @returns {import("./base.js").Device}
  */
 export function deviceOf(spec) {
-  findKind(KINDS, spec);
-  return build(spec, (part) => findKind([...KINDS, ...FAMILIES], part));
-}
-
-/**
- * The class of a spec, or InvalidSpec naming what is known.
- * @template {{kind: string}} Kind
- * @param {ReadonlyArray<Kind>} kinds
- * @param {any} spec
- * @returns {Kind}
- */
-function findKind(kinds, spec) {
-  const kind = kinds.find((one) => one.kind === spec?.kind);
-  if (kind) return kind;
-  const known = kinds.map((one) => one.kind).join(", ");
-  throw new InvalidSpec(`spec: kind is '${String(spec?.kind).slice(0, 40)}', must be one of ${known}`);
+  findKind("spec", KINDS, spec);
+  return build(spec, (part) => findKind("spec", [...KINDS, ...FAMILIES], part));
 }
 
 /**

@@ -7,7 +7,7 @@
 
 import { Device, littleEndian, widthBytes } from "./base.js";
 import { InvalidSpec } from "./errors.js";
-import { WORD, ceilDiv, expFloor, rootFloor } from "./exact.js";
+import { WORD, bisect, expFloor, rootFloor } from "./exact.js";
 import { concat } from "./sha256.js";
 
 const MAX_VALUES = 2 ** 14;
@@ -46,15 +46,7 @@ function runningSums(cells) {
  * @param {bigint} word
  * @returns {number}
  */
-function lookUp(cumulative, word) {
-  let [low, high] = [0, cumulative.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (word < cumulative[middle]) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
+const lookUp = (cumulative, word) => bisect(cumulative, (words) => word < words);
 
 /** Summation with histogram encoding: a one-hot vector, discrete Laplace noise on every entry, clamped. */
 export class SHE extends Device {
@@ -67,13 +59,12 @@ export class SHE extends Device {
     /** @type {number} */
     this.grid = this.integer("grid", 2, 256);
     if (this.grid % 2) {
-      throw new InvalidSpec(`she: grid is ${this.grid}, must be even, so that one output favours neither side`);
+      throw new InvalidSpec("she: grid must be even");
     }
     const [numerator, denominator] = this.budget.declared;
     /** 1/a over 2^64, rounded down. @type {bigint} */
     this.rate = expFloor([numerator, denominator * BigInt(2 * this.grid)]);
     const widest = Math.floor((MAX_OUTPUTS - 1 - this.grid) / 2);
-    if (/** @type {any} */ (this).bound === 0) this.bound = Math.min(Number(6n * ceilDiv(WORD, this.rate - WORD)), widest);
     /** @type {number} */
     this.bound = this.integer("bound", 1, widest);
     /** Number of different outputs of one entry. @type {number} */
@@ -113,7 +104,7 @@ function mirroredCells({ grid, bound, outputs, rate, odds }) {
     if (cells[j] > most) cells[j] = most;
   }
   cells[middle] += WORD - cells.reduce((sum, words) => sum + words, 0n);
-  if (cells[middle] < 1n) throw new InvalidSpec(`she: bound is ${bound}, too wide for this epsilon; leave it out`);
+  if (cells[middle] < 1n) throw new InvalidSpec("she: bound is too large for this epsilon");
   return cells;
 }
 
@@ -175,10 +166,8 @@ function fittedTails({ budget, odds, top, bound, reach }) {
     const tails = tailsOf(expFloor([numerator * part, denominator * whole * BigInt(top)]), reach);
     if (extremes(tails, top, bound).every(([a, b]) => a > 0n && a * WORD <= odds * b)) return tails;
   }
-  throw new InvalidSpec(
-    `dlap: top is ${top} and bound ${bound}, too large for this epsilon: an output would be rarer than one word in ` +
-      "2^64; declare a coarser grid or a smaller bound",
-  );
+  // An output would be rarer than one word in 2^64.
+  throw new InvalidSpec("dlap: top or bound is too large for this epsilon");
 }
 
 /**

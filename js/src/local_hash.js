@@ -1,7 +1,6 @@
 /** Local hashing on the device: hash the value to a few buckets, then randomised response on the bucket. */
 
 import { Device, littleEndian, widthBytes } from "./base.js";
-import { InvalidSpec } from "./errors.js";
 import { WORD } from "./exact.js";
 import { grrDraw, lowCell } from "./grr.js";
 import { bucket, rowSeed } from "./hashing.js";
@@ -54,10 +53,7 @@ export class OLH extends LocalHash {
   static fields = ["epsilon", "size", "buckets", "state"];
 
   checkBuckets() {
-    const { state } = /** @type {any} */ (this);
-    if (state !== "counts" && state !== "log") {
-      throw new InvalidSpec(`${this.kind}: state must be "counts" (small domains) or "log" (lazy candidates)`);
-    }
+    this.choice("state", "counts", "log");
     return this.integer("buckets", 2, MAX_BUCKETS);
   }
 }

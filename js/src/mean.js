@@ -47,7 +47,7 @@ export function alphaRound(value, alpha, step) {
  */
 export function checkedStep(step, top) {
   if (step < 1 || top % step) {
-    throw new InvalidSpec(`alpha rounding: step is ${step}, must be a divisor of top, which is ${top}`);
+    throw new InvalidSpec("memo: step must be a divisor of top");
   }
   return step;
 }

@@ -9,7 +9,8 @@ import { Coins } from "./coins.js";
 import { InvalidSpec } from "./errors.js";
 import { GRR } from "./grr.js";
 import { OneBit, alphaRound, checkedStep } from "./mean.js";
-import { concat, hex, hmac, utf8 } from "./sha256.js";
+import { findKind } from "./nested.js";
+import { concat, hex, hmac, unhex, utf8 } from "./sha256.js";
 import { OUE, RUE, SUE } from "./unary.js";
 
 const KEY_BYTES = 32;
@@ -59,7 +60,7 @@ export class Memory {
    */
   constructor(secret, campaign, { seen = [], last = new Uint8Array() } = {}) {
     if (secret.length !== KEY_BYTES) {
-      throw new InvalidSpec(`memo: the secret has ${secret.length} bytes, must have ${KEY_BYTES} random ones`);
+      throw new InvalidSpec(`memo: the secret must have ${KEY_BYTES} random bytes`);
     }
     this.secret = Uint8Array.from(secret);
     this.campaign = campaign;
@@ -92,10 +93,8 @@ export class Memory {
 
 /** @param {any} inner a device or its spec @returns {Device} */
 function built(inner) {
-  const kind = INNER_KINDS.find((one) => one.kind === inner?.kind);
-  if (kind) return inner instanceof kind ? inner : kind.fromSpec(inner);
-  const known = INNER_KINDS.map((one) => one.kind).join(", ");
-  throw new InvalidSpec(`memo: the inner kind is '${String(inner?.kind).slice(0, 40)}', must be one of ${known}`);
+  const kind = findKind("memo.inner", INNER_KINDS, inner);
+  return inner instanceof kind ? inner : kind.fromSpec(inner);
 }
 
 /** A mechanism whose answer to the same value never changes, for at most `most_values` different values. */
@@ -106,7 +105,7 @@ export class Memoized extends Device {
   /** @param {Record<string, any>} fields */
   constructor(fields) {
     const inner = built(fields.inner);
-    super({ ...fields, inner, epsilon: fields.epsilon === "" ? inner.epsilon : fields.epsilon });
+    super({ ...fields, inner });
   }
 
   check() {
@@ -115,16 +114,15 @@ export class Memoized extends Device {
     /** @type {number} */
     this.most_values = this.integer("most_values", 1, 2 ** 16);
     if (this.inner.odds > this.odds) {
-      throw new InvalidSpec("memo: epsilon is below that of the inner mechanism, what each new value costs");
+      throw new InvalidSpec("memo: epsilon must be at least that of the inner mechanism");
     }
     const number = this.inner instanceof OneBit;
-    if (number && /** @type {any} */ (this).step === 0) this.step = this.inner.top;
     /** @type {number} */
     this.step = number
       ? checkedStep(this.integer("step", 1, this.inner.top), this.inner.top)
       : this.integer("step", 0, 0);
     /** The digest that separates the coins of this mechanism from those of any other. @type {Uint8Array} */
-    this.parameters = Uint8Array.from(this.digest.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+    this.parameters = unhex(this.digest);
   }
 
   /**

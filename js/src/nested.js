@@ -29,24 +29,48 @@ export function build(spec, find, depth = 0) {
 }
 
 /**
+ * The class of a spec, or InvalidSpec naming what is known.
+ * @template {{kind: string}} Kind
+ * @param {string} who
+ * @param {ReadonlyArray<Kind>} kinds
+ * @param {any} spec
+ * @returns {Kind}
+ */
+export function findKind(who, kinds, spec) {
+  const kind = kinds.find((one) => one.kind === spec?.kind);
+  if (kind) return kind;
+  const known = kinds.map((one) => one.kind).join(", ");
+  throw new InvalidSpec(`${who}: kind is '${String(spec?.kind).slice(0, 40)}', must be one of ${known}`);
+}
+
+/**
+ * Refuse an object whose fields are not exactly the known ones.
+ * @param {string} who
+ * @param {readonly string[]} known in order
+ * @param {any} given
+ */
+export function checkFields(who, known, given) {
+  for (const name of Object.keys(given ?? {}).sort()) {
+    if (!known.includes(name)) {
+      throw new InvalidSpec(`${who}: unknown field '${name}', must be one of ${known.join(", ")}`);
+    }
+  }
+  for (const name of known) {
+    if (!Object.hasOwn(given ?? {}, name)) {
+      throw new InvalidSpec(`${who}: field '${name}' is missing; a published spec states every field`);
+    }
+  }
+}
+
+/**
  * Make a value from the fields of its spec, which must be exactly the known ones, in canonical form.
  * @template {{spec: () => Record<string, any>}} Made
  * @param {{kind: string, fields: readonly string[], new (fields: Record<string, any>): Made}} type
  * @param {Record<string, any>} spec
  * @returns {Made}
  */
-function rebuild(type, spec) {
-  const names = [...type.fields].sort();
-  for (const name of Object.keys(spec).sort()) {
-    if (name !== "kind" && !names.includes(name)) {
-      throw new InvalidSpec(`${type.kind}: unknown field '${name}', must be one of ${names.join(", ")}`);
-    }
-  }
-  for (const name of names) {
-    if (!Object.hasOwn(spec, name)) {
-      throw new InvalidSpec(`${type.kind}: field '${name}' is missing; a published spec states every field`);
-    }
-  }
+function rebuild(type, { kind: _, ...spec }) {
+  checkFields(type.kind, [...type.fields].sort(), spec);
   const made = new type(spec);
   const stated = made.spec();
   const wrong = type.fields.find((name) => !isSame(written(spec[name]), stated[name]));

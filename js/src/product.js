@@ -35,16 +35,6 @@ export class Product extends Domain {
     return tidy(this.attributes.reduce((size, one) => size * BigInt(one.size), 1n));
   }
 
-  /** The product of some of the attributes, in the order they are named. @param {string[]} names */
-  project(names) {
-    const attributes = listed(names, this.kind, "names").map((name) => {
-      const found = this.attributes.find((one) => one.name === name);
-      if (found) return found;
-      throw new InvalidSpec(`product: there is no attribute '${name}', must be one of ${this.names.join(", ")}`);
-    });
-    return new Product({ attributes });
-  }
-
   /** The index of every attribute's answer. @param {any} value @returns {(number | bigint)[]} */
   indices(value) {
     const answers = this.answers(value);
@@ -108,4 +98,18 @@ function attribute(item) {
   const domain = isObject(item) && !(item instanceof Domain) ? domainOf(item) : item;
   if (domain instanceof Attribute) return domain;
   throw new InvalidSpec("product: an attribute must be a domain with a name; products do not nest");
+}
+
+/**
+ * The product of some of the attributes, in the order they are named.
+ * @param {Product} product
+ * @param {string[]} names
+ */
+export function project(product, names) {
+  const attributes = listed(names, "product", "names").map((name) => {
+    const found = product.attributes.find((one) => one.name === name);
+    if (found) return found;
+    throw new InvalidSpec(`product: there is no attribute '${name}', must be one of ${product.names.join(", ")}`);
+  });
+  return new Product({ attributes });
 }

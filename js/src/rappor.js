@@ -7,26 +7,15 @@
 
 import { Device, littleEndian, widthBytes } from "./base.js";
 import { InvalidSpec } from "./errors.js";
-import { WORD, ceilDiv, rootFloor } from "./exact.js";
+import { WORD, ceilDiv, rootFloor, shortestDecimal } from "./exact.js";
 import { bucket, rowSeed } from "./hashing.js";
 import { concat } from "./sha256.js";
-import { SUE, bitPlanes, drawBits, zeroThreshold } from "./unary.js";
+import { SUE, bitPlanes, drawBits, symmetricThresholds } from "./unary.js";
 
 const MAX_BITS = 2 ** 16;
 const MAX_COHORTS = 2 ** 16;
 const MAX_HASHES = 16;
 const BILLION = 10n ** 9n;
-
-/**
- * (t1, t0): ones and zeros flip alike, each at `bitOdds`, and a pair of them is within `pairOdds`.
- * @param {bigint} bitOdds
- * @param {bigint} pairOdds
- * @returns {[bigint, bigint]}
- */
-export function symmetricThresholds(bitOdds, pairOdds) {
-  const t1 = WORD - ceilDiv(WORD * WORD, bitOdds + WORD);
-  return [t1, zeroThreshold(t1, pairOdds)];
-}
 
 /**
  * Keep a probability field in its shortest form.
@@ -37,15 +26,10 @@ export function symmetricThresholds(bitOdds, pairOdds) {
 function probability(device, name) {
   const match = typeof device[name] === "string" && /^(?:0(?:\.([0-9]{1,9}))?|1(?:\.0{1,9})?)$/.exec(device[name]);
   if (!match) {
-    throw new InvalidSpec(
-      `${device.kind}: ${name} must be decimal text from "0" to "1" with at most 9 decimals, or ""`,
-    );
+    throw new InvalidSpec(`${device.kind}: ${name} must be decimal text from "0" to "1"`);
   }
-  const whole = match[0][0];
-  const decimals = match[1] ?? "";
-  const rest = decimals.replace(/0+$/, "");
-  device[name] = whole + (rest && `.${rest}`);
-  return BigInt(whole + decimals.padEnd(9, "0"));
+  device[name] = shortestDecimal(match[0]);
+  return BigInt(match[0][0] + (match[1] ?? "").padEnd(9, "0"));
 }
 
 /**
@@ -58,10 +42,7 @@ function instantThresholds(device) {
   const zero = probability(device, "zero");
   const one = probability(device, "one");
   if (zero >= one) {
-    throw new InvalidSpec(
-      `${device.kind}: zero is ${device.zero} and one is ${device.one}, zero must be below one; ` +
-        "otherwise a report does not depend on the permanent bit",
-    );
+    throw new InvalidSpec(`${device.kind}: zero must be below one`);
   }
   const s1 = (one * WORD) / BILLION;
   return [s1 < WORD ? s1 : WORD - 1n, ceilDiv(zero * WORD, BILLION)];
@@ -160,7 +141,7 @@ export class RAPPOR extends Device {
     const index = this.index(value, WORD);
     const mine = cohort ?? this.drawCohort(coins);
     if (!(mine >= 0 && mine < this.cohorts)) {
-      throw new InvalidSpec(`${this.kind}: cohort is ${mine}, must be from 0 to ${this.cohorts - 1}`);
+      throw new InvalidSpec(`${this.kind}: cohort must be from 0 to ${this.cohorts - 1}`);
     }
     const bits = drawLayers(this.bits, this.positions(mine, index), this, coins, permanent);
     return concat(littleEndian(mine, widthBytes(this.cohorts)), bits);

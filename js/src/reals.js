@@ -5,12 +5,12 @@
 
 import { Attribute, bounded, listed } from "./domain.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
-import { tidy } from "./exact.js";
+import { bisect, shortestDecimal, tidy } from "./exact.js";
 
 const SAFE = Number.MAX_SAFE_INTEGER;
 const MAX_EDGES = 2 ** 20;
 const NUMBER = /^([+-]?)(?:([0-9]{1,40})(?:\.([0-9]{1,40}))?|\.([0-9]{1,40}))(?:[eE]([+-]?[0-9]{1,3}))?$/;
-const EDGE = /^(-?)([0-9]{1,15})(?:\.([0-9]{1,18}))?$/;
+const EDGE = /^-?[0-9]{1,15}(?:\.[0-9]{1,18})?$/;
 
 /**
  * The exact number a value stands for; undefined for NaN, infinities, booleans and other text.
@@ -31,14 +31,11 @@ export function asNumber(value) {
 
 /** The shortest decimal text of an edge: "01.50" -> "1.5". @param {string} who @param {unknown} given */
 function canonicalEdge(who, given) {
-  const match = EDGE.exec(Number.isSafeInteger(given) ? String(given) : typeof given === "string" ? given : "");
-  if (!match) {
+  const text = Number.isSafeInteger(given) ? String(given) : typeof given === "string" ? given : "";
+  if (!EDGE.test(text)) {
     throw new InvalidSpec(`${who}: an edge must be decimal text such as "-0.5", with at most 15 digits and 18 decimals`);
   }
-  const [, sign, whole, after = ""] = match;
-  const rest = after.replace(/0+$/, "");
-  const short = Number(whole) + (rest && `.${rest}`);
-  return short === "0" ? short : sign + short;
+  return shortestDecimal(text);
 }
 
 /** The integers low, low + step, ..., high. */
@@ -129,14 +126,7 @@ export class Buckets extends Attribute {
   encode(value) {
     const number = asNumber(value);
     if (!number) throw new InvalidValue(`${this.name}: the value must be a number or decimal text`);
-    const { bounds } = this;
-    let [low, high] = [0, bounds.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (isLess(number, bounds[middle])) high = middle;
-      else low = middle + 1;
-    }
-    const index = low - 1 + Number(this.open_below);
+    const index = bisect(this.bounds, (edge) => isLess(number, edge)) - 1 + Number(this.open_below);
     return index >= 0 && index < this.size ? index : this.refuse(`must be ${this.rule()}`);
   }
 

@@ -104,3 +104,6 @@ export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padS
 
 /** @param {string} text @returns {Uint8Array} */
 export const utf8 = (text) => new TextEncoder().encode(text);
+
+/** @param {string} text hexadecimal digits @returns {Uint8Array} */
+export const unhex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));

@@ -6,9 +6,8 @@ import { WORD, rootFloor } from "./exact.js";
 import { grrDraw, lowCell } from "./grr.js";
 import { parity } from "./hadamard.js";
 import { bucket, rowSeed } from "./hashing.js";
-import { symmetricThresholds } from "./rappor.js";
 import { concat } from "./sha256.js";
-import { bitPlanes, drawBits } from "./unary.js";
+import { bitPlanes, drawBits, symmetricThresholds } from "./unary.js";
 
 const MAX_BITS = 2 ** 16;
 const MAX_ROWS = 2 ** 20;
@@ -28,11 +27,10 @@ class Sketch extends Device {
     /** @type {number} */
     this.key = this.integer("key", 0, 2 ** 32 - 1);
     if (this.width & (this.width - 1)) {
-      throw new InvalidSpec(`${this.kind}: width is ${this.width}, must be a power of two, such as 1024`);
+      throw new InvalidSpec(`${this.kind}: width must be a power of two`);
     }
-    const cells = this.rows * this.width;
-    if (cells > MAX_CELLS) {
-      throw new InvalidSpec(`${this.kind}: rows x width is ${cells}, must be at most ${MAX_CELLS}`);
+    if (this.rows * this.width > MAX_CELLS) {
+      throw new InvalidSpec(`${this.kind}: rows x width must be at most ${MAX_CELLS}`);
     }
   }
 
@@ -73,10 +71,8 @@ export class HCMS extends Sketch {
 
   check() {
     super.check();
-    const { skip_zero: skip } = /** @type {any} */ (this);
-    if (typeof skip !== "boolean") throw new InvalidSpec(`${this.kind}: skip_zero must be true or false`);
     /** The first coefficient that may be drawn; coefficient 0 is the same for every value. @type {number} */
-    this.first = Number(skip);
+    this.first = Number(this.choice("skip_zero", true, false));
     /** Words of the untrue sign. @type {bigint} */
     this.low = lowCell(this.odds, 2);
   }

@@ -8,8 +8,8 @@
  */
 
 import { Device } from "./base.js";
-import { InvalidSpec } from "./errors.js";
-import { WORD, ceilDiv, expFloor, integerRoot, rootFloor } from "./exact.js";
+import { ABSTRACT, InvalidSpec } from "./errors.js";
+import { WORD, ceilDiv, expFloor, integerRoot, rootFloor, shortestDecimal } from "./exact.js";
 
 const MAX_BITS = 2 ** 16;
 const BILLION = 10n ** 9n;
@@ -21,6 +21,17 @@ const BILLION = 10n ** 9n;
  * @returns {bigint}
  */
 export const zeroThreshold = (t1, odds) => ceilDiv(WORD * t1 * WORD, odds * (WORD - t1) + t1 * WORD);
+
+/**
+ * (t1, t0): ones and zeros flip alike, each at `bitOdds`, and a pair of them is within `pairOdds`.
+ * @param {bigint} bitOdds
+ * @param {bigint} pairOdds
+ * @returns {[bigint, bigint]}
+ */
+export function symmetricThresholds(bitOdds, pairOdds) {
+  const t1 = WORD - ceilDiv(WORD * WORD, bitOdds + WORD);
+  return [t1, zeroThreshold(t1, pairOdds)];
+}
 
 /**
  * The bits of both thresholds as masks of 32 lanes, most significant first.
@@ -83,7 +94,7 @@ export class Unary extends Device {
 
   /** How the budget is split between ones and zeros. @returns {[bigint, bigint]} */
   split() {
-    throw new InvalidSpec(`${this.kind}: this kind has no thresholds`);
+    throw new InvalidSpec(ABSTRACT);
   }
 
   /** `size` bits, packed from bit 0. @param {number} value @param {import("./coins.js").Coins} coins @returns {Uint8Array} */
@@ -98,8 +109,7 @@ export class SUE extends Unary {
 
   /** Half of the budget on ones, half on zeros. @returns {[bigint, bigint]} */
   split() {
-    const t1 = WORD - ceilDiv(WORD * WORD, rootFloor(this.odds, 2) + WORD);
-    return [t1, zeroThreshold(t1, this.odds)];
+    return symmetricThresholds(rootFloor(this.odds, 2), this.odds);
   }
 }
 
@@ -151,11 +161,10 @@ export class THE extends Unary {
     const [, whole, decimals = ""] = match || ["", "0"];
     const theta = BigInt(whole + decimals.padEnd(9, "0"));
     if (2n * theta < BILLION || theta > BILLION) {
-      throw new InvalidSpec('the: theta must be decimal text from "0.5" to "1" with at most 9 decimals');
+      throw new InvalidSpec('the: theta must be decimal text from "0.5" to "1"');
     }
-    const rest = decimals.replace(/0+$/, "");
     /** @type {string} */
-    this.theta = whole + (rest && `.${rest}`);
+    this.theta = shortestDecimal(given);
     return theta;
   }
 }

@@ -80,8 +80,6 @@ export class Product extends Domain {
   constructor(fields: { attributes: Attribute[] });
   readonly attributes: Attribute[];
   readonly names: string[];
-  /** The product of some of the attributes, in the order they are named. */
-  project(names: string[]): Product;
   /** The index of every attribute's answer. */
   indices(value: Record<string, any> | readonly any[]): Int[];
   /** The index of a combination from the indices of the attributes. */
@@ -95,3 +93,6 @@ export const DOMAINS: ReadonlyArray<typeof Domain>;
 
 /** The domain of a wire spec, or InvalidSpec. */
 export function domainOf(spec: unknown): Domain;
+
+/** The product of some of the attributes, in the order they are named. */
+export function project(product: Product, names: string[]): Product;

@@ -6,9 +6,12 @@
     ├── InvalidSpec        a mechanism, domain or budget that cannot exist
     ├── InvalidValue       a private value outside its declared domain (never echoed)
     ├── ReportRejected     a report or report file that does not fit its mechanism
-    ├── SpecMismatch       two tallies of different mechanisms were added
+    ├── SpecMismatch       a tally was added to, or estimated by, another mechanism
     ├── NoData             shares were asked of a tally whose weights sum to zero
-    └── Overflow           a tally would exceed 64-bit integers
+    ├── Overflow           a tally would exceed 64-bit integers
+    ├── StorageUnavailable the database cannot be reached or written; nothing was acknowledged
+    │   └── StorageFull    the disk is full
+    └── Busy               more was sent than can be stored just now; try again shortly
 
 A message says who, which value, which rule and what to do; it never contains a private value or a payload.
 """
@@ -31,7 +34,7 @@ class ReportRejected(TacitError, ValueError):
 
 
 class SpecMismatch(TacitError, ValueError):
-    """Two tallies of different mechanisms cannot be added."""
+    """A tally was added to one of another mechanism, estimated by another mechanism, or has unfit weights."""
 
 
 class NoData(TacitError, ValueError):
@@ -40,3 +43,15 @@ class NoData(TacitError, ValueError):
 
 class Overflow(TacitError, OverflowError):
     """A tally would exceed 64-bit integers."""
+
+
+class StorageUnavailable(TacitError):
+    """The collector's database cannot be reached, read or written; nothing of the operation was acknowledged."""
+
+
+class StorageFull(StorageUnavailable):
+    """The disk of the collector's database is full; nothing of the operation was acknowledged."""
+
+
+class Busy(TacitError):
+    """The collector has as many batches in hand as it can hold; the same batch can be sent again shortly."""

@@ -9,6 +9,7 @@ from tacit.device.coins import ReplayCoins
 from tacit.device.exact import WORD
 from tacit.errors import InvalidSpec, InvalidValue, ReportRejected
 from tacit.numeric.bit_flip import DBitFlip
+from tacit.simulate.coins import SimulationCoins
 
 LN3, LN9 = "1.098612288668109691", "2.197224577336219383"
 
@@ -83,9 +84,9 @@ def test_stated_variance_fits(estimator, sampled):
     m, runs = DBitFlip(size=5, sampled=sampled, epsilon="4"), 1200
     counts = np.array([250, 100, 30, 20, 0])
     truth, values = counts / counts.sum(), np.repeat(np.arange(5), counts)
-    errors, stated = np.empty((runs, 5)), np.empty((runs, 5))
+    errors, stated, coins = np.empty((runs, 5)), np.empty((runs, 5)), SimulationCoins(sampled)
     for run in range(runs):
-        tally = m.tally(m.privatize(values, FastCoins(bytes([sampled, run & 255, run >> 8]))))
+        tally = m.tally(m.privatize(values, coins))
         e = m.estimate(tally, estimator=estimator)
         both = e.combine([1, 1, 0, 0, 0])
         errors[run] = [*(e.value - truth)[:4], both.value[0] - truth[:2].sum()]
@@ -95,15 +96,6 @@ def test_stated_variance_fits(estimator, sampled):
     assert (0.98 * low < ratio).all() and (ratio < 1.02 * high).all()
     assert (ratio / 1.4 < low).all() and (ratio * 1.4 > high).all()
     assert (np.abs(errors.mean(axis=0)) < 5.5 * np.sqrt(stated.mean(axis=0) / runs)).all()
-
-
-class FastCoins(ReplayCoins):
-    """A fast stream for simulations."""
-
-    def _draw(self, size: int) -> bytes:
-        if not hasattr(self, "_rng"):
-            self._rng = np.random.default_rng(int.from_bytes(self._seed, "little"))
-        return self._rng.bytes(-(-size // 8) * 8)
 
 
 def test_weights_agree_with_repetition_and_tallies_add():

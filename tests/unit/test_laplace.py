@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
 
 from tacit.device.coins import ReplayCoins, ScriptedCoins
 from tacit.device.exact import WORD, root_floor
@@ -12,6 +11,7 @@ from tacit.device.laplace import DiscreteLaplaceDevice, SHEDevice
 from tacit.errors import InvalidSpec, InvalidValue, Overflow, ReportRejected
 from tacit.numeric.laplace import DiscreteLaplace
 from tacit.oracles.histogram_encoding import SHE
+from tacit.testing.statistics import assert_unbiased, assert_variance
 
 EPSILONS = ["0.01", "0.5", "1", "4", "16", "32"]
 
@@ -115,12 +115,9 @@ def test_she_simulation_has_the_stated_mean_and_variance():
     rng = np.random.default_rng(3)
     n = int(counts.sum())
     errors = np.array([m.estimate(m.simulate_tally(counts, rng)).value - counts / n for _ in range(runs)])
-    scaled = errors**2 / (m.variance_at_zero / n)
-    freedom = scaled.size
-    low, high = chi2.ppf([5e-7, 1 - 5e-7], freedom)
-    assert low < scaled.sum() < high
-    assert scaled.sum() / 1.3 < low or scaled.sum() * 1.3 > high
-    assert np.abs(errors.mean(axis=0)).max() < 6 * np.sqrt(m.variance_at_zero / n / runs)
+    variance = np.full(4, m.variance_at_zero / n)
+    assert_variance(errors, variance, alpha=1e-6)
+    assert_unbiased(errors, variance, alpha=1e-6)
 
 
 def test_she_refuses():
@@ -197,11 +194,12 @@ def test_dlap_estimate_states_its_error():
     counts = np.array([300, 100, 0, 50, 0, 0, 150])
     mean = counts @ np.arange(7) / counts.sum()
     estimates = [m.estimate(m.simulate_tally(counts, rng)) for _ in range(runs)]
-    scaled = sum((e.value[0] - mean) ** 2 / e.variance[0] for e in estimates)
-    low, high = chi2.ppf([5e-7, 1 - 5e-7], runs)
-    assert low < scaled < high and (scaled / 1.3 < low or scaled * 1.3 > high)
+    errors, stated = (
+        np.array(column) for column in zip(*((e.value[0] - mean, e.variance[0]) for e in estimates), strict=True)
+    )
+    assert_variance(errors, stated, alpha=1e-6)
     truth = sum(c * m.variance_at(x) for x, c in enumerate(counts)) / counts.sum() ** 2
-    assert np.mean([e.variance[0] for e in estimates]) == pytest.approx(truth, rel=0.01)
+    assert stated.mean() == pytest.approx(truth, rel=0.01)
     spread = counts @ np.arange(7) ** 2 / counts.sum() - mean**2
     assert np.mean([e.spread[0] for e in estimates]) == pytest.approx(spread, rel=0.05)
 

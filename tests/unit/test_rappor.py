@@ -61,12 +61,14 @@ def test_one_shot_basic_rappor_is_symmetric_unary_encoding() -> None:
 
 def test_the_permanent_bits_come_from_their_own_coins() -> None:
     mechanism = BasicRAPPOR(size=200, epsilon="4", zero="0.000000001", one="1")
-    reports = {mechanism.privatize_one(3, ReplayCoins(bytes([i])), ReplayCoins(b"memo")) for i in range(20)}
+    reports = {mechanism.privatize_one(3, ReplayCoins(bytes([i])), permanent=ReplayCoins(b"memo")) for i in range(20)}
     assert len(reports) == 1  # the instantaneous layer is almost silent, the permanent bits are the same
     fresh = {mechanism.privatize_one(3, ReplayCoins(bytes([i]))) for i in range(20)}
     assert len(fresh) == 20
     bloom = RAPPOR(epsilon="4", bits=200, cohorts=8, key=1, zero="0.000000001", one="1")
-    memo = {bloom.privatize_one(3, ReplayCoins(bytes([i])), ReplayCoins(b"memo"), 5) for i in range(20)}
+    memo = {
+        bloom.privatize_one(3, ReplayCoins(bytes([i])), permanent=ReplayCoins(b"memo"), cohort=5) for i in range(20)
+    }
     assert len(memo) == 1 and memo.pop()[0] == 5
     with pytest.raises(InvalidSpec, match="cohort is 8"):
         bloom.privatize_one(3, ReplayCoins(b""), cohort=8)

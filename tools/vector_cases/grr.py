@@ -14,7 +14,6 @@ CASES: dict[str, list[tuple[str, dict[str, Any], list[Any]]]] = {
         ("largest_epsilon", {"size": 5, "epsilon": "32"}, [0, 4]),
         ("eighteen_decimals", {"size": 7, "epsilon": "0.123456789012345678"}, [0, 6]),
         ("share", {"size": 6, "epsilon": {"of": "1.50", "share": "2/6"}}, [0, 5]),
-        ("amplified", {"size": 12, "epsilon": {"of": "1", "sampled": 4}}, [0, 11]),
     ],
 }
 
@@ -33,6 +32,12 @@ BAD: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("epsilon_not_canonical", {"spec": {"size": 5, "epsilon": "1.0"}}, "InvalidSpec"),
         ("share_not_canonical", {"spec": {"size": 5, "epsilon": {"of": "1", "share": "2/6"}}}, "InvalidSpec"),
         ("size_small_as_text", {"spec": {"size": "5", "epsilon": "1"}}, "InvalidSpec"),
+        ("amplified", {"spec": {"size": 12, "epsilon": {"of": "1", "sampled": 4}}}, "InvalidSpec"),
+        (
+            "budget_lost_in_rounding",
+            {"spec": {"size": 16777213, "epsilon": {"of": "0.001", "share": "1/1000000"}}},
+            "InvalidSpec",
+        ),
         ("size_zero", {"spec": {"size": 0, "epsilon": "1"}}, "InvalidSpec"),
         ("size_one", {"spec": {"size": 1, "epsilon": "1"}}, "InvalidSpec"),
         ("size_negative", {"spec": {"size": -5, "epsilon": "1"}}, "InvalidSpec"),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tacit import kernels
 from tacit.core.estimate import Estimate
-from tacit.core.mechanism import Mechanism, Reports, integer_array, words
+from tacit.core.mechanism import Mechanism, Oracle, Reports, integer_array, words
 from tacit.core.members import (
     GivenCoins,
     Layout,
@@ -49,6 +49,11 @@ class OneOf(OneOfDevice, Mechanism):
     Reference: Wang's dissertation, section 3.4.2; the second term is the sampling error it leaves out.
 
     `estimate` gives one Estimate per member. See docs/maths/one_of.md.
+
+    >>> from tacit.oracles.grr import GRR
+    >>> m = OneOf(family=Questions(mechanisms=(GRR(size=2, epsilon="1"), GRR(size=5, epsilon="1"))))
+    >>> m.budget.to_spec(), m.report_bits
+    ('1', 4)
     """
 
     @cached_property
@@ -66,7 +71,7 @@ class OneOf(OneOfDevice, Mechanism):
 
     def member(self, i: int) -> Mechanism:
         """The mechanism of member i."""
-        return self.layout.blocks[self.layout.block[i]]
+        return self.layout.mechanism(i)
 
     @property
     def report_dtype(self) -> "np.dtype[Any]":
@@ -97,6 +102,10 @@ class OneOf(OneOfDevice, Mechanism):
         array = integer_array(values)
         if cost is None or not len(array):
             return self.decode(b"".join(self.privatize_one(value, coins) for value in array))
+        for i in range(len(self.family)):
+            member = self.member(i)
+            if isinstance(member, Oracle):  # All answers are checked, not only the drawn ones.
+                member.indices(self.family.view(i)(array.T))
         drawn = words(coins, len(array), 1 + cost)
         chosen = np.searchsorted(self.bounds, kernels.uniform(drawn[:, 0], self.bounds[-1]), side="right")
         reports = np.empty(len(array), self.report_dtype)
@@ -133,8 +142,8 @@ class OneOf(OneOfDevice, Mechanism):
         self, tally: PerMember, candidates: Candidates | None = None
     ) -> list[Estimate]:
         """One estimate per member, with the error of having asked a random group only."""
-        same_mechanism(self, tally.mechanism)
-        asked = [None] * len(self.family) if candidates is None else candidates
+        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        asked = _per_member_candidates(self.kind, candidates, len(self.family))
         estimates: list[Estimate] = []
         for i, named in enumerate(asked):
             part = tally.member(i)
@@ -178,6 +187,16 @@ class OneOf(OneOfDevice, Mechanism):
         return per_member(self, self.layout, n, tallies)
 
 
+def _per_member_candidates(kind: str, candidates: Candidates | None, members: int) -> Candidates:
+    """What each member is asked for; None is its whole domain."""
+    asked = [None] * members if candidates is None else candidates
+    if len(asked) != members:
+        raise InvalidSpec(
+            f"{kind}: {len(asked)} lists of candidates for {members} members; give one, or None, for each"
+        )
+    return asked
+
+
 def _groups(members: npt.NDArray[Any]) -> Iterator[tuple[int, I64]]:
     """The members that occur, each with the places of its reports."""
     order = np.argsort(members, kind="stable")
@@ -195,6 +214,11 @@ class AllOf(AllOfDevice, Mechanism):
     Reference: sequential composition; Wang's dissertation, section 3.4.2, on when it is worth it.
 
     `estimate` gives one Estimate per member; the tally keeps the joint report. See docs/maths/all_of.md.
+
+    >>> from tacit.oracles.grr import GRR
+    >>> m = AllOf(epsilon="2", members=(GRR(size=2, epsilon="1"), GRR(size=5, epsilon="1")))
+    >>> m.state, m.report_bits
+    ('joint', 4)
     """
 
     @cached_property
@@ -204,7 +228,7 @@ class AllOf(AllOfDevice, Mechanism):
 
     def member(self, i: int) -> Mechanism:
         """The mechanism of member i."""
-        return self.layout.blocks[self.layout.block[i]]
+        return self.layout.mechanism(i)
 
     @cached_property
     def _mechanisms(self) -> tuple[Mechanism, ...]:
@@ -312,8 +336,8 @@ class AllOf(AllOfDevice, Mechanism):
         self, tally: Counts | Log | PerMember, candidates: Candidates | None = None
     ) -> list[Estimate]:
         """One estimate per member, from all respondents."""
-        same_mechanism(self, tally.mechanism)
-        asked = [None] * len(self.members) if candidates is None else candidates
+        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        asked = _per_member_candidates(self.kind, candidates, len(self.members))
         return [self.member(i).estimate(self.marginal(tally, i), named) for i, named in enumerate(asked)]
 
     def log_prob(self, reports: Reports, value: Any) -> F64:

@@ -1,8 +1,8 @@
 """An estimate: unbiased values that always carry their variance and the number of reports behind them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,13 @@ from tacit.errors import InvalidSpec
 
 F64 = npt.NDArray[np.float64]
 Target = Literal["respondents", "population"]
+Table = Literal["rows", "pandas", "arrow"]
+
+
+def check_choice(who: str, name: str, given: Any, known: tuple[str, ...]) -> None:
+    """Refuse a mode that does not exist, instead of taking it for another one."""
+    if given not in known:
+        raise InvalidSpec(f"{who}: {name} is {str(given)[:40]!r}, must be one of {', '.join(known)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,18 +32,22 @@ class Estimate:
     value: F64
     variance: F64
     n: int
-    total: float = field(default=-1.0)
+    _: KW_ONLY
+    total: float = -1.0
     labels: Sequence[Any] | None = None
     covariance: Callable[[F64], F64] | None = field(default=None, repr=False)
     spread: F64 | None = field(default=None, repr=False)
     """Variance of one respondent's true contribution, for `interval(target="population")`; f(1 - f) if None."""
-    respondents: int = field(default=0, repr=False)
-    """How many respondents the estimate speaks for, if more than the n who were asked."""
+    effective: float = field(default=0.0, repr=False)
+    """How many equally weighted respondents the estimate speaks for: n unless told, which is less where weights
+    differ and more where a random group answered for everybody."""
 
     def __post_init__(self) -> None:
-        """A value of 1 stands for all reports unless told otherwise."""
+        """A value of 1 stands for all reports, and each of them for one respondent, unless told otherwise."""
         if self.total < 0:
             object.__setattr__(self, "total", float(self.n))
+        if self.effective == 0:
+            object.__setattr__(self, "effective", float(self.n))
 
     def __len__(self) -> int:
         """Number of cells."""
@@ -61,19 +72,28 @@ class Estimate:
         """Normal confidence intervals of every cell.
 
         The target is the respondents of this collection, or the population they were drawn from at random, which
-        adds f(1 - f)/n with the plug-in max(estimate, 0).
+        adds f(1 - f)/n with the plug-in max(estimate, 0); n is the effective number of respondents under weights.
         """
         if not 0 < level < 1:
             raise InvalidSpec(f"interval: level is {level}, must be between 0 and 1, such as 0.95")
+        check_choice("interval", "target", target, get_args(Target))
         half = normal_isf((1 - level) / 2) * np.sqrt(self.variance + self._sampling(target))
         return self.value - half, self.value + half
 
     def _sampling(self, target: Target) -> F64:
         if target == "respondents" or not self.has_data:
             return np.zeros_like(self.value)
+        return self.cell_spread / self.effective
+
+    @property
+    def cell_spread(self) -> F64:
+        """Variance of one respondent's true contribution to every cell, f(1 - f) plugged in unless told."""
         plug_in = np.clip(self.value, 0, 1)
-        spread = plug_in * (1 - plug_in) if self.spread is None else self.spread
-        return spread / (self.respondents or self.n)
+        return plug_in * (1 - plug_in) if self.spread is None else self.spread
+
+    def variance_of(self, rows: F64) -> F64:
+        """Variance of linear answers, as the cells' covariance implies it."""
+        return rows**2 @ self.variance if self.covariance is None else self.covariance(rows)
 
     def spread_of(self, rows: F64) -> F64:
         """Variance of one respondent's true contribution to linear answers."""
@@ -91,11 +111,10 @@ class Estimate:
             )
         if not self.has_data:
             return replace(self, value=np.zeros(len(rows)), variance=np.full(len(rows), np.inf), labels=labels)
-        variance = rows**2 @ self.variance if self.covariance is None else self.covariance(rows)
         return replace(
             self,
             value=rows @ self.value,
-            variance=variance,
+            variance=self.variance_of(rows),
             labels=labels,
             covariance=None,
             spread=self.spread_of(rows),
@@ -118,8 +137,9 @@ class Estimate:
         names = ("value", "frequency", "standard_error", "low", "high")
         return [dict(zip(names, (_plain(cell) for cell in row), strict=True)) for row in columns]
 
-    def to_table(self, kind: Literal["rows", "pandas", "arrow"] = "rows", level: float = 0.95) -> Any:
+    def to_table(self, kind: Table = "rows", *, level: float = 0.95) -> Any:
         """The cells as rows, as a pandas DataFrame or as an Arrow table (both optional extras)."""
+        check_choice("to_table", "kind", kind, get_args(Table))
         rows = self.to_rows(level)
         if kind == "pandas":
             import pandas  # pyright: ignore

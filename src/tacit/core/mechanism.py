@@ -4,6 +4,7 @@ All protocol knowledge lives in the frozen fields; all data lives in tallies tha
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,10 +13,10 @@ import numpy.typing as npt
 
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.moments import Moments
-from tacit.core.tally import Counts, Log, Tally, checked_weights, count_reports, same_mechanism
+from tacit.core.tally import Counts, Log, Tally, count_reports, same_mechanism
 from tacit.device.base import Device, width_bytes
 from tacit.device.coins import Coins
-from tacit.errors import InvalidSpec, InvalidValue, NoData, ReportRejected
+from tacit.errors import InvalidSpec, InvalidValue, ReportRejected
 from tacit.kernels import histogram
 
 F64 = npt.NDArray[np.float64]
@@ -25,6 +26,9 @@ Reports = npt.NDArray[Any]
 
 MAX_ALL = 1 << 24
 """The largest domain that is estimated as a whole; beyond it, candidates are named."""
+
+MAX_REPORTS = 1 << 20
+"""The largest report space that is listed report by report."""
 
 _CHUNK_REPORTS = 1 << 16
 
@@ -41,7 +45,10 @@ def bits_dtype(size: int) -> "np.dtype[Any]":
 
 def integer_array(values: npt.ArrayLike) -> npt.NDArray[Any]:
     """Values as an array; lists that mix small and 64-bit integers stay integers, which numpy makes floats."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError):
+        raise InvalidValue("values must be a one-dimensional array of integers") from None
     if array.dtype.kind != "f" or isinstance(values, np.ndarray):
         return array
     exact = np.array(values, object)
@@ -52,6 +59,25 @@ def integer_array(values: npt.ArrayLike) -> npt.NDArray[Any]:
 def words(coins: Coins, n: int, each: int) -> U64:
     """`each` coin words for every one of n reports, in the order the device would draw them."""
     return np.frombuffer(coins.words(n * each), "<u8").reshape(n, each)
+
+
+def indices_below(size: int, kind: str, values: npt.ArrayLike) -> U64:
+    """Values as indices below `size`; a wrong one is refused without being shown."""
+    array = integer_array(values)
+    if array.size and (array.dtype.kind not in "iu" or array.ndim != 1):
+        raise InvalidValue(f"{kind}: values must be a one-dimensional array of integers")
+    if array.size and (int(array.min()) < 0 or int(array.max()) >= size):
+        raise InvalidValue(
+            f"{kind}: a value is outside the domain, must be an integer from 0 to {size - 1}; "
+            "encode answers with the domain of the collection"
+        )
+    return array.astype(np.uint64).reshape(-1)
+
+
+def privatize_chunks(draw: Callable[[U64, Coins], Reports], indices: U64, coins: Coins, nothing: Reports) -> Reports:
+    """Reports on indices, made by `draw` chunk by chunk so that memory stays bounded, after `nothing`."""
+    starts = range(0, len(indices), _CHUNK_REPORTS)
+    return np.concatenate([nothing, *(draw(indices[start : start + _CHUNK_REPORTS], coins) for start in starts)])
 
 
 class Mechanism(Device):
@@ -91,7 +117,7 @@ class Mechanism(Device):
         """Natural logarithm of the probability of each report, given a value."""
 
     def all_reports(self) -> Reports:
-        """Every possible report, for enumeration; refused where there are more than a million."""
+        """Every possible report, for enumeration; refused where there are more than 2^20."""
         raise InvalidSpec(f"{self.kind}: the report space is not enumerated; audit it coordinate by coordinate")
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Any:
@@ -101,7 +127,7 @@ class Mechanism(Device):
     def check_reports(self, reports: Reports) -> Reports:
         """Reports of the right layout and range, or ReportRejected with how many are wrong."""
         array = self._check_layout(reports)
-        self._refuse(len(array) - int(np.count_nonzero(self.valid(array))), len(array))
+        self._refuse_invalid(array)
         return array
 
     def _check_layout(self, reports: Reports) -> Reports:
@@ -114,7 +140,8 @@ class Mechanism(Device):
             )
         return array
 
-    def _refuse(self, bad: int, n: int) -> None:
+    def _refuse_invalid(self, reports: Reports) -> None:
+        bad, n = int(np.count_nonzero(~self.valid(reports))), len(reports)
         if bad:
             raise ReportRejected(
                 f"{self.kind} {self.digest[:6]}: {bad} of {n} reports are out of range; nothing was counted"
@@ -143,7 +170,7 @@ class CodeCounting(Mechanism):
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
         cells, bad = histogram(reports, self.codes.stop, weights)
         if bad or np.any(cells[: self.codes.start]):
-            self._refuse(len(reports) - int(np.count_nonzero(self.valid(reports))), len(reports))
+            self._refuse_invalid(reports)
         return cells
 
     def check_reports(self, reports: Reports) -> Reports:
@@ -151,8 +178,8 @@ class CodeCounting(Mechanism):
         return self._check_layout(reports)
 
     def all_reports(self) -> Reports:
-        """Every code, up to a million."""
-        if len(self.codes) > 1 << 20:
+        """Every code, up to 2^20 of them."""
+        if len(self.codes) > MAX_REPORTS:
             return super().all_reports()
         return np.arange(self.codes.start, self.codes.stop).astype(self.report_dtype)
 
@@ -181,55 +208,42 @@ class Oracle(Mechanism):
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
         """Reports on a batch of indices, chunk by chunk."""
-        indices = self.indices(values)
-        chunks = [
-            self._privatize(indices[start : start + _CHUNK_REPORTS], coins)
-            for start in range(0, len(indices), _CHUNK_REPORTS)
-        ]
-        return np.concatenate(chunks) if chunks else np.empty(0, self.report_dtype)
+        nothing = np.empty(0, self.report_dtype)
+        return privatize_chunks(self._privatize, self.indices(values), coins, nothing)
 
     def indices(self, values: npt.ArrayLike) -> U64:
         """Values as indices below the size; a wrong one is refused without being shown."""
-        array = integer_array(values)
-        integral = array.dtype.kind in "iu" and array.ndim == 1
-        if not integral and array.size:
-            raise InvalidValue(f"{self.kind}: values must be a one-dimensional array of integers")
-        if array.size and (int(array.min()) < 0 or int(array.max()) >= self.size):
-            raise InvalidValue(
-                f"{self.kind}: a value is outside the domain, must be an integer from 0 to {self.size - 1}; "
-                "encode answers with the domain of the collection"
-            )
-        return array.astype(np.uint64).reshape(-1)
+        return indices_below(self.size, self.kind, values)
 
     def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:
         """Counts of the reports."""
-        array = self.check_reports(reports)
-        checked = None if weights is None else checked_weights(weights, len(array))
-        return count_reports(self, array, checked, self._count)
+        return count_reports(self, self.check_reports(reports), weights, self._count)
 
     def estimate(self, tally: Tally, candidates: npt.ArrayLike | None = None) -> Estimate:
         """Unbiased frequencies of all values, or of the candidates, with exact variance.
 
         The variance depends on the true frequency f; the plug-in max(estimate, 0) is used for it.
         """
-        same_mechanism(self, tally.mechanism)
+        same_mechanism(self, tally.mechanism, action="estimate this tally")
         chosen = self._candidates(candidates)
         labels = None if candidates is None else chosen.tolist()
         if tally.is_empty:
             return no_data(len(chosen), labels)
         counts = self._counted(tally, chosen)
-        if counts.total == 0:
-            raise NoData(f"{self.kind}: the weights of the reports sum to zero; there is no whole to take shares of")
+        scale = counts.variance_scale
         at = chosen if isinstance(tally, Counts) else np.arange(len(chosen), dtype=np.uint64)
         value = self._unbiased(counts.cells, counts.total, at) / counts.total
         share2 = value if not counts.is_weighted else self._unbiased(counts.cells2, counts.total2, at) / counts.total2
         share2 = np.clip(share2, 0, 1)
-        scale = counts.total2 / counts.total**2
-        variance = self._variance(share2, counts) * scale
         return Estimate(
-            value, variance, counts.n, float(counts.total), labels,
+            value,
+            self._variance(share2, counts) * scale,
+            counts.n,
+            total=float(counts.total),
+            labels=labels,
+            effective=1 / scale,
             covariance=lambda rows: self._combined(rows, share2, counts) * scale,
-        )  # fmt: skip
+        )
 
     def _variance(self, frequency: F64, counts: Counts) -> F64:
         """n times the variance; kinds with data-dependent extra terms add them here."""

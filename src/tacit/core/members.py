@@ -10,15 +10,14 @@ import numpy.typing as npt
 
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism
-from tacit.core.tally import Counts, Log, Tally, same_mechanism
+from tacit.core.tally import Counts, Log, Tally, check_sums, largest, same_mechanism, same_weighting
 from tacit.device.base import Device
 from tacit.device.coins import Coins
-from tacit.errors import InvalidSpec, Overflow, SpecMismatch
+from tacit.errors import InvalidSpec, SpecMismatch
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]
-_LIMIT = 1 << 62
 
 
 class GivenCoins(Coins):
@@ -48,6 +47,10 @@ class Layout:
     row: tuple[int, ...]
     rows: tuple[int, ...]
     """Number of members of every block."""
+
+    def mechanism(self, member: int) -> Mechanism:
+        """The mechanism of a member."""
+        return self.blocks[self.block[member]]
 
 
 def layout_of(mechanisms: Sequence[Device]) -> Layout:
@@ -107,8 +110,7 @@ class Grid:
     def __add__(self, other: Self) -> "Grid":
         """The grid of both groups of reports."""
         total, total2 = self.total + other.total, self.total2 + other.total2
-        if max(int(total.max()), int(total2.max())) >= _LIMIT:
-            raise Overflow("tally: the sum of weights exceeds 62 bits; use a coarser decimal scale for the weights")
+        check_sums(largest(total), largest(total2), largest(self.cells2) + largest(other.cells2))
         cells = self.cells + other.cells
         weighted = self.is_weighted or other.is_weighted
         cells2 = self.cells2 + other.cells2 if weighted else cells
@@ -145,8 +147,7 @@ class PerMember:
     def __add__(self, other: Self) -> "PerMember":
         """The tallies of both groups of respondents."""
         same_mechanism(self.mechanism, other.mechanism)
-        if self.is_weighted != other.is_weighted and self.n and other.n:
-            raise SpecMismatch("cannot merge tallies: one is weighted and the other is not; tally both with weights")
+        same_weighting(self, other)
         parts = tuple(_add(a, b) for a, b in zip(self.parts, other.parts, strict=True))
         return PerMember(self.mechanism, self.n + other.n, self.layout, parts)
 
@@ -182,10 +183,10 @@ def _part(mechanism: Mechanism, rows: int, tallies: Mapping[int, Tally]) -> Part
     return tuple(logs.get(row, empty) for row in range(rows))
 
 
-def _total2_share(tally: Tally) -> float:
+def _variance_scale(tally: Tally) -> float:
     """Sum of squared weights over the squared sum of weights: 1/n without weights."""
     if isinstance(tally, Counts):
-        return tally.total2 / tally.total**2
+        return tally.variance_scale
     if tally.weights is None:
         return 1 / tally.n
     weights = np.concatenate(tally.weights).astype(np.float64)
@@ -200,19 +201,16 @@ def against_everyone(estimate: Estimate, tally: Tally, respondents: int) -> Esti
     """
     if not estimate.has_data:
         return estimate
-    factor = _total2_share(tally) * (respondents - estimate.n) / max(1, respondents - 1)
-    variance, covariance = estimate.variance, estimate.covariance
+    scale = _variance_scale(tally)
+    factor = scale * (respondents - estimate.n) / max(1, respondents - 1)
 
     def combined(rows: F64) -> F64:
-        noise = rows**2 @ variance if covariance is None else covariance(rows)
-        return noise + factor * estimate.spread_of(rows)
+        return estimate.variance_of(rows) + factor * estimate.spread_of(rows)
 
-    plug_in = np.clip(estimate.value, 0, 1)
-    spread = plug_in * (1 - plug_in) if estimate.spread is None else estimate.spread
     return replace(
         estimate,
-        variance=variance + factor * spread,
+        variance=estimate.variance + factor * estimate.cell_spread,
         total=estimate.total * respondents / estimate.n,
         covariance=combined,
-        respondents=respondents,
+        effective=respondents / (estimate.n * scale),
     )

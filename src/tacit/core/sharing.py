@@ -1,6 +1,7 @@
 """Oracles whose respondents share public hash functions: what their common collisions add to the error."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -12,11 +13,22 @@ from tacit.kernels import hash32
 
 F64 = npt.NDArray[np.float64]
 U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+_CHUNK_RESPONDENTS = 1 << 20
 
 
 def public_seeds(key: int, count: int) -> U32:
     """Seeds of the public hash functions 0 .. count-1 of a collection with public key `key`."""
     return hash32(np.asarray([key], np.uint32), np.arange(count, dtype=np.uint64))
+
+
+def respondents_of(counts: npt.ArrayLike) -> Iterator[U64]:
+    """Values of simulated respondents, `counts[i]` of them with value i, in chunks of bounded size."""
+    true = np.asarray(counts, np.int64)
+    values = np.repeat(np.arange(len(true), dtype=np.uint64), true)
+    for start in range(0, len(values), _CHUNK_RESPONDENTS):
+        yield values[start : start + _CHUNK_RESPONDENTS]
 
 
 class SharedHashes(Oracle):
@@ -58,17 +70,17 @@ class SharedHashes(Oracle):
 
     def _shared(self, frequency: F64, counts: Counts) -> F64:
         """Sum over others of n_w (n_w - 1) / n^2, plugged in; weights enter with their squares taken off."""
-        scale = counts.total2 / counts.total**2
+        scale = counts.variance_scale
         everything = self.collision_mass(counts) * (1 - scale)
         return np.clip(everything - frequency * (frequency - scale), 0, None)
 
     def _variance(self, frequency: F64, counts: Counts) -> F64:
-        scale = counts.total2 / counts.total**2
+        scale = counts.variance_scale
         return super()._variance(frequency, counts) + self._shared(frequency, counts) / (scale * self.sharing)
 
     def _combined(self, rows: F64, frequency: F64, counts: Counts) -> F64:
         """A pair of values shares its own collision: respondents of each in the cell of the other."""
-        scale = counts.total2 / counts.total**2
+        scale = counts.variance_scale
         alone = self._shared(frequency, counts) - frequency**2
         shared = np.clip(rows**2 @ alone + (rows @ frequency) ** 2, 0, None)
         return super()._combined(rows, frequency, counts) + shared / (scale * self.sharing)

@@ -6,19 +6,19 @@ named. All numbers are integers, so every order of adding, on any machine, gives
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.device.base import Device
-from tacit.errors import Overflow, SpecMismatch
+from tacit.errors import NoData, Overflow, SpecMismatch
 
 I64 = npt.NDArray[np.int64]
 _LIMIT = 1 << 62
 
 
-def same_mechanism(here: Device, there: Device) -> None:
+def same_mechanism(here: Device, there: Device, *, action: str = "merge tallies") -> None:
     """Refuse to mix reports of two mechanisms, naming the first field that differs."""
     if here.digest == there.digest:
         return
@@ -27,14 +27,40 @@ def same_mechanism(here: Device, there: Device) -> None:
     names = ["kind", "epsilon", "size", *sorted(a.keys() | b.keys())]
     name = next(field for field in names if a.get(field) != b.get(field))
     raise SpecMismatch(
-        f"cannot merge tallies: {name} is {a.get(name)!r} here and {b.get(name)!r} there "
+        f"cannot {action}: {name} is {a.get(name)!r} here and {b.get(name)!r} there "
         f"(digests {here.digest[:6]}…, {there.digest[:6]}…)"
     )
 
 
-def largest(cells: I64) -> int:
+class Weighted(Protocol):
+    """What every state of a tally tells about its reports."""
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        ...
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether reports carried weights."""
+        ...
+
+
+def same_weighting(here: Weighted, there: Weighted) -> None:
+    """Refuse to mix weighted and unweighted reports; an empty tally mixes with either."""
+    if here.is_weighted != there.is_weighted and here.n and there.n:
+        raise SpecMismatch("cannot merge tallies: one is weighted and the other is not; tally both with weights")
+
+
+def largest(cells: npt.NDArray[Any]) -> int:
     """The largest size of any cell, as an exact integer."""
     return max(abs(int(cells.max())), abs(int(cells.min()))) if cells.size else 0
+
+
+def check_sums(*sums: float) -> None:
+    """Refuse sums of weights that leave 62 bits, of which two can still be added in 64."""
+    if max(sums) >= _LIMIT:
+        raise Overflow("tally: a sum of weights exceeds 62 bits; use a coarser decimal scale for the weights")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +88,20 @@ class Counts:
         """Whether no report was counted."""
         return self.n == 0
 
+    @property
+    def variance_scale(self) -> float:
+        """Sum of squared weights over the squared sum of weights, 1/n without weights; refused if that sum is 0."""
+        if self.total == 0:
+            raise NoData(f"{self.mechanism.kind}: the weights of the reports sum to zero; there is no whole of shares")
+        return self.total2 / self.total**2
+
     def __add__(self, other: Self) -> "Counts":
         """The tally of both groups of reports."""
         same_mechanism(self.mechanism, other.mechanism)
-        if self.is_weighted != other.is_weighted and self.n and other.n:
-            raise SpecMismatch("cannot merge tallies: one is weighted and the other is not; tally both with weights")
+        same_weighting(self, other)
         total, total2 = self.total + other.total, self.total2 + other.total2
         weighted = self.is_weighted or other.is_weighted
-        if max(total, total2, largest(self.cells2) + largest(other.cells2)) >= _LIMIT:
-            raise Overflow("tally: a sum of weights exceeds 62 bits; use a coarser decimal scale for the weights")
+        check_sums(total, total2, largest(self.cells2) + largest(other.cells2))
         cells = self.cells + other.cells
         cells2 = self.cells2 + other.cells2 if weighted else cells
         return Counts(self.mechanism, self.n + other.n, cells, cells2, total, total2)
@@ -105,8 +136,7 @@ class Log:
         if self.is_empty or other.is_empty:
             full = other if self.is_empty else self
             return Log(self.mechanism, full.chunks, full.weights)
-        if self.is_weighted != other.is_weighted:
-            raise SpecMismatch("cannot merge tallies: one is weighted and the other is not; tally both with weights")
+        same_weighting(self, other)
         weights = None if self.weights is None else self.weights + (other.weights or ())
         return Log(self.mechanism, self.chunks + other.chunks, weights)
 
@@ -126,7 +156,7 @@ Tally = Counts | Log
 def count_reports(
     mechanism: Device,
     reports: npt.NDArray[Any],
-    weights: I64 | None,
+    weights: npt.ArrayLike | None,
     count: Callable[[npt.NDArray[Any], I64 | None], I64],
 ) -> Counts:
     """Counts of one chunk of reports; weighted chunks are counted with w and with w^2."""
@@ -134,9 +164,9 @@ def count_reports(
     if weights is None:
         cells = count(reports, None)
         return Counts(mechanism, n, cells, cells, n, n)
-    weights = checked_weights(weights, n)
-    total, total2 = int(weights.sum()), int((weights**2).sum())
-    return Counts(mechanism, n, count(reports, weights), count(reports, weights**2), total, total2)
+    checked = checked_weights(weights, n)
+    total, total2 = int(checked.sum()), int((checked**2).sum())
+    return Counts(mechanism, n, count(reports, checked), count(reports, checked**2), total, total2)
 
 
 def checked_weights(weights: npt.ArrayLike, n: int) -> I64:
@@ -144,7 +174,5 @@ def checked_weights(weights: npt.ArrayLike, n: int) -> I64:
     array = np.asarray(weights)
     if array.dtype.kind not in "iu" or array.shape != (n,):
         raise SpecMismatch(f"tally: weights must be {n} integers, one per report, in a declared decimal scale")
-    largest = max((abs(int(array.max())), abs(int(array.min())))) if n else 0
-    if largest * largest * max(1, n) >= _LIMIT:
-        raise Overflow("tally: the sum of squared weights exceeds 62 bits; use a coarser decimal scale for the weights")
+    check_sums(largest(array) ** 2 * n)
     return array.astype(np.int64)

@@ -66,8 +66,9 @@ def _estimate(
         decoded.frequency,
         decoded.standard_error**2,
         tally.n,
-        float(tally.total),
-        labels,
+        total=float(tally.total),
+        labels=labels,
+        effective=1 / tally.variance_scale,
         covariance=_covariance(mechanism, tally, decoded, ids, complete),
     )
 

@@ -38,7 +38,10 @@ def as_integer(value: Any) -> int | None:
     """An integer from an integer-like object or from digit text (as specs write large ones); None if it is not."""
     if isinstance(value, str):
         return int(value) if value.isdecimal() and value.isascii() and len(value) <= 20 else None
-    return None if isinstance(value, bool) or not hasattr(value, "__index__") else index(value)
+    try:
+        return None if isinstance(value, bool) else index(value)
+    except Exception:  # Whatever a foreign object raises could carry the value.
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +50,16 @@ class Device(ABC):
 
     kind: ClassVar[str]
     local: ClassVar[bool] = True
+    amplifiable: ClassVar[bool] = False
+    """Whether this kind pads and samples, so that an amplified epsilon is its own."""
 
     epsilon: Budget | str
 
     def __post_init__(self) -> None:
         """Make the budget, then let the kind check its own fields."""
         self._set("epsilon", as_budget(self.epsilon))
+        if isinstance(self.epsilon, Amplified) and not self.amplifiable:
+            raise InvalidSpec(f"{self.kind}: an amplified epsilon holds only inside padding and sampling")
         self._check()
 
     def _set(self, name: str, value: Any) -> None:
@@ -71,6 +78,15 @@ class Device(ABC):
         """The exact largest likelihood ratio of any report between any two values."""
 
     @property
+    def value_count(self) -> int:
+        """How many values there are: integers from 0 to one less."""
+        return getattr(self, "size", 1 << 64)
+
+    def check_value(self, value: Any) -> None:
+        """Refuse a value outside the domain, without showing it."""
+        self._index(value, self.value_count)
+
+    @property
     def coin_words(self) -> int | None:
         """Coin words of one report, for kinds that always take the same number; None for all others."""
         return None
@@ -86,7 +102,7 @@ class Device(ABC):
         return self.budget.odds
 
     def realised_epsilon(self) -> float:
-        """ln of `realised_odds`, rounded up on a grid finer than any declared epsilon."""
+        """ln of `realised_odds`, rounded up to 30 decimals (more than any epsilon has), then to the nearest float."""
         return float(log_upper(self.realised_odds()))
 
     def holds(self) -> bool:

@@ -10,7 +10,7 @@ from tacit.device.coins import Coins
 from tacit.device.exact import WORD, ceil_div, root_floor
 from tacit.device.grr import low_cell
 from tacit.device.hadamard import distinct
-from tacit.device.unary import unary_odds, zero_threshold
+from tacit.device.unary import symmetric_thresholds, unary_odds
 
 MAX_BUCKETS = 1 << 24
 MAX_SAMPLED = 64
@@ -39,8 +39,7 @@ class DBitFlipDevice(Device):
         if self.sampled == 1:
             low = low_cell(self.odds, 2)
             return WORD - low, low
-        t1 = WORD - ceil_div(WORD * WORD, root_floor(self.odds, 2) + WORD)
-        return t1, zero_threshold(t1, self.odds)
+        return symmetric_thresholds(root_floor(self.odds, 2), self.odds)
 
     def realised_odds(self) -> Fraction:
         """The exact likelihood ratio; which buckets are sampled does not depend on the value."""

@@ -18,17 +18,18 @@ from tacit.device.coins import Coins
 from tacit.device.designs import (
     MAX_MODULUS,
     Cyclic,
+    Design,
     Family,
-    average_error,
     best_block_size,
     best_cyclic,
-    block_rates,
+    design_error,
     paley,
+    proper_designs,
     shape,
     singer,
 )
 from tacit.device.exact import WORD, ceil_div, tighten, uniform_spread
-from tacit.device.fields import factor, is_prime, next_prime, prime_powers
+from tacit.device.fields import factor, is_prime, next_prime
 from tacit.errors import InvalidSpec
 
 MAX_SUBSET_SIZE = 1 << 12
@@ -173,35 +174,13 @@ def cyclic_points(family: str, q: int, t: int) -> "array[int]":
     return points
 
 
-def plan_cyclic(size: int, odds: float) -> tuple[Family, int, int]:
+def plan_cyclic(size: int, odds: float) -> Design:
     """The (family, q, t) of `best_cyclic`, or of the best proper design where that prefers GRR."""
     choice = best_cyclic(size, odds)
     if choice[0] != "grr":
         return choice
-    candidates: list[tuple[Family, int, int]] = [("paley", _paley_prime(size), 1)]
-    for q in prime_powers(isqrt(MAX_CYCLIC_MODULUS)):
-        candidates.append(("singer", q, _dimension(q, size)))
-
-    def error(candidate: tuple[Family, int, int]) -> float:
-        m, k, _ = shape(*candidate)
-        return average_error(*block_rates(m, k, odds), size)
-
-    return min(candidates, key=error)
-
-
-def _paley_prime(size: int) -> int:
-    prime = next_prime(max(size, 7))
-    while prime % 4 != 3:
-        prime = next_prime(prime + 1)
-    return prime
-
-
-def _dimension(q: int, size: int) -> int:
-    """The smallest t >= 3 whose Singer design has at least `size` points."""
-    t = 3
-    while shape("singer", q, t)[0] < size:
-        t += 1
-    return t
+    designs = proper_designs(size, isqrt(MAX_CYCLIC_MODULUS))
+    return min(designs, key=lambda design: design_error(design, size, odds))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,23 +11,18 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
+from tacit.device.canonical import shortest_decimal
 from tacit.device.exact import WORD, exp_floor
 from tacit.errors import InvalidSpec
 
 _DECIMAL = re.compile(r"[0-9]{1,3}(\.[0-9]{1,18})?")
-_LOWEST, _HIGHEST = Fraction(1, 1000), Fraction(32)
+LOWEST, HIGHEST = Fraction(1, 1000), Fraction(32)
+"""The range of a declared epsilon."""
 
 
 @lru_cache(maxsize=4096)
 def _exp(x: Fraction) -> int:
     return exp_floor(x)
-
-
-def _canonical(text: str) -> str:
-    """The shortest decimal text of the same number: "01.50" -> "1.5"."""
-    whole, _, rest = text.partition(".")
-    rest = rest.rstrip("0")
-    return str(int(whole)) + ("." + rest if rest else "")
 
 
 @dataclass(frozen=True)
@@ -52,9 +47,9 @@ class Epsilon:
             raise InvalidSpec(
                 f'epsilon is {text[:40]!r}, must be plain decimal text such as "0.5" with at most 18 decimals'
             )
-        if not _LOWEST <= Fraction(text) <= _HIGHEST:
+        if not LOWEST <= Fraction(text) <= HIGHEST:
             raise InvalidSpec(f"epsilon is {text}, must be between 0.001 and 32")
-        object.__setattr__(self, "text", _canonical(text))
+        object.__setattr__(self, "text", shortest_decimal(text))
 
     @property
     def declared(self) -> Fraction:

@@ -26,6 +26,14 @@ def digest(value: Any) -> str:
     return sha256(canonical(value)).hexdigest()
 
 
+def shortest_decimal(text: str) -> str:
+    """The shortest plain decimal text of the same number: "-01.50" -> "-1.5"; zero has no sign."""
+    whole, _, decimals = text.lstrip("-").partition(".")
+    decimals = decimals.rstrip("0")
+    short = str(int(whole)) + ("." + decimals if decimals else "")
+    return "-" + short if text.startswith("-") and short != "0" else short
+
+
 def _checked(value: Any, where: str) -> Any:
     if value is None or isinstance(value, bool):
         return value

@@ -6,8 +6,10 @@ makes golden vectors. A kind of fixed cost takes the same number of words for ev
 """
 
 import os
+import threading
 from abc import ABC, abstractmethod
 from hashlib import sha256, shake_128
+from typing import NoReturn, SupportsIndex
 
 _BLOCK_BYTES = 1 << 16
 _DIRECT_BYTES = 1 << 12
@@ -34,6 +36,8 @@ class Coins(ABC):
         if missing > 0:
             self._buffer = self._buffer[self._position :] + self._draw(missing)
             self._position = 0
+            if len(self._buffer) < 8 * count:
+                raise OSError("coins: the source gave fewer words than it was asked for; no report is made of them")
         return memoryview(self._buffer)[self._position : self._position + 8 * count]
 
     def skip(self, count: int) -> None:
@@ -59,8 +63,22 @@ class Coins(ABC):
         return self.word() < threshold
 
 
-class SystemCoins(Coins):
-    """The operating system's entropy. Cannot be seeded; a forked child never repeats its parent's words.
+_generation = 0
+"""Grows in every forked child, so that a buffer filled before the fork is known for what it is."""
+
+
+def _forked() -> None:
+    global _generation
+    _generation += 1
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+class SystemCoins(threading.local, Coins):
+    """The operating system's entropy. Cannot be seeded, copied or shared: no word is ever used twice.
+
+    Every thread has a buffer of its own, a forked child throws its parent's away, and copies are refused.
 
     Single reports read it directly. Large batches expand 32 fresh bytes to 64 KiB with SHAKE128, which is half
     as fast again as the kernel's own generator; every block has a new key.
@@ -69,15 +87,18 @@ class SystemCoins(Coins):
     secure = True
 
     def __init__(self) -> None:
-        """Note which process filled the buffer."""
-        super().__init__()
-        self._process = os.getpid()
+        """Start with an empty buffer, once in every thread."""
+        Coins.__init__(self)
+        self._made_in = _generation
 
     def peek(self, count: int) -> memoryview:
         """The next words; a buffer that was filled before a fork is thrown away first."""
-        if self._process != os.getpid():
-            self._buffer, self._position, self._process = b"", 0, os.getpid()
+        if self._made_in != _generation:
+            self._buffer, self._position, self._made_in = b"", 0, _generation
         return super().peek(count)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError("SystemCoins cannot be copied or pickled: a copy would repeat its words; make new ones")
 
     def _draw(self, size: int) -> bytes:
         if size <= _DIRECT_BYTES:

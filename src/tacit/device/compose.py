@@ -1,7 +1,7 @@
 """Several questions to one respondent: one of them at full epsilon, or all of them at shares of it."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 from tacit.device.base import Device
 from tacit.device.budget import Amplified, Budget
-from tacit.device.coins import Coins
+from tacit.device.coins import Coins, ReplayCoins
 from tacit.device.exact import WORD
 from tacit.device.nested import rebuild
 from tacit.errors import InvalidSpec, InvalidValue
@@ -106,7 +106,7 @@ def as_members(kind: str, given: Any, most: int) -> tuple[Device, ...]:
 
 def answers_of(kind: str, value: Any, count: int) -> Any:
     """A respondent's answers, one per question; also an array whose first axis is the question."""
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or len(value) != count:
+    if isinstance(value, (str, bytes, Mapping, Set)) or not hasattr(value, "__len__") or len(value) != count:
         raise InvalidValue(f"{kind}: the value must be a list of {count} answers, one per question")
     return value
 
@@ -139,7 +139,7 @@ class OneOfDevice(Device):
                 raise InvalidSpec("one_of: a member's epsilon exceeds epsilon, which must be the largest of them")
         if self.payload_bytes == 0:
             self._set("payload_bytes", self._widest())
-        self._integer("payload_bytes", 1, 1 << 16)
+        self._integer("payload_bytes", max(map(_report_bytes, self.distinct)), 1 << 16, "a member's report is wider")
 
     def _check_weights(self) -> None:
         weights = self.family.weights
@@ -155,11 +155,6 @@ class OneOfDevice(Device):
         """The wire spec, with that of the family inside."""
         return super().spec() | {"family": self.family.spec()}
 
-    @classmethod
-    def from_spec(cls, spec: dict[str, Any]) -> Self:
-        """Rebuild from a wire spec whose family is built already; see `tacit.device.nested`."""
-        return rebuild(cls.kind, cls, (f.name for f in fields(cls)), spec)
-
     @cached_property
     def distinct(self) -> tuple[Device, ...]:
         """The different mechanisms of the family, in order of their first member."""
@@ -174,13 +169,25 @@ class OneOfDevice(Device):
         """The worst member's: which member is drawn does not depend on the value."""
         return max(member.realised_odds() for member in self.distinct)
 
+    def check_value(self, value: Any) -> None:
+        """Check the answers of all members: which one is wrong must not depend on which one is drawn."""
+        for i in range(len(self.family)):
+            self.family.mechanism(i).check_value(self.family.view(i)(value))
+
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """One word for the member, then the words of its mechanism."""
+        self.check_value(value)
         member = bisect_right(self.bounds, coins.uniform(self.bounds[-1]))
         payload = self.family.mechanism(member).privatize_one(self.family.view(member)(value), coins)
-        if len(payload) > self.payload_bytes:
-            raise InvalidSpec(f"one_of: payload_bytes is {self.payload_bytes}, a member's report is wider")
         return member.to_bytes(4, "little") + payload.ljust(self.payload_bytes, b"\0")
+
+
+def _report_bytes(member: Device) -> int:
+    """The width of a member's reports, which does not depend on the value: that of a report on the first one."""
+    try:
+        return len(member.privatize_one(0, ReplayCoins(b"")))
+    except InvalidValue:  # A composed member, whose values are lists; its own fields were checked.
+        return 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,11 +219,6 @@ class AllOfDevice(Device):
     def _planned_state(self) -> str:
         raise InvalidSpec('all_of: state is missing, must be "joint", "log" or "members"')
 
-    @classmethod
-    def from_spec(cls, spec: dict[str, Any]) -> Self:
-        """Rebuild from a wire spec whose members are built already; see `tacit.device.nested`."""
-        return rebuild(cls.kind, cls, (f.name for f in fields(cls)), spec)
-
     def realised_odds(self) -> Fraction:
         """The product of the members': their coins are independent."""
         return prod((member.realised_odds() for member in self.members), start=Fraction(1))
@@ -233,8 +235,15 @@ class AllOfDevice(Device):
         """Whether the realised likelihood ratio stays within the members' bounds, in exact arithmetic."""
         return all(realised <= bound for _, realised, bound in self.guarantees())
 
+    def check_value(self, value: Any) -> None:
+        """Check all answers before a coin is spent on any."""
+        answers = answers_of(self.kind, value, len(self.members))
+        for member, answer in zip(self.members, answers, strict=True):
+            member.check_value(answer)
+
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """The words of every member, in order."""
+        self.check_value(value)
         answers = answers_of(self.kind, value, len(self.members))
         pairs = zip(self.members, answers, strict=True)
         return b"".join(member.privatize_one(answer, coins) for member, answer in pairs)

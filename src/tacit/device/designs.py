@@ -20,6 +20,8 @@ from tacit.device.fields import next_prime, prime_power, prime_powers, primitive
 from tacit.errors import InvalidSpec
 
 Family = Literal["grr", "singer", "paley"]
+Design = tuple[Family, int, int]
+"""The family and the integers q and t that say which design of it."""
 
 # A device keeps m bits and a server transforms m floats: beyond this neither is reasonable.
 MAX_MODULUS = 2**26
@@ -189,6 +191,12 @@ def average_error(p: float, q: float, size: int) -> float:
     return q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (size * (p - q))
 
 
+def design_error(design: Design, size: int, odds: float) -> float:
+    """Return M of a cyclic design of which the first `size` points are values."""
+    m, k, _ = shape(*design)
+    return average_error(*block_rates(m, k, odds), size)
+
+
 def best_block_size(m: int, size: int, odds: float) -> int:
     """Return the k with the least average error among blocks of k of m points, size <= m in use.
 
@@ -200,7 +208,7 @@ def best_block_size(m: int, size: int, odds: float) -> int:
     return min(candidates, key=lambda k: average_error(*block_rates(m, k, odds), size))
 
 
-def best_cyclic(size: int, odds: float, *, limit: int = MAX_MODULUS) -> tuple[Family, int, int]:
+def best_cyclic(size: int, odds: float, *, limit: int = MAX_MODULUS) -> Design:
     """Choose (family, q, t): the fewest points whose average error is within 3 % of the best.
 
     Compares GRR on `size` points, the next Paley design and, for every prime power q, the Singer
@@ -212,27 +220,32 @@ def best_cyclic(size: int, odds: float, *, limit: int = MAX_MODULUS) -> tuple[Fa
     """
     if not 2 <= size <= limit:
         raise InvalidSpec(f"best_cyclic: size is {size}, must be from 2 to {limit}")
-    errors: dict[tuple[Family, int, int], float] = {}
-    for candidate in _candidates(size, limit):
-        m, k, _ = shape(*candidate)
-        errors[candidate] = average_error(*block_rates(m, k, odds), size)
+    errors = {design: design_error(design, size, odds) for design in _candidates(size, limit)}
     bound = _TOLERANCE * min(errors.values())
-    good = [candidate for candidate, error in errors.items() if error <= bound]
-    return min(good, key=lambda candidate: (shape(*candidate)[0], errors[candidate]))
+    good = [design for design, error in errors.items() if error <= bound]
+    return min(good, key=lambda design: (shape(*design)[0], errors[design]))
 
 
-def _candidates(size: int, limit: int) -> list[tuple[Family, int, int]]:
+def _candidates(size: int, limit: int) -> list[Design]:
     """List the cyclic designs worth comparing for a domain of this size."""
-    found: list[tuple[Family, int, int]] = [("grr", size, 1)]
+    designs: list[Design] = [("grr", size, 1), *proper_designs(size, isqrt(limit))]
+    return [design for design in designs if shape(*design)[0] <= limit]
+
+
+def proper_designs(size: int, max_order: int) -> list[Design]:
+    """List the next Paley design and, for every prime power q up to max_order, the next Singer design.
+
+    "Next" is the smallest one with at least `size` points.
+    """
     prime = next_prime(max(size, 7))
     while prime % 4 != 3:
         prime = next_prime(prime + 1)
-    if prime <= limit:
-        found.append(("paley", prime, 1))
-    for q in prime_powers(isqrt(limit)):
-        t, points = 3, q * q + q + 1
-        while points < size:
-            t, points = t + 1, points * q + 1
-        if points <= limit:
-            found.append(("singer", q, t))
-    return found
+    return [("paley", prime, 1), *(("singer", q, _dimension(q, size)) for q in prime_powers(max_order))]
+
+
+def _dimension(q: int, size: int) -> int:
+    """Return the smallest t >= 3 whose Singer design has at least `size` points."""
+    t, points = 3, q * q + q + 1
+    while points < size:
+        t, points = t + 1, points * q + 1
+    return t

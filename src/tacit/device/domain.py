@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 from unicodedata import normalize
 
+from tacit.device.base import as_integer
 from tacit.device.canonical import digest
 from tacit.device.hashing import text_id
 from tacit.device.nested import rebuild
@@ -54,7 +55,7 @@ def is_text(value: Any) -> bool:
 
 def bounded(value: Any, who: str, what: str, low: int, high: int) -> int:
     """An integer field within bounds, or InvalidSpec with the rule."""
-    number = value.__index__() if hasattr(value, "__index__") and not isinstance(value, bool) else None
+    number = None if isinstance(value, str) else as_integer(value)
     if number is None or not low <= number <= high:
         raise InvalidSpec(f"{who}: {what} must be an integer from {low} to {high}")
     return number
@@ -237,11 +238,10 @@ class Booleans(Attribute):
 
     def encode(self, value: Any) -> int:
         """0 or 1."""
-        places: dict[Any, int] = {"true": 1, "false": 0} if isinstance(value, str) else {0: 0, 1: 1}
-        try:
-            return places[value]
-        except (KeyError, TypeError):
-            raise InvalidValue(f"{self.name}: the value is outside the domain, must be true or false") from None
+        found = {"true": 1, "false": 0}.get(value) if isinstance(value, str) else _bit(value)
+        if found is None:
+            raise InvalidValue(f"{self.name}: the value is outside the domain, must be true or false")
+        return found
 
 
 @dataclass(frozen=True)
@@ -270,13 +270,22 @@ class Bits(Attribute):
     def encode(self, value: Any) -> int:
         """The bits read as a binary number."""
         bits: list[Any] = list(value) if isinstance(value, (str, list, tuple)) else []  # pyright: ignore
-        known = {"0": 0, "1": 1} if isinstance(value, str) else {0: 0, 1: 1}
-        if len(bits) != self.length or not all(bit.__hash__ and bit in known for bit in bits):
+        text = isinstance(value, str)
+        found = [{"0": 0, "1": 1}.get(bit) if text else _bit(bit) for bit in bits]
+        if len(bits) != self.length or None in found:
             raise InvalidValue(f"{self.name}: the value is outside the domain, must be {self.length} bits, 0 or 1 each")
         index = 0
-        for bit in bits:
-            index = 2 * index + known[bit]
+        for bit in found:
+            index = 2 * index + (bit or 0)
         return index
+
+
+def _bit(value: Any) -> int | None:
+    """0 or 1 from an integer or a boolean (numpy's included), else None."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return int(value)
+    number = None if isinstance(value, str) else as_integer(value)
+    return number if number in (0, 1) else None
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def exp_floor(x: Fraction) -> int:
     every square rounded down. So the result never exceeds e^x * 2^64; the guard bits make it the floor for
     all practical x. The JavaScript twin runs the same integer steps.
     """
-    halvings = max(0, (x.numerator // x.denominator).bit_length() + 1)
+    halvings = (x.numerator // x.denominator).bit_length() + 1
     bits = 64 + _GUARD_BITS + 2 * halvings
     one = 1 << bits
     scaled = (x.numerator << bits) // (x.denominator << halvings)

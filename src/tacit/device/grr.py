@@ -8,13 +8,20 @@ from typing import Any, ClassVar
 from tacit.device.base import Device, width_bytes
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD, ceil_div
+from tacit.errors import InvalidSpec
 
 MAX_SIZE = 1 << 24
 
 
 def low_cell(odds: int, size: int) -> int:
-    """Words of each value that is not the true one. Rounded up, so that the true value's odds stay below."""
-    return ceil_div(WORD * WORD, odds + (size - 1) * WORD)
+    """Words of each value that is not the true one. Rounded up, so that the true value's odds stay below.
+
+    A budget so small that rounding leaves the true value no more words than the others is refused.
+    """
+    low = ceil_div(WORD * WORD, odds + (size - 1) * WORD)
+    if WORD - (size - 1) * low <= low:
+        raise InvalidSpec(f"epsilon is too small to be told apart from 0 among {size} values; spend more, or ask less")
+    return low
 
 
 def grr_draw(value: int, size: int, low: int, coins: Coins) -> int:
@@ -42,6 +49,7 @@ class GRRDevice(Device):
     def _check(self) -> None:
         # Beyond this size the cells of single values have so few words that rounding wastes the budget.
         self._size(MAX_SIZE, "use olh for larger domains")
+        _ = self.low
 
     @cached_property
     def low(self) -> int:

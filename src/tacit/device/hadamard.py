@@ -120,6 +120,7 @@ class HRRDevice(HadamardDevice):
         super()._check()
         if type(self.skip_zero) is not bool:
             raise InvalidSpec(f"{self.kind}: skip_zero must be true or false")
+        _ = self.low
 
     @property
     def first(self) -> int:
@@ -152,6 +153,7 @@ class ManyRowsDevice(HadamardDevice):
         self._integer("coefficients", 1, MAX_COEFFICIENTS)
         if self.coefficients >= self.order.bit_length():
             self._integer("coefficients", 1, self.order.bit_length() - 1, "the order has no more independent rows")
+        _ = self.low
 
     def _best(self) -> int:
         raise NotImplementedError

@@ -50,6 +50,7 @@ class BucketsDevice(Device):
         if getattr(self, "buckets") == 0:  # noqa: B009 - declared by the kinds that choose their buckets
             self._set("buckets", best_buckets(self.odds))
         self._integer("buckets", 2, MAX_BUCKETS)
+        _ = self.low
 
 
 @dataclass(frozen=True, kw_only=True)

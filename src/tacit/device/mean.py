@@ -22,6 +22,8 @@ class OneBitDevice(Device):
 
     def _check(self) -> None:
         self._integer("top", 1, (1 << 32) - 1, "declare a coarser grid")
+        if self.slope == 0:
+            raise InvalidSpec(f"onebit: epsilon is too small to tell {self.top} steps apart; declare a coarser grid")
 
     @property
     def size(self) -> int:

@@ -5,10 +5,10 @@ all, is stated by `longitudinal` and derived in docs/maths/memo.md.
 """
 
 import hmac
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, log
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
 from tacit.device.base import Device
 from tacit.device.bit_flip import DBitFlipDevice
@@ -17,7 +17,6 @@ from tacit.device.coins import Coins
 from tacit.device.exact import WORD
 from tacit.device.grr import GRRDevice
 from tacit.device.mean import OneBitDevice, alpha_round, checked_step
-from tacit.device.nested import rebuild
 from tacit.device.unary import OUEDevice, RUEDevice, SUEDevice
 from tacit.errors import InvalidSpec
 
@@ -68,11 +67,19 @@ class Memory:
     campaign: str
     seen: "list[bytes]" = field(default_factory=list[bytes])
     last: bytes = b""
+    mechanism: bytes = b""
+    """Digest of the mechanism this memory belongs to; noted at its first report."""
 
     def __post_init__(self) -> None:
         """A short secret could be guessed, and then every answer."""
         if len(self.secret) != KEY_BYTES:
             raise InvalidSpec(f"memo: the secret has {len(self.secret)} bytes, must have {KEY_BYTES} random ones")
+
+    def belongs_to(self, parameters: bytes) -> None:
+        """Note the mechanism, or refuse another one: its last report would be passed off as this one's."""
+        if self.mechanism and self.mechanism != parameters:
+            raise InvalidSpec("memo: this memory belongs to another mechanism; keep one memory for each")
+        self.mechanism = parameters
 
     def coins(self, parameters: bytes, value_key: bytes) -> MemoCoins:
         """The coins of one value."""
@@ -107,7 +114,7 @@ class MemoizedDevice(Device):
     )
 
     epsilon: Budget | str = ""
-    inner: Any
+    inner: Device
     most_values: int
     step: int = 0
 
@@ -115,7 +122,7 @@ class MemoizedDevice(Device):
         """The budget is what each new value may cost: by default that of the inner mechanism."""
         self._set("inner", self._built(self.inner))
         if self.epsilon == "":
-            self._set("epsilon", self.device.epsilon)
+            self._set("epsilon", self.inner.epsilon)
         super().__post_init__()
 
     def _built(self, inner: Any) -> Device:
@@ -129,24 +136,14 @@ class MemoizedDevice(Device):
 
     def _check(self) -> None:
         self._integer("most_values", 1, 1 << 16)
-        if self.device.odds > self.odds:
+        if self.inner.odds > self.odds:
             raise InvalidSpec("memo: epsilon is below that of the inner mechanism, what each new value costs")
-        if not isinstance(self.device, OneBitDevice):
+        if not isinstance(self.inner, OneBitDevice):
             self._integer("step", 0, 0, "rounding is for numbers, such as those of onebit")
             return
         if self.step == 0:
-            self._set("step", self.device.top)
-        checked_step(self._integer("step", 1, self.device.top), self.device.top)
-
-    @classmethod
-    def from_spec(cls, spec: "dict[str, Any]") -> Self:
-        """Rebuild from a wire spec whose inner mechanism may be built already; see `tacit.device.nested`."""
-        return rebuild(cls.kind, cls, (f.name for f in fields(cls)), spec)
-
-    @property
-    def device(self) -> Device:
-        """The inner mechanism."""
-        return self.inner
+            self._set("step", self.inner.top)
+        checked_step(self._integer("step", 1, self.inner.top), self.inner.top)
 
     @property
     def parameters(self) -> bytes:
@@ -155,7 +152,7 @@ class MemoizedDevice(Device):
 
     def realised_odds(self) -> Fraction:
         """The exact likelihood ratio of any number of reports on one value that never changes."""
-        return self.device.realised_odds()
+        return self.inner.realised_odds()
 
     def guarantees(self) -> "list[tuple[str, Fraction, Fraction]]":
         """One value for ever, and `most_values` values in the same pattern of repetition; nothing beyond."""
@@ -171,6 +168,7 @@ class MemoizedDevice(Device):
 
     def report(self, value: Any, memory: Memory) -> bytes:
         """The report of a device with a memory: what this value always gets; beyond the cap, the last one."""
+        memory.belongs_to(self.parameters)
         value_key, report = self._answer(value, memory)
         if memory.admit(self.parameters, value_key, self.most_values):
             memory.last = report
@@ -178,7 +176,7 @@ class MemoizedDevice(Device):
 
     def _answer(self, value: Any, memory: Memory) -> "tuple[bytes, bytes]":
         """The key of a value, after rounding or sampling with coins drawn once, and the report under it."""
-        inner, once = self.device, memory.coins(self.parameters, b"once")
+        inner, once = self.inner, memory.coins(self.parameters, b"once")
         if isinstance(inner, DBitFlipDevice):
             buckets = inner.draw_buckets(once)
             key = inner.memo_key(buckets, value)
@@ -192,7 +190,7 @@ class MemoizedDevice(Device):
     @property
     def size(self) -> int:
         """Number of values of the inner domain."""
-        return self.inner.size
+        return getattr(self.inner, "size")  # noqa: B009 - all inner kinds have a size
 
 
 def _spec(inner: Any) -> "dict[str, Any]":

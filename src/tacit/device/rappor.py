@@ -12,10 +12,19 @@ from math import log
 from typing import Any, ClassVar
 
 from tacit.device.base import Device, width_bytes
+from tacit.device.canonical import shortest_decimal
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD, as_probability, root_floor
 from tacit.device.hashing import bucket, row_seed
-from tacit.device.unary import MAX_BITS, SUEDevice, bit_planes, draw_bits, symmetric_thresholds, unary_odds
+from tacit.device.unary import (
+    MAX_BITS,
+    SUEDevice,
+    bit_planes,
+    draw_bits,
+    odds_of_rates,
+    symmetric_thresholds,
+    unary_odds,
+)
 from tacit.errors import InvalidSpec
 
 MAX_COHORTS = 1 << 16
@@ -27,13 +36,7 @@ def canonical_probability(kind: str, name: str, text: Any) -> str:
     """The shortest decimal text of a probability with at most nine decimals: "0.750" -> "0.75"."""
     if not isinstance(text, str) or not _PROBABILITY.fullmatch(text):
         raise InvalidSpec(f'{kind}: {name} must be decimal text from "0" to "1" with at most 9 decimals, or ""')
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def odds_of_rates(rates: "tuple[Fraction, Fraction]") -> Fraction:
-    """The likelihood ratio of one set and one clear bit, for the rates (of a true one, of a true zero)."""
-    r1, r0 = rates
-    return r1 * (1 - r0) / (r0 * (1 - r1))
+    return shortest_decimal(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +108,7 @@ class LayeredDevice(Device):
 
     def one_report_odds(self) -> Fraction:
         """The exact likelihood ratio of a single report."""
-        return odds_of_rates(self.rates) ** self.protected_bits
+        return odds_of_rates(*self.rates) ** self.protected_bits
 
     def guarantees(self) -> "list[tuple[str, Fraction, Fraction]]":
         """One report, bounded by the declared layers; all reports on an unchanged value, bounded by epsilon.
@@ -115,7 +118,7 @@ class LayeredDevice(Device):
         forever = Fraction(self.odds, WORD)
         declared = forever
         if not self.is_one_shot:
-            declared = odds_of_rates(self._rates(Fraction(self.one), Fraction(self.zero))) ** self.protected_bits
+            declared = odds_of_rates(*self._rates(Fraction(self.one), Fraction(self.zero))) ** self.protected_bits
         return [
             ("one report", self.one_report_odds(), declared),
             ("any number of reports on one unchanged value", self.realised_odds(), forever),
@@ -167,7 +170,7 @@ class BasicRAPPORDevice(SUEDevice, LayeredDevice):
         super()._check()
         self._check_layers()
 
-    def privatize_one(self, value: Any, coins: Coins, permanent: Coins | None = None) -> bytes:
+    def privatize_one(self, value: Any, coins: Coins, *, permanent: Coins | None = None) -> bytes:
         """`size` bits, packed from bit 0; `permanent` are the coins the device remembers for this value."""
         ones = 1 << self._index(value, self.size)
         return self._draw(self.size, ones, coins, permanent)
@@ -211,7 +214,7 @@ class RAPPORDevice(LayeredDevice):
         return coins.uniform(self.cohorts)
 
     def privatize_one(
-        self, value: Any, coins: Coins, permanent: Coins | None = None, cohort: int | None = None
+        self, value: Any, coins: Coins, *, permanent: Coins | None = None, cohort: int | None = None
     ) -> bytes:
         """The cohort (remembered, or drawn first), then `bits` bits packed from bit 0."""
         index = self._index(value, 1 << 64)

@@ -12,6 +12,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
+from tacit.device.base import as_integer
+from tacit.device.canonical import shortest_decimal
 from tacit.device.domain import Attribute, bounded, listed
 from tacit.errors import InvalidSpec, InvalidValue
 
@@ -27,8 +29,8 @@ def as_number(value: Any) -> Fraction | None:
         return None
     if isinstance(value, Fraction):
         return value
-    if hasattr(value, "__index__"):
-        return Fraction(value.__index__())
+    if (whole := as_integer(value)) is not None:
+        return Fraction(whole)
     text = repr(float(value)) if isinstance(value, float) else str(value)
     readable = isinstance(value, (str, float, Decimal)) and _NUMBER.fullmatch(text)
     return Fraction(text) if readable else None
@@ -39,10 +41,7 @@ def _canonical_edge(who: str, given: Any) -> str:
     text = str(given) if type(given) is int else given
     if not isinstance(text, str) or not _EDGE.fullmatch(text):
         raise InvalidSpec(f'{who}: an edge must be decimal text such as "-0.5", with at most 15 digits and 18 decimals')
-    whole, _, rest = text.lstrip("-").partition(".")
-    rest = rest.rstrip("0")
-    short = str(int(whole)) + ("." + rest if rest else "")
-    return "-" + short if text.startswith("-") and short != "0" else short
+    return shortest_decimal(text)
 
 
 @dataclass(frozen=True)

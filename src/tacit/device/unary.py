@@ -8,12 +8,13 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import isqrt
+from math import exp, isqrt, sqrt
 from typing import Any, ClassVar
 
 from tacit.device.base import Device
+from tacit.device.canonical import shortest_decimal
 from tacit.device.coins import Coins
-from tacit.device.exact import WORD, ceil_div, exp_floor, root_floor
+from tacit.device.exact import WORD, as_probability, ceil_div, exp_floor, root_floor
 from tacit.errors import InvalidSpec
 
 MAX_BITS = 1 << 16
@@ -32,9 +33,14 @@ def symmetric_thresholds(bit_odds: int, pair_odds: int) -> tuple[int, int]:
     return t1, zero_threshold(t1, pair_odds)
 
 
+def odds_of_rates(one: Fraction, zero: Fraction) -> Fraction:
+    """The likelihood ratio of one set and one clear bit, for the rates of a true one and of a true zero."""
+    return one * (1 - zero) / (zero * (1 - one))
+
+
 def unary_odds(t1: int, t0: int) -> Fraction:
     """The exact likelihood ratio between two one-hot inputs: one bit favours each of them."""
-    return Fraction(t1 * (WORD - t0), t0 * (WORD - t1))
+    return odds_of_rates(as_probability(t1), as_probability(t0))
 
 
 def draw_lanes(live: int, planes: "list[tuple[int, int]]", lane: int, coins: Coins) -> int:
@@ -163,13 +169,11 @@ class THEDevice(UnaryDevice):
 def _theta(text: Any) -> str:
     if not isinstance(text, str) or not _THETA.fullmatch(text) or not Fraction(1, 2) <= Fraction(text) <= 1:
         raise InvalidSpec('the: theta must be decimal text from "0.5" to "1" with at most 9 decimals')
-    whole, _, decimals = text.partition(".")
-    return whole + ("." + decimals.rstrip("0")).rstrip(".")
+    return shortest_decimal(text)
 
 
 def best_theta(epsilon: float) -> str:
     """The theta of least variance q(1-q)/(p-q)^2, by golden section, to four decimals; used when a spec is planned."""
-    from math import exp, sqrt
 
     def variance(theta: float) -> float:
         p, q = 1 - exp(epsilon * (theta - 1) / 2) / 2, exp(-epsilon * theta / 2) / 2

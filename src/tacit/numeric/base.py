@@ -6,16 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.estimate import Estimate, no_data
-from tacit.core.mechanism import Mechanism, Reports
-from tacit.core.tally import Counts, checked_weights, count_reports, same_mechanism
+from tacit.core.mechanism import Mechanism, Reports, indices_below, privatize_chunks
+from tacit.core.tally import Counts, count_reports, same_mechanism
 from tacit.device.coins import Coins
-from tacit.errors import InvalidSpec, InvalidValue
+from tacit.errors import InvalidSpec
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
-
-_CHUNK_REPORTS = 1 << 16
 
 
 class MeanMechanism(Mechanism):
@@ -37,45 +35,32 @@ class MeanMechanism(Mechanism):
 
     def numbers(self, values: npt.ArrayLike) -> U64:
         """Values as integers on the grid; a wrong one is refused without being shown."""
-        array = np.asarray(values)
-        if array.size and (array.dtype.kind not in "iu" or array.ndim != 1):
-            raise InvalidValue(f"{self.kind}: values must be a one-dimensional array of integers")
-        if array.size and (int(array.min()) < 0 or int(array.max()) > self.top):
-            raise InvalidValue(
-                f"{self.kind}: a value is outside the domain, must be an integer from 0 to {self.top}; "
-                "encode answers with the domain of the collection"
-            )
-        return array.astype(np.uint64).reshape(-1)
+        return indices_below(self.top + 1, self.kind, values)
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
         """Reports on a batch of numbers, chunk by chunk."""
-        numbers = self.numbers(values)
-        chunks = [
-            self._privatize(numbers[start : start + _CHUNK_REPORTS], coins)
-            for start in range(0, len(numbers), _CHUNK_REPORTS)
-        ]
-        return np.concatenate(chunks) if chunks else np.empty(0, self.report_dtype)
+        nothing = np.empty(0, self.report_dtype)
+        return privatize_chunks(self._privatize, self.numbers(values), coins, nothing)
 
     def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Counts:
         """Counts of the reports."""
-        array = self.check_reports(reports)
-        checked = None if weights is None else checked_weights(weights, len(array))
-        return count_reports(self, array, checked, self._count)
+        return count_reports(self, self.check_reports(reports), weights, self._count)
 
     def estimate(self, tally: Counts, candidates: npt.ArrayLike | None = None) -> Estimate:
         """The unbiased mean on the grid (one cell), with the variance that the class states."""
-        same_mechanism(self, tally.mechanism)
+        same_mechanism(self, tally.mechanism, action="estimate this tally")
         if candidates is not None:
             raise InvalidSpec(f"{self.kind}: estimates one mean; there are no candidates to choose from")
         if tally.is_empty:
             return no_data(1)
+        scale = tally.variance_scale
         mean, variance, spread = self._mean(tally)
-        scale = tally.total2 / tally.total**2
         return Estimate(
             np.array([mean]),
             np.array([variance * scale]),
             tally.n,
-            float(tally.total),
+            total=float(tally.total),
+            effective=1 / scale,
             spread=np.array([spread]),
         )
 

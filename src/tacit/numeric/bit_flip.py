@@ -1,43 +1,31 @@
 """dBitFlip: noisy bits of a few buckets that each respondent draws at random."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
-from tacit.core.estimate import Estimate
-from tacit.core.mechanism import Oracle, Reports, code_dtype, words
+from tacit.core.estimate import Estimate, check_choice
+from tacit.core.mechanism import MAX_REPORTS, Oracle, Reports, bits_dtype, code_dtype, words
 from tacit.core.moments import Moments
 from tacit.core.tally import Counts, Tally
 from tacit.device.bit_flip import DBitFlipDevice
 from tacit.device.coins import Coins
 from tacit.device.exact import as_probability
+from tacit.oracles.hadamard import distinct_rows
 from tacit.oracles.unary import all_bitmaps, padding_is_zero, unpack
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 Estimator = Literal["observed_holders", "horvitz_thompson"]
-
-_MOST_REPORTS = 1 << 20
-
-
-def distinct_rows(drawn: U64, below: int) -> U64:
-    """Floyd's sampler on a batch: as many distinct integers below `below` as a row has coin words."""
-    count = drawn.shape[1]
-    chosen = np.empty(drawn.shape, np.uint64)
-    for i in range(count):
-        top = below - count + i
-        candidate = kernels.uniform(drawn[:, i], top + 1)
-        taken = (chosen[:, :i] == candidate[:, None]).any(axis=1)
-        chosen[:, i] = np.where(taken, np.uint64(top), candidate)
-    return chosen
 
 
 class DBitFlip(DBitFlipDevice, Oracle):
@@ -81,8 +69,7 @@ class DBitFlip(DBitFlipDevice, Oracle):
     @property
     def report_dtype(self) -> "np.dtype[Any]":
         """Bucket numbers in increasing order, then their bits."""
-        packed = -(-self.sampled // 8)
-        return np.dtype([("buckets", code_dtype(self.size), (self.sampled,)), ("bits", "u1", (packed,))])
+        return np.dtype([("buckets", code_dtype(self.size), (self.sampled,)), ("bits", bits_dtype(self.sampled))])
 
     @property
     def report_bits(self) -> int:
@@ -91,7 +78,7 @@ class DBitFlip(DBitFlipDevice, Oracle):
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         drawn = words(coins, len(indices), 2 * self.sampled)
-        buckets = np.sort(distinct_rows(drawn[:, : self.sampled], self.size), axis=1)
+        buckets = distinct_rows(drawn[:, : self.sampled], self.size)
         t1, t0 = self.thresholds
         thresholds = np.where(buckets == indices[:, None], np.uint64(t1), np.uint64(t0))
         reports = np.empty(len(indices), self.report_dtype)
@@ -136,6 +123,7 @@ class DBitFlip(DBitFlipDevice, Oracle):
         Both are unbiased, the first given that somebody holds the bucket; a bucket nobody holds has no data.
         The frequency in the variance is plugged in, clipped to [0, 1].
         """
+        check_choice(self.kind, "estimator", estimator, get_args(Estimator))
         plain = super().estimate(tally, candidates)
         if estimator == "horvitz_thompson" or tally.is_empty or not isinstance(tally, Counts):
             return plain
@@ -152,15 +140,8 @@ class DBitFlip(DBitFlipDevice, Oracle):
         sampling = np.clip(share2 * (1 - 2 * share) + share**2, 0, None) * (1 - self.sampled / self.size)
         noise = own * share2 + other * (1 - share2) + sampling
         variance = np.divide(noise * held2, held**2, out=np.full_like(sums, np.inf), where=held != 0)
-        scale = tally.total2 / tally.total**2
-        return Estimate(
-            value,
-            variance,
-            tally.n,
-            plain.total,
-            plain.labels,
-            covariance=self._together(variance, share, scale),
-        )
+        covariance = self._together(variance, share, tally.variance_scale)
+        return replace(plain, value=value, variance=variance, covariance=covariance)
 
     def _together(self, variance: F64, share: F64, scale: float) -> Callable[[F64], F64]:
         """Variance of sums: two buckets share holders less often than chance, so their errors agree a little.
@@ -189,7 +170,7 @@ class DBitFlip(DBitFlipDevice, Oracle):
 
     def all_reports(self) -> Reports:
         """Every set of buckets with every pattern of bits, up to 2^20 of them."""
-        if comb(self.size, self.sampled) << self.sampled > _MOST_REPORTS:
+        if comb(self.size, self.sampled) << self.sampled > MAX_REPORTS:
             return super().all_reports()
         sets = np.asarray(list(combinations(range(self.size), self.sampled)))
         patterns = all_bitmaps(self.sampled)

@@ -7,12 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.estimate import Estimate
-from tacit.core.mechanism import Mechanism, Reports
+from tacit.core.mechanism import Mechanism, Reports, indices_below
 from tacit.core.tally import same_mechanism
 from tacit.device.base import Device
 from tacit.device.coins import Coins
 from tacit.device.memo import MemoizedDevice
-from tacit.errors import InvalidValue
 from tacit.numeric.bit_flip import DBitFlip
 from tacit.numeric.mean import OneBit
 from tacit.oracles.grr import GRR
@@ -39,54 +38,49 @@ class Memoized(MemoizedDevice, Mechanism):
 
     inner_kinds: ClassVar[tuple[type[Device], ...]] = (GRR, SUE, OUE, RUE, OneBit, DBitFlip)
 
-    @property
-    def mechanism(self) -> Mechanism:
-        """The inner mechanism."""
-        return self.inner
+    inner: Mechanism
 
     @property
     def exact_simulation(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """As the inner mechanism."""
-        return self.mechanism.exact_simulation
+        return self.inner.exact_simulation
 
     @property
     def report_dtype(self) -> "np.dtype[Any]":
         """As the inner mechanism."""
-        return self.mechanism.report_dtype
+        return self.inner.report_dtype
 
     @property
     def report_bits(self) -> int:
         """As the inner mechanism."""
-        return self.mechanism.report_bits
+        return self.inner.report_bits
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
         """First reports of new devices: four coin words each, the secret."""
-        array = np.asarray(values)
-        if array.size and (array.dtype.kind not in "iu" or array.ndim != 1):
-            raise InvalidValue("memo: values must be a one-dimensional array of integers")
-        return self.decode(b"".join(self.privatize_one(value, coins) for value in array.reshape(-1).tolist()))
+        indices = indices_below(self.size, self.kind, values).tolist()
+        return self.decode(b"".join(self.privatize_one(index, coins) for index in indices))
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
         """As the inner mechanism."""
-        return self.mechanism.valid(reports)
+        return self.inner.valid(reports)
 
     def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:
         """As the inner mechanism; the tally belongs to this one, so that the two are not mixed by mistake."""
-        return replace(self.mechanism.tally(reports, weights), mechanism=self)
+        return replace(self.inner.tally(reports, weights), mechanism=self)
 
     def estimate(self, tally: Any, candidates: npt.ArrayLike | None = None) -> Estimate:
         """As the inner mechanism."""
-        same_mechanism(self, tally.mechanism)
-        return self.mechanism.estimate(replace(tally, mechanism=self.mechanism), candidates)
+        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        return self.inner.estimate(replace(tally, mechanism=self.inner), candidates)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """Of a device's report in any one round, over its secret."""
-        return self.mechanism.log_prob(reports, value)
+        return self.inner.log_prob(reports, value)
 
     def all_reports(self) -> Reports:
         """As the inner mechanism."""
-        return self.mechanism.all_reports()
+        return self.inner.all_reports()
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Any:
         """As the inner mechanism, for one round."""
-        return replace(self.mechanism.simulate_tally(counts, rng), mechanism=self)
+        return replace(self.inner.simulate_tally(counts, rng), mechanism=self)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tacit import kernels
 from tacit.core.certify import block_indicator, certify_cyclic
 from tacit.core.lazy import LazyOracle
-from tacit.core.mechanism import CodeCounting, Reports, bits_dtype, code_dtype, words
+from tacit.core.mechanism import MAX_REPORTS, CodeCounting, Reports, bits_dtype, code_dtype, words
 from tacit.core.moments import Moments, block_moments
 from tacit.core.pure import PureOracle
 from tacit.core.tally import Counts
@@ -33,7 +33,6 @@ U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 C128 = npt.NDArray[np.complex128]
 
-_MAX_ENUMERATED = 1 << 20
 _MAX_SIMULATED = 10**7
 _CHUNK_WORDS = 1 << 20
 # Convolutions of integers below this are exact in doubles for every design: the error stays below 0.01.
@@ -118,7 +117,7 @@ class SS(SSDevice, BlockOracle):
 
     def all_reports(self) -> Reports:
         """Every set of k values, for small domains."""
-        if comb(self.size, self.k) > _MAX_ENUMERATED:
+        if comb(self.size, self.k) > MAX_REPORTS:
             return super().all_reports()
         sets = np.array(list(combinations(range(self.size), self.k)))
         bits = np.zeros((len(sets), self.size), np.uint8)
@@ -292,7 +291,7 @@ class ABR(ABRDevice, BlockOracle, LazyOracle):
     def all_reports(self) -> Reports:
         """Every multiplier and shift, for small domains."""
         half = (self.m - 1) // 2
-        if half * self.m > _MAX_ENUMERATED:
+        if half * self.m > MAX_REPORTS:
             return super().all_reports()
         reports = np.empty(half * self.m, self.report_dtype)
         reports["w"] = np.repeat(np.arange(1, half + 1), self.m)

@@ -1,17 +1,18 @@
 """Hadamard randomised response: HRR with one row, HRR-T with several, HRR-SUBSPACE with their span."""
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
-from tacit.core.estimate import Estimate
-from tacit.core.mechanism import CodeCounting, Oracle, Reports, code_dtype, words
+from tacit.core.estimate import Estimate, check_choice
+from tacit.core.mechanism import MAX_REPORTS, CodeCounting, Oracle, Reports, code_dtype, words
 from tacit.core.moments import Moments, block_moments
 from tacit.core.pure import PureOracle
 from tacit.core.tally import Counts, Tally
@@ -26,6 +27,18 @@ U64 = npt.NDArray[np.uint64]
 Estimator = Literal["horvitz_thompson", "ratio"]
 
 
+def distinct_rows(drawn: U64, below: int) -> U64:
+    """Floyd's sampler on a batch: as many distinct integers below `below`, ascending, as a row has coin words."""
+    count = drawn.shape[1]
+    chosen = np.empty(drawn.shape, np.uint64)
+    for i in range(count):
+        top = below - count + i
+        candidate = kernels.uniform(drawn[:, i], top + 1)
+        taken = (chosen[:, :i] == candidate[:, None]).any(axis=1)
+        chosen[:, i] = np.where(taken, np.uint64(top), candidate)
+    return np.sort(chosen, axis=1)
+
+
 def parity64(x: U64) -> U64:
     """popcount modulo 2 of every word."""
     return np.bitwise_count(x).astype(np.uint64) & np.uint64(1)
@@ -38,32 +51,20 @@ def row_moments(order: int, rows: int, keep: Fraction, first: int) -> Moments:
     (S(a) S(b) - S(a xor b)) / (R (R - 1)); every parity of the reported pattern is kept with factor `keep`.
     """
     choices = order - first
+    own, other = Fraction(choices), Fraction(-first)  # S(0), and S(x) for any other x.
+    once = Fraction(rows, choices)
+    twice = rows * (rows - 1) * keep / (choices * (choices - 1)) if rows > 1 else Fraction(0)
 
-    def column(same: bool) -> Fraction:
-        return Fraction(choices if same else -first)
-
-    def product(own_a: bool, own_b: bool, same: bool) -> Fraction:
-        """E[X_u X_u'] for X = sum of reported sign times entry; own_a says u is the respondent's value."""
-        single = rows * column(same) / choices
-        if rows == 1:
-            return single
-        a, b = column(own_a), column(own_b)
-        return single + rows * (rows - 1) * keep * (a * b - column(same)) / (choices * (choices - 1))
-
-    scale = Fraction(choices) / (rows * keep)
-
-    def mean(own: bool) -> Fraction:
-        return rows * keep * column(own) / choices
-
-    def covariance(own_a: bool, own_b: bool, same: bool) -> float:
-        raw = product(own_a, own_b, same) - mean(own_a) * mean(own_b)
-        return float(raw * scale * scale / order**2)
+    def covariance(a: Fraction, b: Fraction, both: Fraction) -> float:
+        """Of two cells; a and b are S at each cell xor the respondent's value, both is S at their xor."""
+        product = once * both + twice * (a * b - both)
+        return float((product - (once * keep) ** 2 * a * b) / (once * keep * order) ** 2)
 
     return Moments(
-        own=covariance(True, True, True),
-        other=covariance(False, False, True),
-        own_other=covariance(True, False, False),
-        other_other=covariance(False, False, False),
+        own=covariance(own, own, own),
+        other=covariance(other, other, own),
+        own_other=covariance(own, other, other),
+        other_other=covariance(other, other, other),
     )
 
 
@@ -123,11 +124,6 @@ class HRR(HRRDevice, CodeCounting, HadamardOracle):
     """
 
     @property
-    def first(self) -> int:
-        """Row 0 is constant and skipped unless the spec says otherwise."""
-        return 1 if self.skip_zero else 0
-
-    @property
     def report_dtype(self) -> "np.dtype[Any]":
         """One code, 2 * row + sign."""
         return code_dtype(2 * self.order)
@@ -145,6 +141,7 @@ class HRR(HRRDevice, CodeCounting, HadamardOracle):
         estimator: Estimator = "horvitz_thompson",
     ) -> Estimate:
         """Horvitz-Thompson (unbiased, the default) or ratio: each row divided by its own number of reports."""
+        check_choice(self.kind, "estimator", estimator, get_args(Estimator))
         plain = super().estimate(tally, candidates)
         if estimator == "horvitz_thompson" or tally.is_empty or not isinstance(tally, Counts):
             return plain
@@ -160,9 +157,10 @@ class HRR(HRRDevice, CodeCounting, HadamardOracle):
         seen, choices = up + down, self.order - self.first
         means = np.divide(up - down, seen, out=np.zeros_like(seen), where=seen > 0) / float(self.keep)
         means[: self.first] = 1.0
-        noise = choices / float(self.keep) ** 2 / tally.n
+        scale = tally.variance_scale
+        noise = choices / float(self.keep) ** 2 * scale
         # Squares of noisy means overstate theta^2 by their own variance, which is taken off.
-        row_variance = noise - choices / tally.n * (means**2 - noise)
+        row_variance = noise - choices * scale * (means**2 - noise)
         row_variance[: self.first] = 0.0
         value = self._take(_float_transform(means) / self.order, chosen)
 
@@ -170,11 +168,11 @@ class HRR(HRRDevice, CodeCounting, HadamardOracle):
             weights = np.zeros((len(rows), self.order))
             weights[:, chosen.astype(np.intp)] = rows
             population = _float_transform(weights) ** 2 @ row_variance / self.order**2
-            own = (rows**2 @ value - (rows @ value) ** 2) / tally.n
+            own = (rows**2 @ value - (rows @ value) ** 2) * scale
             return np.clip(population - own, 0, None)
 
-        single = np.clip(row_variance.sum() / self.order**2 - value * (1 - value) / tally.n, 0, None)
-        return Estimate(value, single, tally.n, plain.total, plain.labels, covariance=combined)
+        single = np.clip(row_variance.sum() / self.order**2 - value * (1 - value) * scale, 0, None)
+        return replace(plain, value=value, variance=single, covariance=combined)
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         drawn = words(coins, len(indices), 2)
@@ -216,12 +214,12 @@ class ManyRowsOracle(ManyRowsDevice, HadamardOracle):
         return self.coefficients * self.order.bit_length()
 
     def _draw_rows(self, drawn: U64) -> U64:
-        """Rows of every report from its first coin words."""
+        """Rows of every report, one coin word each."""
         raise NotImplementedError
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         drawn = words(coins, len(indices), self.coefficients + 1)
-        rows = self._draw_rows(drawn)
+        rows = self._draw_rows(drawn[:, :-1])
         shifts = np.arange(self.coefficients, dtype=np.uint64)
         true = (parity64(rows & indices[:, None]) << shifts).sum(axis=1, dtype=np.uint64)
         reports = np.empty(len(indices), self.report_dtype)
@@ -257,7 +255,9 @@ class ManyRowsOracle(ManyRowsDevice, HadamardOracle):
         return np.log(np.where(same, 1 - (self.signs - 1) * low, low)) - np.log(self._choices())
 
     def all_reports(self) -> Reports:
-        """Every tuple of rows and pattern, for small orders."""
+        """Every tuple of rows and pattern, up to 2^20 of them before the impossible ones are dropped."""
+        if (self.order - 1) ** self.rows * self.signs > MAX_REPORTS:
+            return super().all_reports()
         tuples = np.array(np.meshgrid(*[np.arange(1, self.order)] * self.rows, indexing="ij"))
         rows = tuples.reshape(self.rows, -1).T.astype(np.uint64)
         rows = rows[self._rows_are_possible(rows)]
@@ -280,14 +280,7 @@ class HRRT(HRRTDevice, ManyRowsOracle):
     """
 
     def _draw_rows(self, drawn: U64) -> U64:
-        t, below = self.coefficients, self.order - 1
-        rows = np.empty((len(drawn), t), np.uint64)
-        for i in range(t):
-            top = below - t + i
-            candidate = kernels.uniform(drawn[:, i], top + 1)
-            taken = (rows[:, :i] == candidate[:, None]).any(axis=1)
-            rows[:, i] = np.where(taken, np.uint64(top), candidate)
-        return np.sort(rows, axis=1) + np.uint64(1)
+        return distinct_rows(drawn, self.order - 1) + np.uint64(1)
 
     def _rows_are_possible(self, rows: U64) -> npt.NDArray[np.bool_]:
         return np.all(rows[:, 1:] > rows[:, :-1], axis=1)

@@ -8,21 +8,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.core.mechanism import Oracle, Reports, code_dtype, words
+from tacit.core.mechanism import MAX_REPORTS, Oracle, Reports, code_dtype, words
 from tacit.core.moments import Moments
 from tacit.core.pure import invert
-from tacit.core.tally import Counts
+from tacit.core.tally import Counts, check_sums
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD
 from tacit.device.laplace import SHEDevice
-from tacit.errors import Overflow
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 _CHUNK_ENTRIES = 1 << 20
-_LIMIT = 1 << 62
 
 
 def table_moments(cells: "list[int]") -> tuple[Fraction, Fraction]:
@@ -101,8 +99,8 @@ class SHE(SHEDevice, Oracle):
         return np.all(reports < self.outputs, axis=1)
 
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
-        if weights is not None and float(np.abs(weights).sum(dtype=np.float64)) * self.outputs >= _LIMIT:
-            raise Overflow("she: the weighted sum of outputs exceeds 62 bits; use a coarser decimal scale")
+        if weights is not None:
+            check_sums(float(np.abs(weights).sum(dtype=np.float64)) * self.outputs)
         cells = np.zeros(self.size, np.int64)
         for rows in self._rows(len(reports)):
             if weights is None:
@@ -123,7 +121,7 @@ class SHE(SHEDevice, Oracle):
 
     def all_reports(self) -> Reports:
         """Every vector of outputs, up to 2^20 of them."""
-        if self.outputs**self.size > _CHUNK_ENTRIES:
+        if self.outputs**self.size > MAX_REPORTS:
             return super().all_reports()
         codes = product(range(self.outputs), repeat=self.size)
         return np.asarray(list(codes), self.report_dtype.base)

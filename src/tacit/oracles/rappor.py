@@ -12,23 +12,22 @@ import numpy.typing as npt
 from tacit import kernels
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.least_squares import LinearSolver, linear_solver
-from tacit.core.mechanism import Mechanism, Reports, integer_array
-from tacit.core.tally import Counts, checked_weights, count_reports, same_mechanism
+from tacit.core.mechanism import MAX_REPORTS, Mechanism, Reports, integer_array
+from tacit.core.sharing import public_seeds, respondents_of
+from tacit.core.tally import Counts, count_reports, same_mechanism
 from tacit.device.coins import Coins
 from tacit.device.rappor import BasicRAPPORDevice, RAPPORDevice
 from tacit.errors import InvalidSpec, InvalidValue
-from tacit.oracles.row_bits import all_row_bits, pattern_log_prob, row_bits_dtype, row_tables
-from tacit.oracles.unary import UnaryOracle, all_bitmaps, padding_is_zero
+from tacit.oracles.row_bits import all_row_bits, row_bits_dtype, row_tables
+from tacit.oracles.unary import UnaryOracle, all_bitmaps, bit_log_prob, padding_is_zero
 
 BOOL = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
-I32 = npt.NDArray[np.int32]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 
 _CHUNK_CELLS = 1 << 22
-_CHUNK_USERS = 1 << 20
 
 
 class BasicRAPPOR(BasicRAPPORDevice, UnaryOracle):
@@ -88,8 +87,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
     @cached_property
     def seeds(self) -> U32:
         """The public seeds, one line per cohort."""
-        rows = np.arange(self.cohorts * self.hashes, dtype=np.uint64)
-        return kernels.hash32(np.asarray([self.key], np.uint32), rows).reshape(self.cohorts, self.hashes)
+        return public_seeds(self.key, self.cohorts * self.hashes).reshape(self.cohorts, self.hashes)
 
     def ids(self, values: npt.ArrayLike) -> U64:
         """Values as 64-bit ids; a wrong one is refused without being shown."""
@@ -115,9 +113,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
 
     def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Counts:
         """Per cohort, the number of reports and of each set bit."""
-        array = self.check_reports(reports)
-        checked = None if weights is None else checked_weights(weights, len(array))
-        return count_reports(self, array, checked, self._count)
+        return count_reports(self, self.check_reports(reports), weights, self._count)
 
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
         return row_tables(reports["cohort"], reports["bits"], (self.cohorts, self.bits), weights).reshape(-1)
@@ -138,10 +134,10 @@ class RAPPOR(RAPPORDevice, Mechanism):
     def bit_frequencies(self, tally: Counts) -> tuple[F64, F64]:
         """Per cohort and bit, the unbiased share of the cohort with that bit set, and its variance.
 
-        The variance r (1 - r)/(N (r1 - r0)^2), r plugged in, contains the sampling of users into cohorts.
+        The variance r (1 - r)/(N (r1 - r0)^2), r plugged in, contains the sampling of respondents into cohorts.
         An empty cohort has share 0 and infinite variance.
         """
-        same_mechanism(self, tally.mechanism)
+        same_mechanism(self, tally.mechanism, action="estimate this tally")
         parts = self._parts(tally)
         r1, r0 = map(float, self.rates)
         rate = r0 + (r1 - r0) * np.clip(parts.share, 0, 1)
@@ -170,7 +166,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
         which is right only when every value anybody holds is listed. A frequency (or combination) that the
         bits do not identify has infinite variance. With more candidates than bits x cohorts, decode instead.
         """
-        same_mechanism(self, tally.mechanism)
+        same_mechanism(self, tally.mechanism, action="estimate this tally")
         ids = self._chosen(candidates)
         if tally.is_empty:
             return no_data(len(ids), ids.tolist())
@@ -178,7 +174,15 @@ class RAPPOR(RAPPORDevice, Mechanism):
         value = (fit.solver.operator @ fit.parts.share)[: len(ids)]
         covariance = fit.covariance(value)
         variance = covariance(np.eye(len(ids)))
-        return Estimate(value, variance, tally.n, float(tally.total), ids.tolist(), covariance=covariance)
+        return Estimate(
+            value,
+            variance,
+            tally.n,
+            total=float(tally.total),
+            labels=ids.tolist(),
+            effective=1 / tally.variance_scale,
+            covariance=covariance,
+        )
 
     def _chosen(self, candidates: npt.ArrayLike | None) -> U64:
         if candidates is None:
@@ -205,7 +209,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
             design.reshape(self.cohorts, self.bits, -1),
             bit / (r1 - r0) ** 2,
             fill * (1 - fill),
-            tally.total2 / tally.total**2 * tally.n / max(1, tally.n - 1),
+            tally.variance_scale * tally.n / max(1, tally.n - 1),
         )
 
     def standard_error(self, n: int) -> float:
@@ -216,26 +220,23 @@ class RAPPOR(RAPPORDevice, Mechanism):
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """A uniform cohort, then independent bits."""
         filters = self._bloom(reports["cohort"], np.full(len(reports), value, np.uint64))
-        r1, r0 = map(float, self.rates)
-        return pattern_log_prob(reports["bits"], filters, r1, r0) - np.log(self.cohorts)
+        return bit_log_prob(reports["bits"], filters, *self.rates) - np.log(self.cohorts)
 
     def all_reports(self) -> Reports:
         """Every cohort with every bitmap, for small filters."""
-        if self.bits > 20 or self.cohorts << self.bits > 1 << 20:
+        if self.cohorts << self.bits > MAX_REPORTS:
             return super().all_reports()
         return all_row_bits(self.report_dtype, "cohort", self.cohorts, all_bitmaps(self.bits))
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
         """Cohorts are drawn one by one (ids are positions in `counts`); the bits are then binomial."""
-        users = np.repeat(np.arange(len(np.asarray(counts)), dtype=np.uint64), np.asarray(counts, np.int64))
         true = np.zeros((self.cohorts, 1 + self.bits), np.int64)
-        for start in range(0, len(users), _CHUNK_USERS):
-            part = users[start : start + _CHUNK_USERS]
-            true += self._true_table(rng.integers(0, self.cohorts, len(part)), part)
+        for ids in respondents_of(counts):
+            true += self._true_table(rng.integers(0, self.cohorts, len(ids)), ids)
         sizes, ones = true[:, :1], true[:, 1:]
         r1, r0 = map(float, self.rates)
         true[:, 1:] = rng.binomial(ones, r1) + rng.binomial(sizes - ones, r0)
-        cells, n = true.reshape(-1), len(users)
+        cells, n = true.reshape(-1), int(sizes.sum())
         return Counts(self, n, cells, cells, n, n)
 
     def _true_table(self, cohorts: I64, ids: U64) -> I64:

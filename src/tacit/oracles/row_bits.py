@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from tacit import kernels
 from tacit.core.mechanism import Reports, bits_dtype, code_dtype
+from tacit.oracles.unary import unpack
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
@@ -19,7 +20,7 @@ _DENSE = 4
 
 def row_bits_dtype(name: str, rows: int, size: int) -> "np.dtype[Any]":
     """A row number of the smallest width, then `size` packed bits."""
-    return np.dtype([(name, code_dtype(rows)), ("bits", *bits_dtype(size).subdtype)])  # type: ignore[misc]
+    return np.dtype([(name, code_dtype(rows)), ("bits", bits_dtype(size))])
 
 
 def row_tables(rows: npt.NDArray[Any], packed: U8, shape: "tuple[int, int]", weights: I64 | None) -> I64:
@@ -53,17 +54,10 @@ def _fill_by_chunk(out: I64, rows: npt.NDArray[np.intp], packed: U8, weights: I6
     step = max(1, _CHUNK_CELLS // out.shape[1])
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        bits = np.unpackbits(packed[part], axis=1, count=out.shape[1], bitorder="little")
+        bits = unpack(packed[part], out.shape[1])
         cells = bits if weights is None else bits * weights[part, None]
         starts = _starts(rows[part])
         out[rows[part][starts]] += np.add.reduceat(cells, starts, axis=0, dtype=np.int64)
-
-
-def pattern_log_prob(packed: U8, set_bits: npt.NDArray[np.bool_], p: float, q: float) -> F64:
-    """Log-probability of bit vectors whose true pattern is `set_bits` (one line per report)."""
-    bits = np.unpackbits(packed, axis=1, count=set_bits.shape[1], bitorder="little")
-    one = np.where(set_bits, p, q)
-    return np.where(bits == 1, np.log(one), np.log1p(-one)).sum(axis=1)
 
 
 def all_row_bits(dtype: "np.dtype[Any]", name: str, rows: int, bitmaps: U8) -> Reports:

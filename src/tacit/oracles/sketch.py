@@ -8,25 +8,23 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
-from tacit.core.mechanism import Reports, code_dtype, words
+from tacit.core.mechanism import MAX_REPORTS, CodeCounting, Reports, code_dtype, words
 from tacit.core.moments import Moments
 from tacit.core.pure import invert
-from tacit.core.sharing import SharedHashes
+from tacit.core.sharing import SharedHashes, respondents_of
 from tacit.core.tally import Counts
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD, as_probability
 from tacit.device.sketch import CMSDevice, HCMSDevice, SketchDevice
 from tacit.oracles.grr import grr_batch
 from tacit.oracles.hadamard import parity64
-from tacit.oracles.row_bits import all_row_bits, pattern_log_prob, row_bits_dtype, row_tables
-from tacit.oracles.unary import all_bitmaps, padding_is_zero
+from tacit.oracles.row_bits import all_row_bits, row_bits_dtype, row_tables
+from tacit.oracles.unary import all_bitmaps, bit_log_prob, padding_is_zero
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
-
-_CHUNK_USERS = 1 << 20
 
 
 class SketchOracle(SketchDevice, SharedHashes):
@@ -47,11 +45,6 @@ class SketchOracle(SketchDevice, SharedHashes):
     def _cells_of(self, rows: npt.NDArray[Any], indices: U64) -> U64:
         """The cell of every value in its row."""
         return kernels.buckets_of(self.seeds[rows.astype(np.intp)], indices, self.width).astype(np.uint64)
-
-    def _users(self, counts: npt.ArrayLike) -> "list[U64]":
-        """Values of simulated respondents, in chunks."""
-        values = np.repeat(np.arange(len(np.asarray(counts)), dtype=np.uint64), np.asarray(counts, np.int64))
-        return [values[start : start + _CHUNK_USERS] for start in range(0, len(values), _CHUNK_USERS)]
 
 
 class CMS(CMSDevice, SketchOracle):
@@ -142,20 +135,21 @@ class CMS(CMSDevice, SketchOracle):
         cells = self._cells_of(reports["row"], np.full(len(reports), value, np.uint64))
         true = np.arange(self.width, dtype=np.uint64) == cells[:, None]
         low = float(as_probability(self.thresholds[1]))
-        return pattern_log_prob(reports["bits"], true, float(self.p), low) - np.log(self.rows)
+        low = as_probability(self.thresholds[1])
+        return bit_log_prob(reports["bits"], true, self.p, low) - np.log(self.rows)
 
     def all_reports(self) -> Reports:
         """Every row with every bitmap, for small sketches."""
-        if self.rows << self.width > 1 << 20:
+        if self.rows << self.width > MAX_REPORTS:
             return super().all_reports()
         return all_row_bits(self.report_dtype, "row", self.rows, all_bitmaps(self.width))
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
         """Rows are drawn respondent by respondent; the bits of a cell are then sums of two binomials."""
         true = np.zeros(self.rows * self.width, np.int64)
-        for users in self._users(counts):
-            rows = rng.integers(0, self.rows, len(users), np.uint64)
-            codes = rows * np.uint64(self.width) + self._cells_of(rows, users)
+        for values in respondents_of(counts):
+            rows = rng.integers(0, self.rows, len(values), np.uint64)
+            codes = rows * np.uint64(self.width) + self._cells_of(rows, values)
             true += kernels.histogram(codes, len(true), None)[0]
         table = true.reshape(self.rows, self.width)
         rows = table.sum(axis=1, keepdims=True)
@@ -169,7 +163,7 @@ class CMS(CMSDevice, SketchOracle):
         return np.asarray(rng.binomial(trials, chance), np.int64)
 
 
-class HCMS(HCMSDevice, SketchOracle):
+class HCMS(HCMSDevice, CodeCounting, SketchOracle):
     """Private Hadamard count mean sketch: the noisy sign of one coefficient of one row of the sketch.
 
     Reports: log2(rows) + log2(width) + 1 bits. Cost: three coin words; one histogram and one fast transform.
@@ -224,20 +218,20 @@ class HCMS(HCMSDevice, SketchOracle):
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
         """A row of the sketch and a coefficient that may be drawn."""
-        inside = reports < 2 * self.rows * self.width
+        inside = super().valid(reports)
         if self.skip_zero:
             inside &= reports & reports.dtype.type(2 * self.width - 2) != 0
         return inside
 
-    def check_reports(self, reports: Reports) -> Reports:
-        """Only the layout; `_count` refuses codes out of range on the way."""
-        return self._check_layout(reports)
+    @property
+    def codes(self) -> range:
+        """Every row, coefficient and sign, those of a skipped coefficient included."""
+        return range(2 * self.rows * self.width)
 
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
-        cells, bad = kernels.histogram(reports, 2 * self.rows * self.width, weights)
-        skipped = cells.reshape(self.rows, self.width, 2)[:, : self.first]
-        if bad or np.any(skipped):
-            self._refuse(len(reports) - int(np.count_nonzero(self.valid(reports))), len(reports))
+        cells = super()._count(reports, weights)
+        if np.any(cells.reshape(self.rows, self.width, 2)[:, : self.first]):
+            self._refuse_invalid(reports)
         return cells
 
     def _signed(self, cells: I64) -> I64:
@@ -269,15 +263,15 @@ class HCMS(HCMSDevice, SketchOracle):
         return np.log(kept) - np.log(self.rows * (self.width - self.first))
 
     def all_reports(self) -> Reports:
-        """Every row, coefficient and sign."""
-        codes = np.arange(2 * self.rows * self.width).astype(self.report_dtype)
+        """Every row, coefficient that may be drawn, and sign, up to 2^20 codes."""
+        codes = super().all_reports()
         return codes[self.valid(codes)]
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
         """Respondents draw from a generator instead of coins; the codes are counted at once."""
         cells = np.zeros(2 * self.rows * self.width, np.int64)
-        for users in self._users(counts):
-            drawn = rng.integers(0, 1 << 64, (len(users), 3), np.uint64)
-            cells += kernels.histogram(self._codes(users, drawn), len(cells), None)[0]
+        for values in respondents_of(counts):
+            drawn = rng.integers(0, 1 << 64, (len(values), 3), np.uint64)
+            cells += kernels.histogram(self._codes(values, drawn), len(cells), None)[0]
         n = int(cells.sum())
         return Counts(self, n, cells, cells, n, n)

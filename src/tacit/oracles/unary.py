@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from functools import cached_property
+from math import log
 from typing import Any
 
 import numpy as np
@@ -40,12 +41,15 @@ def all_bitmaps(size: int) -> U8:
     return np.packbits(bits, axis=1, bitorder="little")
 
 
-def bit_log_prob(packed: U8, size: int, index: int, p: float, q: float) -> F64:
-    """Log-probability of bit vectors: bit `index` is set with probability p, any other with q."""
-    bits = unpack(packed, size).astype(np.float64)
-    one = np.full(size, q)
-    one[index] = p
-    return bits @ np.log(one) + (1 - bits) @ np.log1p(-one)
+def bit_log_prob(packed: U8, set_bits: npt.NDArray[np.bool_], p: Fraction, q: Fraction) -> F64:
+    """Log-probability of bit vectors: bits of `set_bits` (a row for all, or one each) are set with p, others with q.
+
+    The complements are rounded once from exact values: at large epsilon 1 - p is far below the rounding of p.
+    """
+    bits = unpack(packed, set_bits.shape[-1])
+    set_log: F64 = np.where(set_bits, log(p), log(q))
+    clear_log: F64 = np.where(set_bits, log(1 - p), log(1 - q))
+    return np.where(bits == 1, set_log, clear_log).sum(axis=1)
 
 
 class UnaryOracle(UnaryDevice, PureOracle):
@@ -90,7 +94,7 @@ class UnaryOracle(UnaryDevice, PureOracle):
 
     def log_prob(self, reports: npt.NDArray[Any], value: Any) -> F64:
         """Sum over independent bits."""
-        return bit_log_prob(reports, self.size, int(value), float(self.p), float(self.q))
+        return bit_log_prob(reports, np.arange(self.size) == int(value), self.p, self.q)
 
     def all_reports(self) -> npt.NDArray[Any]:
         """All bit vectors, up to 16 bits."""

@@ -1,6 +1,6 @@
 """Significance threshold: which values are surely present, and what to do with the rest."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,4 +31,5 @@ def significance_threshold(estimate: Estimate, variance_at_zero: float, *, alpha
     rest = max(0.0, 1.0 - float(estimate.value[kept].sum()))
     absent = d - int(np.count_nonzero(kept))
     value = np.where(kept, estimate.value, rest / absent if absent else 0.0)
-    return Significant(threshold, kept, Estimate(value, estimate.variance, estimate.n, estimate.total, estimate.labels))
+    # The covariance of the raw cells does not hold for cells that share the rest, so it is not handed on.
+    return Significant(threshold, kept, replace(estimate, value=value, covariance=None))

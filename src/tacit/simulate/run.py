@@ -28,7 +28,7 @@ class Outcome:
     last: Estimate
 
 
-def collect(mechanism: Oracle, values: I64, seed: int, advance: Callable[[int], None] | None = None) -> Estimate:
+def collect(mechanism: Oracle, values: I64, seed: int, *, advance: Callable[[int], None] | None = None) -> Estimate:
     """Privatize, tally and estimate a population chunk by chunk, as a collector would."""
     coins, tally = SimulationCoins(seed), None
     for chunk in _chunks(values):
@@ -56,7 +56,7 @@ def simulate_oracle(
     start, estimate = perf_counter(), no_data(mechanism.size)
     values = respondents(counts, np.random.default_rng(seed))
     for run in range(runs):
-        estimate = collect(mechanism, values, seed * 1_000_003 + run, advance)
+        estimate = collect(mechanism, values, seed * 1_000_003 + run, advance=advance)
         low, high = estimate.interval(0.95)
         errors.append(float(np.mean((estimate.value - truth) ** 2)))
         covered.append(float(np.mean((low <= truth) & (truth <= high))))

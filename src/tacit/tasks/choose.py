@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, log2
+from math import ceil, inf, log2
 from typing import Any
 
 from tacit.core.mechanism import Oracle
@@ -129,21 +129,27 @@ def choose_oracle(
     if target_error is not None and not target_error > 0:
         raise InvalidSpec(f"choose: target_error is {target_error}, must be above 0")
     budget = as_budget(epsilon)
-    found = [_option(kind, work, size, budget, n, target_error) for kind, work in options]
-    fitting = [
-        option for option in found if option and (max_report_bits is None or option.report_bits <= max_report_bits)
-    ]
+    possible = [_option(kind, work, size, budget, n, target_error) for kind, work in options]
+    limit = inf if max_report_bits is None else max_report_bits
+    fitting = [option for option in possible if option and option.report_bits <= limit]
     if not fitting:
-        raise InvalidSpec(f"choose: no oracle fits size {size} with reports of at most {max_report_bits} bits")
+        bound = "" if max_report_bits is None else f" with reports of at most {max_report_bits} bits; allow longer ones"
+        raise InvalidSpec(f"choose: no oracle fits a domain of {size} values{bound}")
     ranked = sorted(fitting, key=lambda option: option.average_error)
+    pick = _cheapest(ranked)
+    return Choice(pick, tuple(ranked), _reason(pick, ranked[0]))
+
+
+def _cheapest(ranked: Sequence[Option]) -> Option:
+    """The least work, then the shortest report, among the options whose error is close to the first one's."""
     close = [option for option in ranked if option.average_error <= TOLERANCE * ranked[0].average_error]
     # Work that differs by less than a factor of two is the same work.
-    pick = min(close, key=lambda o: (round(log2(o.server_operations)), o.report_bits, o.average_error))
-    best = ranked[0]
-    reason = (
-        f"{pick.kind} has the least error"
-        if pick.average_error <= best.average_error * (1 + 1e-9)
-        else f"{pick.kind} is within {pick.average_error / best.average_error - 1:.1%} of the error of {best.kind}, "
-        "with less work for the server or shorter reports"
-    )
-    return Choice(pick, tuple(ranked), reason)
+    return min(close, key=lambda o: (round(log2(o.server_operations)), o.report_bits, o.average_error))
+
+
+def _reason(pick: Option, best: Option) -> str:
+    excess = pick.average_error / best.average_error - 1
+    if excess <= 1e-9:
+        return f"{pick.kind} has the least error"
+    within = f"{pick.kind} is within {excess:.1%} of the error of {best.kind}"
+    return f"{within}, with less work for the server or shorter reports"

@@ -12,13 +12,13 @@ from math import sqrt
 import numpy as np
 
 from tacit.core.mechanism import Oracle
-from tacit.device.budget import Budget, Share, as_epsilon
+from tacit.device.budget import HIGHEST, LOWEST, Budget, Share, as_epsilon
 from tacit.errors import InvalidSpec
 
 MakeOracle = Callable[..., Oracle]
 """An oracle class, called with `size` and `epsilon`."""
 
-_LOWEST, _HIGHEST, _DECIMALS = 0.001, 32.0, 4
+_DECIMALS = 4
 _SCAN = 1.05
 
 
@@ -60,10 +60,12 @@ def split_users_or_budget(
     >>> advice.better, round(advice.crossover, 1)
     ('one_of', 6.1)
     """
-    if n <= len(sizes) or not sizes:
-        raise InvalidSpec(f"questions: n is {n}, must be more than the number of questions, at least one")
+    if not sizes:
+        raise InvalidSpec("questions: sizes is empty, must name at least one question")
+    if n <= len(sizes):
+        raise InvalidSpec(f"questions: n is {n}, must be more than the {len(sizes)} questions")
     if not 0 <= frequency <= 1:
-        raise InvalidSpec("questions: frequency must be from 0 to 1")
+        raise InvalidSpec(f"questions: frequency is {frequency}, must be from 0 to 1")
     text = as_epsilon(epsilon).text
     sampled, split = _variances(oracle, sizes, text, n, frequency)
     crossover = _crossover(oracle, sizes, n, frequency)
@@ -91,11 +93,11 @@ def _crossover(oracle: MakeOracle, sizes: Sequence[int], n: int, frequency: floa
         sampled, split = _variances(oracle, sizes, f"{epsilon:.{_DECIMALS}f}", n, frequency)
         return split < sampled
 
-    low, high = _LOWEST, _LOWEST
+    low = high = float(LOWEST)
     while not splitting_wins(high):
-        if high >= _HIGHEST:
+        if high >= HIGHEST:
             return None
-        low, high = high, min(_HIGHEST, high * _SCAN)
+        low, high = high, min(float(HIGHEST), high * _SCAN)
     while high - low > 0.5 * 10**-_DECIMALS:
         middle = (low + high) / 2
         low, high = (low, middle) if splitting_wins(middle) else (middle, high)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from tacit.catalog import parse
 from tacit.core.mechanism import Mechanism
+from tacit.core.members import PerMember
 from tacit.core.tally import Counts, Log, Tally
 from tacit.device.canonical import canonical, digest
 from tacit.errors import InvalidSpec, ReportRejected
@@ -142,6 +143,7 @@ def write_tally(stream: BinaryIO, tally: Tally, domain: dict[str, Any] | None = 
     extra: dict[str, Any] = {} if domain is None else {"domain": domain}
     mechanism = tally.mechanism
     assert isinstance(mechanism, Mechanism)
+    _refuse_members(tally)
     if isinstance(tally, Log):
         writer = Writer(stream, TALLY_MAGIC, mechanism, state="log", weighted=tally.is_weighted, **extra)
         _write_arrays(writer, [*tally.chunks, *(tally.weights or ())], tally.n)
@@ -154,6 +156,13 @@ def write_tally(stream: BinaryIO, tally: Tally, domain: dict[str, Any] | None = 
         arrays = [tally.cells, tally.cells2] if tally.is_weighted else [tally.cells]
         _write_arrays(writer, [array.astype("<i8") for array in arrays], tally.n)
     writer.close()
+
+
+def _refuse_members(tally: Any) -> None:
+    if isinstance(tally, PerMember):
+        raise InvalidSpec(
+            f"{tally.mechanism.kind}: a tally per member has no file format; keep the reports and tally them again"
+        )
 
 
 def _write_arrays(writer: Writer, arrays: list[npt.NDArray[Any]], reports: int) -> None:
@@ -172,6 +181,7 @@ def read_tally(stream: BinaryIO, name: str) -> tuple[Tally, dict[str, Any] | Non
     fields, mechanism = reader.header.extra, reader.header.mechanism
     weighted = fields.get("weighted") is True
     expected = mechanism.tally(mechanism.decode(b""))
+    _refuse_members(expected)
     if fields.get("state") != ("log" if isinstance(expected, Log) else "counts"):
         raise ReportRejected(f"{name}: the state is not the one its spec says; the file is damaged")
     if isinstance(expected, Log):
