@@ -5,10 +5,10 @@ KERNELS := src/tacit/kernels
 JS_TESTS = $(wildcard js/test/*.test.js)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench papers docs js clean
+.PHONY: help install demo test lint bench papers docs js test-js clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
 
 install: $(VENV)/.installed $(VENV)/.kernels ## make .venv with every dependency, and compile the C core
 
@@ -20,7 +20,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt setup.py
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "installing into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check \
-	  -c constraints.txt -e '.[cli,pandas,arrow,dev]'
+	  -c constraints.txt -e '.[cli,pandas,arrow,collector,postgres,dev]'
 	@touch $@
 
 $(VENV)/.kernels: $(VENV)/.installed $(KERNELS)/build.py $(wildcard $(KERNELS)/*.c $(KERNELS)/*.h)
@@ -32,10 +32,13 @@ demo: install ## a whole collection on made-up answers, in one go
 
 test: install ## everything that is fast, in Python and in JavaScript
 	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
-	@$(MAKE) --no-print-directory js
+	@$(MAKE) --no-print-directory test-js
 
-js: install ## the JavaScript tests alone
+test-js: install ## the JavaScript tests alone
 	@$(if $(JS_TESTS),"$$($(BIN)/python tools/find_node.py)" --test $(JS_TESTS),echo "no JavaScript tests")
+
+js: install ## bundle the JavaScript client for pages: js/dist/tacit.js
+	@$(BIN)/python tools/bundle_js.py
 
 lint: install ## style, types, layers and the tree itself
 	@$(BIN)/ruff check --quiet .
@@ -55,5 +58,5 @@ docs: install ## run the examples in the README and in docs
 
 clean: ## remove what these targets made, .venv included
 	@rm -rf $(VENV) build dist demo .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	@rm -rf src/*.egg-info $(KERNELS)/*.so
+	@rm -rf js/dist src/tacit/dashboard/static/tacit.js src/*.egg-info $(KERNELS)/*.so
 	@find src tests tools benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -10,11 +10,15 @@ from tacit.errors import TacitError
 
 _COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("tacit.cli.audit:audit", "Show that no mechanism realises more epsilon than it declares."),
+    "backup": ("tacit.cli.backup:backup", "Copy a whole collector to one file."),
+    "collection": ("tacit.cli.collection:collection", "Create, publish, close and read collections."),
     "demo": ("tacit.cli.demo:demo", "Ask 200,000 simulated respondents one question and draw the answer."),
     "estimate": ("tacit.cli.reports:estimate", "Turn a tally into frequencies with intervals."),
     "merge": ("tacit.cli.reports:merge", "Add tallies of the same mechanism."),
     "oracle": ("tacit.cli.oracle:oracle", "Compare frequency oracles and choose one."),
     "privatize": ("tacit.cli.reports:privatize", "Turn a column of values into noisy reports."),
+    "restore": ("tacit.cli.backup:restore", "Make a collector from a backup."),
+    "serve": ("tacit.cli.serve:serve", "Collect reports over HTTP and answer with error bars."),
     "simulate": (
         "tacit.cli.simulate:simulate",
         "Simulate a collection and compare its error with the prediction.",

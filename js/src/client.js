@@ -1,0 +1,168 @@
+/**
+ * The client of a respondent: fetch and verify a collection document, perturb the answers once, send the report until
+ * the collector has it. Works on pages served over plain http.
+ *
+ * @typedef {ReturnType<typeof receiptOf>} Receipt
+ */
+
+import { SystemCoins } from "./coins.js";
+import { Collection } from "./document.js";
+import { InvalidSpec, TacitError } from "./errors.js";
+import { Ledger, receiptOf } from "./ledger.js";
+
+const FIRST_WAIT = 500;
+const LONGEST_WAIT = 30000;
+
+/**
+ * Where a collection is: the address of its page or of its document.
+ * @param {string} address
+ * @returns {{base: string, id: string}}
+ */
+function locate(address) {
+  const { origin, pathname } = new URL(address, globalThis.location?.href);
+  const match = /^(.*)\/c\/([0-9a-f]{64})(?:\/document\.json)?$/.exec(pathname);
+  if (!match) throw new InvalidSpec("address: must end in /c/ and a digest");
+  return { base: origin + match[1], id: match[2] };
+}
+
+/** The JSON twin of a batch of one report, the same text at every attempt. @param {import("./ledger.js").Entry} entry */
+const batchOf = ({ collection, batch, member, report }) =>
+  JSON.stringify({ collection, batch, reports: [{ member, report }] });
+
+/** @param {import("./ledger.js").Entry} entry */
+const target = ({ base, collection }) => `${base}/c/${collection}/reports`;
+
+/** One person on one device. */
+export class Respondent {
+  /**
+   * @param {object} [options]
+   * @param {import("./ledger.js").Store} [options.storage] where the ledger is kept
+   * @param {import("./coins.js").Coins} [options.coins]
+   * @param {typeof fetch} [options.fetch]
+   * @param {number} [options.attempts] how often to try before a report waits for `flush`
+   * @param {(milliseconds: number) => Promise<unknown>} [options.sleep]
+   */
+  constructor({ storage = localStorage, coins = new SystemCoins(), fetch: get, attempts = 5, sleep = pause } = {}) {
+    if (!coins.secure) throw new InvalidSpec("coins: must be secure, such as SystemCoins");
+    this.coins = coins;
+    this.attempts = attempts;
+    this.sleep = sleep;
+    this.fetch = get ?? ((/** @type {any} */ ...request) => fetch(...request));
+    this.store = new Ledger(storage);
+  }
+
+  /**
+   * Fetch a document and verify that it is the one the address names.
+   * @param {string} address
+   * @returns {Promise<Collection>}
+   */
+  async open(address) {
+    const { base, id } = locate(address);
+    const { body, status } = await this.#request(`${base}/c/${id}/document.json`, {});
+    if (status !== 200) throw new TacitError(`collection ${id}: no document (${status || "offline"})`);
+    const collection = new Collection(body);
+    if (collection.id === id) return collection;
+    throw new InvalidSpec(`collection ${id}: the document has another digest; do not answer it`);
+  }
+
+  /**
+   * Answer a collection: perturb once, remember the noisy bytes, send them. A report that cannot be sent now stays
+   * pending; a second answer is refused with `AlreadyAnswered`, unless the mechanism memoises.
+   * @param {string} address
+   * @param {Record<string, any>} answers by the name of the question
+   * @param {{collection?: Collection, invitation?: string}} [options] a document that was opened before
+   * @returns {Promise<Receipt>}
+   */
+  async answer(address, answers, { collection, invitation = "" } = {}) {
+    const { base, id } = locate(address);
+    const opened = collection?.id === id ? collection : await this.open(address);
+    return this.#send(this.store.record(opened, answers, { coins: this.coins, base, invitation }));
+  }
+
+  /** Send what is pending. @returns {Promise<Receipt[]>} */
+  async flush() {
+    const receipts = [];
+    for (const entry of this.#pending()) receipts.push(await this.#send(entry));
+    return receipts;
+  }
+
+  /** What was spent, by collection and in all. */
+  ledger() {
+    return this.store.spent();
+  }
+
+  /**
+   * Send what is pending when the page goes away, and when the network comes back. A beacon has no reply: what it sends
+   * stays pending, and the collector recognises the batch when it is sent again.
+   * @param {EventTarget} [page]
+   */
+  attach(page = globalThis) {
+    page.addEventListener("pagehide", () => this.beacon());
+    page.addEventListener("online", () => void this.flush());
+  }
+
+  /** Hand what is pending to the browser, which sends it even after the page is gone. */
+  beacon() {
+    for (const entry of this.#pending()) {
+      // A beacon has no headers, so it cannot carry an invitation.
+      if (!entry.invitation) navigator.sendBeacon(target(entry), batchOf(entry));
+    }
+  }
+
+  #pending() {
+    return this.store.read().entries.filter(({ state }) => state === "pending");
+  }
+
+  /**
+   * Send one report until the collector has it or refuses it for good, or until the attempts are used up.
+   * @param {import("./ledger.js").Entry} entry
+   * @returns {Promise<Receipt>}
+   */
+  async #send(entry) {
+    // Plain text needs no question in advance from a page of another origin.
+    const headers = { "Content-Type": "text/plain", ...(entry.invitation && { "Tacit-Invitation": entry.invitation }) };
+    const request = { method: "POST", headers, body: batchOf(entry) };
+    for (let tries = 1, wait = FIRST_WAIT; ; tries += 1, wait = Math.min(2 * wait, LONGEST_WAIT)) {
+      const { status, body, after } = await this.#request(target(entry), request);
+      const change = outcome(status, body);
+      if (change) return receiptOf(this.store.settle(entry.batch, change));
+      if (tries >= this.attempts || after > LONGEST_WAIT) return receiptOf(entry);
+      await this.sleep(Math.max(after, wait / 2 + this.coins.uniform(wait / 2)));
+    }
+  }
+
+  /**
+   * One request, without cookies, that follows no redirection; status 0 if there is no reply.
+   * @param {string} url
+   * @param {RequestInit} request
+   * @returns {Promise<{status: number, body: any, after: number}>}
+   */
+  async #request(url, request) {
+    try {
+      const reply = await this.fetch(url, { ...request, credentials: "omit", redirect: "error" });
+      const after = 1000 * Number(reply.headers.get("Retry-After")) || 0;
+      return { status: reply.status, after, body: await reply.json().catch(() => null) };
+    } catch {
+      return { status: 0, after: 0, body: null };
+    }
+  }
+}
+
+/** @param {number} milliseconds */
+const pause = (milliseconds) => new Promise((resume) => setTimeout(resume, milliseconds));
+
+/**
+ * What a reply means for a report; undefined if it has to be sent again.
+ * @param {number} status
+ * @param {any} body
+ * @returns {Partial<import("./ledger.js").Entry> | undefined}
+ */
+function outcome(status, body) {
+  // A network that answers with a page of its own has not stored anything.
+  if (status < 300 && Number.isInteger(body?.accepted)) {
+    const [refused] = body.accepted || body.duplicate ? [] : body.rejected;
+    return { state: refused ? "refused" : "sent", reason: refused?.reason ?? "", invitation: "" };
+  }
+  if (status < 400 || status > 499 || status === 408 || status === 429) return undefined;
+  return { state: "refused", reason: String(body?.title ?? status), invitation: "" };
+}

@@ -1,0 +1,117 @@
+/**
+ * The collection document on the device: what is asked, over which domains, at which epsilon, by which mechanism.
+ * The twin of `tacit.wire.document`, as far as a client needs it.
+ */
+
+import { canonical, digest } from "./canonical.js";
+import { listed } from "./domain.js";
+import { InvalidSpec, InvalidValue } from "./errors.js";
+import { deviceOf } from "./kinds.js";
+import { checkFields } from "./nested.js";
+import { domainOf } from "./product.js";
+
+const FIELDS = [
+  ...["about", "epsilon", "invitations", "mechanism", "minimum_cohort", "origins", "policy", "questions"],
+  ...["retention_days", "title", "version"],
+];
+const NAME = /^[a-z][a-z0-9_]{0,39}$/;
+
+/** @param {unknown} holds @param {string} where @param {string} rule */
+function insist(holds, where, rule) {
+  if (!holds) throw new InvalidSpec(`${where} must be ${rule}`);
+}
+
+/** @param {unknown} value @param {RegExp} pattern @returns {boolean} whether this is text of that form */
+const matches = (value, pattern) => typeof value === "string" && pattern.test(value);
+
+/**
+ * Text in one or more languages: {"en": "..."}.
+ * @param {any} value
+ * @param {string} where
+ * @param {number} most
+ * @returns {Record<string, string>}
+ */
+function texts(value, where, most) {
+  const pairs = Object.entries(value?.constructor === Object ? value : {});
+  const fits = ([language, text]) =>
+    matches(language, /^[a-z]{2,3}(_[a-z]{2,8})?$/) && matches(text, /[^]/) && [...text].length <= most;
+  insist(pairs.length && pairs.every(fits), where, `text of 1 to ${most} characters by language`);
+  return value;
+}
+
+/** @param {any} value @param {number} i @returns {Question} */
+function question(value, i) {
+  const where = `questions[${i}]`;
+  checkFields(where, ["domain", "name", "task", "text"], value);
+  const { name, task } = value;
+  for (const word of [name, task]) insist(matches(word, NAME), where, "named by lower-case words");
+  return { name, task, text: texts(value.text, where, 500), domain: domainOf(value.domain) };
+}
+
+/** How many values a mechanism is for. @param {any} device @returns {number | bigint} */
+const sizeOf = ({ inner, size, top }) => (inner ? sizeOf(inner) : (size ?? top + 1));
+
+/**
+ * A collection document, checked. Two documents are the same collection if and only if their ids agree.
+ * @typedef {{name: string, text: Record<string, string>, domain: import("./domain.js").Domain, task: string}} Question
+ */
+export class Collection {
+  /** @param {any} value the document */
+  constructor(value) {
+    checkFields("document", FIELDS, value);
+    insist(value.version === 1, "document.version", "1");
+    /** SHA-256 of the canonical document, in hexadecimal. @type {string} */
+    this.id = digest(value);
+    this.title = texts(value.title, "document.title", 200);
+    this.about = texts(value.about, "document.about", 4000);
+    /** @type {Question[]} */
+    this.questions = listed(value.questions, "document", "questions").map(question);
+    this.policy = value.policy;
+    this.mechanism = deviceOf(value.mechanism);
+    /** The privacy budget of one respondent, in wire form. */
+    this.epsilon = this.mechanism.epsilon;
+    // What concerns the collector alone is taken as it was published: the digest holds it fast.
+    this.minimum_cohort = value.minimum_cohort;
+    this.retention_days = value.retention_days;
+    this.origins = value.origins;
+    this.invitations = value.invitations;
+    this.#check();
+    insist(canonical(value.epsilon) === canonical(this.epsilon), "document.epsilon", "that of the mechanism");
+    Object.freeze(this);
+  }
+
+  #check() {
+    const { questions, policy, members } = this;
+    const count = questions.length;
+    insist(count > 0 && count <= 64, "document.questions", "a list of 1 to 64 questions");
+    insist(new Set(questions.map(({ name }) => name)).size === count, "document.questions", "of different names");
+    insist(
+      policy === "single" ? count === 1 : count > 1 && ["one_of", "all_of"].includes(policy),
+      "document.policy",
+      '"single" for one question, else "one_of" or "all_of"',
+    );
+    insist(members.length === count, "document.mechanism", `for ${count} questions`);
+    questions.forEach(({ name, domain: { size } }, i) =>
+      insist(String(sizeOf(members[i])) === String(size), "document.mechanism", `for ${size} values of '${name}'`),
+    );
+  }
+
+  /** The mechanism of every question. @returns {import("./base.js").Device[]} */
+  get members() {
+    const { family, members } = /** @type {any} */ (this.mechanism);
+    return this.policy === "single" ? [this.mechanism] : ((family ? family.mechanisms : members) ?? []);
+  }
+
+  /**
+   * A respondent's answers as the value that the mechanism perturbs; wrong ones are refused, never shown.
+   * @param {Record<string, any>} answers
+   * @returns {any}
+   */
+  encode(answers) {
+    const indices = this.questions.map(({ name, domain }) => {
+      if (Object.hasOwn(answers ?? {}, name)) return domain.encode(answers[name]);
+      throw new InvalidValue(`question '${name}' has no answer; every question must be answered`);
+    });
+    return this.policy === "single" ? indices[0] : indices;
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * The ledger of a device: which collections were answered, what that spent, and the noisy bytes that wait to be sent.
+ * Never an answer, nor anything that is looked up by one. Kept in `localStorage` or anything else like it.
+ *
+ * @typedef {{getItem: (key: string) => string | null, setItem: (key: string, value: string) => void}} Store
+ * @typedef {object} Entry one report, perturbed once; every attempt to send it sends the same bytes
+ * @property {string} collection the id of the document
+ * @property {string} base where the collector is
+ * @property {Record<string, string>} title
+ * @property {import("./budget.js").WireBudget} epsilon
+ * @property {string} batch 16 random bytes in hexadecimal
+ * @property {number} member which question it speaks of, where one is drawn
+ * @property {string} report the noisy bytes in hexadecimal
+ * @property {"pending" | "sent" | "refused"} state
+ * @property {string} reason why it was refused
+ * @property {string} invitation what has to be sent along; empty once it was
+ * @typedef {object} Kept
+ * @property {Entry[]} entries
+ * @property {string} secret 32 random bytes in hexadecimal, made when a memoised collection is answered first
+ * @property {Record<string, {seen: string[], last: string}>} memories what `Memory` keeps, by collection
+ */
+
+import { littleEndian } from "./base.js";
+import { asBudget } from "./budget.js";
+import { OneOf } from "./compose.js";
+import { InvalidSpec, TacitError } from "./errors.js";
+import { Memoized, Memory } from "./memo.js";
+import { concat, hex, unhex } from "./sha256.js";
+
+const KEY = "tacit";
+
+/** A collection was answered before on this device; `receipt` is that of the first answer. */
+export class AlreadyAnswered extends TacitError {
+  /** @param {Entry} entry */
+  constructor(entry) {
+    super(`collection ${entry.collection}: was answered already; a second answer would spend epsilon again`);
+    this.receipt = receiptOf(entry);
+  }
+
+  get name() {
+    return "AlreadyAnswered";
+  }
+}
+
+/** What a respondent is told about a report. @param {Entry} entry */
+export const receiptOf = ({ collection, batch, epsilon, state, reason }) => ({ collection, batch, epsilon, state, reason });
+
+/** @param {import("./coins.js").Coins} coins @param {number} count @returns {string} random words in hexadecimal */
+const randomHex = (coins, count) => hex(concat(...Array.from({ length: count }, () => littleEndian(coins.word(), 8))));
+
+/** What this device answered. Everything is read from the store and written back at once: other tabs use it too. */
+export class Ledger {
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+  }
+
+  /** @returns {Kept} */
+  read() {
+    const text = this.store.getItem(KEY);
+    try {
+      return text === null ? { entries: [], secret: "", memories: {} } : JSON.parse(text);
+    } catch {
+      // Starting anew would spend epsilon again on what was answered already.
+      throw new InvalidSpec("ledger: cannot be read");
+    }
+  }
+
+  /** @param {Kept} kept */
+  write(kept) {
+    this.store.setItem(KEY, JSON.stringify(kept));
+  }
+
+  /**
+   * Perturb once and remember the noisy bytes before anything is sent; a second answer is refused.
+   * @param {import("./document.js").Collection} collection
+   * @param {Record<string, any>} answers
+   * @param {{coins: import("./coins.js").Coins, base: string, invitation: string}} how
+   * @returns {Entry}
+   */
+  record(collection, answers, { coins, base, invitation }) {
+    const kept = this.read();
+    const { id, title, epsilon, mechanism } = collection;
+    const before = kept.entries.find((entry) => entry.collection === id);
+    const value = collection.encode(answers);
+    const repeats = mechanism instanceof Memoized;
+    if (before && !repeats) throw new AlreadyAnswered(before);
+    const bytes = repeats ? repeat(mechanism, id, value, kept, coins) : mechanism.privatizeOne(value, coins);
+    // A report of one_of begins with the member it speaks of; batches say it beside the report.
+    const [member, at] = mechanism instanceof OneOf ? [bytes[0] | (bytes[1] << 8), 4] : [0, 0];
+    /** @type {Entry} */
+    const entry = {
+      ...{ collection: id, base, title, epsilon, batch: randomHex(coins, 2), member, report: hex(bytes.slice(at)) },
+      ...{ state: "pending", reason: "", invitation },
+    };
+    kept.entries.push(entry);
+    this.write(kept);
+    return entry;
+  }
+
+  /** Note what became of a report. @param {string} batch @param {Partial<Entry>} change @returns {Entry} */
+  settle(batch, change) {
+    const kept = this.read();
+    const entry = /** @type {Entry} */ (kept.entries.find((one) => one.batch === batch));
+    Object.assign(entry, change);
+    this.write(kept);
+    return entry;
+  }
+
+  /** What was spent, by collection and in all: a repeated answer costs epsilon for every different value. */
+  spent() {
+    const { entries, memories } = this.read();
+    const first = entries.filter(({ collection }, i) => entries.findIndex((one) => one.collection === collection) === i);
+    const collections = first.map(({ collection, title, epsilon }) => {
+      const [top, bottom] = asBudget(epsilon).declared;
+      const times = memories[collection]?.seen.length ?? 1;
+      return { collection, title, epsilon: (Number(top) / Number(bottom)) * times };
+    });
+    return { collections, total: collections.reduce((sum, { epsilon }) => sum + epsilon, 0) };
+  }
+}
+
+/**
+ * The memoised report under the one secret of this device.
+ * @param {Memoized} mechanism
+ * @param {string} id
+ * @param {any} value
+ * @param {Kept} kept
+ * @param {import("./coins.js").Coins} coins
+ * @returns {Uint8Array}
+ */
+function repeat(mechanism, id, value, kept, coins) {
+  kept.secret ||= randomHex(coins, 4);
+  const { seen = [], last = "" } = kept.memories[id] ?? {};
+  const memory = new Memory(unhex(kept.secret), id, { seen, last: unhex(last) });
+  const report = mechanism.report(value, memory);
+  kept.memories[id] = { seen: memory.seen, last: hex(memory.last) };
+  return report;
+}

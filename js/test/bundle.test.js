@@ -1,0 +1,37 @@
+/** The bundle makes the same reports as the modules it was made of. Skipped where `make js` was not run. */
+
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { test } from "node:test";
+
+import { ReplayCoins } from "../src/coins.js";
+import { hex } from "../src/sha256.js";
+import { all, decode, read, unhex } from "./vectors.js";
+
+const path = new URL("../dist/tacit.js", import.meta.url);
+const skip = !existsSync(path) && "there is no bundle";
+
+test("every golden vector is reproduced by the bundle", { skip }, async () => {
+  const { deviceOf } = await import(path.href);
+  for (const [kind, name] of all().filter(([, name]) => !name.startsWith("bad_"))) {
+    const { spec, digest, cases } = read(`${kind}/${name}`);
+    const device = deviceOf(spec);
+    assert.equal(device.digest, digest);
+    for (const { value, seed, report } of cases) {
+      assert.equal(hex(device.privatizeOne(decode(value), new ReplayCoins(unhex(seed)))), report, `${kind}/${name}`);
+    }
+  }
+});
+
+test("every bad spec is refused by the bundle", { skip }, async () => {
+  const { deviceOf, InvalidSpec } = await import(path.href);
+  for (const [kind, name] of all().filter(([, name]) => name.startsWith("bad_"))) {
+    const { spec, value, report } = read(`${kind}/${name}`);
+    if (value === undefined && report === undefined) assert.throws(() => deviceOf(spec), InvalidSpec, `${kind}/${name}`);
+  }
+});
+
+test("every document is read by the bundle", { skip }, async () => {
+  const { Collection } = await import(path.href);
+  for (const { document, id } of read("documents.json").good) assert.equal(new Collection(document).id, id);
+});

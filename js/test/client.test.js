@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { afterEach, beforeEach, test } from "node:test";
+
+import { Respondent } from "../src/client.js";
+import { ReplayCoins, SystemCoins } from "../src/coins.js";
+import { read, unhex } from "./vectors.js";
+
+const vectors = read("documents.json");
+/** @param {string} wanted */
+const vector = (wanted) => vectors.good.find(({ name }) => name === wanted);
+
+/** A storage that outlives respondents, as a browser's does. */
+class Storage {
+  items = new Map();
+  getItem = (key) => this.items.get(key) ?? null;
+  setItem = (key, value) => void this.items.set(key, value);
+  get text() {
+    return [...this.items.values()].join();
+  }
+}
+
+const RECEIPT = { accepted: 1, rejected: [], duplicate: false };
+let server;
+let base;
+let uploads;
+let replies;
+let storage;
+let waits;
+
+/** A collector in miniature: documents by id, and scripted replies to uploads (then receipts). */
+beforeEach(async () => {
+  [uploads, replies, storage, waits] = [[], [], new Storage(), []];
+  server = createServer((request, response) => {
+    const chunks = [];
+    request.on("data", (chunk) => chunks.push(chunk));
+    request.on("end", () => {
+      const [, , id, what] = request.url.split("/");
+      if (what === "document.json") return reply(response, document(id));
+      uploads.push({ body: Buffer.concat(chunks).toString(), headers: request.headers, id });
+      const next = replies.shift() ?? [201, RECEIPT];
+      if (next === "drop") return response.destroy();
+      reply(response, next);
+    });
+  });
+  await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
+  base = `http://127.0.0.1:${server.address().port}`;
+});
+
+afterEach(() => {
+  server.closeAllConnections?.();
+  return new Promise((closed) => server.close(closed));
+});
+
+const document = (id) => {
+  if (id === "f".repeat(64)) return [200, vectors.good[0].document];
+  const found = vectors.good.find((one) => one.id === id);
+  return found ? [200, found.document] : [404, { title: "not found" }];
+};
+
+function reply(response, [status, body, headers = {}]) {
+  response.writeHead(status, { "Content-Type": "application/json", ...headers });
+  response.end(typeof body === "string" ? body : JSON.stringify(body));
+}
+
+const respondent = (options = {}) =>
+  new Respondent({ storage, sleep: async (wait) => void waits.push(wait), attempts: 4, ...options });
+const address = (name) => `${base}/c/${vector(name).id}`;
+const ONE = "one question";
+
+test("an answer arrives as the JSON twin of a batch, and the ledger keeps noise alone", async () => {
+  const client = respondent();
+  const receipt = await client.answer(address(ONE), { colour: "red" });
+  assert.equal(receipt.state, "sent");
+  const [{ body, headers, id }] = uploads;
+  const sent = JSON.parse(body);
+  assert.equal(headers["content-type"], "text/plain");
+  assert.equal(headers.cookie, undefined);
+  assert.equal(id, vector(ONE).id);
+  assert.deepEqual(Object.keys(sent), ["collection", "batch", "reports"]);
+  assert.match(sent.batch, /^[0-9a-f]{32}$/);
+  assert.deepEqual(sent.reports.map(({ member, report }) => [member, report.length]), [[0, 2]]);
+  assert.ok(!storage.text.includes("red"));
+  assert.deepEqual(client.ledger().total, 1);
+  assert.deepEqual(client.ledger().collections.map(({ epsilon, title }) => [epsilon, title.en]), [[1, "A title"]]);
+});
+
+test("a member of one_of is stated beside its padded report", async () => {
+  for (let i = 0; i < 8; i += 1) {
+    await respondent({ storage: new Storage() }).answer(address("one of three"), { colour: "red", age: 4, smoker: true });
+  }
+  const reports = uploads.flatMap(({ body }) => JSON.parse(body).reports);
+  assert.ok(reports.every(({ member, report }) => member < 3 && report.length === 8));
+});
+
+test("failures are tried again with the same bytes and growing waits", async () => {
+  replies = [[503, {}], "drop", [429, {}, { "Retry-After": "7" }], [200, { ...RECEIPT, duplicate: true }]];
+  const receipt = await respondent().answer(address(ONE), { colour: "red" });
+  assert.equal(receipt.state, "sent");
+  assert.equal(new Set(uploads.map(({ body }) => body)).size, 1);
+  assert.equal(uploads.length, 4);
+  assert.ok(waits[0] >= 250 && waits[0] <= 500 && waits[1] >= 500 && waits[1] <= 1000);
+  assert.equal(waits[2], 7000);
+});
+
+test("a second answer is refused with the first receipt, and draws nothing", async () => {
+  const first = await respondent().answer(address(ONE), { colour: "red" });
+  const before = storage.text;
+  await assert.rejects(respondent().answer(address(ONE), { colour: "café" }), (error) => {
+    return error.name === "AlreadyAnswered" && error.receipt.batch === first.batch;
+  });
+  assert.equal(storage.text, before);
+  assert.equal(uploads.length, 1);
+});
+
+test("what cannot be sent waits, survives a restart, and is flushed with the same bytes", async () => {
+  replies = Array(4).fill([503, {}]);
+  const receipt = await respondent().answer(address(ONE), { colour: "red" });
+  assert.equal(receipt.state, "pending");
+  const [flushed] = await respondent().flush();
+  assert.deepEqual([flushed.state, flushed.batch], ["sent", receipt.batch]);
+  assert.equal(new Set(uploads.map(({ body }) => body)).size, 1);
+  assert.deepEqual(await respondent().flush(), []);
+});
+
+test("a reply that is no receipt has stored nothing", async () => {
+  replies = Array(4).fill([200, "<h1>Please log in</h1>"]);
+  assert.equal((await respondent().answer(address(ONE), { colour: "red" })).state, "pending");
+});
+
+test("a wait that is too long is left to a later flush", async () => {
+  replies = [[503, {}, { "Retry-After": "3600" }]];
+  assert.equal((await respondent().answer(address(ONE), { colour: "red" })).state, "pending");
+  assert.deepEqual([uploads.length, waits], [1, []]);
+});
+
+test("a final refusal is noted with its reason and not tried again", async () => {
+  replies = [[410, { title: "closed" }]];
+  const receipt = await respondent().answer(address(ONE), { colour: "red" });
+  assert.deepEqual([receipt.state, receipt.reason, uploads.length], ["refused", "closed", 1]);
+  replies = [[201, { accepted: 0, rejected: [{ index: 0, reason: "range" }], duplicate: false }]];
+  const other = await respondent().answer(address("a number"), { age: 4 });
+  assert.deepEqual([other.state, other.reason], ["refused", "range"]);
+  assert.deepEqual(await respondent().flush(), []);
+});
+
+test("a document with another digest is not answered", async () => {
+  await assert.rejects(respondent().answer(`${base}/c/${"f".repeat(64)}`, { colour: "red" }), { name: "InvalidSpec" });
+  await assert.rejects(respondent().open(`${base}/c/${"0".repeat(64)}`), { name: "TacitError", message: /404/ });
+  await assert.rejects(respondent().open(`${base}/c/1`), { name: "InvalidSpec" });
+  assert.deepEqual([uploads, storage.text], [[], ""]);
+});
+
+test("a wrong answer is refused before anything is drawn", async () => {
+  await assert.rejects(respondent().answer(address("a number"), { age: 121 }), { name: "InvalidValue" });
+  assert.deepEqual([uploads, storage.text], [[], ""]);
+});
+
+test("coins that can be repeated are refused", () => {
+  assert.throws(() => respondent({ coins: new ReplayCoins(unhex("00")) }), { name: "InvalidSpec" });
+});
+
+test("a ledger that cannot be read or written sends nothing", async () => {
+  storage.setItem("tacit", "{");
+  await assert.rejects(respondent().answer(address(ONE), { colour: "red" }), { name: "InvalidSpec" });
+  storage = new Storage();
+  storage.setItem = () => {
+    throw new Error("full");
+  };
+  await assert.rejects(respondent().answer(address(ONE), { colour: "red" }), { message: "full" });
+  assert.deepEqual(uploads, []);
+});
+
+test("a memoised mechanism repeats itself, and costs epsilon per different value", async () => {
+  for (const colour of ["red", "red", "café", "red"]) {
+    assert.equal((await respondent().answer(address("memoised"), { colour })).state, "sent");
+  }
+  const sent = uploads.map(({ body }) => JSON.parse(body));
+  assert.equal(new Set(sent.map(({ batch }) => batch)).size, 4);
+  const reports = sent.map(({ reports: [{ report }] }) => report);
+  assert.equal(reports[1], reports[0]);
+  assert.equal(reports[3], reports[0]);
+  const { total, collections } = respondent().ledger();
+  assert.deepEqual([total, collections.length], [2, 1]);
+  assert.ok(!/red|café/.test(storage.text));
+});
+
+test("an invitation is sent along until the report arrived, and then forgotten", async () => {
+  replies = [[503, {}]];
+  await respondent().answer(address("all of two"), { colour: "red", smoker: true }, { invitation: "let-me-in" });
+  assert.deepEqual(uploads.map(({ headers }) => headers["tacit-invitation"]), ["let-me-in", "let-me-in"]);
+  assert.ok(!storage.text.includes("let-me-in"));
+});
+
+test("a page that goes away hands over a beacon, and one that is online again flushes", async () => {
+  replies = Array(4).fill("drop");
+  const client = respondent();
+  await client.answer(address(ONE), { colour: "red" });
+  const beacons = [];
+  Object.defineProperty(globalThis, "navigator", {
+    configurable: true,
+    value: { sendBeacon: (url, body) => beacons.push([url, body]) },
+  });
+  const page = new EventTarget();
+  client.attach(page);
+  page.dispatchEvent(new Event("pagehide"));
+  assert.deepEqual(beacons, [[`${address(ONE)}/reports`, uploads[0].body]]);
+  page.dispatchEvent(new Event("online"));
+  while (client.store.read().entries[0].state === "pending") await new Promise((next) => setTimeout(next, 5));
+  assert.equal(uploads.at(-1).body, uploads[0].body);
+});
+
+test("reports are drawn from the operating system's entropy", () => assert.ok(respondent().coins instanceof SystemCoins));

@@ -1,0 +1,115 @@
+/** The client of a respondent: verify a document, perturb once, keep a ledger, send until the collector has it. */
+
+import type { Coins, Device, TacitError, WireBudget } from "../index.js";
+import type { Domain } from "./domains.js";
+
+/** Text by language, such as {"en": "..."}. */
+export type Texts = Record<string, string>;
+
+export interface Question {
+  name: string;
+  text: Texts;
+  domain: Domain;
+  task: string;
+}
+
+/** A collection document, checked. */
+export class Collection {
+  constructor(document: unknown);
+  /** SHA-256 of the canonical document, in hexadecimal. */
+  readonly id: string;
+  readonly title: Texts;
+  readonly about: Texts;
+  readonly questions: readonly Question[];
+  readonly policy: "single" | "one_of" | "all_of";
+  readonly mechanism: Device;
+  /** The privacy budget of one respondent. */
+  readonly epsilon: WireBudget;
+  readonly minimum_cohort: number;
+  readonly retention_days: number;
+  readonly origins: readonly string[];
+  readonly invitations: boolean;
+  /** The mechanism of every question. */
+  readonly members: readonly Device[];
+  /** Answers by question name as the value that the mechanism perturbs, or InvalidValue. */
+  encode(answers: Record<string, any>): any;
+}
+
+/** What a respondent is told about a report. */
+export interface Receipt {
+  collection: string;
+  batch: string;
+  epsilon: WireBudget;
+  state: "pending" | "sent" | "refused";
+  /** Why the collector refused it. */
+  reason: string;
+}
+
+/** A report, perturbed once, in hexadecimal; every attempt to send it sends the same bytes. */
+export interface Entry extends Receipt {
+  base: string;
+  title: Texts;
+  member: number;
+  report: string;
+  invitation: string;
+}
+
+/** `localStorage`, or anything like it. */
+export interface Store {
+  getItem(key: string): string | null;
+  setItem(key: string, value: string): void;
+}
+
+/** What this device answered: never an answer, nor anything that is looked up by one. */
+export class Ledger {
+  constructor(store: Store);
+  read(): { entries: Entry[]; secret: string; memories: Record<string, { seen: string[]; last: string }> };
+  /** Perturb once and remember the noisy bytes; nothing is sent. */
+  record(
+    collection: Collection,
+    answers: Record<string, any>,
+    how: { coins: Coins; base: string; invitation: string },
+  ): Entry;
+  /** Note what became of a report. */
+  settle(batch: string, change: Partial<Entry>): Entry;
+  spent(): Spending;
+}
+
+export interface Spending {
+  collections: { collection: string; title: Texts; epsilon: number }[];
+  total: number;
+}
+
+/** A collection was answered before on this device. */
+export class AlreadyAnswered extends TacitError {
+  readonly receipt: Receipt;
+}
+
+/** One person on one device. */
+export class Respondent {
+  constructor(options?: {
+    storage?: Store;
+    coins?: Coins;
+    fetch?: typeof fetch;
+    attempts?: number;
+    sleep?: (milliseconds: number) => Promise<unknown>;
+  });
+  readonly coins: Coins;
+  readonly store: Ledger;
+  /** Fetch a document and verify that it is the one the address names. */
+  open(address: string): Promise<Collection>;
+  /** Perturb once, remember, send; what cannot be sent now stays pending. */
+  answer(
+    address: string,
+    answers: Record<string, any>,
+    options?: { collection?: Collection; invitation?: string },
+  ): Promise<Receipt>;
+  /** Send what is pending. */
+  flush(): Promise<Receipt[]>;
+  /** What was spent, by collection and in all. */
+  ledger(): Spending;
+  /** Send a beacon when the page goes away, and flush when the network comes back. */
+  attach(page?: EventTarget): void;
+  /** Hand what is pending to the browser, which sends it even after the page is gone. */
+  beacon(): void;
+}

@@ -1,0 +1,110 @@
+"""`tacit collection`: write, publish, close and read collections."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tacit.cli.output import print_json, print_table
+
+
+def _place(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say where the collections are."""
+    for option in (
+        click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Work on a folder."),
+        click.option("--token", default="", envvar="TACIT_TOKEN", help="Token for the server; or TACIT_TOKEN."),
+        click.option("--server", default="", envvar="TACIT_SERVER", help="Address of a server; or TACIT_SERVER."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+def collection() -> None:
+    """Create, publish, close and read collections."""
+
+
+@collection.command()
+@click.argument("file")
+@_place
+def create(file: str, server: str, token: str, data: Path | None) -> None:
+    """Keep a draft from FILE (JSON or YAML, - for standard input) and print its id."""
+    from tacit.cli.collections import open_collections, read_draft
+
+    with open_collections(server, token, data) as place:
+        click.echo(place.create(read_draft(file))["id"])
+
+
+@collection.command()
+@click.argument("draft")
+@_place
+def publish(draft: str, server: str, token: str, data: Path | None) -> None:
+    """Publish DRAFT (the id of a draft, or a file) and print the id of the collection."""
+    from tacit.cli.collections import open_collections, read_draft
+
+    with open_collections(server, token, data) as place:
+        name = draft if draft.startswith("draft-") else place.create(read_draft(draft))["id"]
+        click.echo(place.publish(name)["id"])
+
+
+@collection.command()
+@click.argument("id")
+@_place
+def close(id: str, server: str, token: str, data: Path | None) -> None:
+    """Take no more reports for the collection ID; its answers stay."""
+    from tacit.cli.collections import open_collections
+
+    with open_collections(server, token, data) as place:
+        click.echo(f"{place.close(id)['id']} is closed")
+
+
+@collection.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_place
+def list_all(as_json: bool, server: str, token: str, data: Path | None) -> None:
+    """List all collections."""
+    from tacit.cli.collections import open_collections
+
+    with open_collections(server, token, data) as place:
+        found = place.list()
+    if as_json:
+        print_json(found)
+        return
+    rows = [[row["id"], row["state"], f"{row['reports']:,}", _title(row["title"])] for row in found]
+    print_table(["id", "state", "reports", "title"], rows)
+
+
+def _title(texts: dict[str, str]) -> str:
+    return texts.get("en") or next(iter(texts.values()), "")
+
+
+@collection.command()
+@click.argument("id")
+@_place
+def show(id: str, server: str, token: str, data: Path | None) -> None:
+    """Print the collection ID, its document and its counts as JSON."""
+    from tacit.cli.collections import open_collections
+
+    with open_collections(server, token, data) as place:
+        print_json(place.show(id))
+
+
+@collection.command()
+@click.argument("id")
+@click.option("--format", "form", type=click.Choice(["json", "csv", "parquet"]), default="json", show_default=True)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("-o", "--output", default="-", help="The file to write.")
+@_place
+def export(id: str, form: str, level: float, output: str, server: str, token: str, data: Path | None) -> None:
+    """Write the answers of the collection ID with their intervals."""
+    from tacit.cli.collections import open_collections
+
+    with open_collections(server, token, data) as place:
+        answers = place.export(id, form, level)
+    if output == "-":
+        sys.stdout.buffer.write(answers)
+        sys.stdout.buffer.flush()
+    else:
+        Path(output).write_bytes(answers)

@@ -1,0 +1,137 @@
+"""One person on one device: answer a collection once, and send the noisy report until the collector has it."""
+
+import os
+from collections.abc import Mapping
+from time import time
+from typing import Any
+
+from tacit.client.ledger import PENDING, Entry, Kept, Ledger, Receipt, Spending
+from tacit.client.transport import Address, Transport
+from tacit.device.coins import Coins, SystemCoins
+from tacit.device.compose import OneOfDevice
+from tacit.device.memo import KEY_BYTES, MemoizedDevice, Memory
+from tacit.errors import InvalidSpec
+from tacit.wire.batch import Batch, Block, encode_batch, new_batch_id
+from tacit.wire.document import Collection
+
+
+class Respondent:
+    """Fetches and verifies documents, perturbs once with the operating system's entropy, and keeps a ledger.
+
+    `store` is the path of the ledger, or a `Ledger`; without one the ledger lives in memory and is forgotten.
+    """
+
+    def __init__(
+        self,
+        store: "Ledger | str | os.PathLike[str] | None" = None,
+        *,
+        coins: Coins | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        """Refuse coins that somebody could guess."""
+        self._coins = coins or SystemCoins()
+        if not self._coins.secure:
+            raise InvalidSpec(f"coins: {type(self._coins).__name__} are not secure; real reports need SystemCoins")
+        self._ledger = store if isinstance(store, Ledger) else Ledger(store)
+        self._transport = transport or Transport()
+
+    def open(self, url: str) -> Collection:
+        """Fetch a document and verify that it is the one the address names."""
+        address = Address.parse(url)
+        return _verified(Collection.from_json(self._transport.fetch(address)), address)
+
+    def answer(
+        self,
+        where: "str | Collection",
+        answers: Mapping[str, Any],
+        *,
+        collector: str = "",
+        invitation: str = "",
+    ) -> Receipt:
+        """Answer a collection: perturb once, remember the noisy bytes, send them.
+
+        `where` is the address of the collection, or a document that was opened before together with the address of
+        its `collector`. A report that cannot be sent now stays pending until `flush`. A second answer raises
+        `AlreadyAnswered`, which carries the receipt of the first, unless the mechanism memoises.
+        """
+        collection, address = self._find(where, collector)
+        entry = self.prepare(collection, answers, address.base, invitation)
+        return self._send(entry).receipt
+
+    def prepare(self, collection: Collection, answers: Mapping[str, Any], base: str, invitation: str = "") -> Entry:
+        """Perturb once and remember; nothing is sent."""
+        value = collection.encode(answers)
+        mechanism = collection.mechanism
+
+        def make(kept: Kept) -> Entry:
+            if isinstance(mechanism, MemoizedDevice):
+                report = self._memoised(mechanism, collection.id, value, kept)
+            else:
+                report = mechanism.privatize_one(value, self._coins)
+            return _entry(collection, report, base, invitation)
+
+        return self._ledger.record(collection.id, make, repeats=isinstance(mechanism, MemoizedDevice))
+
+    def flush(self) -> list[Receipt]:
+        """Send what is pending, except where the collector asked to be left alone for longer."""
+        now = time()
+        return [(self._send(entry) if entry.not_before <= now else entry).receipt for entry in self._ledger.pending()]
+
+    def ledger(self) -> Spending:
+        """What was spent per collection, and in all."""
+        return self._ledger.spending()
+
+    def _find(self, where: "str | Collection", collector: str) -> tuple[Collection, Address]:
+        if isinstance(where, str):
+            return self.open(where), Address.parse(where)
+        return where, Address.parse(f"{collector.rstrip('/')}/c/{where.id}")
+
+    def _memoised(self, mechanism: MemoizedDevice, collection: str, value: Any, kept: Kept) -> bytes:
+        """The report of this value under the one secret of this device."""
+        kept.secret = kept.secret or self._coins.words(KEY_BYTES // 8).hex()
+        known = kept.memories.get(collection, {"seen": [], "last": ""})
+        seen = [bytes.fromhex(tag) for tag in known["seen"]]
+        memory = Memory(bytes.fromhex(kept.secret), collection, seen, bytes.fromhex(known["last"]))
+        report = mechanism.report(value, memory)
+        kept.memories[collection] = {"seen": [tag.hex() for tag in memory.seen], "last": memory.last.hex()}
+        return report
+
+    def _send(self, entry: Entry) -> Entry:
+        """Send the bytes that were drawn, and note what became of them."""
+        address = Address(entry.base, entry.collection)
+        outcome = self._transport.upload(address, _batch_bytes(entry), entry.invitation)
+        left = entry.invitation if outcome.state == PENDING else ""
+        change = {"state": outcome.state, "reason": outcome.reason, "not_before": outcome.not_before}
+        return self._ledger.settle(entry, invitation=left, **change)
+
+
+def _verified(collection: Collection, address: Address) -> Collection:
+    if collection.id != address.id:
+        raise InvalidSpec(
+            f"collection {address.id}: the document has the digest {collection.id}; it is not the one this address "
+            "names, do not answer it"
+        )
+    return collection
+
+
+def _entry(collection: Collection, report: bytes, base: str, invitation: str) -> Entry:
+    """A report that waits to be sent. One of `one_of` begins with its member, which a batch states beside it."""
+    member = 0
+    if isinstance(collection.mechanism, OneOfDevice):
+        member, report = int.from_bytes(report[:4], "little"), report[4:]
+    return Entry(
+        collection=collection.id,
+        base=base,
+        title=collection.title,
+        epsilon=collection.epsilon,
+        batch=new_batch_id().hex(),
+        report=report.hex(),
+        member=member,
+        invitation=invitation,
+    )
+
+
+def _batch_bytes(entry: Entry) -> bytes:
+    """The upload: the same bytes at every attempt."""
+    block = Block(entry.member, 1, bytes.fromhex(entry.report))
+    return encode_batch(Batch(entry.collection, bytes.fromhex(entry.batch), (block,)))

@@ -1,0 +1,178 @@
+"""SQL on a PostgreSQL connection in a transaction. A group of batches goes through arrays, in few statements.
+
+Rows are always locked in the order of their keys, so that processes that store the same batches at the same time wait
+for each other and not both.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, LiteralString
+
+from tacit.collector.adapters.intake import Mark, decide, invitations, refusals, segments, unpack
+from tacit.collector.adapters.postgres_connection import Connection
+from tacit.collector.adapters.sqlite_statements import FOLD_BYTES, need
+from tacit.collector.ports import STORED, Fold, NewBatch
+
+FOLD_SEGMENTS = 256
+"""One process claims no more segments than this at once, so that there are some left for others."""
+
+
+def rows(db: Connection, text: LiteralString, *values: Any) -> list[tuple[Any, ...]]:
+    """All rows of a query; integers and bytes travel in binary."""
+    return db.execute(text, values, binary=True).fetchall()
+
+
+def key_of(db: Connection, collection: str) -> int:
+    """Key of a collection that must exist."""
+    found = rows(db, "SELECT key FROM tacit.collections WHERE id = %s", collection)
+    need(len(found), collection, "is unknown")
+    return int(found[0][0])
+
+
+def close(db: Connection, collection: str) -> int:
+    """Close a published collection, and return its key; waits for transactions that add reports to it."""
+    text = "UPDATE tacit.collections SET state = 'closed' WHERE id = %s AND state <> 'draft' RETURNING key"
+    found = rows(db, text, collection)
+    need(len(found), collection, "was never published")
+    return int(found[0][0])
+
+
+def count(db: Connection, key: int, reasons: Mapping[str, int]) -> None:
+    """Add to the refused reports of a collection."""
+    names = sorted(reasons)
+    db.execute(
+        """INSERT INTO tacit.rejected AS kept SELECT %s, * FROM unnest(%s::text[], %s::bigint[])
+        ON CONFLICT (collection, reason) DO UPDATE SET reports = kept.reports + excluded.reports""",
+        (key, names, [reasons[name] for name in names]),
+    )
+
+
+class Group:
+    """A group of batches on its way into the database, in one transaction."""
+
+    def __init__(self, db: Connection, batches: Sequence[NewBatch]) -> None:
+        self._db, self._batches = db, batches
+        names = sorted({batch.collection for batch in batches})
+        # The lock makes closing a collection wait until this group is in, or this group see that it is closed.
+        text = "SELECT id, key, state FROM tacit.collections WHERE id = ANY(%s) ORDER BY key FOR SHARE"
+        found = rows(db, text, names)
+        self._keys = {str(name): int(key) for name, key, _ in found}
+        self._states = {str(name): str(state) for name, _, state in found}
+        self._names = {key: name for name, key in self._keys.items()}
+
+    def store(self) -> list[str]:
+        """Store the batches that are new and allowed, and say what became of each."""
+        ids = {(batch.collection, batch.batch) for batch in self._batches}
+        claimed = self._claim({mark for mark in ids if self._states.get(mark[0]) == "published"})
+        stored = self._stored(ids - claimed)
+        outcomes = decide(self._batches, self._states, stored, self._unspent())
+        kept = [batch for batch, outcome in zip(self._batches, outcomes, strict=True) if outcome == STORED]
+        self._release(claimed - {(batch.collection, batch.batch) for batch in kept})
+        self._spend(invitations(kept))
+        self._insert(kept)
+        for name, reasons in sorted(refusals(kept).items()):
+            count(self._db, self._keys[name], reasons)
+        return outcomes
+
+    def _arrays(self, marks: Collection[Mark]) -> tuple[list[int], list[bytes]]:
+        known = sorted((self._keys[name], value) for name, value in marks if name in self._keys)
+        return [key for key, _ in known], [value for _, value in known]
+
+    def _marks(self, text: LiteralString, marks: Collection[Mark]) -> set[Mark]:
+        keys, values = self._arrays(marks)
+        found = rows(self._db, text, keys, values) if keys else []
+        return {(self._names[key], bytes(value)) for key, value in found}
+
+    def _claim(self, marks: Collection[Mark]) -> set[Mark]:
+        """Insert batch ids and return those that are new; waits for another process that inserts the same."""
+        return self._marks(
+            """INSERT INTO tacit.batches SELECT * FROM unnest(%b::bigint[], %b::bytea[])
+            ON CONFLICT DO NOTHING RETURNING collection, batch""",
+            marks,
+        )
+
+    def _stored(self, marks: Collection[Mark]) -> set[Mark]:
+        return self._marks(
+            """SELECT collection, batch FROM tacit.batches
+            JOIN unnest(%b::bigint[], %b::bytea[]) AS asked (collection, batch) USING (collection, batch)""",
+            marks,
+        )
+
+    def _unspent(self) -> set[Mark]:
+        return self._marks(
+            """SELECT collection, hash FROM tacit.invitations
+            JOIN unnest(%b::bigint[], %b::bytea[]) AS asked (collection, hash) USING (collection, hash)
+            WHERE spent = 0 ORDER BY collection, hash FOR UPDATE OF invitations""",
+            set(invitations(self._batches)),
+        )
+
+    def _release(self, marks: Collection[Mark]) -> None:
+        self._marks(
+            """DELETE FROM tacit.batches AS b USING unnest(%b::bigint[], %b::bytea[]) AS gone (collection, batch)
+            WHERE b.collection = gone.collection AND b.batch = gone.batch RETURNING b.collection, b.batch""",
+            marks,
+        )
+
+    def _spend(self, marks: Collection[Mark]) -> None:
+        self._marks(
+            """UPDATE tacit.invitations AS i SET spent = 1
+            FROM unnest(%b::bigint[], %b::bytea[]) AS used (collection, hash)
+            WHERE i.collection = used.collection AND i.hash = used.hash RETURNING i.collection, i.hash""",
+            marks,
+        )
+
+    def _insert(self, batches: Sequence[NewBatch]) -> None:
+        text = "INSERT INTO tacit.waiting (collection, batches, reports, payload) VALUES (%s, %s, %s, %b)"
+        for name, segment in segments(batches).items():
+            self._db.execute(text, (self._keys[name], segment.batches, segment.reports, segment.payload))
+
+
+def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int) -> int:
+    """Claim segments, fold them and drop them; other processes skip what is claimed until this transaction ends."""
+    key = key_of(db, collection)
+    numbers, reports = _claim_segments(db, key, most)
+    if not numbers:
+        return 0
+    text = "SELECT payload FROM tacit.waiting WHERE number = ANY(%s) ORDER BY number"
+    batches = [batch for (payload,) in rows(db, text, numbers) for batch in unpack(payload)]
+    # The empty row gives processes that begin the same shard together something to wait at.
+    db.execute("INSERT INTO tacit.tallies VALUES (%s, %s, 0, 0, '') ON CONFLICT DO NOTHING", (key, shard))
+    text = "SELECT folds, tally FROM tacit.tallies WHERE collection = %s AND shard = %s FOR UPDATE"
+    folds, tally = rows(db, text, key, shard)[0]
+    db.execute(
+        """UPDATE tacit.tallies SET tally = %b, folds = folds + 1, reports = reports + %s
+        WHERE collection = %s AND shard = %s""",
+        (fold(bytes(tally) if folds else None, batches), reports, key, shard),
+    )
+    db.execute("DELETE FROM tacit.waiting WHERE number = ANY(%s)", (numbers,))
+    return len(batches)
+
+
+def _claim_segments(db: Connection, key: int, most: int) -> tuple[list[int], int]:
+    """Numbers of the oldest segments that nobody else folds, and how many reports they hold."""
+    text = """SELECT number, batches, reports, octet_length(payload) FROM tacit.waiting
+        WHERE collection = %s ORDER BY number LIMIT %s FOR UPDATE SKIP LOCKED"""
+    numbers: list[int] = []
+    batches = reports = size = 0
+    for number, held, inside, length in rows(db, text, key, min(most, FOLD_SEGMENTS)):
+        if numbers and (batches >= most or size >= FOLD_BYTES):
+            break
+        numbers.append(number)
+        batches, reports, size = batches + held, reports + inside, size + length
+    return numbers, reports
+
+
+def drop_reports(db: Connection, collection: str) -> None:
+    """Close a collection and remove what came in; segments first, as folding takes them before tallies."""
+    key = close(db, collection)
+    db.execute("DELETE FROM tacit.waiting WHERE collection = %s", (key,))
+    db.execute("DELETE FROM tacit.tallies WHERE collection = %s", (key,))
+    db.execute("DELETE FROM tacit.batches WHERE collection = %s", (key,))
+    db.execute("DELETE FROM tacit.invitations WHERE collection = %s", (key,))
+
+
+def add_invitations(db: Connection, collection: str, hashes: Sequence[bytes]) -> None:
+    """Add invitations that are not there yet."""
+    db.execute(
+        "INSERT INTO tacit.invitations SELECT %s, *, 0 FROM unnest(%b::bytea[]) ON CONFLICT DO NOTHING",
+        (key_of(db, collection), list(hashes)),
+    )

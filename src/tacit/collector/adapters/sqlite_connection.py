@@ -1,0 +1,192 @@
+"""Opening SQLite: the library's version, the files' modes, durable settings, and errors in the collector's words."""
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from queue import LifoQueue
+from typing import Any, cast
+
+import apsw
+
+from tacit.errors import StorageFull, StorageUnavailable
+
+_FIXED = (3, 51, 3)
+_BACKPORTS = {(3, 44): 6, (3, 50): 7}
+
+_BOTH = """
+PRAGMA busy_timeout = 10000;
+PRAGMA foreign_keys = ON;
+"""
+
+# An acknowledged report must survive a power cut, which in WAL mode only FULL promises; fullfsync makes a sync reach
+# the disk on systems where it would stop at the drive's cache. Batch ids are random, so that they change pages all over
+# their table: a cache of 32 MB and rare checkpoints (of 16 MB) write such a page back once for many ids.
+WRITER = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA fullfsync = ON;
+PRAGMA checkpoint_fullfsync = ON;
+PRAGMA secure_delete = FAST;
+PRAGMA journal_size_limit = 67108864;
+PRAGMA cache_size = -32768;
+PRAGMA wal_autocheckpoint = 4096;
+"""
+
+_UNAVAILABLE = (
+    apsw.IOError,
+    apsw.CantOpenError,
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.ReadOnlyError,
+    apsw.PermissionsError,
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.NoMemError,
+    apsw.InterruptError,
+    apsw.ConnectionClosedError,
+)
+
+
+def check_library(version: str) -> None:
+    """Refuse SQLite libraries that may corrupt a database when two connections write and checkpoint at once.
+
+    The fault is in 3.7.0 to 3.51.2 and was mended in 3.51.3, 3.50.7 and 3.44.6.
+    """
+    major, minor, patch = (*(int(part) for part in version.split(".")[:3]), 0, 0)[:3]
+    backport = _BACKPORTS.get((major, minor))
+    if (major, minor, patch) >= _FIXED or (backport is not None and patch >= backport):
+        return
+    raise StorageUnavailable(
+        f"storage: the SQLite library is {version}, must be at least 3.51.3 (or 3.50.7, or 3.44.6 of their series); "
+        "older ones can corrupt a database; upgrade with: pip install --upgrade apsw"
+    )
+
+
+def make_private(folder: Path, file: Path) -> None:
+    """Make a folder and a file in it that only their owner can read; SQLite gives its other files the same mode."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StorageUnavailable(f"storage: cannot open {file}: {error.strerror}") from error
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def new_file(path: str) -> Generator[Path]:
+    """A private file that gets its name only when it is complete and on the disk."""
+    target = Path(path)
+    part = target.with_name(target.name + ".part")
+    if target.exists():
+        raise StorageUnavailable(f"backup: {target} exists; name a new file")
+    part.unlink(missing_ok=True)
+    make_private(target.parent, part)
+    try:
+        yield part
+        _sync(part)
+        os.replace(part, target)
+        _sync(target.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class Database:
+    """A connection whose statements are always run to their end, so that none holds a snapshot by accident."""
+
+    def __init__(self, file: Path, flags: int, settings: str, vfs: str | None) -> None:
+        # The binding's types name things that the oldest supported Python does not have.
+        self._apsw = cast("Any", apsw.Connection(str(file), flags=flags, vfs=vfs))
+        self.run(settings)
+
+    def run(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run statements and return all their rows."""
+        return self._apsw.execute(text, values or None).fetchall()
+
+    def change(self, text: str, *values: Any) -> int:
+        """Run a statement that changes rows, and return how many."""
+        self._apsw.execute(text, values)
+        return self._apsw.changes()
+
+    def stream(self, text: str, *values: Any) -> Generator[tuple[Any, ...]]:
+        """Run a statement row by row; close the generator to stop before its end."""
+        cursor = self._apsw.execute(text, values)
+        try:
+            yield from cursor
+        finally:
+            cursor.close()
+
+    @contextmanager
+    def transaction(self, begin: str) -> Generator[None]:
+        """Commit at the end, or undo everything on an error."""
+        self.run(begin)
+        try:
+            yield
+            self.run("COMMIT")
+        finally:
+            # After some errors SQLite has rolled back already.
+            if self._apsw.in_transaction:
+                self.run("ROLLBACK")
+
+    def close(self) -> None:
+        """Release the files."""
+        self._apsw.close()
+
+
+def array(values: Sequence[bytes]) -> Any:
+    """Values for the table function `carray`."""
+    return cast("Any", apsw).carray(tuple(values))
+
+
+def open_writer(file: Path, vfs: str | None) -> Database:
+    """The connection that writes; commits on it are durable, and it alone checkpoints."""
+    return Database(file, apsw.SQLITE_OPEN_READWRITE, _BOTH + WRITER, vfs)
+
+
+def open_reader(file: Path, vfs: str | None) -> Database:
+    """A connection that reads only; being read-only it never checkpoints, not even when it closes last."""
+    return Database(file, apsw.SQLITE_OPEN_READONLY, _BOTH, vfs)
+
+
+class Readers:
+    """A few reading connections, lent one at a time."""
+
+    def __init__(self, connections: list[Database]) -> None:
+        self._all = connections
+        self._idle: LifoQueue[Database] = LifoQueue()
+        for connection in connections:
+            self._idle.put(connection)
+
+    @contextmanager
+    def lend(self) -> Generator[Database]:
+        """A connection with one snapshot of the database, for as long as it is lent."""
+        connection = self._idle.get()
+        try:
+            with connection.transaction("BEGIN"):
+                yield connection
+        finally:
+            self._idle.put(connection)
+
+    def close(self) -> None:
+        """Close all of them."""
+        for connection in self._all:
+            connection.close()
+
+
+@contextmanager
+def explained(file: Path) -> Generator[None]:
+    """Turn SQLite's errors into the collector's."""
+    try:
+        yield
+    except apsw.FullError as error:
+        raise StorageFull(f"storage: no room to write {file}; make room on its disk, then go on") from error
+    except _UNAVAILABLE as error:
+        raise StorageUnavailable(f"storage: cannot use {file}: {error}") from error

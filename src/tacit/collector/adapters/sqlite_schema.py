@@ -1,0 +1,87 @@
+"""The tables of the SQLite store, as the numbered steps that make them."""
+
+from tacit.collector.adapters.sqlite_connection import Database
+from tacit.errors import StorageUnavailable
+
+MIGRATIONS = (
+    """
+    CREATE TABLE collections (
+        key INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        state TEXT NOT NULL CHECK (state IN ('draft', 'published', 'closed')),
+        document BLOB NOT NULL,
+        published INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE batches (
+        collection INTEGER NOT NULL REFERENCES collections,
+        batch BLOB NOT NULL,
+        PRIMARY KEY (collection, batch)
+    ) STRICT, WITHOUT ROWID;
+    -- Rows are numbered once and for all, so that a segment never takes the number of one that was dropped.
+    CREATE TABLE waiting (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        collection INTEGER NOT NULL REFERENCES collections,
+        batches INTEGER NOT NULL,
+        reports INTEGER NOT NULL,
+        payload BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX waiting_of_collection ON waiting (collection);
+    CREATE TABLE tallies (
+        collection INTEGER NOT NULL REFERENCES collections,
+        shard TEXT NOT NULL,
+        folds INTEGER NOT NULL,
+        reports INTEGER NOT NULL,
+        tally BLOB NOT NULL,
+        PRIMARY KEY (collection, shard)
+    ) STRICT;
+    CREATE TABLE rejected (
+        collection INTEGER NOT NULL REFERENCES collections,
+        reason TEXT NOT NULL,
+        reports INTEGER NOT NULL,
+        PRIMARY KEY (collection, reason)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE invitations (
+        collection INTEGER NOT NULL REFERENCES collections,
+        hash BLOB NOT NULL,
+        spent INTEGER NOT NULL,
+        PRIMARY KEY (collection, hash)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE tokens (
+        hash BLOB PRIMARY KEY,
+        scope TEXT NOT NULL,
+        collection TEXT NOT NULL,
+        label TEXT NOT NULL,
+        expires INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE audit (
+        number INTEGER PRIMARY KEY,
+        day INTEGER NOT NULL,
+        actor TEXT NOT NULL,
+        action TEXT NOT NULL,
+        subject TEXT NOT NULL
+    ) STRICT;
+    """,
+)
+"""Step i takes a database from version i to version i + 1. Steps are added at the end and never change."""
+
+
+def migrate(db: Database) -> None:
+    """Bring a database to the present version in one transaction; refuse one of a newer release."""
+    with db.transaction("BEGIN IMMEDIATE"):
+        db.run("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT")
+        rows = db.run("SELECT value FROM meta WHERE key = 'version'")
+        version = int(rows[0][0]) if rows else 0
+        check_version(version, len(MIGRATIONS))
+        for step in MIGRATIONS[version:]:
+            db.run(step)
+        if version < len(MIGRATIONS):
+            db.run("INSERT OR REPLACE INTO meta VALUES ('version', ?)", len(MIGRATIONS))
+
+
+def check_version(found: int, known: int) -> None:
+    """Refuse a schema that this release does not know."""
+    if found > known:
+        raise StorageUnavailable(
+            f"storage: the database has schema version {found}, this release knows versions up to {known}; "
+            "run the release that made it, or a newer one"
+        )

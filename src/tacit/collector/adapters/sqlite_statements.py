@@ -1,0 +1,127 @@
+"""SQL on a connection in a transaction. A group of batches goes through arrays, so that it costs few statements.
+
+That matters because the interpreter's lock is given up and taken back around every statement: with one statement per
+batch a busy HTTP thread would be waited for at every one.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+from tacit.collector.adapters.intake import Mark, segments
+from tacit.collector.adapters.sqlite_connection import Database, array
+from tacit.collector.ports import NewBatch
+from tacit.errors import InvalidSpec
+
+KEY = "(SELECT key FROM collections WHERE id = ?1)"
+
+STORED_IDS = "EXISTS (SELECT 1 FROM batches WHERE collection = ?1 AND batch = value)"
+UNSPENT = "EXISTS (SELECT 1 FROM invitations WHERE collection = ?1 AND hash = value AND NOT spent)"
+
+FOLD_BYTES = 1 << 25
+"""Folding reads no more payload than this at once, and one segment at least."""
+
+
+class Waiting(NamedTuple):
+    """A segment that waits to be folded."""
+
+    number: int
+    batches: int
+    reports: int
+    payload: bytes
+
+
+def need(changed: int, collection: str, fault: str) -> None:
+    """Refuse an operation that found nothing to work on."""
+    if not changed:
+        raise InvalidSpec(f"collection {collection}: {fault}; see the list of collections for those there are")
+
+
+def find(db: Database, collection: str) -> tuple[int, str] | None:
+    """Key and state of a collection."""
+    rows = db.run("SELECT key, state FROM collections WHERE id = ?", collection)
+    return (int(rows[0][0]), str(rows[0][1])) if rows else None
+
+
+def key_of(db: Database, collection: str) -> int:
+    """Key of a collection that must exist."""
+    rows = db.run("SELECT key FROM collections WHERE id = ?", collection)
+    need(len(rows), collection, "is unknown")
+    return int(rows[0][0])
+
+
+def close(db: Database, collection: str) -> None:
+    """Close a published collection."""
+    text = "UPDATE collections SET state = 'closed' WHERE id = ? AND state <> 'draft'"
+    need(db.change(text, collection), collection, "was never published")
+
+
+def count(db: Database, key: int, reasons: Mapping[str, int]) -> None:
+    """Add to the refused reports of a collection."""
+    text = "INSERT INTO rejected VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET reports = reports + excluded.reports"
+    for reason, reports in reasons.items():
+        db.run(text, key, reason, reports)
+
+
+def present(db: Database, condition: str, keys: Mapping[str, int], marks: Collection[Mark]) -> set[Mark]:
+    """Those marks for which a condition on their `value` holds."""
+    found: set[Mark] = set()
+    for name, key in keys.items():
+        values = tuple(value for collection, value in marks if collection == name)
+        if values:
+            text = f"SELECT group_concat(hex(value), ' ') FROM carray(?2) WHERE {condition}"
+            rows = db.run(text, key, array(values))
+            found.update((name, bytes.fromhex(digits)) for digits in (rows[0][0] or "").split())
+    return found
+
+
+def insert(db: Database, keys: Mapping[str, int], batches: Sequence[NewBatch]) -> None:
+    """Note the ids of batches that are new, spend their invitations, and store their reports."""
+    for name, key in keys.items():
+        mine = [batch for batch in batches if batch.collection == name]
+        if mine:
+            ids = array([batch.batch for batch in mine])
+            db.run("INSERT INTO batches SELECT ?, value FROM carray(?)", key, ids)
+        spent = [batch.invitation for batch in mine if batch.invitation is not None]
+        if spent:
+            text = "UPDATE invitations SET spent = 1 WHERE collection = ? AND hash IN (SELECT value FROM carray(?))"
+            db.run(text, key, array(spent))
+    for name, segment in segments(batches).items():
+        text = "INSERT INTO waiting (collection, batches, reports, payload) VALUES (?, ?, ?, ?)"
+        db.run(text, keys[name], segment.batches, segment.reports, segment.payload)
+
+
+def tally(db: Database, key: int, shard: str) -> tuple[bytes | None, int]:
+    """A shard's tally, and how often it was replaced."""
+    rows = db.run("SELECT tally, folds FROM tallies WHERE collection = ? AND shard = ?", key, shard)
+    return rows[0] if rows else (None, 0)
+
+
+def oldest(db: Database, key: int, most: int) -> list[Waiting]:
+    """The oldest segments of a collection, until `most` batches are in hand."""
+    text = "SELECT number, batches, reports, payload FROM waiting WHERE collection = ? ORDER BY number"
+    segments: list[Waiting] = []
+    batches = size = 0
+    with closing(db.stream(text, key)) as rows:
+        for segment in map(Waiting._make, rows):
+            segments.append(segment)
+            batches, size = batches + segment.batches, size + len(segment.payload)
+            if batches >= most or size >= FOLD_BYTES:
+                break
+    return segments
+
+
+def replace_tally(db: Database, key: int, shard: str, folds: int, reports: int, tally: bytes) -> bool:
+    """Replace a tally that was replaced `folds` times; False if it was replaced again since."""
+    if folds == 0:
+        text = "INSERT INTO tallies VALUES (?, ?, 1, ?, ?) ON CONFLICT DO NOTHING"
+        return db.change(text, key, shard, reports, tally) == 1
+    text = "UPDATE tallies SET tally = ?, reports = reports + ?, folds = folds + 1"
+    where = " WHERE collection = ? AND shard = ? AND folds = ?"
+    return db.change(text + where, tally, reports, key, shard, folds) == 1
+
+
+def drop_segments(db: Database, key: int, segments: Sequence[Waiting]) -> bool:
+    """Drop the oldest segments of a collection; False if they are no longer those that were read."""
+    text = "DELETE FROM waiting WHERE collection = ? AND number <= ?"
+    return db.change(text, key, segments[-1].number) == len(segments)

@@ -1,0 +1,68 @@
+"""Backups of a PostgreSQL store: the same tables in an SQLite file, written and read back in one snapshot."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import LiteralString
+
+from tacit.collector.adapters.postgres_connection import Connection
+from tacit.collector.adapters.sqlite_connection import Database, explained, new_file, open_reader, open_writer
+from tacit.collector.adapters.sqlite_schema import MIGRATIONS, check_version, migrate
+from tacit.errors import StorageUnavailable
+
+TABLES: dict[LiteralString, LiteralString] = {
+    "collections": "key, id, state, document, published",
+    "batches": "collection, batch",
+    "waiting": "number, collection, batches, reports, payload",
+    "tallies": "collection, shard, folds, reports, tally",
+    "rejected": "collection, reason, reports",
+    "invitations": "collection, hash, spent",
+    "tokens": "hash, scope, collection, label, expires",
+    "audit": "number, day, actor, action, subject",
+}
+"""Tables in an order in which each refers to earlier ones only, with their columns."""
+
+_NUMBERED: dict[LiteralString, LiteralString] = {"collections": "key", "waiting": "number", "audit": "number"}
+_ROWS = 1000
+
+
+def write_backup(db: Connection, path: str) -> None:
+    """Copy all tables to a new SQLite file."""
+    db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    with new_file(path) as part, explained(part), closing(open_writer(part, None)) as file:
+        migrate(file)
+        with file.transaction("BEGIN"):
+            for table, columns in TABLES.items():
+                _to_sqlite(db, file, table, columns)
+        # A backup is one file: without a log beside it.
+        file.run("PRAGMA journal_mode = DELETE")
+
+
+def _to_sqlite(db: Connection, file: Database, table: LiteralString, columns: LiteralString) -> None:
+    places = ", ".join("?" for _ in columns.split(","))
+    text = f"INSERT INTO {table} ({columns}) VALUES ({places})"
+    order = columns.split(",")[0] if table in _NUMBERED else "1, 2"
+    with db.cursor(f"tacit_{table}", binary=True) as cursor:
+        cursor.itersize = _ROWS
+        for row in cursor.execute(f"SELECT {columns} FROM tacit.{table} ORDER BY {order}"):
+            file.run(text, *row)
+
+
+def read_backup(db: Connection, path: str) -> None:
+    """Copy all tables of a backup into a database that holds none of ours."""
+    file_path = Path(path)
+    if db.execute("SELECT 1 FROM tacit.collections UNION SELECT 1 FROM tacit.tokens").fetchall():
+        raise StorageUnavailable("restore: the database holds collections or tokens; restore into an empty one")
+    with explained(file_path), closing(open_reader(file_path, None)) as file:
+        check_version(int(file.run("SELECT value FROM meta WHERE key = 'version'")[0][0]), len(MIGRATIONS))
+        for table, columns in TABLES.items():
+            _to_postgres(db, file, table, columns)
+    for table, column in _NUMBERED.items():
+        text = f"SELECT setval(pg_get_serial_sequence('tacit.{table}', '{column}'), max({column})) FROM tacit.{table}"
+        db.execute(text)
+
+
+def _to_postgres(db: Connection, file: Database, table: LiteralString, columns: LiteralString) -> None:
+    with db.cursor() as cursor, cursor.copy(f"COPY tacit.{table} ({columns}) FROM STDIN") as copy:
+        with closing(file.stream(f"SELECT {columns} FROM {table} ORDER BY 1, 2")) as rows:
+            for row in rows:
+                copy.write_row(row)

@@ -1,0 +1,115 @@
+"""Folding: stored batches become part of a tally exactly once, and their payloads are dropped."""
+
+import logging
+import secrets
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from tacit.collector.active import Active, Shelf
+from tacit.collector.ports import Store, StoredBatch
+from tacit.core.mechanism import Reports
+from tacit.core.members import PerMember
+from tacit.core.tally import Counts, Log
+from tacit.wire.tallies import AnyTally, dump_tally, empty_tally, load_tally
+
+LOG = logging.getLogger("tacit.collector")
+
+MOST_BATCHES = 8192
+"""Batches of one fold: what is held in memory at a time."""
+
+MAX_LOG_BYTES = 1 << 22
+"""A log of reports that has grown beyond this is left alone and a new shard begun: no fold rewrites all of it."""
+
+
+class Folder:
+    """Folds the batches of a store into tallies, one shard of them per process."""
+
+    def __init__(self, store: Store, shelf: Shelf, *, shard: str = "main") -> None:
+        """Fold into this shard; processes that share a database have different ones."""
+        self._store, self._shelf, self._shard, self._lock = store, shelf, shard, Lock()
+        self._rng = np.random.default_rng(secrets.randbits(128))
+        self._part: dict[str, int] = {}
+
+    def fold_all(self, collection: str, seconds: float) -> int:
+        """Fold what is waiting, for at most about this long; returns the number of batches."""
+        active, end, folded = self._shelf.find(collection), monotonic() + seconds, 0
+        while active is not None:
+            batches = self.fold_some(active)
+            folded += batches
+            if not batches or monotonic() >= end:
+                break
+        return folded
+
+    def fold_some(self, active: Active) -> int:
+        """Fold some batches, in one transaction of the store; returns how many."""
+
+        def folded(data: bytes | None, batches: list[StoredBatch]) -> bytes:
+            tally: Any = empty_tally(active.mechanism) if data is None else load_tally(active.mechanism, data)
+            reports = active.mechanism.decode(b"".join(batch.payload for batch in batches))
+            return dump_tally(tally + active.mechanism.tally(self._in_any_order(reports, tally)))
+
+        return self._store.fold_some(active.id, self._shard_of(active), folded, MOST_BATCHES)
+
+    def _in_any_order(self, reports: Reports, tally: AnyTally) -> Reports:
+        # A log would keep the order of arrival; counts forget it by themselves.
+        return reports if isinstance(tally, Counts) else reports[self._rng.permutation(len(reports))]
+
+    def _shard_of(self, active: Active) -> str:
+        """The shard to fold into: a new one after each log of reports that has grown large."""
+        with self._lock:
+            while True:
+                part = self._part.get(active.id, 0)
+                shard = self._shard if part == 0 else f"{self._shard}.{part}"
+                if not self._holds_logs(active) or len(self._store.tally(active.id, shard) or b"") < MAX_LOG_BYTES:
+                    return shard
+                self._part[active.id] = part + 1
+
+    def _holds_logs(self, active: Active) -> bool:
+        empty = empty_tally(active.mechanism)
+        parts = empty.parts if isinstance(empty, PerMember) else (empty,)
+        return any(isinstance(part, (Log, tuple)) for part in parts)
+
+    def total(self, active: Active) -> AnyTally:
+        """The tally of everything that is folded, by whichever process."""
+        tallies: list[Any] = [load_tally(active.mechanism, data) for data in self._store.tallies(active.id)]
+        return reduce(add, tallies, empty_tally(active.mechanism))
+
+
+class Housekeeping:
+    """A thread that runs a few chores again and again until it is stopped."""
+
+    def __init__(self, chores: list[tuple[Callable[[], None], float]]) -> None:
+        """Chores with the seconds between two runs of each."""
+        self._chores, self._stop = chores, Event()
+        self._thread = Thread(target=self._run, name="tacit-housekeeping", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish the chore at hand and end."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        due = [monotonic() + pause for _, pause in self._chores]
+        while not self._stop.wait(max(0.01, min(due) - monotonic())):
+            for i, (chore, pause) in enumerate(self._chores):
+                if monotonic() >= due[i]:
+                    _guarded(chore)
+                    due[i] = monotonic() + pause
+
+
+def _guarded(chore: Callable[[], None]) -> None:
+    try:
+        chore()
+    except Exception as error:  # A chore that failed is tried again; the collector goes on taking reports.
+        LOG.warning("housekeeping: %s failed with %s", chore.__name__, type(error).__name__)

@@ -1,0 +1,274 @@
+"""The JSON endpoints of operators and analysts: thin, because the use-cases know what to do."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from tacit.collector import publish as publishing
+from tacit.collector.access import READ, WRITE, Bearer, token_id
+from tacit.collector.active import parsed_json
+from tacit.collector.answer import to_csv, to_parquet
+from tacit.collector.http_common import Patience, json_response, read_body
+from tacit.collector.limits import Limits
+from tacit.collector.ports import CollectionRecord, TokenRecord
+from tacit.collector.problems import Problem
+from tacit.collector.service import Collector
+from tacit.errors import InvalidSpec
+
+COOKIE = "tacit_session"
+"""The session of the dashboard: a token in a cookie that no script can read."""
+
+CSRF_HEADER = "tacit-csrf"
+"""Must be sent along with the cookie to change anything; pages of other origins cannot send it."""
+
+MOST_AUDIT = 1000
+_ONE = "/api/v1/collections/{id}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One authorised request."""
+
+    bearer: Bearer
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Any
+
+    @property
+    def id(self) -> str:
+        """The collection, or token, of the address."""
+        return self.path.get("id", "")
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The body, which must be an object."""
+        body: object = self.body
+        if not isinstance(body, dict):
+            raise Problem("malformed", "the body must be a JSON object")
+        return cast("dict[str, Any]", body)
+
+
+Handler = Callable[[Call], Response]
+
+
+def token_of(request: Request, writes: bool) -> str:
+    """The token of a request: a header, or the dashboard's cookie; for reading also that of a share link."""
+    given = request.headers.get("authorization", "")
+    if given:
+        scheme, _, token = given.partition(" ")
+        return token.strip() if scheme.lower() == "bearer" else ""
+    cookie = request.cookies.get(COOKIE, "")
+    if cookie and writes and not request.headers.get(CSRF_HEADER):
+        raise Problem("forbidden", "a change by session cookie needs the header Tacit-CSRF")
+    return cookie or ("" if writes else request.query_params.get("share", ""))
+
+
+class Api:
+    """The endpoints under /api/v1."""
+
+    def __init__(self, collector: Collector, limits: Limits) -> None:
+        """Serve a collector."""
+        self._collector, self._store, self._limits = collector, collector.store, limits
+        self._patience = Patience(limits.body_seconds)
+
+    def routes(self) -> list[BaseRoute]:
+        """Every endpoint, with what a token must allow."""
+        one, tokens = _ONE, "/api/v1/tokens"
+        return [
+            self._route("GET", "/api/v1/collections", READ, self.list_collections, anything=True),
+            self._route("POST", "/api/v1/collections", WRITE, self.create),
+            self._route("GET", one, READ, self.show),
+            self._route("PUT", one, WRITE, self.replace),
+            self._route("DELETE", one, WRITE, self.delete),
+            self._route("POST", f"{one}/publish", WRITE, self.publish),
+            self._route("POST", f"{one}/close", WRITE, self.close),
+            self._route("GET", f"{one}/status", READ, self.status),
+            self._route("GET", f"{one}/answers", READ, self.answers),
+            self._route("GET", f"{one}/answers.csv", READ, self.answers_csv),
+            self._route("GET", f"{one}/answers.parquet", READ, self.answers_parquet),
+            self._route("POST", f"{one}/invitations", WRITE, self.invite),
+            self._route("POST", "/api/v1/plan", READ, self.plan, anything=True),
+            self._route("GET", tokens, WRITE, self.list_tokens),
+            self._route("POST", tokens, WRITE, self.create_token),
+            self._route("DELETE", f"{tokens}/{{id}}", WRITE, self.revoke_token),
+            self._route("POST", f"{tokens}/{{id}}/rotate", WRITE, self.rotate_token),
+            self._route("GET", "/api/v1/audit", WRITE, self.audit),
+        ]
+
+    def _route(self, method: str, path: str, action: str, handler: Handler, *, anything: bool = False) -> BaseRoute:
+        """A route that checks the token, reads the body and works in a thread.
+
+        `anything` is for routes that a token limited to some other collection may use as well.
+        """
+
+        async def endpoint(request: Request) -> Response:
+            given, query = dict(request.path_params), dict(request.query_params)
+            token = token_of(request, method != "GET")
+            collection = given.get("id", "") if path.startswith(_ONE) else ""
+            bearer = await run_in_threadpool(self._bearer, token, action, collection, anything)
+            body = await self._body(request) if method in ("POST", "PUT") else None
+            return await run_in_threadpool(handler, Call(bearer, given, query, body))
+
+        return Route(path, cast("Callable[[Request], Awaitable[Response]]", endpoint), methods=[method])
+
+    def _bearer(self, token: str, action: str, collection: str, anything: bool) -> Bearer:
+        access = self._collector.access
+        if anything:
+            held = access.bearer(token) if token else None
+            collection = held.collection if held else ""
+        return access.check(token, action, collection)
+
+    async def _body(self, request: Request) -> Any:
+        stated = request.headers.get("content-length")
+        data = await read_body(
+            request.receive, self._limits, None if stated is None else stated.encode(), self._patience
+        )
+        if not data:
+            return {}
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise Problem("unsupported_media_type", "send JSON as application/json")
+        try:
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise Problem("malformed", "the body is not JSON") from None
+
+    def list_collections(self, call: Call) -> Response:
+        """Every collection that the token may read."""
+        found = self._collector.summaries(lambda collection: call.bearer.may(READ, collection))
+        return json_response({"collections": found})
+
+    def _shown(self, record: CollectionRecord, status: int = 200) -> Response:
+        name = "draft" if record.state == "draft" else "document"
+        value = {"id": record.id, "state": record.state, name: parsed_json(record.document)}
+        headers = {"location": f"/api/v1/collections/{record.id}"} if status == 201 else None
+        return json_response(value, status, headers)
+
+    def _noted(self, call: Call, action: str, subject: str) -> None:
+        self._collector.access.note(call.bearer, action, subject)
+
+    def create(self, call: Call) -> Response:
+        """Keep a new draft."""
+        record = publishing.create_draft(self._store, self._collector.planner, call.body)
+        self._noted(call, "create", record.id)
+        return self._shown(record, 201)
+
+    def show(self, call: Call) -> Response:
+        """A draft or a document."""
+        return self._shown(publishing.find_record(self._store, call.id))
+
+    def replace(self, call: Call) -> Response:
+        """Change a draft."""
+        record = publishing.replace_draft(self._store, self._collector.planner, call.id, call.body)
+        self._noted(call, "replace", record.id)
+        return self._shown(record)
+
+    def delete(self, call: Call) -> Response:
+        """Remove a draft."""
+        publishing.delete_draft(self._store, call.id)
+        self._noted(call, "delete", call.id)
+        return Response(status_code=204)
+
+    def publish(self, call: Call) -> Response:
+        """Publish a draft."""
+        record = publishing.publish(self._store, self._collector.planner, call.id)
+        self._noted(call, "publish", record.id)
+        return self._shown(record)
+
+    def close(self, call: Call) -> Response:
+        """Close a published collection."""
+        record = publishing.close(self._store, call.id)
+        self._noted(call, "close", record.id)
+        return self._shown(record)
+
+    def status(self, call: Call) -> Response:
+        """Counts of a collection."""
+        return json_response(self._collector.status(call.id))
+
+    def _answers(self, call: Call) -> Any:
+        text = call.query.get("level", "0.95")
+        try:
+            level = float(text)
+        except ValueError:
+            raise InvalidSpec("level must be a number between 0 and 1, such as 0.95") from None
+        return self._collector.answers(call.id, level)
+
+    def answers(self, call: Call) -> Response:
+        """Answers as JSON."""
+        return json_response(self._answers(call).to_json())
+
+    def answers_csv(self, call: Call) -> Response:
+        """Answers as CSV."""
+        return _download(to_csv(self._answers(call)).encode(), "text/csv; charset=utf-8", f"{call.id[:12]}.csv")
+
+    def answers_parquet(self, call: Call) -> Response:
+        """Answers as Parquet."""
+        data = to_parquet(self._answers(call))
+        return _download(data, "application/vnd.apache.parquet", f"{call.id[:12]}.parquet")
+
+    def invite(self, call: Call) -> Response:
+        """Make single-use invitations."""
+        self._collector.find(call.id)
+        made = self._collector.access.invite(call.id, call.fields.get("count", 1))
+        self._noted(call, f"invite {len(made)}", call.id)
+        return json_response({"invitations": made}, 201)
+
+    def plan(self, call: Call) -> Response:
+        """How precise the answers of a draft would be."""
+        fields = call.fields
+        inner = fields.get("draft")
+        draft = cast("dict[str, Any]", inner) if isinstance(inner, dict) else fields
+        if draft is not fields and "respondents" in fields:
+            draft = draft | {"respondents": fields["respondents"]}
+        return json_response({"questions": self._collector.planner.predict(draft)})
+
+    def list_tokens(self, call: Call) -> Response:
+        """What is kept of every token."""
+        del call
+        return json_response({"tokens": [_token(record) for record in self._store.tokens()]})
+
+    def create_token(self, call: Call) -> Response:
+        """Make a token; it is shown this once."""
+        fields = call.fields
+        given = {name: fields[name] for name in ("collection", "label", "days") if name in fields}
+        token, record = self._collector.access.create(fields.get("scope"), **given)
+        self._noted(call, f"create token {record.scope}", token_id(record))
+        return json_response(_token(record) | {"token": token}, 201)
+
+    def rotate_token(self, call: Call) -> Response:
+        """Replace a token by a fresh one."""
+        token, record = self._collector.access.rotate(call.id)
+        self._noted(call, "rotate token", token_id(record))
+        return json_response(_token(record) | {"token": token}, 201)
+
+    def revoke_token(self, call: Call) -> Response:
+        """End a token."""
+        self._collector.access.revoke(call.id)
+        self._noted(call, "revoke token", call.id)
+        return Response(status_code=204)
+
+    def audit(self, call: Call) -> Response:
+        """The latest actions of operators."""
+        del call
+        entries = self._store.audit_log(MOST_AUDIT)
+        return json_response({"entries": [dict(vars(entry)) for entry in entries]})
+
+
+def _token(record: TokenRecord) -> dict[str, Any]:
+    return {
+        "id": token_id(record),
+        "scope": record.scope,
+        "collection": record.collection,
+        "label": record.label,
+        "expires": record.expires,
+    }
+
+
+def _download(data: bytes, media_type: str, name: str) -> Response:
+    headers = {"cache-control": "no-store", "content-disposition": f'attachment; filename="{name}"'}
+    return Response(data, 200, headers, media_type)

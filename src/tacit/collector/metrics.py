@@ -1,0 +1,62 @@
+"""Counters in the text format of Prometheus. None of them tells anything about a single report."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping
+from threading import Lock
+
+_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+_HELP = {
+    "tacit_batches_total": "Batches taken in, by outcome.",
+    "tacit_reports_total": "Reports accepted.",
+    "tacit_rejected_total": "Reports and uploads refused, by reason.",
+    "tacit_requests_total": "Responses, by route and status.",
+    "tacit_folded_batches_total": "Batches folded into tallies.",
+}
+
+
+class Metrics:
+    """What the process has done since it started."""
+
+    def __init__(self) -> None:
+        """Begin at zero."""
+        self._lock, self._counts = Lock(), Counter[tuple[str, str]]()
+        self._commits, self._seconds = [0] * (len(_BOUNDS) + 1), 0.0
+
+    def count(self, name: str, labels: str = "", amount: int = 1) -> None:
+        """Add to a counter; `labels` as in 'reason="range"'."""
+        with self._lock:
+            self._counts[name, labels] += amount
+
+    def batch(self, outcome: str, reports: int, seconds: float) -> None:
+        """Note a batch: what became of it, and how long that took from its last byte to its acknowledgement."""
+        place = bisect_left(_BOUNDS, seconds)
+        with self._lock:
+            self._counts["tacit_batches_total", f'outcome="{outcome}"'] += 1
+            self._counts["tacit_reports_total", ""] += reports
+            self._commits[place] += 1
+            self._seconds += seconds
+
+    def text(self, gauges: Mapping[str, float]) -> str:
+        """Everything, with gauges that are read now."""
+        with self._lock:
+            counts, commits, seconds = dict(self._counts), list(self._commits), self._seconds
+        lines: list[str] = []
+        for name, words in _HELP.items():
+            found = {labels: value for (owner, labels), value in sorted(counts.items()) if owner == name}
+            lines += [f"# HELP {name} {words}", f"# TYPE {name} counter"]
+            lines += [f"{name}{{{labels}}} {value}" if labels else f"{name} {value}" for labels, value in found.items()]
+        lines += _histogram("tacit_acknowledge_seconds", commits, seconds)
+        for name, value in gauges.items():
+            lines += [f"# TYPE {name} gauge", f"{name} {value:g}"]
+        return "\n".join(lines) + "\n"
+
+
+def _histogram(name: str, cells: list[int], total: float) -> list[str]:
+    lines = [f"# HELP {name} From the last byte of a batch to its acknowledgement.", f"# TYPE {name} histogram"]
+    running = 0
+    for bound, cell in zip((*(f"{bound:g}" for bound in _BOUNDS), "+Inf"), cells, strict=True):
+        running += cell
+        lines.append(f'{name}_bucket{{le="{bound}"}} {running}')
+    return [*lines, f"{name}_sum {total:.6f}", f"{name}_count {running}"]

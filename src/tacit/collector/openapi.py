@@ -1,0 +1,231 @@
+"""The OpenAPI description of the collector, as data."""
+
+from typing import Any
+
+from tacit import __version__
+from tacit.collector.access import SCOPES
+from tacit.collector.ingest import REASONS
+from tacit.collector.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
+from tacit.wire.batch import MEDIA_TYPE as BATCH
+
+_ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 64}}
+_LEVEL = {
+    "name": "level",
+    "in": "query",
+    "schema": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
+}
+_INVITATION = {"name": "Tacit-Invitation", "in": "header", "schema": {"type": "string", "maxLength": 100}}
+_OBJECT: dict[str, Any] = {"type": "object"}
+_TEXT: dict[str, Any] = {"type": "string"}
+_WHOLE: dict[str, Any] = {"type": "integer", "minimum": 0}
+_TEXTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "object", "additionalProperties": _TEXT}]}
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _fields(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(required), "properties": required | optional}
+
+
+def _list(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_CELL = _fields({name: {"type": "number"} for name in ("estimate", "standard_error", "low", "high")})
+_STATE = {"type": "string", "enum": ["draft", "published", "closed"]}
+
+SCHEMAS: dict[str, Any] = {
+    "Problem": _fields(
+        {
+            "type": {"type": "string", "enum": [TYPE_PREFIX + kind for kind in KINDS]},
+            "title": _TEXT,
+            "status": {"type": "integer"},
+            "detail": _TEXT,
+        }
+    ),
+    "Batch": _fields(
+        {
+            "collection": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+            "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+            "reports": _list(_fields({"report": {"type": "string", "pattern": "^[0-9a-f]*$"}}, member=_WHOLE)),
+        }
+    ),
+    "Receipt": _fields(
+        {
+            "accepted": _WHOLE,
+            "rejected": _list(_fields({"index": _WHOLE, "reason": {"type": "string", "enum": list(REASONS)}})),
+            "duplicate": {"type": "boolean"},
+        }
+    ),
+    "Draft": _fields(
+        {
+            "title": _TEXTS,
+            "questions": _list(_fields({"name": _TEXT, "text": _TEXTS, "domain": _OBJECT}, task=_TEXT)),
+            "epsilon": _TEXT,
+        },
+        about=_TEXTS,
+        policy={"type": "string", "enum": ["single", "one_of", "all_of", ""]},
+        respondents={"type": "integer", "minimum": 1},
+        minimum_cohort={"type": "integer", "minimum": 1},
+        retention_days={"type": "integer", "minimum": 1},
+        origins=_list(_TEXT),
+        invitations={"type": "boolean"},
+    ),
+    "Collection": _fields({"id": _TEXT, "state": _STATE}, draft=_OBJECT, document=_OBJECT),
+    "Collections": _fields({"collections": _list(_OBJECT)}),
+    "Status": _fields(
+        {
+            "id": _TEXT,
+            "state": _STATE,
+            "reports": _WHOLE,
+            "rejected": {"type": "object", "additionalProperties": _WHOLE},
+            "minimum_cohort": {"type": ["integer", "null"]},
+        }
+    ),
+    "Answers": _fields(
+        {
+            "id": _TEXT,
+            "n": _WHOLE,
+            "epsilon": {},
+            "realised_epsilon": {"type": "number"},
+            "level": {"type": "number"},
+            "status": {"type": "string", "enum": ["ok", "below_minimum_cohort"]},
+            "questions": _list(
+                _fields(
+                    {
+                        "name": _TEXT,
+                        "task": _TEXT,
+                        "unit": _TEXT,
+                        "text": _OBJECT,
+                        "n": _WHOLE,
+                        "status": _TEXT,
+                        "method": _TEXT,
+                        "rows": _list(
+                            _fields({"value": {}, "raw": _CELL, "consistent": {"anyOf": [_CELL, {"type": "null"}]}})
+                        ),
+                    }
+                )
+            ),
+        }
+    ),
+    "Plan": _fields({"questions": _list(_OBJECT)}),
+    "Token": _fields(
+        {
+            "id": _TEXT,
+            "scope": {"type": "string", "enum": list(SCOPES)},
+            "collection": _TEXT,
+            "label": _TEXT,
+            "expires": _WHOLE,
+        },
+        token=_TEXT,
+    ),
+    "Tokens": _fields({"tokens": _list(_ref("Token"))}),
+    "NewToken": _fields(
+        {"scope": {"type": "string", "enum": list(SCOPES)}}, collection=_TEXT, label=_TEXT, days=_WHOLE
+    ),
+    "Audit": _fields({"entries": _list(_OBJECT)}),
+    "Invitations": _fields({"invitations": _list(_TEXT)}),
+    "InvitationCount": _fields({}, count={"type": "integer", "minimum": 1}),
+}
+
+
+def _json(name: str) -> dict[str, Any]:
+    return {"application/json": {"schema": _ref(name)}}
+
+
+def _operation(
+    summary: str, answer: str | None, *, status: int = 200, body: str | None = None, public: bool = False, **more: Any
+) -> dict[str, Any]:
+    """One operation; whatever goes wrong is a problem document."""
+    content: dict[str, Any] = {"content": _json(answer)} if answer else {}
+    responses: dict[str, Any] = {
+        str(status): {"description": "as asked"} | content,
+        "4XX": {"description": "refused", "content": {MEDIA_TYPE: {"schema": _ref("Problem")}}},
+        "5XX": {"description": "not now", "content": {MEDIA_TYPE: {"schema": _ref("Problem")}}},
+    }
+    made: dict[str, Any] = {"summary": summary, "responses": responses | more.pop("responses", {})} | more
+    if body:
+        made["requestBody"] = {"required": True, "content": _json(body)}
+    return made if public else made | {"security": [{"bearer": []}]}
+
+
+def _reports() -> dict[str, Any]:
+    made = _operation("Send a batch of reports", "Receipt", status=201, public=True, parameters=[_ID, _INVITATION])
+    made["requestBody"] = {
+        "required": True,
+        "content": {
+            BATCH: {"schema": {"type": "string", "format": "binary"}},
+            "application/json": {"schema": _ref("Batch")},
+            "text/plain": {"schema": _TEXT},
+        },
+    }
+    made["responses"]["200"] = {"description": "sent before; counted once", "content": _json("Receipt")}
+    return made
+
+
+def _plain(summary: str, media_type: str, *, public: bool = False, **more: Any) -> dict[str, Any]:
+    made = _operation(summary, None, public=public, **more)
+    schema = _OBJECT if media_type == "application/json" else _TEXT
+    made["responses"]["200"] = {"description": "as asked", "content": {media_type: {"schema": schema}}}
+    return made
+
+
+def _collection_paths() -> dict[str, Any]:
+    one = "/api/v1/collections/{id}"
+    by_id: dict[str, Any] = {"parameters": [_ID]}
+    parquet = _plain("Answers as Parquet", "application/vnd.apache.parquet", parameters=[_ID, _LEVEL])
+    return {
+        "/api/v1/collections": {
+            "get": _operation("List collections", "Collections"),
+            "post": _operation("Create a draft", "Collection", status=201, body="Draft"),
+        },
+        one: {
+            "get": _operation("Show a draft or a document", "Collection", **by_id),
+            "put": _operation("Change a draft", "Collection", body="Draft", **by_id),
+            "delete": _operation("Remove a draft", None, status=204, **by_id),
+        },
+        f"{one}/publish": {"post": _operation("Publish a draft", "Collection", **by_id)},
+        f"{one}/close": {"post": _operation("Take no more reports", "Collection", **by_id)},
+        f"{one}/status": {"get": _operation("Counts and refusals", "Status", **by_id)},
+        f"{one}/answers": {"get": _operation("Answers with intervals", "Answers", parameters=[_ID, _LEVEL])},
+        f"{one}/answers.csv": {"get": _plain("Answers as CSV", "text/csv", parameters=[_ID, _LEVEL])},
+        f"{one}/answers.parquet": {"get": parquet},
+        f"{one}/invitations": {
+            "post": _operation("Make invitations", "Invitations", status=201, body="InvitationCount", **by_id)
+        },
+        "/api/v1/plan": {"post": _operation("Predict the error of a draft", "Plan", body="Draft")},
+    }
+
+
+def _other_paths() -> dict[str, Any]:
+    by_id: dict[str, Any] = {"parameters": [_ID]}
+    return {
+        "/healthz": {"get": _plain("The process lives", "application/json", public=True)},
+        "/readyz": {"get": _plain("The store can be used", "application/json", public=True)},
+        "/metrics": {"get": _plain("Counters for Prometheus", "text/plain", public=True)},
+        "/openapi.json": {"get": _plain("This document", "application/json", public=True)},
+        "/c/{id}/document.json": {"get": _plain("The document", "application/json", public=True, parameters=[_ID])},
+        "/c/{id}/reports": {"post": _reports()},
+        "/api/v1/tokens": {
+            "get": _operation("List tokens", "Tokens"),
+            "post": _operation("Make a token", "Token", status=201, body="NewToken"),
+        },
+        "/api/v1/tokens/{id}": {"delete": _operation("Revoke a token", None, status=204, **by_id)},
+        "/api/v1/tokens/{id}/rotate": {"post": _operation("Rotate a token", "Token", status=201, **by_id)},
+        "/api/v1/audit": {"get": _operation("Actions of operators", "Audit")},
+    }
+
+
+def openapi() -> dict[str, Any]:
+    """The whole description."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Tacit collector", "version": __version__},
+        "paths": _collection_paths() | _other_paths(),
+        "components": {
+            "schemas": SCHEMAS,
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }

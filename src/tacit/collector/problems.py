@@ -1,0 +1,82 @@
+"""What the collector refuses, as RFC 9457 problem documents; `spec/errors.md` says what to do about each kind."""
+
+from typing import Any
+
+from tacit.errors import (
+    Busy,
+    InvalidSpec,
+    InvalidValue,
+    NoData,
+    ReportRejected,
+    StorageFull,
+    StorageUnavailable,
+    TacitError,
+)
+
+KINDS: dict[str, tuple[int, str]] = {
+    "malformed": (400, "The request cannot be read"),
+    "unauthorized": (401, "A token is needed"),
+    "forbidden": (403, "The token does not allow this"),
+    "invitation": (403, "The invitation is missing, unknown or spent"),
+    "not_found": (404, "There is nothing here"),
+    "method_not_allowed": (405, "This address takes other methods"),
+    "timeout": (408, "The request took too long to arrive"),
+    "conflict": (409, "The state of the collection does not allow this"),
+    "wrong_collection": (409, "The batch is for another collection"),
+    "no_data": (409, "There are no reports to answer from"),
+    "closed": (410, "The collection takes no more reports"),
+    "too_large": (413, "The request is too large"),
+    "unsupported_media_type": (415, "This content type is not understood here"),
+    "invalid_spec": (422, "The collection or setting cannot exist"),
+    "invalid_value": (422, "A value is outside its domain"),
+    "width": (422, "Reports have another width than the mechanism's"),
+    "rate_limited": (429, "Too many requests"),
+    "internal": (500, "The collector made a mistake"),
+    "unavailable": (503, "The collector cannot take this now"),
+    "storage_full": (507, "The storage is full"),
+}
+"""Every kind of problem: its status and its title."""
+
+TYPE_PREFIX = "urn:tacit:error:"
+MEDIA_TYPE = "application/problem+json"
+
+_OF_ERRORS: tuple[tuple[type[TacitError], str], ...] = (
+    (InvalidSpec, "invalid_spec"),
+    (InvalidValue, "invalid_value"),
+    (NoData, "no_data"),
+    (ReportRejected, "malformed"),
+)
+_RETRY_SECONDS = 2
+
+
+class Problem(Exception):
+    """A refusal with a kind and one sentence that helps; never a payload, never a private value."""
+
+    def __init__(self, kind: str, detail: str, *, retry_seconds: int = 0) -> None:
+        """Refuse; `retry_seconds` says when it is worth trying again."""
+        super().__init__(detail)
+        self.kind, self.detail, self.retry_seconds = kind, detail, retry_seconds
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return KINDS[self.kind][0]
+
+    def to_json(self) -> dict[str, Any]:
+        """The problem document."""
+        status, title = KINDS[self.kind]
+        return {"type": TYPE_PREFIX + self.kind, "title": title, "status": status, "detail": self.detail}
+
+
+def problem_of(error: TacitError) -> Problem:
+    """The problem that an error of the library is; what nobody foresaw is our own mistake."""
+    if isinstance(error, StorageFull):
+        return Problem("storage_full", "the disk of the collector is full; nothing was stored, send it again later",
+                       retry_seconds=60)  # fmt: skip
+    if isinstance(error, (StorageUnavailable, Busy)):
+        return Problem("unavailable", "nothing was stored; send the same bytes again shortly",
+                       retry_seconds=_RETRY_SECONDS)  # fmt: skip
+    for kind, name in _OF_ERRORS:
+        if isinstance(error, kind):
+            return Problem(name, str(error))
+    return Problem("internal", f"{type(error).__name__}: the operation was refused")

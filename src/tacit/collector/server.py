@@ -1,0 +1,178 @@
+"""Running the collector: a folder or a database, a port, logs, and an orderly end."""
+
+import json
+import logging
+import socket
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import uvicorn
+
+from tacit.catalog import CATALOG
+from tacit.collector.active import Catalog
+from tacit.collector.http_app import App, pages
+from tacit.collector.limits import Limits
+from tacit.collector.ports import Store
+from tacit.collector.service import Collector
+from tacit.errors import InvalidSpec, StorageUnavailable
+from tacit.tasks.task import TASKS, Task
+
+_GRACE_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where the collector keeps its data and listens."""
+
+    data: Path | None = None
+    database: str = ""
+    host: str = "127.0.0.1"
+    port: int = 8000
+    public_url: str = ""
+    trusted_proxies: str = ""
+    """Addresses whose X-Forwarded-For is believed; empty for none."""
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def url(self) -> str:
+        """The address that respondents and operators use."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.public_url.rstrip("/") or f"http://{host}:{self.port}"
+
+
+def open_store(data: Path | None, database: str = "") -> Store:
+    """SQLite in a folder, or a PostgreSQL database."""
+    if bool(data) == bool(database):
+        raise InvalidSpec("serve: give either a folder (--data) or a database address (--database)")
+    if data is not None:
+        from tacit.collector.adapters.sqlite import SqliteStore
+
+        return SqliteStore(data)
+    if not database.startswith(("postgresql://", "postgres://")):
+        raise InvalidSpec("serve: the database must be an address such as postgresql://host/name")
+    from tacit.collector.adapters.postgres import PostgresStore
+
+    return PostgresStore(database)
+
+
+def restore_store(file: Path, data: Path | None, database: str = "") -> None:
+    """Fill an empty folder or database from a backup."""
+    if data is None:
+        store: Any = open_store(None, database)
+        try:
+            store.restore(str(file))
+        finally:
+            store.close()
+        return
+    from tacit.collector.adapters.sqlite import SqliteStore
+
+    SqliteStore.restore(file, data).close()
+
+
+def make_app(
+    store: Store,
+    limits: Limits | None = None,
+    *,
+    catalog: Catalog = CATALOG,
+    tasks: tuple[Task, ...] = TASKS,
+    shard: str = "main",
+) -> App:
+    """The application over a store."""
+    collector = Collector(store, catalog=catalog, tasks=tasks, shard=shard)
+    return App(collector, limits, pages(collector, catalog))
+
+
+class _JsonLines(logging.Formatter):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+        line = {"time": when, "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
+        return json.dumps(line, ensure_ascii=False)
+
+
+class _Plain(logging.Formatter):
+    """One line without a traceback, which could quote what somebody sent."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"{record.levelname.lower()}: {record.getMessage()}"
+
+
+def set_up_logs() -> None:
+    """Plain lines for people, JSON for everything else; never a payload, never an address."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Plain() if sys.stderr.isatty() else _JsonLines())
+    for name in ("tacit", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.INFO)
+
+
+def _config(app: Any, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        access_log=False,
+        log_config=None,
+        lifespan="on",
+        server_header=False,
+        date_header=False,
+        ws="none",
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=settings.trusted_proxies or None,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        backlog=2048,
+    )
+
+
+def serve(settings: Settings, announce: Any = print) -> None:
+    """Serve until stopped; SIGTERM and SIGINT finish what was begun."""
+    set_up_logs()
+    store = open_store(settings.data, settings.database)
+    shard = "main" if settings.data else f"{socket.gethostname()}:{settings.port}"
+    app = make_app(store, settings.limits, shard=shard)
+    token = app.collector.access.first_admin()
+    if token is not None:
+        announce(f"admin token, shown this once: {token}")
+    announce(f"tacit collects at {settings.url}")
+    server = uvicorn.Server(_config(app, settings))
+    server.run()
+    if not server.started:
+        raise StorageUnavailable(f"serve: could not start on {settings.host}:{settings.port}")
+
+
+@dataclass
+class Running:
+    """A collector that runs in a thread of this process, for the demo and for tests."""
+
+    url: str
+    app: Any
+
+
+@contextmanager
+def running(app: Any, host: str = "127.0.0.1") -> Generator[Running]:
+    """Serve an application on a free loopback port until the block ends."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        probe.listen(2048)
+        settings = Settings(host=host, port=probe.getsockname()[1])
+        server = uvicorn.Server(_config(app, settings))
+        thread = Thread(target=server.run, kwargs={"sockets": [probe]}, daemon=True)
+        thread.start()
+        while not server.started and thread.is_alive():
+            time.sleep(0.005)
+        if not server.started:
+            raise StorageUnavailable("serve: the collector did not start")
+        try:
+            yield Running(settings.url, app)
+        finally:
+            server.should_exit = True
+            thread.join()

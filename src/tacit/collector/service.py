@@ -1,0 +1,148 @@
+"""The collector as one object: a store, and everything that works on it."""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+from tacit.catalog import CATALOG
+from tacit.collector.access import Access, today
+from tacit.collector.active import Active, Catalog, Shelf, parsed_json
+from tacit.collector.answer import Answers, answer
+from tacit.collector.fold import Folder, Housekeeping
+from tacit.collector.ingest import Ingest, Rejections
+from tacit.collector.metrics import Metrics
+from tacit.collector.ports import CollectionRecord, Store
+from tacit.collector.problems import Problem
+from tacit.collector.publish import Planner, find_record
+from tacit.collector.writer import Writer
+from tacit.device.canonical import canonical
+from tacit.tasks.task import TASKS, Task
+
+FRESH_SECONDS = 2.0
+"""How long an answer waits for reports that are stored and not yet folded."""
+
+
+class Collector:
+    """Publishes, ingests, folds and answers; knows nothing of HTTP."""
+
+    def __init__(
+        self, store: Store, *, catalog: Catalog = CATALOG, tasks: tuple[Task, ...] = TASKS, shard: str = "main"
+    ) -> None:
+        """Work on a store with the kinds and tasks given; tests bring their own."""
+        self.store, self.tasks = store, tasks
+        self.planner, self.shelf = Planner(catalog, tasks), Shelf(store, catalog)
+        self.access, self.metrics = Access(store), Metrics()
+        self.rejections, self.writer = Rejections(), Writer(store)
+        self.ingest = Ingest(self.shelf, self.writer, self.rejections)
+        self.folder = Folder(store, self.shelf, shard=shard)
+        self.started = monotonic()
+        self._touched: set[str] = set()
+        self._housekeeping = Housekeeping([
+            (self.fold_touched, 0.25),
+            (self.flush_rejections, 1.0),
+            (self.touch_all, 60.0),
+            (self.retire, 3600.0),
+        ])  # fmt: skip
+
+    def start(self) -> None:
+        """Drop what is past its retention, and begin folding what an earlier process left behind."""
+        self.retire()
+        self.touch_all()
+        self._housekeeping.start()
+
+    def stop(self) -> None:
+        """Store what was accepted, note refusals, and release the database."""
+        self._housekeeping.stop()
+        self.writer.stop()
+        self.flush_rejections()
+        self.store.close()
+
+    def touch(self, collection: str) -> None:
+        """Say that a collection has batches to fold."""
+        self._touched.add(collection)
+
+    def touch_all(self) -> None:
+        """Look at every collection again: another process may have left batches."""
+        self._touched.update(self.shelf.all_ids())
+
+    def fold_touched(self) -> None:
+        """Fold what has arrived since."""
+        touched, self._touched = self._touched, set()
+        for collection in touched:
+            folded = self.folder.fold_all(collection, FRESH_SECONDS)
+            self.metrics.count("tacit_folded_batches_total", amount=folded)
+
+    def flush_rejections(self) -> None:
+        """Count refusals in the store."""
+        self.rejections.flush(self.store)
+
+    def retire(self) -> None:
+        """Drop the reports of collections that are past the retention their documents state."""
+        for collection in self.shelf.all_ids():
+            active = self.shelf.find(collection)
+            if active is None or not self.store.stored_reports(collection):
+                continue
+            if today() >= self.store.published_day(collection) + active.collection.retention_days:
+                self.store.drop_reports(collection)
+
+    def find(self, collection: str) -> Active:
+        """A published or closed collection, or a problem."""
+        active = self.shelf.find(collection)
+        if active is None:
+            find_record(self.store, collection)
+            raise Problem("conflict", "the collection is a draft; publish it first")
+        return active
+
+    def answers(self, collection: str, level: float) -> Answers:
+        """Answers from everything that is stored, folding first what is waiting."""
+        active = self.find(collection)
+        self.folder.fold_all(collection, FRESH_SECONDS)
+        return answer(active, self.folder.total(active), level=level, tasks=self.tasks)
+
+    def status(self, collection: str) -> dict[str, Any]:
+        """State, number of reports and refusals of a collection."""
+        record, active = find_record(self.store, collection), self.shelf.find(collection)
+        rejected: dict[str, int] = {}
+        for counts in (self.store.rejected(collection), self.rejections.waiting(collection)) if active else ():
+            for reason, reports in counts.items():
+                rejected[reason] = rejected.get(reason, 0) + reports
+        return {
+            "id": record.id,
+            "state": record.state,
+            "reports": self.store.stored_reports(collection) if active else 0,
+            "rejected": rejected,
+            "minimum_cohort": active.collection.minimum_cohort if active else None,
+        }
+
+    def summaries(self, may_read: Callable[[str], bool] = lambda _: True) -> list[dict[str, Any]]:
+        """Every collection in a few words, as far as it may be read."""
+        return [self._summary(record) for record in self.store.collections() if may_read(record.id)]
+
+    def _summary(self, record: CollectionRecord) -> dict[str, Any]:
+        content = parsed_json(record.document)
+        title = content["title"]
+        return {
+            "id": record.id,
+            "state": record.state,
+            "title": {"en": title} if isinstance(title, str) else title,
+            "epsilon": content["epsilon"],
+            "questions": len(content["questions"]),
+            "reports": 0 if record.state == "draft" else self.store.stored_reports(record.id),
+            "minimum_cohort": content.get("minimum_cohort"),
+        }
+
+    def scope_of(self, token: str) -> str | None:
+        """The scope of a token that holds today, or None."""
+        bearer = self.access.bearer(token)
+        return None if bearer is None else bearer.scope
+
+    def record(self, collection: str) -> CollectionRecord | None:
+        """A draft, published or closed collection."""
+        return self.store.collection(collection)
+
+    def preview(self, collection: str) -> bytes:
+        """The document that a draft would be published as; InvalidSpec says why it cannot be."""
+        record = find_record(self.store, collection)
+        if record.state != "draft":
+            return record.document
+        return canonical(self.planner.plan(parsed_json(record.document))[0].to_json())

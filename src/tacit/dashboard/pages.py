@@ -1,0 +1,161 @@
+"""Routes of the pages. Everything a page shows beyond its frame is fetched from the collector's JSON endpoints."""
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import segno
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from tacit.catalog import CATALOG
+from tacit.collector.active import Catalog, read_document
+from tacit.collector.ports import CollectionRecord
+from tacit.dashboard.assets import asset_routes, page, policy
+from tacit.dashboard.privacy import facts, guess, texts
+from tacit.dashboard.script import script_routes
+from tacit.dashboard.session import State, local_path, read_form, scope, signed_in, signed_out, to_login
+from tacit.errors import TacitError
+
+_HEX = frozenset("0123456789abcdef")
+_PAGES = {"": "collections.html", "/new": "builder.html", "/tokens": "tokens.html", "/audit": "audit.html"}
+
+
+def _address(request: Request, collection: str) -> str:
+    return f"{request.base_url}c/{collection}"
+
+
+def _home(request: Request) -> Response:
+    del request
+    return RedirectResponse("/dashboard", status_code=303)
+
+
+def _missing() -> Response:
+    return page("missing.html", status=404)
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 64 and set(text) <= _HEX
+
+
+@dataclass(frozen=True)
+class Pages:
+    """The handlers, over what the collector offers."""
+
+    state: State
+    catalog: Catalog = CATALOG
+
+    def dashboard_page(self, template: str) -> Callable[[Request], Response]:
+        """A page that needs a signed-in operator and no collection."""
+
+        def handler(request: Request) -> Response:
+            found = scope(request, self.state)
+            return page(template, scope=found) if found else to_login(request)
+
+        return handler
+
+    async def login(self, request: Request) -> Response:
+        """The sign-in form, and what it sends."""
+        if request.method == "GET":
+            if await run_in_threadpool(scope, request, self.state):
+                return RedirectResponse("/dashboard", status_code=303)
+            return page("login.html", failed=False, target=local_path(request.query_params.get("next", "")))
+        form = await read_form(request)
+        token, target = form.get("token", "").strip(), local_path(form.get("next", ""))
+        if not token or await run_in_threadpool(self.state.scope_of, token) is None:
+            return page("login.html", status=401, failed=True, target=target)
+        return signed_in(request, token, target)
+
+    def logout(self, request: Request) -> Response:
+        """Forget the token."""
+        del request
+        return signed_out()
+
+    def collection(self, request: Request) -> Response:
+        """One collection: counts, charts, links; a draft is shown in the builder."""
+        found = scope(request, self.state)
+        if not found:
+            return to_login(request)
+        record = self.state.record(request.path_params["id"])
+        if record is None:
+            return page("missing.html", status=404)
+        template = "builder.html" if record.state == "draft" else "collection.html"
+        return page(template, scope=found, id=record.id, state=record.state, address=_address(request, record.id))
+
+    def survey(self, request: Request) -> Response:
+        """The question form of a collection; drafts only as a preview for whoever is signed in."""
+        record = self.state.record(request.path_params["id"])
+        if record is None or (record.state == "draft" and scope(request, self.state) != "admin"):
+            return _missing()
+        document = self._document(record)
+        ancestors = " ".join(["'self'", *document.get("origins", [])])
+        title = texts(document["title"], "en")
+        return page("survey.html", id=record.id, state=record.state, title=title, ancestors=ancestors)
+
+    def preview(self, request: Request) -> Response:
+        """The document that a draft would be published as."""
+        record = self.state.record(request.path_params["id"])
+        if record is None or record.state != "draft" or scope(request, self.state) != "admin":
+            return _missing()
+        headers = {"Cache-Control": "no-store"}
+        return Response(self.state.preview(record.id), media_type="application/json", headers=headers)
+
+    def privacy(self, request: Request) -> Response:
+        """What is sent, with which exact probabilities, what is stored and for how long."""
+        record = self.state.record(request.path_params["id"])
+        if record is None or record.state == "draft":
+            return _missing()
+        collection = read_document(record.document, self.catalog)
+        mechanism = collection.mechanism
+        return page(
+            "privacy.html",
+            collection=collection,
+            id=record.id,
+            state=record.state,
+            title=texts(collection.title, "en"),
+            facts=facts(collection),
+            declared=float(mechanism.budget.declared),
+            realised=mechanism.realised_epsilon(),
+            guess=guess(float(mechanism.budget.declared)),
+            text=lambda value: texts(value, "en"),  # pyright: ignore[reportUnknownLambdaType]
+        )
+
+    def qr_code(self, request: Request) -> Response:
+        """The address of the survey as a QR code."""
+        if not _is_id(request.path_params["id"]):
+            return _missing()
+        image = io.BytesIO()
+        code = segno.make(_address(request, request.path_params["id"]), error="m")
+        code.save(image, kind="svg", scale=4, border=4, light="#ffffff", nl=False)
+        headers = {"Content-Security-Policy": policy()}
+        return Response(image.getvalue(), media_type="image/svg+xml", headers=headers)
+
+    def _document(self, record: CollectionRecord) -> "dict[str, Any]":
+        if record.state != "draft":
+            return json.loads(record.document)
+        try:
+            return json.loads(self.state.preview(record.id))
+        except TacitError:
+            return {"title": {"en": "Draft"}}
+
+
+def routes(state: State, *, catalog: Catalog = CATALOG) -> list[BaseRoute]:
+    """All pages and their assets, for the collector's application to mount."""
+    pages = Pages(state, catalog)
+    return [
+        Route("/", _home),
+        *(Route(f"/dashboard{path}", pages.dashboard_page(template)) for path, template in _PAGES.items()),
+        Route("/dashboard/login", pages.login, methods=["GET", "POST"]),
+        Route("/dashboard/logout", pages.logout, methods=["POST"]),
+        Route("/dashboard/collections/{id}", pages.collection),
+        Route("/c/{id}", pages.survey),
+        Route("/c/{id}/preview.json", pages.preview),
+        Route("/c/{id}/privacy", pages.privacy),
+        Route("/c/{id}/qr.svg", pages.qr_code),
+        *script_routes(),
+        *asset_routes(),
+    ]

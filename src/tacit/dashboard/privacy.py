@@ -1,0 +1,94 @@
+"""The facts of the privacy page: mechanism, exact probabilities and realised epsilon of every question."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp
+from typing import Any
+
+from tacit.core.mechanism import Mechanism
+from tacit.core.pure import PureOracle
+from tacit.device.base import Device
+from tacit.device.exact import WORD
+from tacit.numeric.mean import OneBit
+from tacit.wire.document import Collection, Question
+
+
+@dataclass(frozen=True)
+class Chance:
+    """One exact probability."""
+
+    what: str
+    exact: Fraction
+
+    @property
+    def decimal(self) -> str:
+        """Rounded to six digits."""
+        return f"{float(self.exact):.6f}"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one question's mechanism does, in exact numbers."""
+
+    question: Question
+    kind: str
+    spelled_out: str
+    values: int
+    declared: float
+    realised: float
+    odds: Fraction
+    bits: int | None
+    chances: tuple[Chance, ...]
+
+    @property
+    def odds_decimal(self) -> str:
+        """The largest likelihood ratio, rounded up to six digits."""
+        return f"{float(self.odds):.6f}"
+
+
+def chances(device: Device) -> tuple[Chance, ...]:
+    """The probabilities that define a mechanism; empty for kinds with other rules, whose page of maths says them."""
+    if isinstance(device, PureOracle):
+        own = "the report supports the respondent's own answer"
+        return Chance(own, device.p), Chance("the report supports any one other answer", device.q)
+    if isinstance(device, OneBit):
+        low, high = Fraction(device.low, WORD), Fraction(device.threshold(device.top), WORD)
+        return Chance("the bit is set at the lowest number", low), Chance("the bit is set at the highest number", high)
+    return ()
+
+
+def _first_line(device: Device) -> str:
+    return (type(device).__doc__ or device.kind).strip().splitlines()[0]
+
+
+def facts(collection: Collection) -> list[Facts]:
+    """One entry per question, in order."""
+    return [_facts(*pair) for pair in zip(collection.questions, collection.members, strict=True)]
+
+
+def _facts(question: Question, device: Device) -> Facts:
+    return Facts(
+        question=question,
+        kind=device.kind,
+        spelled_out=_first_line(device),
+        values=question.domain.size,
+        declared=_declared(device),
+        realised=device.realised_epsilon(),
+        odds=device.realised_odds(),
+        bits=device.report_bits if isinstance(device, Mechanism) else None,
+        chances=chances(device),
+    )
+
+
+def _declared(device: Device) -> float:
+    return float(device.budget.declared)
+
+
+def guess(epsilon: float) -> str:
+    """How sure somebody can become at most who thought an answer as likely as not, in percent."""
+    return f"{100 / (1 + exp(-epsilon)):.0f}"
+
+
+def texts(value: Any, language: str) -> str:
+    """Text in a language, or in the first one there is."""
+    return value.get(language) or next(iter(value.values()))

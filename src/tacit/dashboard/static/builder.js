@@ -1,0 +1,164 @@
+/** The builder: write a collection, see how precise its answers will be, save, try out, publish. */
+
+import { Refused, call, notify } from "./api.js";
+import { sections } from "./builder_fields.js";
+import { byId, h } from "./dom.js";
+import { draftOf, modelOf, newModel } from "./draft.js";
+import { count, trouble, twice } from "./format.js";
+
+const root = byId("builder");
+const PAUSE = 350;
+
+let id = root.dataset.id;
+let unsaved = false;
+let waiting = 0;
+let asked = 0;
+
+const form = { model: newModel(), changed, redraw };
+
+function changed() {
+  unsaved = true;
+  byId("saved").textContent = "";
+  clearTimeout(waiting);
+  waiting = setTimeout(forecast, PAUSE);
+}
+
+/** Draw the fields again and keep the keyboard where it was. */
+function redraw() {
+  const focused = document.activeElement?.id;
+  byId("fields").replaceChildren(...sections(form));
+  if (focused) byId(focused)?.focus();
+  changed();
+}
+
+/** Half-width of an interval in the words of its unit. @param {any} question @param {string} task */
+function precision({ half_width_95: half }, task) {
+  if (task === "mean") return ["the mean will be known to", `± ${Number(half.toPrecision(2))}`];
+  const points = 100 * half;
+  return ["each share will be known to", `± ${points < 10 ? points.toFixed(1) : points.toFixed(0)} points`];
+}
+
+/** @param {any} draft @param {any[]} questions */
+function predicted(draft, questions) {
+  const n = count(form.model.respondents);
+  const rows = questions.map((question, i) => {
+    const [what, big] = precision(question, draft.questions[i].task);
+    const asked = Object.values(draft.questions[i].text)[0] ?? question.name;
+    const bits = question.report_bits === 1 ? "1 bit" : `${question.report_bits} bits`;
+    const kind = question.mechanism.kind ?? question.mechanism;
+    return h(
+      "li",
+      {},
+      questions.length > 1 && h("b", {}, asked),
+      h("span", {}, `With ${n} respondents ${what}`),
+      h("span", { class: "big" }, big),
+      h("small", { class: "soft" }, `in 19 of 20 cases · ${bits} per report, by ${kind}`),
+    );
+  });
+  const hint = questions.some(({ half_width_95: half }, i) => draft.questions[i].task !== "mean" && half > 0.1);
+  return [
+    h("ul", {}, ...rows),
+    hint && h("p", { class: "hint-box" }, "That is rough. Ask more people, ask fewer questions, or raise epsilon."),
+  ].filter(Boolean);
+}
+
+async function forecast() {
+  const turn = (asked += 1);
+  const draft = draftOf(form.model);
+  const started =
+    Object.keys(draft.title).length && draft.questions.every((/** @type {any} */ { text }) => Object.keys(text).length);
+  const wanted = {
+    ...draft,
+    ...(!started && {
+      title: { en: "…" },
+      about: { en: "…" },
+      questions: draft.questions.map((/** @type {any} */ one) => ({ ...one, text: { en: "…" } })),
+    }),
+  };
+  try {
+    const { questions } = await call("POST", "plan", wanted);
+    if (turn === asked) byId("forecast").replaceChildren(...predicted(draft, questions));
+  } catch (error) {
+    if (turn === asked)
+      byId("forecast").replaceChildren(h("p", { class: "soft" }, unfinished(/** @type {Error} */ (error))));
+  }
+}
+
+/** What is missing, gently: the form is still being filled in. @param {Error} error */
+function unfinished(error) {
+  const untouched = form.model.questions.some(
+    (/** @type {any} */ { kind, labels }) => ["categories", "ordered"].includes(kind) && !labels.trim(),
+  );
+  return untouched && error instanceof Refused && error.status === 422
+    ? "List the choices to see how precise the answers will be."
+    : error.message;
+}
+
+/** Save, and say where the draft is now. @returns {Promise<boolean>} */
+async function save() {
+  const draft = draftOf(form.model);
+  const saved = id ? await call("PUT", `collections/${id}`, draft) : await call("POST", "collections", draft);
+  if (!id) history.replaceState(null, "", `/dashboard/collections/${saved.id}`);
+  id = saved.id;
+  unsaved = false;
+  byId("saved").textContent = "Draft saved";
+  actions();
+  return true;
+}
+
+/** @param {() => Promise<any>} task */
+const attempt = (task) => async () => {
+  try {
+    await task();
+  } catch (error) {
+    notify(/** @type {Error} */ (error).message);
+  }
+};
+
+async function publish() {
+  await save();
+  const { id: published } = await call("POST", `collections/${id}/publish`, {});
+  location.assign(`/dashboard/collections/${published}`);
+}
+
+async function tryOut() {
+  await save();
+  location.assign(`/c/${id}?preview`);
+}
+
+async function discard() {
+  await call("DELETE", `collections/${id}`);
+  unsaved = false;
+  location.assign("/dashboard");
+}
+
+function actions() {
+  const button = (/** @type {string} */ name, /** @type {string} */ kind, /** @type {() => Promise<any>} */ task) =>
+    h("button", { type: "button", class: kind, onclick: attempt(task) }, name);
+  byId("actions").replaceChildren(
+    button("Publish", "primary", publish),
+    button("Save draft", "", save),
+    button("Try it out", "", tryOut),
+    id ? h("button", { type: "button", class: "quiet", onclick: twice(attempt(discard)) }, "Delete draft") : "",
+    h(
+      "p",
+      { class: "soft" },
+      "A published collection never changes. Questions, mechanism and epsilon are fixed by its address.",
+    ),
+  );
+}
+
+async function start() {
+  try {
+    if (id) form.model = modelOf((await call("GET", `collections/${id}`)).draft);
+  } catch (error) {
+    return byId("fields").replaceChildren(trouble(/** @type {Error} */ (error), start));
+  }
+  redraw();
+  unsaved = false;
+  actions();
+  root.addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
+  addEventListener("beforeunload", (event) => unsaved && event.preventDefault());
+}
+
+await start();

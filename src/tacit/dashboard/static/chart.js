@@ -1,0 +1,156 @@
+/** Bars with error bars. The table beside every chart says the same, so the chart itself is a picture. */
+
+import { h } from "./dom.js";
+import { decimals, label, percent } from "./format.js";
+
+const MOST_BARS = 24;
+const ROW = 34;
+const ROOMY = 600;
+
+/** A colour of the style sheet. @param {string} name */
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** Whiskers from low to high with caps, drawn over the bars. */
+const whiskers = {
+  id: "whiskers",
+  /** @param {any} chart */
+  afterDatasetsDraw(chart) {
+    const { ctx, scales } = chart;
+    const bars = chart.getDatasetMeta(0).data;
+    ctx.save();
+    ctx.strokeStyle = colour("--ink");
+    ctx.lineWidth = 1.5;
+    ctx.beginPath();
+    chart.options.plugins.whiskers.rows.forEach((/** @type {any} */ { low, high }, /** @type {number} */ i) => {
+      const [y, left, right] = [bars[i].y, scales.x.getPixelForValue(low), scales.x.getPixelForValue(high)];
+      for (const [x1, y1, x2, y2] of [
+        [left, y, right, y],
+        [left, y - 5, left, y + 5],
+        [right, y - 5, right, y + 5],
+      ]) {
+        ctx.moveTo(x1, y1);
+        ctx.lineTo(x2, y2);
+      }
+    });
+    ctx.stroke();
+    if (chart.width >= ROOMY) figures(chart, bars);
+    ctx.restore();
+  },
+};
+
+/** The estimate and half its interval, right of every bar. @param {any} chart @param {any[]} bars */
+function figures({ ctx, scales, options }, bars) {
+  ctx.fillStyle = colour("--soft");
+  ctx.font = `13px ${getComputedStyle(document.body).fontFamily}`;
+  ctx.textBaseline = "middle";
+  options.plugins.whiskers.rows.forEach((/** @type {any} */ row, /** @type {number} */ i) => {
+    const half = (100 * (row.high - row.low)) / 2;
+    const words = `${percent(row.estimate, row.standard_error)} ± ${half.toFixed(decimals(100 * row.standard_error))}`;
+    ctx.fillText(words, scales.x.getPixelForValue(Math.max(row.high, row.estimate)) + 10, bars[i].y);
+  });
+}
+
+/** Long labels on several lines. @param {string} text @returns {string[]} */
+function wrapped(text) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const last = lines.length - 1;
+    if (lines[last].length + word.length > 22 && lines[last]) lines.push(word);
+    else lines[last] = `${lines[last]} ${word}`.trim();
+  }
+  return lines.slice(0, 2).map((line) => (line.length > 26 ? `${line.slice(0, 25)}…` : line));
+}
+
+/** @param {any[]} rows @param {number} width @returns {any} */
+function settings(rows, width) {
+  const grid = colour("--line");
+  const soft = colour("--soft");
+  const font = { family: getComputedStyle(document.body).fontFamily, size: 13 };
+  const low = Math.min(0, ...rows.map((row) => row.low));
+  return {
+    type: "bar",
+    data: {
+      labels: rows.map(({ value }) => wrapped(label(value))),
+      datasets: [
+        {
+          data: rows.map(({ estimate }) => estimate),
+          backgroundColor: colour("--bar"),
+          borderRadius: 3,
+          maxBarThickness: 20,
+        },
+      ],
+    },
+    options: {
+      indexAxis: "y",
+      animation: false,
+      responsive: true,
+      layout: { padding: { right: width >= ROOMY ? 110 : 12 } },
+      maintainAspectRatio: false,
+      events: ["mousemove", "mouseout", "touchstart"],
+      interaction: { mode: "index", axis: "y", intersect: false },
+      scales: {
+        x: {
+          min: low,
+          suggestedMax: Math.max(...rows.map(({ high }) => high)),
+          border: { display: false },
+          grid: { color: grid },
+          ticks: { color: soft, font, callback: (/** @type {number} */ share) => `${Math.round(1000 * share) / 10} %` },
+        },
+        y: {
+          border: { display: false },
+          grid: { display: false },
+          ticks: { color: colour("--ink"), font, autoSkip: false },
+        },
+      },
+      plugins: {
+        legend: { display: false },
+        whiskers: { rows },
+        tooltip: {
+          displayColors: false,
+          callbacks: {
+            title: (/** @type {any[]} */ [item]) => label(rows[item.dataIndex].value),
+            label: (/** @type {any} */ { dataIndex }) => words(rows[dataIndex]),
+          },
+        },
+      },
+    },
+    plugins: [whiskers],
+  };
+}
+
+/** @param {any} row */
+const words = ({ estimate, low, high, standard_error: error }) =>
+  `${percent(estimate, error)}, from ${percent(low, error)} to ${percent(high, error)}`;
+
+/** The chart of one question; keeps itself in the page's colours. */
+export class BarChart {
+  /** @param {string} title */
+  constructor(title) {
+    this.canvas = h("canvas", {
+      role: "img",
+      "aria-label": `Bar chart: ${title}. The table below has the same numbers.`,
+    });
+    this.note = h("p", { class: "soft" });
+    this.box = h("div", { class: "plot" }, this.canvas);
+    this.element = h("div", {}, this.box, this.note);
+    /** @type {any} */
+    this.chart = undefined;
+    /** @type {any[]} */
+    this.rows = [];
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw(this.rows));
+  }
+
+  /** Draw rows: {value, estimate, low, high, standard_error}. @param {any[]} rows */
+  draw(rows) {
+    if (!rows.length) return;
+    this.rows = rows;
+    const many = rows.length > MOST_BARS;
+    const shown = many ? rows.toSorted((a, b) => b.estimate - a.estimate).slice(0, MOST_BARS) : rows;
+    this.note.textContent = many
+      ? `The ${MOST_BARS} largest of ${rows.length} answers; the table has all of them.`
+      : "";
+    this.box.style.height = `${shown.length * ROW + 44}px`;
+    this.chart?.destroy();
+    this.chart = new /** @type {any} */ (globalThis).Chart(this.canvas, settings(shown, this.box.clientWidth));
+  }
+}

@@ -1,0 +1,106 @@
+/** A noisy report in words: what its bytes say, without the answer, which is forgotten by then. */
+
+const WORD = 2 ** 64;
+const MOST_NAMED = 12;
+
+/**
+ * @typedef {(key: string, values?: Record<string, any>) => string} Say
+ */
+
+/** @param {string} text @returns {number[]} */
+export const bytesOf = (text) => (text.match(/../g) ?? []).map((pair) => Number.parseInt(pair, 16));
+
+/** @param {number[]} bytes @returns {number} a little-endian number */
+const numberOf = (bytes) => bytes.reduceRight((sum, byte) => 256 * sum + byte, 0);
+
+/** @param {number} share */
+const percent = (share) => (100 * share).toFixed(share < 0.1 ? 1 : 0);
+
+/** @param {any} domain @param {number} index @param {Say} say */
+function labelOf(domain, index, say) {
+  const label = domain.decode(index);
+  return typeof label === "boolean" ? say(label ? "yes" : "no") : String(label);
+}
+
+/**
+ * How likely a report fits the respondent's own answer, and any one other, in percent; undefined if it is not so simple.
+ * @param {any} device
+ * @returns {{own: string, other: string} | undefined}
+ */
+function chances({ kind, size, low, thresholds, include, m, k }) {
+  if (kind === "grr") return pair(1 - (size - 1) * (Number(low) / WORD), Number(low) / WORD);
+  if (thresholds && size) return pair(Number(thresholds[0]) / WORD, Number(thresholds[1]) / WORD);
+  if (!include) return undefined;
+  const own = Number(include) / WORD;
+  return pair(own, (k - own) / (m - 1));
+}
+
+/** @param {number} own @param {number} other */
+const pair = (own, other) => ({ own: percent(own), other: percent(other) });
+
+/** Which answers a bitmap marks. @param {any} device @param {any} domain @param {number[]} bytes @param {Say} say */
+function marks(device, domain, bytes, say) {
+  const marked = [];
+  for (let i = 0; i < device.size; i += 1) if ((bytes[i >> 3] >> (i & 7)) & 1) marked.push(i);
+  const named = marked.slice(0, MOST_NAMED).map((i) => labelOf(domain, i, say));
+  if (marked.length > MOST_NAMED) named.push("…");
+  const said = { count: marked.length, size: device.size, values: named.join(", "), ...chances(device) };
+  return say(marked.length ? "saysMarks" : "saysMarksNone", said);
+}
+
+/** One mechanism's bytes in words. @param {any} device @param {any} domain @param {number[]} bytes @param {Say} say */
+function words(device, domain, bytes, say) {
+  const { kind, m } = device;
+  if (kind === "grr") return say("saysValue", { value: labelOf(domain, numberOf(bytes), say), ...chances(device) });
+  if (["sue", "oue", "rue", "the", "ss"].includes(kind)) return marks(device, domain, bytes, say);
+  if (kind === "cbr") return say("saysBlock", { code: numberOf(bytes) + 1, codes: m, ...chances(device) });
+  if (kind === "onebit") return say("saysBit", { bit: String(bytes[0]) });
+  return say("saysCode", { bytes: bytes.length });
+}
+
+/** @param {number} codes */
+const codeWidth = (codes) => [1, 2, 4].find((width) => codes <= 256 ** width) ?? 8;
+
+/** Bytes of a member's report, where this page knows. @param {any} device @returns {number} */
+function widthOf({ kind, size, m }) {
+  if (kind === "onebit") return 1;
+  if (kind === "grr" || kind === "cbr") return codeWidth(m ?? size);
+  return ["sue", "oue", "rue", "the", "ss"].includes(kind) ? Math.ceil(size / 8) : NaN;
+}
+
+/**
+ * Sentences on a report.
+ * @param {any} collection
+ * @param {{member: number, report: string}} entry which question was drawn, and the bytes in hexadecimal
+ * @param {Say} say
+ * @param {(text: any) => string} text
+ * @returns {string[]}
+ */
+export function describe({ policy, members, questions, mechanism }, { member, report }, say, text) {
+  const bytes = bytesOf(report);
+  if (policy === "single") return [words(mechanism, questions[0].domain, bytes, say), say("deny")];
+  if (policy === "one_of") {
+    const { domain, text: asked } = questions[member];
+    return [say("picked", { question: text(asked) }), words(members[member], domain, bytes, say), say("deny")];
+  }
+  return [...together(members, questions, bytes, say, text), say("deny")];
+}
+
+/**
+ * Every question of a report on all of them, as long as the widths are known.
+ * @param {any[]} members
+ * @param {any[]} questions
+ * @param {number[]} bytes
+ * @param {Say} say
+ * @param {(text: any) => string} text
+ * @returns {string[]}
+ */
+function together(members, questions, bytes, say, text) {
+  const widths = members.map(widthOf);
+  if (widths.reduce((sum, width) => sum + width, 0) !== bytes.length) return [say("saysCode", { bytes: bytes.length })];
+  let at = 0;
+  return members.map((member, i) => {
+    const part = bytes.slice(at, (at += widths[i]));
+    return `${text(questions[i].text)} ${words(member, questions[i].domain, part, say)}`;
+  });
+}

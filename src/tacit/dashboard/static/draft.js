@@ -1,0 +1,131 @@
+/** A collection while it is being written: what the builder's form holds, and the draft it stands for. */
+
+let made = 0;
+
+/** @returns {any} a question as the form holds it: everything is text until the draft is made */
+export const newQuestion = () => ({
+  key: (made += 1),
+  name: "",
+  text: {},
+  kind: "categories",
+  task: "histogram",
+  labels: "",
+  other: "",
+  low: "0",
+  high: "10",
+  step: "1",
+  edges: "",
+  openBelow: false,
+  openAbove: true,
+  length: "3",
+});
+
+/** @returns {any} */
+export const newModel = () => ({
+  languages: ["en"],
+  title: {},
+  about: {},
+  questions: [newQuestion()],
+  policy: "one_of",
+  epsilon: "1",
+  respondents: 10000,
+  minimumCohort: 100,
+  retentionDays: 365,
+  origins: "",
+  invitations: false,
+});
+
+/** @param {string} text @returns {string[]} */
+export const lines = (text) =>
+  text
+    .split(/\n/)
+    .map((line) => line.trim())
+    .filter(Boolean);
+
+/** @param {string} text @returns {string[]} */
+export const items = (text) => text.split(/[\s,;]+/).filter(Boolean);
+
+/** A name for a question from what it asks. @param {string} text @param {number} place */
+export function nameFrom(text, place) {
+  const plain = text
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "_")
+    .replace(/^[_0-9]+|_+$/g, "");
+  return plain.split("_").slice(0, 4).join("_").slice(0, 40) || `question_${place + 1}`;
+}
+
+/** @param {any} question @returns {any} the wire form of its domain */
+function domainOf({ kind, labels, other, low, high, step, edges, openBelow, openAbove, length }) {
+  if (kind === "booleans") return { kind };
+  if (kind === "integers") return { kind, low: Number(low), high: Number(high), step: Number(step) };
+  if (kind === "buckets") return { kind, edges: items(edges), open_below: openBelow, open_above: openAbove };
+  if (kind === "bits") return { kind, length: Number(length) };
+  const listed = { kind, labels: lines(labels) };
+  return kind === "categories" && other.trim() ? { ...listed, other: other.trim() } : listed;
+}
+
+/** Texts in the languages of the collection, where they were filled in. @param {any} texts @param {string[]} languages */
+const chosen = (texts, languages) =>
+  Object.fromEntries(
+    languages.map((language) => [language, (texts[language] ?? "").trim()]).filter(([, text]) => text),
+  );
+
+/** The draft that the collector is sent. @param {any} model */
+export function draftOf(model) {
+  const { languages } = model;
+  const taken = new Set();
+  const questions = model.questions.map((/** @type {any} */ question, /** @type {number} */ i) => {
+    let name = question.name || nameFrom(question.text[languages[0]] ?? "", i);
+    if (taken.has(name)) name = `${name.slice(0, 36)}_${i + 1}`;
+    taken.add(name);
+    const task = question.kind === "integers" ? question.task : "histogram";
+    return { name, text: chosen(question.text, languages), domain: { ...domainOf(question), name }, task };
+  });
+  const about = chosen(model.about, languages);
+  return {
+    title: chosen(model.title, languages),
+    ...(Object.keys(about).length && { about }),
+    questions,
+    policy: questions.length > 1 ? model.policy : "single",
+    epsilon: model.epsilon,
+    respondents: model.respondents,
+    minimum_cohort: model.minimumCohort,
+    retention_days: model.retentionDays,
+    origins: items(model.origins),
+    invitations: model.invitations,
+  };
+}
+
+/** @param {any} texts @returns {any} plain text is English */
+const byLanguage = (texts) => (typeof texts === "string" ? { en: texts } : { ...texts });
+
+/** The form of a draft that was saved. @param {any} draft @returns {any} */
+export function modelOf(draft) {
+  const title = byLanguage(draft.title);
+  return {
+    ...newModel(),
+    languages: Object.keys(title).length ? Object.keys(title) : ["en"],
+    title,
+    about: byLanguage(draft.about ?? {}),
+    questions: draft.questions.map(questionOf),
+    policy: draft.policy === "all_of" ? "all_of" : "one_of",
+    epsilon: String(draft.epsilon),
+    respondents: draft.respondents ?? 10000,
+    minimumCohort: draft.minimum_cohort ?? 100,
+    retentionDays: draft.retention_days ?? 365,
+    origins: (draft.origins ?? []).join("\n"),
+    invitations: draft.invitations ?? false,
+  };
+}
+
+/** @param {any} question */
+function questionOf({ name, text, domain, task }) {
+  const given = { ...domain, labels: (domain.labels ?? []).join("\n"), edges: (domain.edges ?? []).join(", ") };
+  const known = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== undefined));
+  const numbers = Object.fromEntries(
+    ["low", "high", "step", "length"].filter((key) => key in known).map((key) => [key, String(known[key])]),
+  );
+  const ends = { openBelow: domain.open_below ?? false, openAbove: domain.open_above ?? false };
+  return { ...newQuestion(), ...known, ...numbers, ...ends, name, text: byLanguage(text), task: task ?? "histogram" };
+}

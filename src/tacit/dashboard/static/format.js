@@ -1,0 +1,91 @@
+/** Numbers and states as people read them. */
+
+import { h } from "./dom.js";
+
+const WHOLE = new Intl.NumberFormat("en");
+
+/** @param {number} value */
+export const count = (value) => WHOLE.format(value);
+
+/** A share in percent, with as many decimals as its error deserves. @param {number} share @param {number} [error] */
+export const percent = (share, error = 0.01) => `${unsigned((100 * share).toFixed(decimals(100 * error)))} %`;
+
+/** Zero without a sign. @param {string} text */
+const unsigned = (text) => (/^-[0.]*$/.test(text) ? text.slice(1) : text);
+
+/** Decimals worth showing for a number with this error. @param {number} error */
+export const decimals = (error) => Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(Math.max(error, 1e-9)))));
+
+/** A number with as many decimals as its error deserves. @param {number} value @param {number} error */
+export const number = (value, error) =>
+  unsigned(
+    new Intl.NumberFormat("en", {
+      minimumFractionDigits: decimals(error),
+      maximumFractionDigits: decimals(error),
+    }).format(value),
+  );
+
+/** The answer a row is about. @param {any} value @returns {string} */
+export function label(value) {
+  if (Array.isArray(value)) return value.map(label).join(", ");
+  return value === true ? "yes" : value === false ? "no" : String(value);
+}
+
+/** Epsilon from its wire form. @param {any} epsilon @returns {string} */
+export function epsilon(epsilon) {
+  if (typeof epsilon !== "object" || epsilon === null) return String(epsilon);
+  return epsilon.share ? `${epsilon.share} of ${epsilon.of}` : String(epsilon.of);
+}
+
+const STATES = /** @type {Record<string, string[]>} */ ({
+  draft: ["warn", "Draft"],
+  published: ["good", "Open"],
+  closed: ["still", "Closed"],
+});
+
+/** @param {string} state */
+export const pill = (state) => h("span", { class: `pill ${STATES[state]?.[0] ?? ""}` }, STATES[state]?.[1] ?? state);
+
+const REASONS = /** @type {Record<string, string>} */ ({
+  closed: "arrived after closing",
+  collection: "for another collection",
+  wrong_collection: "for another collection",
+  digest: "for another document",
+  duplicate: "sent twice, counted once",
+  invitation: "without a valid invitation",
+  malformed: "cannot be read",
+  range: "outside the mechanism's range",
+  rate_limited: "too many at once",
+  too_large: "too large",
+  width: "of the wrong length",
+});
+
+/** @param {string} reason */
+export const reasonText = (reason) => REASONS[reason] ?? reason.replaceAll("_", " ");
+
+/** A day counted from 1970 as a date. @param {number} day */
+export const date = (day) => new Date(86400000 * day).toISOString().slice(0, 10);
+
+/** A click that asks once more before it does something for good. @param {() => any} task */
+export function twice(task) {
+  return (/** @type {any} */ { currentTarget: button }) => {
+    if (button.dataset.sure) return task();
+    const words = button.textContent;
+    button.dataset.sure = "1";
+    button.textContent = "Click again to confirm";
+    setTimeout(() => {
+      delete button.dataset.sure;
+      button.textContent = words;
+    }, 4000);
+    return undefined;
+  };
+}
+
+/** An error in a card, with something to do about it. @param {Error} error @param {() => void} [again] */
+export const trouble = (error, again) =>
+  h(
+    "div",
+    { class: "card" },
+    h("p", { class: "problem", role: "alert" }, error.message),
+    again && h("div", {}, h("button", { type: "button", onclick: again }, "Try again")),
+  );

@@ -1,0 +1,113 @@
+/** The respondent's side of the survey page: open a collection, draw the noisy report once, hold it, send it. */
+
+import { Collection, Respondent, SystemCoins } from "/js/tacit.js";
+
+/**
+ * A report that was drawn and shown, and that its owner has not agreed to send. The client sends what is "pending" and
+ * leaves every other state alone.
+ */
+const HELD = "held";
+
+/** Whether this page may remember anything, without which noise could be drawn twice. */
+export function canRemember() {
+  try {
+    localStorage.setItem("tacit-probe", "1");
+    localStorage.removeItem("tacit-probe");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A real collection, on this device. */
+export class Participation {
+  /** @param {string} id */
+  constructor(id) {
+    this.address = new URL(`/c/${id}`, location.href).href;
+    this.base = location.origin;
+    this.client = new Respondent({ attempts: 2 });
+    this.id = id;
+    addEventListener("pagehide", () => this.client.beacon());
+  }
+
+  /** The document, checked against the address. @returns {Promise<any>} */
+  async open() {
+    this.collection = await this.client.open(this.address);
+    return this.collection;
+  }
+
+  /** What this device has for the collection. @returns {any} */
+  entry() {
+    return this.entries().findLast(({ collection }) => collection === this.id);
+  }
+
+  /** @returns {any[]} */
+  entries() {
+    return this.client.store.read().entries;
+  }
+
+  /** Perturb once and remember; nothing is sent. @param {Record<string, any>} answers @param {string} invitation */
+  draw(answers, invitation) {
+    const { base, client } = this;
+    const entry = client.store.record(this.collection, answers, { coins: client.coins, base, invitation });
+    return client.store.settle(entry.batch, { state: HELD });
+  }
+
+  /** Send the report that was shown. @returns {Promise<any>} */
+  async send() {
+    const entry = this.entry();
+    if (entry.state === HELD) this.client.store.settle(entry.batch, { state: "pending" });
+    await this.client.flush();
+    return this.entry();
+  }
+
+  /** What was spent: reports that never left this device cost nothing. */
+  ledger() {
+    const states = new Map(this.entries().map(({ collection, state }) => [collection, state]));
+    const rows = this.client
+      .ledger()
+      .collections.map((/** @type {any} */ row) => ({ ...row, state: states.get(row.collection) }));
+    const spent = rows.filter(({ state }) => state !== HELD);
+    return { rows, total: spent.reduce((sum, { epsilon }) => sum + epsilon, 0) };
+  }
+}
+
+/** A draft, tried out: noise is drawn as it would be, nothing is stored and nothing is sent. */
+export class Preview {
+  /** @param {string} id */
+  constructor(id) {
+    this.id = id;
+    /** @type {any} */
+    this.kept = undefined;
+  }
+
+  async open() {
+    const reply = await fetch(`/c/${this.id}/preview.json`, { credentials: "same-origin" });
+    if (!reply.ok) throw new Error("the draft cannot be shown");
+    this.collection = new Collection(await reply.json());
+    return this.collection;
+  }
+
+  entry() {
+    return this.kept;
+  }
+
+  /** @param {Record<string, any>} answers */
+  draw(answers) {
+    const { id, epsilon, mechanism, policy } = this.collection;
+    const bytes = mechanism.privatizeOne(this.collection.encode(answers), new SystemCoins());
+    const [member, at] = policy === "one_of" ? [bytes[0], 4] : [0, 0];
+    const report = Array.from(bytes.slice(at), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    this.kept = { collection: id, epsilon, member, report, batch: "", state: HELD };
+    return this.kept;
+  }
+
+  async send() {
+    this.kept.state = "preview";
+    return this.kept;
+  }
+
+  ledger() {
+    return { rows: [], total: 0 };
+  }
+}

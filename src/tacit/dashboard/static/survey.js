@@ -1,0 +1,367 @@
+/** The survey page: ask, show the noisy report, send it, give a receipt. */
+
+import { byId, h, inLanguage } from "./dom.js";
+import { describe } from "./describe.js";
+import { field } from "./fields.js";
+import { Participation, Preview, canRemember } from "./respond.js";
+import { ownName, speaker, tag } from "./words.js";
+
+const page = byId("survey");
+const status = byId("status");
+const { id, state: published } = page.dataset;
+const preview = published === "draft";
+const desk = preview ? new Preview(id) : canRemember() ? new Participation(id) : null;
+
+/** @type {any} */
+let collection;
+let language = "en";
+let say = speaker(language);
+/** What the page shows: "ask", "review", "later" or "after". */
+let view = "ask";
+/** @type {any[]} */
+let fields = [];
+
+const text = (/** @type {any} */ value) => inLanguage(value, language);
+const announce = (/** @type {string} */ words) => (status.textContent = words);
+
+/** Languages in which everything is said. @returns {string[]} */
+function languages() {
+  const all = [collection.about, ...collection.questions.map((/** @type {any} */ q) => q.text)];
+  return Object.keys(collection.title).filter((one) => all.every((words) => words[one]));
+}
+
+/** The language a visitor prefers among those there are. */
+function preferred() {
+  const there = languages();
+  const wanted = navigator.languages.map((one) => one.toLowerCase().replace("-", "_"));
+  return (
+    wanted.map((one) => there.find((has) => has === one || has === one.split("_")[0])).find(Boolean) ?? there[0] ?? "en"
+  );
+}
+
+/** @param {string} chosen */
+function speak(chosen) {
+  language = chosen;
+  say = speaker(language);
+  document.documentElement.lang = tag(language);
+  document.title = `${text(collection.title)} · Tacit`;
+}
+
+function languageSwitch() {
+  const there = languages();
+  if (there.length < 2) return null;
+  const choose = (/** @type {string} */ one) => () => {
+    const answers = fields.map((one) => one.keep());
+    speak(one);
+    render();
+    fields.forEach((one, i) => one.restore(answers[i]));
+    page.querySelector(`[data-language="${one}"]`)?.focus();
+  };
+  const buttons = there.map((one) =>
+    h(
+      "button",
+      {
+        type: "button",
+        lang: tag(one),
+        "data-language": one,
+        "aria-pressed": String(one === language),
+        onclick: choose(one),
+      },
+      ownName(one),
+    ),
+  );
+  return h("div", { class: "languages", role: "group", "aria-label": say("language") }, ...buttons);
+}
+
+function heading() {
+  const about = text(collection.about);
+  return h(
+    "header",
+    {},
+    languageSwitch(),
+    h("h1", {}, text(collection.title)),
+    about && about !== text(collection.title) && h("p", { class: "about" }, about),
+  );
+}
+
+/** Epsilon as a number: the exact odds are a 64-bit fraction. */
+const epsilonOf = (/** @type {any} */ { mechanism }) => Math.log(Number(mechanism.odds) / 2 ** 64);
+
+/** The invitation of the link, which never reaches the server before the report does. */
+const invitation = () => new URLSearchParams(location.hash.slice(1)).get("invitation") ?? "";
+
+function promise() {
+  const epsilon = epsilonOf(collection);
+  const sure = Math.round(100 / (1 + Math.exp(-epsilon)));
+  const { policy, minimum_cohort: count, questions } = collection;
+  return h(
+    "section",
+    { class: "promise", "aria-labelledby": "promise" },
+    h("h2", { id: "promise" }, say("privacyTitle")),
+    h("p", {}, say("privacy")),
+    policy !== "single" && h("p", {}, say(policy, { count: questions.length })),
+    h("p", {}, say("epsilon", { epsilon: Number(epsilon.toPrecision(4)), sure })),
+    h("p", {}, say("cohort", { count })),
+    !preview && h("p", {}, h("a", { href: `/c/${id}/privacy` }, say("more"))),
+  );
+}
+
+/** One question: its fields, its error, and what survives a change of language. @param {any} question */
+function ask(question) {
+  const label = text(question.text);
+  const made = field(question.name, question.domain, say, label);
+  const error = h("p", { class: "error", id: `error-${question.name}` });
+  const set = h("fieldset", {}, h("legend", {}, label), made.element, error);
+  const inputs = () => [...set.querySelectorAll("input, select")];
+  const complain = (/** @type {string} */ words) => {
+    error.textContent = words;
+    for (const input of inputs()) input.setAttribute("aria-invalid", String(Boolean(words)));
+  };
+  const keep = () =>
+    inputs().map((input) =>
+      input.checked === undefined || input.type === "text" ? input.value : [input.checked, input.value],
+    );
+  const restore = (/** @type {any[]} */ kept) =>
+    inputs().forEach((input, i) =>
+      Array.isArray(kept[i]) ? ([input.checked, input.value] = kept[i]) : (input.value = kept[i]),
+    );
+  return { ...made, question, complain, keep, restore, element: h("div", { class: "card" }, set) };
+}
+
+/** Answers by name, or undefined after saying what is wrong. @returns {Record<string, any> | undefined} */
+function read() {
+  /** @type {Record<string, any>} */
+  const answers = {};
+  let wrong;
+  for (const one of fields) {
+    const { name, domain } = one.question;
+    const answer = one.read();
+    one.complain(answer === undefined ? say("missing") : fits(domain, answer) ? "" : say("invalid"));
+    if (answer === undefined || !fits(domain, answer)) wrong ??= one;
+    answers[name] = answer;
+  }
+  if (!wrong) return answers;
+  wrong.focus.focus();
+  announce(say(wrong.read() === undefined ? "missing" : "invalid"));
+  return undefined;
+}
+
+/** @param {any} domain @param {any} answer */
+function fits(domain, answer) {
+  try {
+    domain.encode(answer);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function form() {
+  fields = collection.questions.map(ask);
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const answers = read();
+    if (!answers) return;
+    desk?.draw(answers, invitation());
+    show("review");
+  };
+  return h(
+    "form",
+    { class: "questions", novalidate: true, autocomplete: "off", onsubmit: submit },
+    ...fields.map(({ element }) => element),
+    h("div", { class: "actions" }, h("button", { class: "primary", type: "submit" }, say("show"))),
+    h("p", { class: "soft" }, say("once")),
+  );
+}
+
+/** The report in hexadecimal, after the number of the question where one was drawn. @param {any} entry */
+const shown = ({ member, report }) =>
+  (collection.policy === "one_of" ? `${member + 1}: ` : "") + (report.match(/.{1,4}/g) ?? []).join(" ");
+
+function review() {
+  fields = [];
+  const entry = desk?.entry();
+  const send = h("button", { class: "primary", type: "button", onclick: transmit }, say("send"));
+  return h(
+    "section",
+    { class: "card review", "aria-labelledby": "review" },
+    h("h2", { id: "review", tabindex: "-1" }, say("reviewTitle")),
+    h("p", { class: "report", id: "report" }, shown(entry)),
+    h("h3", {}, say("inWords")),
+    h("ul", { class: "said" }, ...describe(collection, entry, say, text).map((words) => h("li", {}, words))),
+    h("p", { class: "soft" }, say("reviewNote")),
+    h("div", { class: "actions" }, send, h("button", { type: "button", onclick: () => show("later") }, say("later"))),
+  );
+}
+
+/** @param {any} event */
+async function transmit(event) {
+  event.target.disabled = true;
+  announce(say("sending"));
+  try {
+    await desk?.send();
+  } finally {
+    show("after");
+  }
+}
+
+/** A result with a mark, a heading and a sentence. */
+function outcome(mark, kind, title, note, ...rest) {
+  return h(
+    "section",
+    { class: "card done", "aria-labelledby": "outcome" },
+    h("span", { class: `tick ${kind}`, "aria-hidden": "true" }, mark),
+    h("h2", { id: "outcome", tabindex: "-1" }, say(title)),
+    h("p", {}, note),
+    ...rest,
+  );
+}
+
+function receipt(/** @type {any} */ entry) {
+  const rows = [
+    ["receipt", entry.batch],
+    ["sentReport", shown(entry)],
+    ["spent", `ε = ${Number(epsilonOf(collection).toPrecision(4))}`],
+  ];
+  return h(
+    "dl",
+    {},
+    ...rows.flatMap(([name, value]) => [
+      h("dt", {}, say(name)),
+      h("dd", { class: "number", "data-receipt": name }, h("code", {}, value)),
+    ]),
+  );
+}
+
+function after() {
+  fields = [];
+  const entry = desk?.entry();
+  const retry = h("button", { type: "button", onclick: transmit }, say("retry"));
+  if (entry.state === "preview")
+    return outcome(
+      "✓",
+      "",
+      "reviewTitle",
+      say("previewDone"),
+      h("button", { type: "button", onclick: () => show("ask") }, say("again")),
+    );
+  if (entry.state === "pending") return outcome("…", "wait", "waitTitle", say("waitNote"), retry, receipt(entry));
+  if (entry.state === "refused")
+    return outcome("!", "wait", "refusedTitle", say("refusedNote", { reason: entry.reason }));
+  return outcome(
+    "✓",
+    "",
+    returned ? "answeredTitle" : "sentTitle",
+    say(returned ? "answeredNote" : "sentNote"),
+    receipt(entry),
+  );
+}
+
+function ledger() {
+  if (preview || !desk) return null;
+  const { rows, total } = desk.ledger();
+  const cell = (/** @type {number} */ epsilon) =>
+    h("td", { class: "right number" }, `ε = ${Number(epsilon.toPrecision(4))}`);
+  const line = (/** @type {any} */ row) =>
+    h("tr", {}, h("td", {}, text(row.title)), h("td", {}, say(`state_${row.state}`)), cell(row.epsilon));
+  const table = h(
+    "table",
+    {},
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        h("th", { scope: "col" }, say("collection")),
+        h("th", { scope: "col" }, say("state")),
+        h("th", { scope: "col", class: "right" }, say("spent")),
+      ),
+    ),
+    h("tbody", {}, ...rows.map(line)),
+    h("tfoot", {}, h("tr", {}, h("th", { scope: "row", colspan: 2 }, say("total")), cell(total))),
+  );
+  return h(
+    "details",
+    { class: "card ledger", open: view === "after" },
+    h("summary", {}, say("ledgerTitle")),
+    h("p", { class: "soft" }, say(rows.length ? "ledgerNote" : "ledgerEmpty")),
+    rows.length > 0 && table,
+  );
+}
+
+function closed() {
+  return outcome("■", "wait", "closedTitle", say("closedNote"));
+}
+
+/** Whether the answer was sent on an earlier visit. */
+let returned = false;
+
+function body() {
+  if (view === "after") return [after()];
+  if (view === "closed") return [closed()];
+  if (view === "later")
+    return [
+      outcome(
+        "…",
+        "wait",
+        "later",
+        say("laterNote"),
+        h("button", { type: "button", onclick: () => show("review") }, say("show")),
+      ),
+    ];
+  return view === "review" ? [review()] : [promise(), form()];
+}
+
+function render() {
+  const banners = [
+    preview && h("p", { class: "banner" }, say("preview")),
+    !preview &&
+      view === "ask" &&
+      collection.invitations &&
+      !invitation() &&
+      h("p", { class: "banner" }, say("invited")),
+    !navigator.onLine && view === "ask" && h("p", { class: "banner" }, say("offline")),
+  ];
+  page.replaceChildren(heading(), ...banners.filter(Boolean), ...body(), ...[ledger()].filter(Boolean));
+  page.setAttribute("aria-busy", "false");
+}
+
+/** Change what is shown and take the keyboard there. @param {string} next */
+function show(next) {
+  view = next;
+  render();
+  const target = page.querySelector("#review, #outcome");
+  announce(target?.textContent ?? "");
+  target?.focus();
+  scrollTo(0, 0);
+}
+
+function firstView() {
+  const entry = desk?.entry();
+  returned = entry?.state === "sent";
+  if (entry && entry.state !== "held") return "after";
+  if (published === "closed") return "closed";
+  return entry ? "review" : "ask";
+}
+
+async function start() {
+  say = speaker(navigator.language.slice(0, 2));
+  if (!desk) return page.replaceChildren(h("h1", {}, say("failedTitle")), h("p", { class: "problem" }, say("storage")));
+  try {
+    collection = await desk.open();
+  } catch {
+    return page.replaceChildren(
+      h("h1", {}, say("failedTitle")),
+      h("p", { class: "problem", role: "alert" }, say("failedNote")),
+    );
+  }
+  speak(preferred());
+  view = firstView();
+  render();
+  addEventListener("offline", () => view === "ask" || render());
+  addEventListener("online", () => desk.entry()?.state === "pending" && desk.send().then(() => show("after")));
+  if (desk.entry()?.state === "pending") desk.send().then(() => show("after"));
+}
+
+await start();

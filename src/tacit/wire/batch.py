@@ -1,0 +1,122 @@
+"""Report batches: what a client uploads. Binary for speed, with a JSON twin for curl and for beacons.
+
+::
+
+    magic "TCB1" | collection digest (32 bytes) | batch id (16 bytes) |
+    blocks: member u32, count u32, count reports of that member's width
+
+Integers are little-endian. Width is fixed per member, so a server decodes a block without looking at its reports; a
+device sends one block of one. The batch id is made by the client and kept with the noisy bytes: sending the same
+batch again never counts twice.
+"""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tacit.errors import ReportRejected
+
+MAGIC = b"TCB1"
+MEDIA_TYPE = "application/vnd.tacit.batch"
+_HEAD = len(MAGIC) + 32 + 16
+_HEX = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Reports on one member of the mechanism (member 0 of a plain one), as wire bytes."""
+
+    member: int
+    count: int
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Reports of one upload."""
+
+    collection: str
+    batch: bytes
+    blocks: tuple[Block, ...]
+
+    @property
+    def count(self) -> int:
+        """Number of reports."""
+        return sum(block.count for block in self.blocks)
+
+
+def new_batch_id() -> bytes:
+    """16 random bytes, drawn once and kept until the batch is acknowledged."""
+    return secrets.token_bytes(16)
+
+
+def encode_batch(batch: Batch) -> bytes:
+    """The binary form."""
+    head = MAGIC + bytes.fromhex(batch.collection) + batch.batch
+    blocks = (
+        block.member.to_bytes(4, "little") + block.count.to_bytes(4, "little") + block.payload for block in batch.blocks
+    )
+    return head + b"".join(blocks)
+
+
+def read_head(data: bytes) -> tuple[str, bytes]:
+    """Collection id and batch id of a binary batch; what follows is decoded once the collection is known."""
+    if len(data) < _HEAD or data[: len(MAGIC)] != MAGIC:
+        raise ReportRejected("batch: not a report batch; it begins with other bytes or is too short")
+    return data[4:36].hex(), bytes(data[36:52])
+
+
+def decode_batch(data: bytes, widths: Sequence[int]) -> Batch:
+    """A binary batch; `widths` are the report widths of the collection's members, in bytes."""
+    collection, batch_id = read_head(data)
+    blocks: list[Block] = []
+    at = _HEAD
+    while at < len(data):
+        if len(data) - at < 8:
+            raise ReportRejected("batch: the last block is truncated")
+        member, count = int.from_bytes(data[at : at + 4], "little"), int.from_bytes(data[at + 4 : at + 8], "little")
+        if member >= len(widths):
+            raise ReportRejected(f"batch: member is {member}, must be below {len(widths)}")
+        end = at + 8 + count * widths[member]
+        if count == 0 or end > len(data):
+            raise ReportRejected(f"batch: a block claims {count} reports of {widths[member]} bytes; it has other bytes")
+        blocks.append(Block(member, count, bytes(data[at + 8 : end])))
+        at = end
+    return Batch(collection, batch_id, tuple(blocks))
+
+
+def batch_to_json(batch: Batch, widths: Sequence[int]) -> dict[str, Any]:
+    """The JSON twin: one object per report, payloads in hexadecimal."""
+    reports = [
+        {
+            "member": block.member,
+            "report": block.payload[i * widths[block.member] : (i + 1) * widths[block.member]].hex(),
+        }
+        for block in batch.blocks
+        for i in range(block.count)
+    ]
+    return {"collection": batch.collection, "batch": batch.batch.hex(), "reports": reports}
+
+
+def batch_from_json(value: Any, widths: Sequence[int]) -> Batch:
+    """Read the JSON twin, strictly."""
+    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if fields.keys() != {"collection", "batch", "reports"} or not isinstance(fields["reports"], list):
+        raise ReportRejected('batch: must be an object with "collection", "batch" and a list of "reports"')
+    blocks = tuple(_report(item, widths) for item in cast("list[Any]", fields["reports"]))
+    return Batch(_hex(fields["collection"], 32).hex(), _hex(fields["batch"], 16), blocks)
+
+
+def _report(value: Any, widths: Sequence[int]) -> Block:
+    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    member = fields.get("member", 0)
+    if not set(fields) <= {"member", "report"} or type(member) is not int or not 0 <= member < len(widths):
+        raise ReportRejected(f'batch: a report must have "report" and "member" below {len(widths)}')
+    return Block(member, 1, _hex(fields.get("report"), widths[member]))
+
+
+def _hex(value: Any, size: int) -> bytes:
+    if not isinstance(value, str) or len(value) != 2 * size or not set(value) <= _HEX:
+        raise ReportRejected(f"batch: expected {size} bytes as {2 * size} lower-case hexadecimal digits")
+    return bytes.fromhex(value)

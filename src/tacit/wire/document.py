@@ -1,0 +1,232 @@
+"""The collection document: what is asked, over which domain, at which epsilon, by which mechanism.
+
+A document is JSON in canonical form; its identity is the SHA-256 of that form, and every report batch carries it. It
+states everything a device needs, so that a respondent's client can check the digest and perturb without asking
+anybody. Standard library only: clients read documents too.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self, cast
+
+from tacit.device.base import Device
+from tacit.device.canonical import canonical, digest
+from tacit.device.domain import Domain
+from tacit.device.kinds import KINDS, device_of
+from tacit.device.product import domain_of
+from tacit.errors import InvalidSpec, InvalidValue
+
+VERSION = 1
+POLICIES = ("single", "one_of", "all_of")
+MAX_QUESTIONS = 64
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_LANGUAGE = re.compile(r"[a-z]{2,3}(_[a-z]{2,8})?")
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|\*")
+
+Texts = dict[str, str]
+
+
+def _texts(value: Any, where: str, most: int) -> Texts:
+    """Text in one or more languages: {"en": "..."}."""
+    pairs = cast("dict[Any, Any]", value) if isinstance(value, dict) else {}
+    if not pairs:
+        raise InvalidSpec(f'{where} must be text by language, such as {{"en": "…"}}')
+    for language, text in pairs.items():
+        if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
+            raise InvalidSpec(f'{where}: a language must be a tag such as "en" or "pt_br"')
+        if not isinstance(text, str) or not 1 <= len(text) <= most:
+            raise InvalidSpec(f"{where}: the text must have 1 to {most} characters")
+    return dict(pairs)
+
+
+def _whole(value: Any, where: str, low: int, high: int) -> int:
+    if type(value) is not int or not low <= value <= high:
+        raise InvalidSpec(f"{where} must be an integer from {low} to {high}")
+    return value
+
+
+def _fields(value: Any, where: str, known: "tuple[str, ...]") -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidSpec(f"{where} must be an object with the fields {', '.join(known)}")
+    pairs = cast("dict[str, Any]", value)
+    for name in sorted(set(pairs) - set(known)):
+        raise InvalidSpec(f"{where}: unknown field '{name}', must be one of {', '.join(known)}")
+    for name in known:
+        if name not in pairs:
+            raise InvalidSpec(f"{where}: field '{name}' is missing; a published document states every field")
+    return pairs
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question: an id, its text by language, the domain of answers and the task that answers it."""
+
+    name: str
+    text: Texts
+    domain: Domain
+    task: str
+
+    @classmethod
+    def from_json(cls, value: Any, where: str) -> Self:
+        """Read one question of a document."""
+        fields = _fields(value, where, ("name", "text", "domain", "task"))
+        if not isinstance(fields["name"], str) or not _NAME.fullmatch(fields["name"]):
+            raise InvalidSpec(f"{where}.name must be a lower-case word of up to 40 letters, digits and underscores")
+        if not isinstance(fields["task"], str) or not _NAME.fullmatch(fields["task"]):
+            raise InvalidSpec(f'{where}.task must be the name of a task, such as "histogram"')
+        text = _texts(fields["text"], f"{where}.text", 500)
+        return cls(fields["name"], text, domain_of(fields["domain"]), fields["task"])
+
+    def to_json(self) -> dict[str, Any]:
+        """The wire form."""
+        return {"name": self.name, "text": self.text, "domain": self.domain.spec(), "task": self.task}
+
+
+_FIELDS = (
+    "version",
+    "title",
+    "about",
+    "questions",
+    "policy",
+    "epsilon",
+    "mechanism",
+    "minimum_cohort",
+    "retention_days",
+    "origins",
+    "invitations",
+)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A collection document, checked. Two documents are the same collection if and only if their ids agree."""
+
+    title: Texts
+    about: Texts
+    questions: tuple[Question, ...]
+    policy: str
+    mechanism: Device
+    minimum_cohort: int = 100
+    retention_days: int = 365
+    origins: tuple[str, ...] = ()
+    invitations: bool = False
+
+    @classmethod
+    def from_json(cls, value: Any, kinds: tuple[type[Device], ...] = KINDS) -> Self:
+        """Read and check a document with mechanisms of these kinds; every field must be stated, in canonical form."""
+        fields = _fields(value, "document", _FIELDS)
+        if fields["version"] != VERSION:
+            raise InvalidSpec(f"document.version is {str(fields['version'])[:20]}, must be {VERSION}")
+        questions = _questions(fields["questions"])
+        made = cls(
+            title=_texts(fields["title"], "document.title", 200),
+            about=_texts(fields["about"], "document.about", 4000),
+            questions=questions,
+            policy=_policy(fields["policy"], len(questions)),
+            mechanism=device_of(fields["mechanism"], kinds),
+            minimum_cohort=_whole(fields["minimum_cohort"], "document.minimum_cohort", 1, 10**9),
+            retention_days=_whole(fields["retention_days"], "document.retention_days", 1, 36500),
+            origins=_origins(fields["origins"]),
+            invitations=_boolean(fields["invitations"], "document.invitations"),
+        )
+        made.check()
+        if canonical(made.to_json()) != canonical(value):
+            raise InvalidSpec("document: not in canonical form; publish it again with this version of tacit")
+        return made
+
+    def check(self) -> None:
+        """Refuse a mechanism that does not fit the questions."""
+        if self.policy != "single" and self.mechanism.kind != self.policy:
+            raise InvalidSpec(
+                f"document: the policy is {self.policy}, the mechanism is {self.mechanism.kind}; they must agree"
+            )
+        parts = self.members
+        if len(parts) != len(self.questions):
+            raise InvalidSpec(f"document: the mechanism answers {len(parts)} questions, must be {len(self.questions)}")
+        for question, part in zip(self.questions, parts, strict=True):
+            size = getattr(part, "size", getattr(part, "top", -2) + 1)
+            if size != question.domain.size:
+                raise InvalidSpec(
+                    f"document: the mechanism of question '{question.name}' is for {size} values, "
+                    f"its domain has {question.domain.size}"
+                )
+
+    @property
+    def members(self) -> tuple[Device, ...]:
+        """The mechanism of every question."""
+        if self.policy == "single":
+            return (self.mechanism,)
+        family = getattr(self.mechanism, "family", None)
+        return cast("tuple[Device, ...]", getattr(family or self.mechanism, "mechanisms" if family else "members", ()))
+
+    @property
+    def epsilon(self) -> Any:
+        """The privacy budget of one respondent, in wire form."""
+        return self.mechanism.budget.to_spec()
+
+    def to_json(self) -> dict[str, Any]:
+        """The document."""
+        return {
+            "version": VERSION,
+            "title": self.title,
+            "about": self.about,
+            "questions": [question.to_json() for question in self.questions],
+            "policy": self.policy,
+            "epsilon": self.epsilon,
+            "mechanism": self.mechanism.spec(),
+            "minimum_cohort": self.minimum_cohort,
+            "retention_days": self.retention_days,
+            "origins": list(self.origins),
+            "invitations": self.invitations,
+        }
+
+    @cached_property
+    def id(self) -> str:
+        """SHA-256 of the canonical document, in hexadecimal."""
+        return digest(self.to_json())
+
+    @property
+    def languages(self) -> list[str]:
+        """Languages in which everything is said."""
+        texts = [self.about, *(question.text for question in self.questions)]
+        return sorted(language for language in self.title if all(language in text for text in texts))
+
+    def encode(self, answers: Mapping[str, Any]) -> Any:
+        """A respondent's answers as the value that the mechanism perturbs; wrong ones are refused, never shown."""
+        indices: list[int] = []
+        for question in self.questions:
+            if question.name not in answers:
+                raise InvalidValue(f"question '{question.name}' has no answer; every question must be answered")
+            indices.append(question.domain.encode(answers[question.name]))
+        return indices[0] if self.policy == "single" else tuple(indices)
+
+
+def _questions(value: Any) -> tuple[Question, ...]:
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    if not 1 <= len(items) <= MAX_QUESTIONS:
+        raise InvalidSpec(f"document.questions must be a list of 1 to {MAX_QUESTIONS} questions")
+    questions = tuple(Question.from_json(item, f"questions[{i}]") for i, item in enumerate(items))
+    if len({question.name for question in questions}) < len(questions):
+        raise InvalidSpec("document.questions: names must differ from each other")
+    return questions
+
+
+def _policy(value: Any, questions: int) -> str:
+    if value not in POLICIES or (value == "single") != (questions == 1):
+        raise InvalidSpec('document.policy must be "single" for one question, else "one_of" or "all_of"')
+    return value
+
+
+def _origins(value: Any) -> tuple[str, ...]:
+    items: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [0]
+    if len(items) > 64 or not all(isinstance(item, str) and _ORIGIN.fullmatch(item) for item in items):
+        raise InvalidSpec('document.origins must be a list of web origins such as "https://example.org", or "*"')
+    return tuple(items)
+
+
+def _boolean(value: Any, where: str) -> bool:
+    if type(value) is not bool:
+        raise InvalidSpec(f"{where} must be true or false")
+    return value

@@ -1,0 +1,390 @@
+"""The survey and the dashboard in a real browser, against a real collector."""
+
+import json
+from math import exp, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit.catalog import CATALOG
+from tacit.collector.active import read_document
+from tacit.device.coins import SystemCoins
+from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
+
+COMMUTE: dict[str, Any] = {
+    "title": {"en": "Coming to work", "de": "Der Weg zur Arbeit"},
+    "about": {"en": "For the new stands.", "de": "Für die neuen Ständer."},
+    "questions": [
+        {
+            "name": "transport",
+            "text": {"en": "How did you come today?", "de": "Wie sind Sie heute gekommen?"},
+            "domain": {"kind": "categories", "labels": ["Foot", "Bicycle", "Tram", "Car"], "other": "Another way"},
+        }
+    ],
+    "epsilon": "1",
+    "minimum_cohort": 10,
+}
+EVERY_KIND: dict[str, Any] = {
+    "title": "All kinds of answers",
+    "policy": "all_of",
+    "epsilon": "7",
+    "questions": [
+        {
+            "name": "ordered",
+            "text": "How often?",
+            "domain": {"kind": "ordered", "labels": ["never", "at times", "always"]},
+        },
+        {"name": "yes", "text": "Yes?", "domain": {"kind": "booleans"}},
+        {
+            "name": "many",
+            "text": "Which one?",
+            "domain": {"kind": "categories", "labels": [f"C{i}" for i in range(30)]},
+        },
+        {"name": "whole", "text": "How many?", "domain": {"kind": "integers", "low": 0, "high": 20, "step": 5}},
+        {"name": "ticks", "text": "Which?", "domain": {"kind": "bits", "length": 3}},
+        {
+            "name": "ranges",
+            "text": "How much?",
+            "domain": {"kind": "buckets", "edges": ["-1.5", "10", "99"], "open_below": True, "open_above": True},
+        },
+        {
+            "name": "fine",
+            "text": "How much exactly?",
+            "domain": {"kind": "buckets", "edges": [str(i) for i in range(20)]},
+        },
+    ],
+}
+
+
+def sign_in(page: Any, site: Any) -> None:
+    page.goto(f"{site.url}/dashboard")
+    page.fill("#token", site.token)
+    page.click("button:has-text('Sign in')")
+    page.wait_for_url("**/dashboard")
+
+
+def send_reports(context: Any, site: Any, collection: str, n: int) -> None:
+    """Reports of n made-up respondents, through the same route as everybody's."""
+    active = site.collector.find(collection)
+    reports = active.mechanism.privatize(np.zeros(n, np.int64), SystemCoins())
+    batch = Batch(collection, new_batch_id(), (Block(0, n, reports.tobytes()),))
+    reply = context.request.post(
+        f"{site.url}/c/{collection}/reports", data=encode_batch(batch), headers={"Content-Type": MEDIA_TYPE}
+    )
+    assert reply.status == 201
+
+
+def answer(page: Any, label: str) -> str:
+    """Choose an answer and go on to the noisy report; gives it as it is shown."""
+    page.get_by_label(label, exact=True).check()
+    page.click("text=Show me what will be sent")
+    return page.inner_text("#report").replace(" ", "")
+
+
+def test_what_leaves_the_browser_is_the_noisy_report_that_was_shown(page: Any, site: Any) -> None:
+    collection = site.publish(**COMMUTE)
+    sent: list[Any] = []
+    page.on("request", lambda request: sent.append(request) if request.method == "POST" else None)
+    page.goto(f"{site.url}/c/{collection}")
+    shown = answer(page, "Tram")
+    assert sent == [] and site.reports(collection) == 0
+    page.click("text=Send this report")
+    page.wait_for_selector("text=has arrived")
+    assert site.reports(collection) == 1
+    body = json.loads(sent[0].post_data)
+    assert body.keys() == {"collection", "batch", "reports"}
+    assert body["reports"] == [{"member": 0, "report": shown}]
+    mechanism = read_document(site.collector.record(collection).document, CATALOG).mechanism
+    assert mechanism.valid(mechanism.decode(bytes.fromhex(shown))).all()
+    kept = page.evaluate("JSON.stringify(localStorage)")
+    assert "Tram" not in sent[0].post_data + kept
+    assert sent[0].headers.get("cookie") is None
+
+
+def test_the_browser_adds_noise_with_the_declared_probability(page: Any, site: Any) -> None:
+    collection = site.publish(**COMMUTE | {"questions": [COMMUTE["questions"][0] | {"domain": {"kind": "booleans"}}]})
+    page.goto(f"{site.url}/c/{collection}")
+    page.wait_for_selector("form")
+    n, p = 4000, exp(1) / (1 + exp(1))
+    truths = page.evaluate(
+        """async ([id, n]) => {
+            const { SystemCoins, deviceOf } = await import("/js/tacit.js");
+            const { mechanism } = await (await fetch(`/c/${id}/document.json`)).json();
+            const [device, coins] = [deviceOf(mechanism), new SystemCoins()];
+            let truths = 0;
+            for (let i = 0; i < n; i += 1) truths += device.privatizeOne(1, coins)[0] & 1;
+            return truths;
+        }""",
+        [collection, n],
+    )
+    # Six standard deviations: a false alarm has probability 2e-9; sending the answer itself would be 38 away.
+    assert abs(truths - n * p) < 6 * sqrt(n * p * (1 - p))
+
+
+def test_a_report_is_drawn_once_and_kept_over_reloads(page: Any, site: Any) -> None:
+    collection = site.publish(**COMMUTE)
+    page.goto(f"{site.url}/c/{collection}")
+    shown = answer(page, "Car")
+    page.reload()
+    page.wait_for_selector("#report")
+    assert page.inner_text("#report").replace(" ", "") == shown
+    assert site.reports(collection) == 0  # Shown, and not agreed to.
+    page.click("text=Send this report")
+    page.wait_for_selector("text=has arrived")
+    page.reload()
+    page.wait_for_selector("text=You have answered this already")
+    assert page.inner_text("[data-receipt=sentReport]") == shown
+    assert page.query_selector("form") is None
+    assert site.reports(collection) == 1
+
+
+def test_the_ledger_adds_up_what_was_sent(page: Any, site: Any) -> None:
+    second = COMMUTE | {"title": "Another", "about": "Another", "epsilon": "0.5", "questions": [
+        {"name": "yes", "text": "Yes?", "domain": {"kind": "booleans"}}]}  # fmt: skip
+    for draft, label in ((COMMUTE, "Foot"), (second, "Yes")):
+        page.goto(f"{site.url}/c/{site.publish(**draft)}")
+        answer(page, label)
+        page.click("text=Send this report")
+        page.wait_for_selector("text=has arrived")
+    page.wait_for_selector(".ledger tfoot")
+    assert "ε = 1.5" in page.inner_text(".ledger tfoot")
+    assert page.locator(".ledger tbody tr").count() == 2
+
+
+def test_offline_then_online_counts_once(page: Any, context: Any, site: Any) -> None:
+    page.expected = ["ERR_INTERNET_DISCONNECTED", "ERR_NETWORK_CHANGED"]
+    collection = site.publish(**COMMUTE)
+    page.goto(f"{site.url}/c/{collection}")
+    answer(page, "Foot")
+    context.set_offline(True)
+    page.click("text=Send this report")
+    page.wait_for_selector("text=waiting for a connection")
+    assert site.reports(collection) == 0
+    context.set_offline(False)
+    page.wait_for_selector("text=has arrived", timeout=15000)
+    assert site.reports(collection) == 1
+
+
+def test_every_kind_of_domain_can_be_answered(page: Any, site: Any) -> None:
+    collection = site.publish(**EVERY_KIND)
+    page.goto(f"{site.url}/c/{collection}")
+    page.get_by_label("at times").check()
+    page.get_by_label("Yes", exact=True).check()
+    page.select_option("select", label="C17")
+    page.fill("input[name=whole]", "7")
+    page.get_by_label("Item 2").check()
+    page.get_by_label("under -1.5").check()
+    page.fill("input[name=fine]", "3.25")
+    page.click("text=Show me what will be sent")
+    page.wait_for_selector("text=not one of those")  # 7 is not a multiple of 5.
+    assert page.evaluate("document.activeElement.name") == "whole"
+    page.fill("input[name=whole]", "15")
+    page.click("text=Show me what will be sent")
+    page.click("text=Send this report")
+    page.wait_for_selector("text=has arrived")
+    assert site.reports(collection) == 1
+
+
+def test_one_question_of_several_is_reported(page: Any, site: Any) -> None:
+    drafts = EVERY_KIND | {"policy": "one_of", "questions": EVERY_KIND["questions"][:2]}
+    collection = site.publish(**drafts)
+    page.goto(f"{site.url}/c/{collection}")
+    page.get_by_label("never").check()
+    answer(page, "No")
+    page.wait_for_selector("text=picked at random is")
+    page.click("text=Send this report")
+    page.wait_for_selector("text=has arrived")
+    assert site.reports(collection) == 1
+
+
+def test_the_language_switch_keeps_the_answer(page: Any, site: Any) -> None:
+    page.goto(f"{site.url}/c/{site.publish(**COMMUTE)}")
+    page.get_by_label("Bicycle").check()
+    page.click("text=Deutsch")
+    page.wait_for_selector("text=Ihre Antwort bleibt hier")
+    assert page.get_by_label("Bicycle").is_checked()
+    assert page.get_attribute("html", "lang") == "de"
+    assert page.inner_text("h1") == "Der Weg zur Arbeit"
+
+
+def test_every_language_says_everything(page: Any, site: Any) -> None:
+    page.goto(f"{site.url}/c/{site.publish(**COMMUTE)}")
+    said = page.evaluate(
+        """async () => Object.fromEntries(await Promise.all(["en", "de", "es", "fr"].map(async (one) =>
+            [one, Object.entries((await import(`/static/words/${one}.js`)).default).map(([key, text]) =>
+                [key, [...new Set(text.match(/\\{\\w+\\}/g) ?? [])].sort().join()])])))"""
+    )
+    assert all(sorted(words) == sorted(said["en"]) for words in said.values())
+
+
+def test_the_survey_works_by_keyboard_alone(page: Any, site: Any) -> None:
+    collection = site.publish(**COMMUTE)
+    page.goto(f"{site.url}/c/{collection}")
+    page.wait_for_selector("form")
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.type") == "radio":
+            break
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#report")
+    assert page.evaluate("document.activeElement.id") == "review"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=has arrived")
+    assert page.evaluate("document.activeElement.id") == "outcome"
+    assert site.reports(collection) == 1
+
+
+def test_closed_missing_and_changed_collections(page: Any, site: Any) -> None:
+    page.expected = ["404"]
+    collection = site.publish(**COMMUTE)
+    site.close(collection)
+    page.goto(f"{site.url}/c/{collection}")
+    page.wait_for_selector("text=This collection is closed")
+    assert page.query_selector("form") is None
+    assert page.goto(f"{site.url}/c/{'0' * 64}").status == 404
+    other = site.publish(**COMMUTE | {"epsilon": "2"})
+    changed = site.collector.record(other).document.replace(b"Tram", b"Trem")
+    page.route("**/document.json", lambda route: route.fulfill(body=changed, content_type="application/json"))
+    page.goto(f"{site.url}/c/{other}")
+    page.wait_for_selector("text=cannot be shown safely")
+
+
+def test_a_draft_is_previewed_by_its_owner_and_sends_nothing(page: Any, site: Any) -> None:
+    page.expected = ["404"]
+    draft = site.draft(**COMMUTE)
+    assert page.goto(f"{site.url}/c/{draft}?preview").status == 404
+    sign_in(page, site)
+    sent: list[Any] = []
+    page.on("request", lambda request: sent.append(request) if request.method == "POST" else None)
+    page.goto(f"{site.url}/c/{draft}?preview")
+    page.wait_for_selector("text=Preview of a draft")
+    answer(page, "Foot")
+    page.click("text=Send this report")
+    page.wait_for_selector("text=would have been sent now")
+    assert sent == [] and page.evaluate("localStorage.length") == 0
+
+
+def test_signing_in_and_out(page: Any, context: Any, site: Any) -> None:
+    page.expected = ["401"]
+    page.goto(f"{site.url}/dashboard/tokens")
+    page.fill("#token", "tct_wrong")
+    page.click("button:has-text('Sign in')")
+    page.wait_for_selector("text=not known here")
+    page.fill("#token", site.token)
+    page.click("button:has-text('Sign in')")
+    page.wait_for_url("**/dashboard/tokens")
+    (cookie,) = context.cookies()
+    assert cookie["httpOnly"] and cookie["sameSite"] == "Strict"
+    page.click("text=Sign out")
+    page.wait_for_url("**/dashboard/login")
+    assert context.cookies() == []
+
+
+@pytest.mark.parametrize("target", ["https://example.org/", "//example.org", "/\\example.org", "/c/x"])
+def test_signing_in_never_leads_to_another_site(page: Any, site: Any, target: str) -> None:
+    page.goto(f"{site.url}/dashboard/login?next={target}")
+    assert page.get_attribute("[name=next]", "value") == "/dashboard"
+
+
+def test_build_predict_publish_and_watch_the_counts_move(page: Any, context: Any, site: Any) -> None:
+    sign_in(page, site)
+    page.wait_for_selector("text=No collections yet")
+    page.click("text=Make the first one")
+    page.fill("#title-en", "Lunch")
+    page.get_by_label("Question", exact=True).fill("What did you have?")
+    page.get_by_label("Choices, one per line").fill("Soup\nSalad\nPasta")
+    page.wait_for_selector("text=With 10,000 respondents each share will be known to")
+    page.wait_for_selector("text=± 2.4 points")
+    page.fill("#cohort", "5")
+    page.click("text=Publish")
+    page.wait_for_selector("text=Answers appear here")
+    collection = page.url.rsplit("/", 1)[1]
+    assert site.collector.record(collection).state == "published"
+    send_reports(context, site, collection, 300)
+    page.wait_for_selector(".facts b:has-text('300')")
+    page.wait_for_selector("canvas")
+    page.click("text=Table of these numbers")
+    assert page.locator(".numbers tbody tr").count() == 3
+    assert page.locator(".numbers tbody th").first.inner_text() == "Soup"
+    page.click("button:has-text('Raw')")
+    page.wait_for_selector("text=Unbiased: right on average, so")
+    page.click("text=Close collection")
+    page.click("dialog >> text=Close it")
+    page.wait_for_selector(".pill:has-text('Closed')")
+    assert site.collector.record(collection).state == "closed"
+
+
+def test_a_saved_draft_comes_back_as_it_was(page: Any, site: Any) -> None:
+    draft = site.draft(**EVERY_KIND | {"title": {"en": "Kinds", "de": "Arten"}, "about": {"en": "a", "de": "b"},
+        "questions": [q | {"text": {"en": q["text"], "de": "?"}} for q in EVERY_KIND["questions"]]})  # fmt: skip
+    before = site.collector.preview(draft)
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{draft}")
+    page.wait_for_selector("text=points")
+    page.click("text=Save draft")
+    page.wait_for_selector("text=Draft saved")
+    assert site.collector.preview(draft) == before
+
+
+def test_a_share_link_shows_one_collection_without_signing_in(page: Any, context: Any, site: Any) -> None:
+    collection = site.publish(**COMMUTE)
+    send_reports(context, site, collection, 50)
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/tokens")
+    page.select_option("#scope", "reader")
+    page.select_option("#for", collection)
+    page.click("text=Make token")
+    link = page.input_value("#fresh")
+    context.clear_cookies()
+    page.goto(link)
+    page.wait_for_selector("canvas")
+    assert page.query_selector("text=Close collection") is None
+
+
+def test_the_chart_library_comes_from_its_package(page: Any, context: Any, site: Any) -> None:
+    reply = context.request.get(f"{site.url}/static/vendor/chart.js")
+    assert reply.status == 200 and b"Chart.js" in reply.body()[:200]
+    policy = context.request.get(f"{site.url}/dashboard/login").headers["content-security-policy"]
+    assert "default-src 'self'" in policy and "unsafe" not in policy
+    assert context.request.get(f"{site.url}/static/%2e%2e/pages.py").status == 404
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_are_accessible_and_fit(browser: Any, site: Any, scheme: str, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 850}, locale="en-GB")
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    collection, kinds = site.publish(**COMMUTE), site.publish(**EVERY_KIND)
+    draft = site.draft(**EVERY_KIND)
+    send_reports(context, site, collection, 50)
+
+    def check(path: str, ready: str) -> None:
+        page.goto(site.url + path)
+        page.wait_for_selector(ready)
+        found = axe.run(page).response["violations"]
+        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == [], path
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+    check(f"/c/{kinds}", "form")
+    check(f"/c/{collection}", "form")
+    answer(page, "Foot")
+    check(f"/c/{collection}", "#report")
+    page.click("text=Send this report")
+    page.wait_for_selector("text=has arrived")
+    check(f"/c/{collection}", "#outcome")
+    check(f"/c/{collection}/privacy", "table")
+    check("/dashboard/login", "#token")
+    sign_in(page, site)
+    check("/dashboard", "table")
+    check(f"/dashboard/collections/{collection}", "canvas")
+    check(f"/dashboard/collections/{draft}", "text=points")
+    check("/dashboard/tokens", "form.card")
+    check("/dashboard/audit", ".card")
+    context.close()

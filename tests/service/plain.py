@@ -1,0 +1,150 @@
+"""A mechanism without noise and a collector around it: with unique values, any count of 2 is a double count."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import httpx
+import numpy as np
+
+from tacit.catalog import CATALOG
+from tacit.collector.adapters.memory import MemoryStore
+from tacit.collector.http_app import App
+from tacit.collector.limits import Limits
+from tacit.collector.server import make_app, running
+from tacit.core.estimate import Estimate, no_data
+from tacit.core.mechanism import CodeCounting, code_dtype, indices_below
+from tacit.core.tally import count_reports
+from tacit.device.base import Device
+from tacit.tasks.task import HISTOGRAM, MEAN, Task
+from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoNoiseDevice(Device):
+    """Sends the value itself."""
+
+    kind: ClassVar[str] = "no_noise"
+
+    size: int
+
+    def _check(self) -> None:
+        self._integer("size", 2, 1 << 20)
+
+    def privatize_one(self, value: Any, coins: Any) -> bytes:
+        return self._index(value, self.size).to_bytes(code_dtype(self.size).itemsize, "little")
+
+    def realised_odds(self) -> Fraction:
+        return Fraction(1)
+
+
+class NoNoise(NoNoiseDevice, CodeCounting):
+    """Counts what was sent; for tests alone, since it protects nobody."""
+
+    @property
+    def codes(self) -> range:
+        return range(self.size)
+
+    @property
+    def report_dtype(self) -> Any:
+        return code_dtype(self.size)
+
+    @property
+    def report_bits(self) -> int:
+        return (self.size - 1).bit_length()
+
+    def privatize(self, values: Any, coins: Any) -> Any:
+        return indices_below(self.size, self.kind, values).astype(self.report_dtype)
+
+    def tally(self, reports: Any, weights: Any = None) -> Any:
+        return count_reports(self, self.check_reports(reports), weights, self._count)
+
+    def estimate(self, tally: Any, candidates: Any = None) -> Estimate:
+        if tally.is_empty:
+            return no_data(self.size)
+        return Estimate(tally.cells / tally.total, np.zeros(self.size), tally.n)
+
+    def log_prob(self, reports: Any, value: Any) -> Any:
+        return np.where(reports == value, 0.0, -np.inf)
+
+    def standard_error(self, n: int) -> float:
+        return 0.0 / n
+
+
+def _plan(domain: Any, budget: Any, n: int) -> NoNoise:
+    del n
+    return NoNoise(size=domain.size, epsilon=budget)
+
+
+PLAIN = Task("histogram", _plan, HISTOGRAM.answer)
+"""A histogram without noise."""
+
+DRAFT: dict[str, Any] = {
+    "title": "Pets",
+    "epsilon": "1",
+    "minimum_cohort": 5,
+    "questions": [
+        {
+            "name": "pet",
+            "text": "Which pet?",
+            "domain": {"kind": "categories", "labels": ["cat", "dog", "fish"]},
+        }
+    ],
+}
+
+
+def draft(**changes: Any) -> dict[str, Any]:
+    return DRAFT | changes
+
+
+def wide_draft(size: int, **changes: Any) -> dict[str, Any]:
+    """A question with many values, so that every report can be told apart."""
+    domain = {"kind": "integers", "low": 0, "high": size - 1}
+    return draft(questions=[{"name": "value", "text": "Which?", "domain": domain}], **changes)
+
+
+def plain_app(store: Any = None, limits: Limits | None = None) -> App:
+    return make_app(store or MemoryStore(), limits, catalog=(*CATALOG, NoNoise), tasks=(PLAIN, MEAN))
+
+
+class Client:
+    """An administrator's and a device's view of a running collector."""
+
+    def __init__(self, http: httpx.Client, token: str) -> None:
+        self.http, self.token = http, token
+
+    def api(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> httpx.Response:
+        held = self.token if token is None else token
+        headers = {"Authorization": f"Bearer {held}"} if held else {}
+        return self.http.request(method, f"/api/v1{path}", json=body, headers=headers)
+
+    def publish(self, given: dict[str, Any]) -> str:
+        made = self.api("POST", "/collections", given)
+        assert made.status_code == 201, made.text
+        done = self.api("POST", f"/collections/{made.json()['id']}/publish")
+        assert done.status_code == 200, done.text
+        return done.json()["id"]
+
+    def send(self, collection: str, body: bytes, media_type: str = MEDIA_TYPE, **headers: str) -> httpx.Response:
+        head = {"Content-Type": media_type} | {k.replace("_", "-"): v for k, v in headers.items()}
+        return self.http.post(f"/c/{collection}/reports", content=body, headers=head)
+
+    def answers(self, collection: str) -> Any:
+        return self.api("GET", f"/collections/{collection}/answers").json()
+
+    def status(self, collection: str) -> Any:
+        return self.api("GET", f"/collections/{collection}/status").json()
+
+
+def binary(collection: str, payload: bytes, *, width: int = 1, member: int = 0, batch: bytes | None = None) -> bytes:
+    block = Block(member, len(payload) // width, payload)
+    return encode_batch(Batch(collection, batch or new_batch_id(), (block,)))
+
+
+@contextmanager
+def serving(app: App) -> Generator[Client]:
+    token = app.collector.access.create("admin", label="tests")[0]
+    with running(app) as server, httpx.Client(base_url=server.url, timeout=30) as http:
+        yield Client(http, token)

@@ -1,0 +1,124 @@
+"""Drafts become documents that never change; what could not be answered is refused before anybody is asked."""
+
+from typing import Any
+
+import pytest
+from tests.service.plain import draft
+
+from tacit.catalog import CATALOG
+from tacit.collector.adapters.memory import MemoryStore
+from tacit.collector.problems import Problem
+from tacit.collector.publish import Planner, close, create_draft, delete_draft, publish, publish_document, replace_draft
+from tacit.core.compose import AllOf, OneOf
+from tacit.device.canonical import digest
+from tacit.errors import InvalidSpec
+from tacit.wire.document import Collection
+
+PLANNER = Planner(CATALOG)
+AGE = {"name": "age", "text": "How old?", "task": "mean", "domain": {"kind": "integers", "low": 0, "high": 120}}
+COLOUR = {"name": "colour", "text": {"en": "Colour?", "de": "Farbe?"}, "domain": {"kind": "booleans"}}
+
+
+def test_a_published_document_is_named_by_its_digest():
+    store = MemoryStore()
+    record = publish(store, PLANNER, create_draft(store, PLANNER, draft()).id)
+    collection = Collection.from_json(PLANNER.plan(draft())[0].to_json())
+    assert record.id == collection.id == digest(collection.to_json())
+    assert [kept.state for kept in store.collections()] == ["published"]
+
+
+def test_publishing_the_same_draft_twice_is_one_collection():
+    store = MemoryStore()
+    ids = {publish(store, PLANNER, create_draft(store, PLANNER, draft()).id).id for _ in range(2)}
+    assert len(ids) == len(store.collections()) == 1
+
+
+def test_a_closed_collection_stays_closed_when_published_again():
+    store = MemoryStore()
+    record = publish(store, PLANNER, create_draft(store, PLANNER, draft()).id)
+    close(store, record.id)
+    assert publish_document(store, PLANNER.plan(draft())[0]).state == "closed"
+
+
+def test_a_draft_can_be_edited_and_a_published_one_cannot():
+    store = MemoryStore()
+    record = create_draft(store, PLANNER, draft())
+    replace_draft(store, PLANNER, record.id, draft(epsilon="2"))
+    published = publish(store, PLANNER, record.id)
+    assert b'"epsilon":"2"' in published.document
+    for attempt in (
+        lambda: replace_draft(store, PLANNER, published.id, draft()),
+        lambda: delete_draft(store, published.id),
+        lambda: publish(store, PLANNER, published.id),
+    ):
+        with pytest.raises(Problem) as caught:
+            attempt()
+        assert caught.value.kind == "conflict"
+
+
+def test_a_draft_is_not_closed_but_deleted():
+    store = MemoryStore()
+    record = create_draft(store, PLANNER, draft())
+    with pytest.raises(Problem, match="draft"):
+        close(store, record.id)
+    delete_draft(store, record.id)
+    assert store.collections() == []
+
+
+def test_one_of_several_questions_is_asked_at_full_epsilon():
+    collection, _ = PLANNER.plan(draft(questions=[AGE, COLOUR]))
+    assert isinstance(collection.mechanism, OneOf)
+    assert [member.budget.to_spec() for member in collection.members] == ["1", "1"]
+
+
+def test_all_questions_share_epsilon_and_keep_no_log():
+    collection, _ = PLANNER.plan(draft(questions=[AGE, COLOUR], policy="all_of"))
+    assert isinstance(collection.mechanism, AllOf)
+    assert collection.mechanism.state == "joint"
+    many = {"kind": "integers", "low": 0, "high": 4999}
+    wide = [{"name": f"q{i}", "text": "?", "domain": many} for i in range(3)]
+    assert PLANNER.plan(draft(questions=wide, policy="all_of"))[0].mechanism.spec()["state"] == "members"
+
+
+def test_predicted_error_shrinks_with_the_root_of_the_respondents():
+    few, many = (PLANNER.predict(draft(respondents=n))[0]["standard_error"] for n in (1_000, 100_000))
+    assert few / many == pytest.approx(10)
+
+
+def test_the_error_of_a_mean_is_in_its_own_unit():
+    step = {"kind": "integers", "low": 0, "high": 1200, "step": 10}
+    plain, scaled = (PLANNER.predict(draft(questions=[AGE | {"domain": d}]))[0] for d in (AGE["domain"], step))
+    assert scaled["standard_error"] == pytest.approx(10 * plain["standard_error"])
+
+
+MANY = {"kind": "integers", "low": 0, "high": 1 << 22}
+BAD: list[tuple[str, Any]] = [
+    ("not an object", []),
+    ("nothing", {}),
+    ("no questions", draft(questions=[])),
+    ("questions are text", draft(questions="pet")),
+    ("a question is text", draft(questions=["pet"])),
+    ("epsilon is a float", draft(epsilon=1.0)),
+    ("epsilon is zero", draft(epsilon="0")),
+    ("unknown field", draft(colour="red")),
+    ("unknown task", draft(questions=[AGE | {"task": "median"}])),
+    ("mean of categories", draft(questions=[draft()["questions"][0] | {"task": "mean"}])),
+    ("unknown policy", draft(policy="two_of")),
+    ("policy for one question", draft(policy="one_of")),
+    ("no respondents", draft(respondents=0)),
+    ("respondents are text", draft(respondents="many")),
+    ("cohort of zero", draft(minimum_cohort=0)),
+    ("kept for ever", draft(retention_days=10**9)),
+    ("origin with a path", draft(origins=["https://example.org/page"])),
+    ("labels that nobody lists", draft(questions=[AGE | {"task": "histogram", "domain": MANY}])),
+    ("same name twice", draft(questions=[AGE, AGE])),
+    ("empty title", draft(title="")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", [value for _, value in BAD], ids=[name for name, _ in BAD])
+def test_a_draft_that_cannot_be_published_is_not_even_kept(bad: Any):
+    store = MemoryStore()
+    with pytest.raises(InvalidSpec):
+        create_draft(store, PLANNER, bad)
+    assert store.collections() == []

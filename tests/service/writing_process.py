@@ -1,0 +1,49 @@
+"""A process that stores and folds batches until it is killed: python writing_process.py PLACE FIRST.
+
+Eight clients send batches named by numbers from FIRST on; three in ten are sent again at once, and batches of earlier
+processes are sent again as well. A number is printed when its batch is acknowledged, never before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+
+from tacit.collector.adapters.postgres import PostgresStore
+from tacit.collector.adapters.sqlite import SqliteStore
+from tacit.collector.ports import DUPLICATE, STORED, NewBatch, StoredBatch
+from tacit.collector.writer import Writer
+
+A = "a" * 64
+
+
+def batch(number: int) -> NewBatch:
+    return NewBatch(A, number.to_bytes(16, "little"), number.to_bytes(4, "little"), 1, {})
+
+
+def add(tally: bytes | None, batches: list[StoredBatch]) -> bytes:
+    return (tally or b"") + b"".join(batch.payload for batch in batches)
+
+
+def send(writer: Writer, numbers: itertools.count[int]) -> None:
+    for number in numbers:
+        copies = [number, number] if number % 10 < 3 else [number, number // 2]
+        for copy, future in [(copy, writer.submit(batch(copy))) for copy in copies]:
+            assert future.result() in (STORED, DUPLICATE)
+            os.write(1, b"%d\n" % copy)
+
+
+def main(place: str, first: int) -> None:
+    store = PostgresStore(place) if "host=" in place else SqliteStore(place)
+    writer = Writer(store)
+    numbers = itertools.count(first)
+    for _ in range(8):
+        threading.Thread(target=send, args=(writer, numbers), daemon=True).start()
+    while True:
+        store.fold_some(A, "main", add, 20)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,65 @@
+"""The golden vectors of documents, as every client reads them."""
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacit import errors
+from tacit.device.coins import ReplayCoins
+from tacit.wire.batch import batch_from_json, decode_batch
+from tacit.wire.document import Collection
+
+ROOT = Path(__file__).parents[2]
+VECTORS: dict[str, list[dict[str, Any]]] = json.loads(
+    (ROOT / "spec" / "vectors" / "documents.json").read_text(encoding="utf-8")
+)
+
+
+def decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(decoded(item) for item in value)
+    return int(value["integer"]) if isinstance(value, dict) else value
+
+
+@pytest.mark.parametrize("vector", VECTORS["good"], ids=lambda vector: vector["name"])
+def test_documents_have_the_published_ids_and_reports(vector: dict[str, Any]) -> None:
+    collection = Collection.from_json(vector["document"])
+    assert collection.id == vector["id"]
+    for case in vector["cases"]:
+        value = collection.encode(case["answers"])
+        assert value == decoded(case["value"])
+        report = collection.mechanism.privatize_one(value, ReplayCoins(bytes.fromhex(case["seed"])))
+        assert report.hex() == case["report"]
+
+
+@pytest.mark.parametrize("vector", VECTORS["good"], ids=lambda vector: vector["name"])
+def test_the_binary_batch_and_its_twin_say_the_same(vector: dict[str, Any]) -> None:
+    for case in vector["cases"]:
+        (twin,) = case["batch_json"]["reports"]
+        widths = [len(twin["report"]) // 2] * (twin["member"] + 1)
+        binary = decode_batch(bytes.fromhex(case["batch"]), widths)
+        assert binary == batch_from_json(case["batch_json"], widths)
+        assert case["report"].endswith(twin["report"])
+
+
+@pytest.mark.parametrize("vector", VECTORS["bad_documents"], ids=lambda vector: vector["name"])
+def test_bad_documents_are_refused(vector: dict[str, Any]) -> None:
+    with pytest.raises(getattr(errors, vector["error"])):
+        Collection.from_json(vector["document"])
+
+
+def test_bad_answers_are_refused_and_never_shown() -> None:
+    documents = {vector["name"]: vector["document"] for vector in VECTORS["good"]}
+    for vector in VECTORS["bad_answers"]:
+        with pytest.raises(getattr(errors, vector["error"])) as caught:
+            Collection.from_json(documents[vector["document"]]).encode(vector["answers"])
+        assert "maybe" not in str(caught.value)
+        assert "121" not in str(caught.value)
+
+
+def test_the_file_is_what_the_script_makes() -> None:
+    script = runpy.run_path(str(ROOT / "tools" / "make_document_vectors.py"))
+    assert script["make"]() == script["TARGET"].read_text(encoding="utf-8")

@@ -1,0 +1,206 @@
+"""Write spec/vectors/documents.json: documents, their ids, answers, reports and batches, that every client must share.
+
+Usage: python tools/make_document_vectors.py
+
+Integers from 2^53 on are written as {"integer": digits}. A bad document marked "publisher" breaks a rule that concerns
+the collector alone; a client, which holds the digest of what was published, need not check it.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tacit.device.coins import ReplayCoins
+from tacit.device.compose import OneOfDevice
+from tacit.errors import InvalidSpec, InvalidValue
+from tacit.wire.batch import Batch, Block, batch_to_json, encode_batch
+from tacit.wire.document import Collection
+
+TARGET = Path(__file__).resolve().parents[1] / "spec" / "vectors" / "documents.json"
+BATCH_ID = bytes(range(16))
+
+
+def question(name: str, domain: dict[str, Any], task: str = "histogram") -> dict[str, Any]:
+    return {"name": name, "text": {"en": f"What about {name}?"}, "domain": domain, "task": task}
+
+
+def document(questions: list[dict[str, Any]], mechanism: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "title": {"en": "A title", "pt_br": "Um título \U0001f600"},
+        "about": {"en": "What this is for.", "pt_br": "Para que serve."},
+        "questions": questions,
+        "policy": "single" if len(questions) == 1 else mechanism["kind"],
+        "epsilon": mechanism["epsilon"],
+        "mechanism": mechanism,
+        "minimum_cohort": 100,
+        "retention_days": 30,
+        "origins": ["https://example.org"],
+        "invitations": False,
+    } | changes
+
+
+COLOURS = question("colour", {"kind": "categories", "name": "colour", "labels": ["red", "café"], "other": "another"})
+SMOKER = question("smoker", {"kind": "booleans", "name": "smoker"})
+AGE = question("age", {"kind": "integers", "name": "age", "low": 0, "high": 120, "step": 1}, "mean")
+WORD = question("word", {"kind": "strings", "name": "word", "key": "k", "max_bytes": 20})
+INCOME = question(
+    "income", {"kind": "buckets", "name": "income", "edges": ["0", "10.5"], "open_below": False, "open_above": True}
+)
+
+GRR = {"kind": "grr", "epsilon": "1", "size": 3}
+HALF = {"of": "1", "share": "1/2"}
+ONE_OF = {
+    "kind": "one_of",
+    "epsilon": "1",
+    "payload_bytes": 4,
+    "family": {
+        "kind": "questions",
+        "mechanisms": [GRR, {"kind": "onebit", "epsilon": "1", "top": 120}, {"kind": "oue", "epsilon": "1", "size": 2}],
+        "weights": [1, 2, 1],
+    },
+}
+ALL_OF = {
+    "kind": "all_of",
+    "epsilon": "1",
+    "members": [GRR | {"epsilon": HALF}, {"kind": "oue", "epsilon": HALF, "size": 2}],
+    "state": "joint",
+}
+MEMO = {"kind": "memo", "epsilon": "1", "inner": GRR, "most_values": 2, "step": 0}
+OLH = {"kind": "olh", "epsilon": "1", "size": "18446744073709551616", "buckets": 4, "state": "log"}
+
+GOOD: list[tuple[str, dict[str, Any], list[dict[str, Any]]]] = [
+    ("one question", document([COLOURS], GRR), [{"colour": "red"}, {"colour": "cafe\u0301"}, {"colour": "blue"}]),
+    ("a number", document([AGE], {"kind": "onebit", "epsilon": "0.5", "top": 120}), [{"age": 0}, {"age": "120"}]),
+    ("buckets", document([INCOME], {"kind": "oue", "epsilon": "2", "size": 2}), [{"income": 10.5}, {"income": "1e3"}]),
+    ("free text", document([WORD], OLH), [{"word": ""}, {"word": "caf\u00e9"}, {"word": "\U0001f600"}]),
+    ("one of three", document([COLOURS, AGE, SMOKER], ONE_OF), [{"colour": "red", "age": 40, "smoker": True, "x": 1}]),
+    ("all of two", document([COLOURS, SMOKER], ALL_OF, invitations=True), [{"colour": "café", "smoker": 0}]),
+    ("memoised", document([COLOURS], MEMO, origins=["*"]), [{"colour": "another"}]),
+]
+
+BAD_ANSWERS: list[tuple[int, Any]] = [
+    (0, {}),
+    (0, {"color": "red"}),
+    (0, {"colour": None}),
+    (1, {"age": 121}),
+    (3, {"word": "x" * 21}),
+    (4, {"colour": "red", "age": 40}),
+    (5, {"colour": "red", "smoker": "maybe"}),
+]
+
+PLAIN = document([COLOURS], GRR)
+PAIR = document([COLOURS, SMOKER], ALL_OF)
+
+BAD: list[tuple[str, Any]] = [
+    ("null", None),
+    ("a list", []),
+    ("a field too many", PLAIN | {"colour": "red"}),
+    ("a kind", PLAIN | {"kind": "collection"}),
+    ("another version", PLAIN | {"version": 2}),
+    ("no title", PLAIN | {"title": {}}),
+    ("a title without language", PLAIN | {"title": "Title"}),
+    ("an empty title", PLAIN | {"title": {"en": ""}}),
+    ("a long title", PLAIN | {"title": {"en": "x" * 201}}),
+    ("a bad language", PLAIN | {"title": {"english": "x"}}),
+    ("text that is not NFC", PLAIN | {"title": {"en": "cafe\u0301"}}),
+    ("no questions", PLAIN | {"questions": []}),
+    ("questions that are no list", PLAIN | {"questions": {}}),
+    ("a question too many", PLAIN | {"questions": [COLOURS, SMOKER]}),
+    ("a question twice", PAIR | {"questions": [COLOURS, COLOURS]}),
+    ("a question without text", PLAIN | {"questions": [COLOURS | {"text": {}}]}),
+    ("a question with a bad name", PLAIN | {"questions": [COLOURS | {"name": "Colour"}]}),
+    ("a question with a bad task", PLAIN | {"questions": [COLOURS | {"task": 1}]}),
+    ("a question with a bad domain", PLAIN | {"questions": [COLOURS | {"domain": {"kind": "colours"}}]}),
+    ("a question with a further field", PLAIN | {"questions": [COLOURS | {"more": 1}]}),
+    ("a policy for several questions", PLAIN | {"policy": "all_of"}),
+    ("a policy for one question", PAIR | {"policy": "single"}),
+    ("an unknown policy", PAIR | {"policy": "some_of"}),
+    ("another epsilon than the mechanism's", PLAIN | {"epsilon": "2"}),
+    ("an epsilon that is not canonical", PLAIN | {"epsilon": "1.0"}),
+    ("a mechanism that is not canonical", PLAIN | {"mechanism": GRR | {"epsilon": "1.0"}}),
+    ("a mechanism of another size", PLAIN | {"mechanism": GRR | {"size": 4}}),
+    ("a mechanism for two questions", PLAIN | {"mechanism": ALL_OF}),
+    ("a mechanism for one question", PAIR | {"mechanism": GRR}),
+    ("an unknown mechanism", PLAIN | {"mechanism": {"kind": "no_noise", "epsilon": "1"}}),
+    ("no mechanism", {name: value for name, value in PLAIN.items() if name != "mechanism"}),
+    ("a fraction", PLAIN | {"minimum_cohort": 0.5}),
+]
+
+PUBLISHER: list[tuple[str, Any]] = [
+    ("no cohort", PLAIN | {"minimum_cohort": 0}),
+    ("a cohort in text", PLAIN | {"minimum_cohort": "100"}),
+    ("no retention", PLAIN | {"retention_days": 0}),
+    ("an origin with a path", PLAIN | {"origins": ["https://example.org/page"]}),
+    ("origins that are no list", PLAIN | {"origins": "*"}),
+    ("invitations that are no boolean", PLAIN | {"invitations": 1}),
+]
+
+
+def plain(value: Any) -> Any:
+    """A value in JSON."""
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    return {"integer": str(value)} if value >= 1 << 53 else value
+
+
+def block_of(collection: Collection, report: bytes) -> Block:
+    """A report of `one_of` begins with its member, which a batch states beside the report."""
+    if isinstance(collection.mechanism, OneOfDevice):
+        return Block(int.from_bytes(report[:4], "little"), 1, report[4:])
+    return Block(0, 1, report)
+
+
+def answered(collection: Collection, answers: dict[str, Any], seed: bytes) -> dict[str, Any]:
+    """A case: answers, their value, and the report and batch from known coins."""
+    value = collection.encode(answers)
+    report = collection.mechanism.privatize_one(value, ReplayCoins(seed))
+    block = block_of(collection, report)
+    batch = Batch(collection.id, BATCH_ID, (block,))
+    widths = [len(block.payload)] * (block.member + 1)
+    return {
+        "answers": answers,
+        "value": plain(value),
+        "seed": seed.hex(),
+        "report": report.hex(),
+        "batch": encode_batch(batch).hex(),
+        "batch_json": batch_to_json(batch, widths),
+    }
+
+
+def good(name: str, value: dict[str, Any], answers: list[dict[str, Any]]) -> dict[str, Any]:
+    collection = Collection.from_json(value)
+    cases = [answered(collection, given, bytes([i])) for i, given in enumerate(answers)]
+    return {"name": name, "document": value, "id": collection.id, "cases": cases}
+
+
+def bad(name: str, value: Any, *, publisher: bool) -> dict[str, Any]:
+    try:
+        Collection.from_json(value)
+    except InvalidSpec:
+        return {"name": name, "document": value, "error": "InvalidSpec", "publisher": publisher}
+    raise AssertionError(f"accepted: {name}")
+
+
+def bad_answers(place: int, answers: Any) -> dict[str, Any]:
+    try:
+        Collection.from_json(GOOD[place][1]).encode(answers)
+    except InvalidValue:
+        return {"document": GOOD[place][0], "answers": answers, "error": "InvalidValue"}
+    raise AssertionError(f"accepted: {answers}")
+
+
+def make() -> str:
+    """The file, one case a line."""
+    sections = {
+        "good": [good(*case) for case in GOOD],
+        "bad_documents": [bad(*case, publisher=False) for case in BAD]
+        + [bad(*case, publisher=True) for case in PUBLISHER],
+        "bad_answers": [bad_answers(*case) for case in BAD_ANSWERS],
+    }
+    lines = {name: ",\n".join("  " + json.dumps(case) for case in cases) for name, cases in sections.items()}
+    return "{\n" + ",\n".join(f'"{name}": [\n{text}\n]' for name, text in lines.items()) + "\n}\n"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(make(), encoding="utf-8")
