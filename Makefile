@@ -31,6 +31,7 @@ demo: install ## a whole collection on made-up answers, in one go
 	@$(BIN)/tacit demo
 
 test: install ## everything that is fast, in Python and in JavaScript
+	@$(BIN)/python tools/ensure_chromium.py
 	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
 	@$(MAKE) --no-print-directory test-js
 
@@ -58,5 +59,5 @@ docs: install ## run the examples in the README and in docs
 
 clean: ## remove what these targets made, .venv included
 	@rm -rf $(VENV) build dist demo .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	@rm -rf js/dist src/tacit/dashboard/static/tacit.js src/*.egg-info $(KERNELS)/*.so
+	@rm -rf .venv-bench benchmarks/*.so js/dist src/tacit/dashboard/static/tacit.js src/*.egg-info $(KERNELS)/*.so
 	@find src tests tools benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

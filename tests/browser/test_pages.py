@@ -385,6 +385,10 @@ def test_pages_are_accessible_and_fit(browser: Any, site: Any, scheme: str, widt
     check("/dashboard", "table")
     check(f"/dashboard/collections/{collection}", "canvas")
     check(f"/dashboard/collections/{draft}", "text=points")
+    page.goto(f"{site.url}/dashboard/collections/{collection}")
+    page.click("text=Table of these numbers")
+    page.wait_for_selector(".numbers td")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     check("/dashboard/tokens", "form.card")
     check("/dashboard/audit", ".card")
     context.close()

@@ -192,7 +192,7 @@ def _from_yaml(path: str, text: str) -> Any:
     try:
         import yaml
     except ImportError:
-        raise Refused(f"{path}: YAML needs pyyaml; install tacit with its extra 'server'") from None
+        raise Refused(f"{path}: YAML needs pyyaml; install tacit with its extra 'collector'") from None
     try:
         draft = yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -27,7 +27,8 @@ def serve(
     from tacit.collector.limits import Limits
     from tacit.collector.server import Settings
     from tacit.collector.server import serve as run
+    from tacit.dashboard import routes
 
     limits = Limits(requests_per_second=rate, burst=max(1, int(10 * rate)), body_bytes=max_body)
     settings = Settings(data, database, host, port, public_url, trusted_proxies, limits)
-    run(settings, click.echo)
+    run(settings, click.echo, routes)

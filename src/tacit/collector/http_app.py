@@ -1,11 +1,10 @@
 """The application: the report route in front, everything else behind it."""
 
 import asyncio
-import importlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from time import monotonic
-from typing import Any, cast
+from typing import cast
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -15,7 +14,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tacit.collector.active import Catalog
 from tacit.collector.http_api import Api
 from tacit.collector.http_common import (
     PREFLIGHT,
@@ -100,13 +98,8 @@ async def _problem(request: Request, error: Exception) -> Response:
     return problem_response(as_problem(error))
 
 
-def pages(collector: Collector, catalog: Catalog) -> list[BaseRoute]:
-    """The routes of the dashboard and of survey pages, if that package is installed."""
-    try:
-        found: Any = importlib.import_module("tacit.dashboard")
-    except ImportError:
-        return []
-    return cast("list[BaseRoute]", found.routes(collector, catalog=catalog))
+Pages = Callable[..., "list[BaseRoute]"]
+"""Makes the routes of pages from a collector and its catalogue; the command line passes those of the dashboard."""
 
 
 class App:

@@ -16,7 +16,7 @@ import uvicorn
 
 from tacit.catalog import CATALOG
 from tacit.collector.active import Catalog
-from tacit.collector.http_app import App, pages
+from tacit.collector.http_app import App, Pages
 from tacit.collector.limits import Limits
 from tacit.collector.ports import Store
 from tacit.collector.service import Collector
@@ -82,10 +82,11 @@ def make_app(
     catalog: Catalog = CATALOG,
     tasks: tuple[Task, ...] = TASKS,
     shard: str = "main",
+    pages: Pages | None = None,
 ) -> App:
-    """The application over a store."""
+    """The application over a store, with pages where they are given."""
     collector = Collector(store, catalog=catalog, tasks=tasks, shard=shard)
-    return App(collector, limits, pages(collector, catalog))
+    return App(collector, limits, pages(collector, catalog=catalog) if pages else [])
 
 
 class _JsonLines(logging.Formatter):
@@ -133,12 +134,12 @@ def _config(app: Any, settings: Settings) -> uvicorn.Config:
     )
 
 
-def serve(settings: Settings, announce: Any = print) -> None:
+def serve(settings: Settings, announce: Any = print, pages: Pages | None = None) -> None:
     """Serve until stopped; SIGTERM and SIGINT finish what was begun."""
     set_up_logs()
     store = open_store(settings.data, settings.database)
     shard = "main" if settings.data else f"{socket.gethostname()}:{settings.port}"
-    app = make_app(store, settings.limits, shard=shard)
+    app = make_app(store, settings.limits, shard=shard, pages=pages)
     token = app.collector.access.first_admin()
     if token is not None:
         announce(f"admin token, shown this once: {token}")

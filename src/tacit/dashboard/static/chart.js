@@ -90,7 +90,7 @@ function settings(rows, width) {
       interaction: { mode: "index", axis: "y", intersect: false },
       scales: {
         x: {
-          min: low,
+          suggestedMin: low,
           suggestedMax: Math.max(...rows.map(({ high }) => high)),
           border: { display: false },
           grid: { color: grid },
