@@ -90,11 +90,11 @@ function settings(rows, width) {
       interaction: { mode: "index", axis: "y", intersect: false },
       scales: {
         x: {
-          suggestedMin: low,
+          min: low,
           suggestedMax: Math.max(...rows.map(({ high }) => high)),
           border: { display: false },
           grid: { color: grid },
-          ticks: { color: soft, font, callback: (/** @type {number} */ share) => `${Math.round(1000 * share) / 10} %` },
+          ticks: { color: soft, font, includeBounds: false, callback: (/** @type {number} */ share) => `${Math.round(1000 * share) / 10} %` },
         },
         y: {
           border: { display: false },
