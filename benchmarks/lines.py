@@ -124,7 +124,7 @@ def hadamard(session: Session) -> Iterator[Row]:
     n, d = session.size(10_000_000), 1 << 20
     for kind in ("HRR", "HCMS"):
         spent = session.work(f"{kind.lower()}_estimate", n=n, d=d, repeats=session.repeats)
-        sketch = " (4 rows of 2^18 cells)" if kind == "HCMS" else ""
+        sketch = " (2 rows of 2^19 cells)" if kind == "HCMS" else ""
         name = f"{kind}{sketch} tally and estimate, n={n:,}, d=2^20, one thread"
         for count in ("bincount", "numpy_bincount"):
             baseline = f"{'C' if count == 'bincount' else 'numpy'} bincount + C transform"

@@ -24,7 +24,7 @@ SPIN_SECONDS = 0.15
 CBR_EPSILON = "4.0"
 # A sketch of 2^20 cells: as many counters, and as long a transform, as Hadamard response over 2^20 values.
 HCMS_CELLS = 1 << 20
-HCMS_ROWS = 4
+HCMS_ROWS = 2
 
 
 def zipf_values(n: int, d: int) -> npt.NDArray[np.int64]:

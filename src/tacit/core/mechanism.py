@@ -232,12 +232,15 @@ class Oracle(Mechanism):
         counts = self._counted(tally, chosen)
         scale = counts.variance_scale
         at = chosen if isinstance(tally, Counts) else np.arange(len(chosen), dtype=np.uint64)
-        value = self._unbiased(counts.cells, counts.total, at) / counts.total
+        value = self._unbiased(counts.cells, counts.total, at)
+        value /= counts.total
         share2 = value if not counts.is_weighted else self._unbiased(counts.cells2, counts.total2, at) / counts.total2
         share2 = np.clip(share2, 0, 1)
+        variance = self._variance(share2, counts)
+        variance *= scale
         return Estimate(
             value,
-            self._variance(share2, counts) * scale,
+            variance,
             counts.n,
             total=float(counts.total),
             labels=labels,

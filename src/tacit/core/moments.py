@@ -25,7 +25,9 @@ class Moments:
 
     def variance(self, frequency: F64) -> F64:
         """n times the variance of the estimate of cells with these true frequencies."""
-        return self.own * frequency + self.other * (1 - frequency)
+        variance = frequency * (self.own - self.other)
+        variance += self.other
+        return variance
 
     def combined(self, weights: F64, frequency: F64) -> F64:
         """n times the variance of `weights @ estimate`; rows of `weights` are answers, columns are cells.

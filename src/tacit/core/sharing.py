@@ -72,11 +72,16 @@ class SharedHashes(Oracle):
         """Sum over others of n_w (n_w - 1) / n^2, plugged in; weights enter with their squares taken off."""
         scale = counts.variance_scale
         everything = self.collision_mass(counts) * (1 - scale)
-        return np.clip(everything - frequency * (frequency - scale), 0, None)
+        own = frequency - scale
+        own *= frequency
+        np.subtract(everything, own, out=own)  # In place: domains have millions of values.
+        return np.maximum(own, 0, out=own)
 
     def _variance(self, frequency: F64, counts: Counts) -> F64:
-        scale = counts.variance_scale
-        return super()._variance(frequency, counts) + self._shared(frequency, counts) / (scale * self.sharing)
+        shared = self._shared(frequency, counts)
+        shared /= counts.variance_scale * self.sharing
+        shared += super()._variance(frequency, counts)
+        return shared
 
     def _combined(self, rows: F64, frequency: F64, counts: Counts) -> F64:
         """A pair of values shares its own collision: respondents of each in the cell of the other."""

@@ -99,7 +99,8 @@ class Native:
             count(_at(seeds), _at(cells), _SIZE(rows), ctypes.c_uint32(g), _at(h), _at(v), _SIZE(len(v)), _at(out))
             return out
 
-        return np.concatenate(_over_threads(part, len(low), rows * len(low)))
+        parts = _over_threads(part, len(low), rows * len(low))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def bit_columns(self, packed: U8, size: int, weights: I64 | None) -> I64:
         """Column sums of packed bits, bit 0 first."""

@@ -97,7 +97,7 @@ typedef struct {
     int64_t *out;
 } support_job;
 
-enum { GROUP = 4096 };
+enum { GROUP = 1024 };
 
 static void support_group(const support_job *job, const query *group, size_t made) {
     uint32_t count[TILE], spread[TILE];

@@ -239,17 +239,19 @@ class HCMS(HCMSDevice, CodeCounting, SketchOracle):
 
     def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
         table = kernels.walsh_hadamard(self._signed(cells))
-        sums = kernels.pooled_support(self.seeds, table, candidates) / float(self.keep)
+        sums = kernels.pooled_support(self.seeds, table, candidates).astype(np.float64)
+        sums *= 1 / float(self.keep)
         return sums if self.skip_zero else (sums - total / self.width) * self.width / (self.width - 1)
 
     def _equal_pairs(self, counts: Counts) -> tuple[float, float]:
         """By Parseval, the second moment of the centred table is that of all coefficients but number 0."""
         signed = self._signed(counts.cells)[:, 1:].astype(np.float64)
         sizes = counts.cells.reshape(self.rows, -1).sum(axis=1).astype(np.float64)
-        informative = counts.cells2.reshape(self.rows, self.width, 2)[:, 1:].sum()
+        constant = counts.cells2.reshape(self.rows, self.width, 2)[:, :1].sum()
+        informative = counts.total2 - float(constant)
         choices = self.width - self.first
         factor = choices**2 / (self.width - 1) / float(self.keep) ** 2
-        moment = float(np.vdot(signed, signed)) - float(informative)
+        moment = float(np.vdot(signed, signed)) - informative
         return factor * moment, float(np.sum(sizes**2)) - counts.total2
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
