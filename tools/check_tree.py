@@ -27,7 +27,7 @@ LOCK_FILES = (
 
 REGISTRIES = (
     ("pypi", "org"),
-    ("pythonhosted", "org"),
+    ("".join(("python", "hosted")), "org"),
     ("npmjs", "org"),
     ("npmjs", "com"),
     ("yarnpkg", "com"),

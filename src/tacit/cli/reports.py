@@ -1,7 +1,7 @@
 """`tacit privatize | tally | merge | estimate`: report and tally files, on disk and in pipes."""
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
 from pathlib import Path
@@ -139,18 +139,9 @@ def _reading_text(path: str) -> Generator[Any]:
 @click.option("-o", "--output", default="-", help="The .tally file to write.")
 def tally(files: tuple[str, ...], output: str) -> None:
     """Count report FILES (- for standard input) into one tally."""
-    from tacit.wire.files import write_tally
-
-    total: Any = None
-    domain: dict[str, Any] | None = None
     with progress("tallying", None) as advance:
-        for path in files:
-            part, found = _tally_file(path, advance)
-            total, domain = _merged(total, domain, part, found)
-    with _writing(output) as sink:
-        assert total is not None
-        write_tally(sink, total, domain)
-    click.echo(f"tacit: {total.n} reports counted", err=True)
+        total = _write_sum((_tally_file(path, advance) for path in files), output)
+    click.echo(f"tacit: {total} reports counted", err=True)
 
 
 def _tally_file(path: str, advance: Any) -> tuple[Any, dict[str, Any] | None]:
@@ -166,16 +157,20 @@ def _tally_file(path: str, advance: Any) -> tuple[Any, dict[str, Any] | None]:
     return total, reader.header.domain
 
 
-def _merged(total: Any, domain: Any, part: Any, found: Any) -> tuple[Any, Any]:
-    """The sum of two tallies of the same mechanism and domain."""
+def _write_sum(parts: Iterable[tuple[Any, dict[str, Any] | None]], output: str) -> int:
+    """Add tallies of the same mechanism and domain and write the sum; returns the number of reports."""
     from tacit.errors import SpecMismatch
+    from tacit.wire.files import write_tally
 
-    if total is None:
-        return part, found
-    total = total + part
-    if domain != found:
-        raise SpecMismatch("cannot merge tallies: their labels differ; the same index would mean different values")
-    return total, domain
+    total, domain = None, None
+    for part, found in parts:
+        if total is not None and domain != found:
+            raise SpecMismatch("cannot merge tallies: their labels differ; the same index would mean different values")
+        total, domain = part if total is None else total + part, found
+    with _writing(output) as sink:
+        assert total is not None
+        write_tally(sink, total, domain)
+    return total.n
 
 
 @click.command()
@@ -183,18 +178,15 @@ def _merged(total: Any, domain: Any, part: Any, found: Any) -> tuple[Any, Any]:
 @click.option("-o", "--output", default="-", help="The .tally file to write.")
 def merge(files: tuple[str, ...], output: str) -> None:
     """Add tally FILES of the same mechanism."""
-    from tacit.wire.files import read_tally, write_tally
+    total = _write_sum((_read_file(path) for path in files), output)
+    click.echo(f"tacit: {total} reports in {len(files)} tallies", err=True)
 
-    total: Any = None
-    domain: dict[str, Any] | None = None
-    for path in files:
-        with _reading(path) as stream:
-            part, found = read_tally(stream, path)
-        total, domain = _merged(total, domain, part, found)
-    with _writing(output) as sink:
-        assert total is not None
-        write_tally(sink, total, domain)
-    click.echo(f"tacit: {total.n} reports in {len(files)} tallies", err=True)
+
+def _read_file(path: str) -> tuple[Any, dict[str, Any] | None]:
+    from tacit.wire.files import read_tally
+
+    with _reading(path) as stream:
+        return read_tally(stream, path)
 
 
 @click.command()
@@ -205,10 +197,7 @@ def merge(files: tuple[str, ...], output: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def estimate(file: str, candidates: str | None, level: float, top: int | None, as_json: bool) -> None:
     """Estimate frequencies with intervals from a tally FILE (- for standard input)."""
-    from tacit.wire.files import read_tally
-
-    with _reading(file) as stream:
-        tally, domain = read_tally(stream, file)
+    tally, domain = _read_file(file)
     mechanism: Any = tally.mechanism
     chosen = None if candidates is None else [_candidate(domain, text.strip()) for text in candidates.split(",")]
     rows = mechanism.estimate(tally, chosen).to_rows(level)
