@@ -2,7 +2,7 @@
 
 from tacit.kernels import twin
 from tacit.kernels.native import Native, load
-from tacit.kernels.twin import I64, U8, U32, U64, buckets_of, hash32, mix32, uniform
+from tacit.kernels.twin import F64, I64, U8, U32, U64, buckets_of, hash32, mix32, uniform
 
 _library = load()
 
@@ -15,13 +15,16 @@ hash_support = _core.hash_support
 pooled_support = _core.pooled_support
 bit_columns = _core.bit_columns
 histogram = _core.histogram
+count_members = _core.count_members
 walsh_hadamard = _core.walsh_hadamard
 draw_bits = _core.draw_bits
 draw_hashed_bits = _core.draw_hashed_bits
 affine_support = _core.affine_support
 draw_subsets = _core.draw_subsets
+isotonic = _core.isotonic
 
 __all__ = [
+    "F64",
     "I64",
     "U8",
     "U32",
@@ -30,12 +33,14 @@ __all__ = [
     "bit_columns",
     "buckets_of",
     "compiled",
+    "count_members",
     "draw_bits",
     "draw_hashed_bits",
     "draw_subsets",
     "hash32",
     "hash_support",
     "histogram",
+    "isotonic",
     "mix32",
     "pooled_support",
     "uniform",

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.device.coins import Coins
-from tacit.kernels.twin import I64, U8, U32, U64, Layers
+from tacit.kernels.twin import F64, I64, U8, U32, U64, Layers
 
 _LIBRARY = Path(__file__).with_name("_tacit.so")
 _SIZE = ctypes.c_size_t
 _WORD = ctypes.c_uint64
 _COIN_WORDS = 1 << 17
-_ABI = 5
+_ABI = 9
 _TABLED_BUCKETS = 1 << 16
 
 
@@ -34,6 +34,7 @@ def load() -> "ctypes.CDLL | None":
         getattr(library, f"tacit_count{width}").restype = _SIZE
         getattr(library, f"tacit_weigh{width}").restype = _SIZE
     library.tacit_draw_layers.restype = _SIZE
+    library.tacit_count_members.restype = library.tacit_weigh_members.restype = _SIZE
     return library
 
 
@@ -131,6 +132,19 @@ class Native:
         bad = getattr(self._c, f"tacit_weigh{width}")(_at(codes), _at(weights), n, _WORD(cells), _at(out))
         return out, int(bad)
 
+    def count_members(self, reports: U8, starts: U64, weights: I64 | None) -> tuple[I64, int]:
+        """Counts (or total weights) per cell of reports of many members, and how many were out of range."""
+        rows, starts = np.ascontiguousarray(reports), np.ascontiguousarray(starts, np.uint64)
+        given = (_at(rows), _SIZE(len(rows)), _SIZE(rows.shape[1] - 4), _at(starts), _SIZE(len(starts) - 1))
+        if weights is None and len(rows) < 1 << 32:
+            small = np.zeros(int(starts[-1]) + 1, np.uint32)
+            bad = self._c.tacit_count_members(*given, _at(small))
+            return small[:-1].astype(np.int64), int(bad)
+        out = np.zeros(int(starts[-1]) + 1, np.int64)
+        weights = np.ones(len(rows), np.int64) if weights is None else np.ascontiguousarray(weights)
+        bad = self._c.tacit_weigh_members(*given, _at(weights), _at(out))
+        return out[:-1], int(bad)
+
     def walsh_hadamard(self, x: I64) -> I64:
         """The unscaled Walsh-Hadamard transform along the last axis."""
         out = np.array(x, np.int64, order="C")
@@ -195,6 +209,15 @@ class Native:
         self._c.tacit_draw_subsets(
             _at(values), _at(keep), _SIZE(len(values)), _WORD(size), _WORD(take), _at(words), _at(out)
         )
+        return out
+
+    def isotonic(self, values: F64, weights: F64 | None) -> F64:
+        """The nearest non-decreasing sequence in (weighted) squares."""
+        values = np.ascontiguousarray(values, np.float64)
+        checked = None if weights is None else np.ascontiguousarray(weights, np.float64)
+        # Pools of several values, 32 bytes each; pages that are never needed are never touched.
+        pools, out = np.empty(4 * (len(values) // 2), np.uint64), np.empty(len(values))
+        self._c.tacit_isotonic(_at(values), _at(checked), _SIZE(len(values)), _at(pools), _at(out))
         return out
 
 

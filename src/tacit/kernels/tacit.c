@@ -19,7 +19,7 @@
 #define TILE 1024
 
 /* Raised with every change of a signature, so that a library left over from older sources is not used. */
-EXPORT int tacit_abi = 5;
+EXPORT int tacit_abi = 9;
 
 /* Murmur3's 32-bit finaliser: two multiplications, full avalanche. */
 static inline uint32_t mix32(uint32_t x) {

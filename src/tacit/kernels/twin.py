@@ -11,6 +11,7 @@ U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
 
 Layers = list[tuple[int, int]]
 """Thresholds (t1, t0) of one or more layers of noise, first one first."""
@@ -89,6 +90,23 @@ def histogram(codes: npt.NDArray[np.unsignedinteger], cells: int, weights: I64 |
     return out, bad
 
 
+def count_members(reports: U8, starts: U64, weights: I64 | None) -> tuple[I64, int]:
+    """Counts (or total weights) per cell of reports of many members, and how many were out of range.
+
+    A report is its member (4 bytes) and a code of up to 8 bytes; member m owns cells starts[m] up to starts[m + 1].
+    """
+    rows = np.zeros((len(reports), 12), np.uint8)
+    rows[:, : reports.shape[1]] = reports
+    members = rows[:, :4].copy().view("<u4")[:, 0].astype(np.intp)
+    codes = rows[:, 4:].copy().view("<u8")[:, 0]
+    known = members < len(starts) - 1
+    members = np.where(known, members, 0)
+    good = known & (codes < starts[members + 1] - starts[members])
+    cells = (starts[members] + codes)[good]
+    out, _ = histogram(cells, int(starts[-1]), None if weights is None else weights[good])
+    return out, len(reports) - int(np.count_nonzero(good))
+
+
 def walsh_hadamard(x: I64) -> I64:
     """The unscaled Walsh-Hadamard transform along the last axis."""
     size = x.shape[-1]
@@ -164,3 +182,20 @@ def _uniform_each(words: U64, m: U64) -> U64:
     """(word * m) >> 64 for moduli below 2^32, element by element."""
     half = np.uint64(32)
     return ((words >> half) * m + ((words & np.uint64(0xFFFFFFFF)) * m >> half)) >> half
+
+
+def isotonic(values: F64, weights: F64 | None) -> F64:
+    """The nearest non-decreasing sequence in (weighted) squares, by pooling adjacent violators one value at a time."""
+    means: list[float] = []
+    blocks: list[tuple[float, float, int]] = []  # Sum, weight and number of values of every block.
+    each = [1.0] * len(values) if weights is None else np.asarray(weights, np.float64).tolist()
+    for mean, weight in zip(np.asarray(values, np.float64).tolist(), each, strict=True):
+        total, count = mean * weight, 1
+        while means and means[-1] > mean:
+            means.pop()
+            before, other, length = blocks.pop()
+            total, weight, count = before + total, other + weight, length + count
+            mean = total / weight
+        means.append(mean)
+        blocks.append((total, weight, count))
+    return np.repeat(np.array(means, np.float64), [count for _, _, count in blocks])

@@ -18,15 +18,22 @@ class Significant:
     estimate: Estimate
 
 
+def cut_threshold(size: int, alpha: float, deviation: float) -> float:
+    """isf(alpha/d) standard deviations of an absent value, never below zero: about `alpha` absent values pass.
+
+    The inverse survival function keeps alpha/d exact for huge domains.
+    """
+    return max(0.0, normal_isf(min(0.5, alpha / size)) * deviation)
+
+
 def significance_threshold(estimate: Estimate, variance_at_zero: float, *, alpha: float = 0.05) -> Significant:
     """Keep estimates above isf(alpha/d) standard errors of an absent value; spread the rest evenly. Biased.
 
-    `variance_at_zero` is n times the variance of a value nobody holds (Var*). About `alpha` absent values in
-    total pass. When the kept values already exceed the whole, the rest get zero. Wang's dissertation, section
-    3.5.2; the inverse survival function keeps alpha/d exact for huge domains.
+    `variance_at_zero` is n times the variance of a value nobody holds (Var*). When the kept values already exceed
+    the whole, the rest get zero. Wang's dissertation, section 3.5.2.
     """
     d = len(estimate.value)
-    threshold = normal_isf(alpha / d) * float(np.sqrt(variance_at_zero / max(1, estimate.n)))
+    threshold = cut_threshold(d, alpha, float(np.sqrt(variance_at_zero / max(1, estimate.n))))
     kept = estimate.value > threshold
     rest = max(0.0, 1.0 - float(estimate.value[kept].sum()))
     absent = d - int(np.count_nonzero(kept))

@@ -1,0 +1,68 @@
+/* Counting reports of many members in one pass: a report is its member (u32) and a code of `width` bytes, little-endian.
+ *
+ * Member m owns the cells from starts[m] up to starts[m + 1]. Padding behind a narrow code is part of the number that is
+ * read, so that padding other than zeros makes it too large, and it is found with all other codes out of range.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define BLOCK 1024
+
+static inline uint64_t code_of(const uint8_t *at, size_t width) {
+    uint64_t code = 0;
+    switch (width) { /* Known widths become one load. */
+    case 1: return *at;
+    case 2: memcpy(&code, at, 2); return code;
+    case 4: memcpy(&code, at, 4); return code;
+    default: memcpy(&code, at, width); return code;
+    }
+}
+
+/* The cells of n reports of 4 + width bytes; those out of range get the cell behind the last one, and are returned.
+ *
+ * Cells are found for a block of reports before any is touched. Finding and adding in one loop makes the processor
+ * guess whether a cell is still being written, and few cells of the coarse members are, most of the time.
+ */
+static size_t find_cells(const uint8_t *at, size_t n, size_t width, const uint64_t *starts, size_t members,
+                         uint64_t *found) {
+    size_t bad = 0;
+    for (size_t i = 0; i < n; i++, at += 4 + width) {
+        uint32_t member;
+        memcpy(&member, at, 4);
+        uint64_t code = code_of(at + 4, width);
+        size_t safe = member < members ? member : 0;
+        int good = (member < members) & (code < starts[safe + 1] - starts[safe]);
+        found[i] = good ? starts[safe] + code : starts[members];
+        bad += !good;
+    }
+    return bad;
+}
+
+/* Count fewer than 2^32 reports into one cell more than there are; returns how many were out of range. */
+EXPORT size_t tacit_count_members(const uint8_t *reports, size_t n, size_t width, const uint64_t *starts,
+                                size_t members, uint32_t *cells) {
+    uint64_t found[BLOCK];
+    size_t bad = 0;
+    for (size_t done = 0; done < n; done += BLOCK) {
+        size_t block = n - done < BLOCK ? n - done : BLOCK;
+        bad += find_cells(reports + done * (4 + width), block, width, starts, members, found);
+        for (size_t i = 0; i < block; i++) cells[found[i]]++;
+    }
+    return bad;
+}
+
+/* Add the weights of reports, likewise. */
+EXPORT size_t tacit_weigh_members(const uint8_t *reports, size_t n, size_t width, const uint64_t *starts,
+                                size_t members, const int64_t *weights, int64_t *cells) {
+    uint64_t found[BLOCK];
+    size_t bad = 0;
+    for (size_t done = 0; done < n; done += BLOCK) {
+        size_t block = n - done < BLOCK ? n - done : BLOCK;
+        bad += find_cells(reports + done * (4 + width), block, width, starts, members, found);
+        for (size_t i = 0; i < block; i++) cells[found[i]] += weights[done + i];
+    }
+    return bad;
+}

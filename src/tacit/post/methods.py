@@ -1,0 +1,193 @@
+"""The methods of post-processing as one table, and which of them suits which query.
+
+Raw estimates are unbiased and stay stored; a method is chosen when a question is put. Collector, command line,
+dashboard and documentation list this table. Wang's dissertation, sections 8.1 and 8.2.6.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.estimate import Estimate
+from tacit.errors import InvalidSpec
+from tacit.post.noise import Noise
+from tacit.post.priors import gauss_prior, power, power_ns
+from tacit.post.simplex import base_cut, base_pos, finite, mle_apx, norm, norm_cut, norm_mul, project_to_simplex
+
+F64 = npt.NDArray[np.float64]
+Sums = Literal["yes", "almost", "no"]
+Step = Callable[[F64, Noise], F64]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to post-process a vector of frequencies."""
+
+    name: str
+    title: str
+    apply: Step
+    non_negative: bool
+    sums_to_one: Sums
+    best_for: str
+    needs: tuple[str, ...] = ()
+    """What of the noise it uses: n, the variance at zero, the slope of the variance."""
+    biased: bool = True
+    per_answer: bool = False
+    """Whether it works on every answer instead of on the vector."""
+
+    def to_row(self) -> dict[str, Any]:
+        """What the method promises, as plain data."""
+        names = ("name", "title", "non_negative", "sums_to_one", "biased", "best_for")
+        return {name: getattr(self, name) for name in names} | {"needs": list(self.needs)}
+
+
+def _free(step: Callable[[F64], F64]) -> Step:
+    """A step that needs to know nothing about the noise."""
+    return lambda value, noise: step(value)
+
+
+METHODS: tuple[Method, ...] = (
+    Method("base", "Base", _free(finite), False, "no", "unbiased single answers", biased=False),
+    Method("base_pos", "Base-Pos", _free(base_pos), True, "no", "nothing; the simplest baseline"),
+    Method("post_pos", "Post-Pos", _free(base_pos), True, "no", "a few large sets", per_answer=True),
+    Method(
+        "base_cut", "Base-Cut", base_cut, True, "no",
+        "single values of a distribution nobody knows", needs=("variance",),
+    ),
+    Method("norm", "Norm", _free(norm), False, "yes", "the most frequent values", biased=False),
+    Method("norm_mul", "Norm-Mul", _free(norm_mul), True, "yes", "near-uniform data only"),
+    Method("norm_cut", "Norm-Cut", _free(norm_cut), True, "almost", "the values that stand out"),
+    Method("norm_sub", "Norm-Sub", _free(project_to_simplex), True, "yes", "histograms and sets, whatever the data"),
+    Method(
+        "mle_apx", "MLE-Apx", mle_apx, True, "yes",
+        "as Norm-Sub, where the variance depends on the frequency", needs=("variance", "slope"),
+    ),
+    Method("power", "Power", power, True, "no", "single values of power-law data", needs=("n", "variance")),
+    Method("power_ns", "PowerNS", power_ns, True, "yes", "power-law data, all queries", needs=("n", "variance")),
+    Method(
+        "gauss_prior", "Gaussian prior", gauss_prior, False, "no",
+        "frequencies that scatter around one mean", needs=("variance",),
+    ),
+)  # fmt: skip
+"""Every method, in the order of the literature."""
+
+ALIASES = {"cls": "norm_sub"}
+"""Constrained least squares is the projection that Norm-Sub computes."""
+
+NAMES: tuple[str, ...] = tuple(method.name for method in METHODS)
+
+
+def find_method(name: str) -> Method:
+    """The method of a name, or InvalidSpec naming what is known."""
+    for method in METHODS:
+        if method.name == ALIASES.get(name, name):
+            return method
+    raise InvalidSpec(f"post is {str(name)[:40]!r}, must be one of {', '.join(NAMES)}")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A type of query, the method that suits it, and why."""
+
+    name: str
+    method: str
+    if_power_law: str
+    why: str
+
+
+QUERIES: tuple[Query, ...] = (
+    Query(
+        "histogram", "norm_sub", "power_ns",
+        "shares are read one by one and added up by the reader, so they must be non-negative and sum to one",
+    ),
+    Query(
+        "full_domain", "base_cut", "power_ns",
+        "most values are rare: zero is the best guess for what cannot be told from noise, and nothing is assumed",
+    ),
+    Query(
+        "subsets", "norm_sub", "power_ns",
+        "errors of a sum add up, and only a known total stops them; Base-Pos and Base-Cut drift with the set's size",
+    ),
+    Query("top_k", "norm", "norm", "large values stand far above the noise, so every bias is a loss"),
+)  # fmt: skip
+"""Every type of query with its default."""
+
+
+def default_method(query: str, *, power_law: bool = False) -> Method:
+    """The method for a type of query; `power_law` says that the data are known to be roughly power-law."""
+    for known in QUERIES:
+        if known.name == query:
+            return find_method(known.if_power_law if power_law else known.method)
+    raise InvalidSpec(f"query is {str(query)[:40]!r}, must be one of {', '.join(known.name for known in QUERIES)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Processed:
+    """A post-processed estimate beside the raw one it was made from."""
+
+    method: Method
+    raw: Estimate
+    estimate: Estimate
+    """The new values. The variance is exact where the method is unbiased, and else that of the raw estimate."""
+
+    @property
+    def value(self) -> F64:
+        """The post-processed frequencies."""
+        return self.estimate.value
+
+    def combine(self, weights: npt.ArrayLike) -> F64:
+        """Linear answers from the processed values; Post-Pos clips the raw answers instead."""
+        rows = np.atleast_2d(np.asarray(weights, np.float64))
+        return np.clip(rows @ self.raw.value, 0, None) if self.method.per_answer else rows @ self.value
+
+    def interval(self, level: float = 0.95) -> tuple[F64, F64]:
+        """Intervals that cover at least as often as they say.
+
+        An interval around a biased value alone would not. That of the raw estimate does, also when it is cut to
+        [0, 1], where every true share lies; but it may be empty then, and miss the processed value. So it is the
+        hull of both, cut to [0, 1] where the values are.
+        """
+        low, high = self.estimate.interval(level)
+        if not self.method.biased:
+            return low, high
+        raw_low, raw_high = self.raw.interval(level)
+        low, high = np.minimum(low, raw_low), np.maximum(high, raw_high)
+        return (low.clip(0, 1), high.clip(0, 1)) if self.method.non_negative else (low, high)
+
+
+def process(estimate: Estimate, method: str | Method, *, noise: Noise | None = None) -> Processed:
+    """Apply a method to the frequencies of a whole domain; the noise is read from the estimate unless told.
+
+    >>> raw = Estimate(np.array([0.5, -0.01]), np.array([1e-4, 1e-4]), 1000)
+    >>> process(raw, "norm_sub").value.round(3).tolist()
+    [0.755, 0.245]
+    """
+    chosen = find_method(method) if isinstance(method, str) else method
+    if not estimate.has_data or not len(estimate):
+        return Processed(chosen, estimate, estimate)
+    value = chosen.apply(estimate.value, noise or Noise.of(estimate))
+    if chosen.name == "norm":
+        return Processed(chosen, estimate, _normed(estimate, value))
+    covariance = estimate.covariance if chosen.name == "base" else None
+    return Processed(chosen, estimate, replace(estimate, value=value, covariance=covariance))
+
+
+_EXACT_CELLS = 1024
+
+
+def _normed(estimate: Estimate, value: F64) -> Estimate:
+    """The exact variance of Norm, which is linear: every answer loses its mean weight.
+
+    Above 1,024 cells single cells keep their raw variance, which is off by the order of 1/d.
+    """
+
+    def combined(rows: F64) -> F64:
+        return estimate.variance_of(rows - rows.mean(axis=1, keepdims=True))
+
+    d = len(value)
+    variance = combined(np.eye(d)) if d <= _EXACT_CELLS else estimate.variance
+    # A total that is known leaves nothing uncertain; rounding may say minus nothing.
+    return replace(estimate, value=value, variance=np.clip(variance, 0, None), covariance=combined)
