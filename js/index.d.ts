@@ -206,6 +206,13 @@ export class HRRSubspace extends IndexDevice {
   readonly coefficients: number;
 }
 
+/** Signed Hadamard response: the value is 2 * node + half, and the two halves of a node count +1 and -1. */
+export class HRRSigned extends IndexDevice {
+  static readonly kind: "hrr_signed";
+  constructor(fields: { epsilon: WireBudget; size: number });
+  readonly size: number;
+}
+
 /** Subset selection: a set that more likely holds the value than not. */
 export class SS extends IndexDevice {
   static readonly kind: "ss";
@@ -340,14 +347,28 @@ export class Questions extends Published {
   view(i: number): (answers: readonly any[]) => any;
 }
 
+/** The levels of a tree over an ordered domain: member i asks for the node of height `heights[i]` above the value. */
+export class Tree extends Published {
+  static readonly kind: "tree";
+  constructor(fields: { size: number; fanout: number; heights: number[]; mechanisms: Device[]; weights: number[] });
+  readonly size: number;
+  readonly fanout: number;
+  readonly heights: readonly number[];
+  readonly mechanisms: readonly Device[];
+  readonly weights: readonly number[];
+  readonly length: number;
+  mechanism(i: number): Device;
+  view(i: number): (leaf: Int) => number;
+}
+
 /** One question of a family, drawn by public coins, at the full epsilon. */
 export class OneOf extends Device {
   static readonly kind: "one_of";
-  constructor(fields: { epsilon: WireBudget; family: Questions; payload_bytes: number });
-  readonly family: Questions;
+  constructor(fields: { epsilon: WireBudget; family: Questions | Tree; payload_bytes: number });
+  readonly family: Questions | Tree;
   readonly payload_bytes: number;
-  /** The value is the list of answers to all questions. */
-  privatizeOne(value: readonly any[], coins: Coins): Uint8Array;
+  /** The value is the list of answers to all questions, or the index of a leaf of a tree. */
+  privatizeOne(value: readonly any[] | Int, coins: Coins): Uint8Array;
 }
 
 /** Every question is answered; the epsilons of the members add up to at most epsilon. */
@@ -384,7 +405,7 @@ export class Memory {
 export const KINDS: ReadonlyArray<typeof Device>;
 
 /** Families of questions of which one is answered: parts of a spec, not kinds of their own. */
-export const FAMILIES: ReadonlyArray<typeof Questions>;
+export const FAMILIES: ReadonlyArray<typeof Questions | typeof Tree>;
 
 /** The device half of a wire spec, or InvalidSpec. */
 export function deviceOf(spec: unknown): Device;

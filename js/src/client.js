@@ -8,7 +8,7 @@
 import { SystemCoins } from "./coins.js";
 import { Collection } from "./document.js";
 import { InvalidSpec, TacitError } from "./errors.js";
-import { Ledger, receiptOf } from "./ledger.js";
+import { HELD, Ledger, receiptOf } from "./ledger.js";
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 30000;
@@ -73,10 +73,36 @@ export class Respondent {
    * @param {{collection?: Collection, invitation?: string}} [options] a document that was opened before
    * @returns {Promise<Receipt>}
    */
-  async answer(address, answers, { collection, invitation = "" } = {}) {
+  async answer(address, answers, options) {
+    return this.#send(await this.#record(address, answers, options));
+  }
+
+  /**
+   * Perturb once, remember and hold: the noisy report can be shown, and nothing is sent before `release`.
+   * @param {string} address
+   * @param {Record<string, any>} answers
+   * @param {{collection?: Collection, invitation?: string}} [options]
+   * @returns {Promise<import("./ledger.js").Entry>}
+   */
+  async prepare(address, answers, options) {
+    return this.#record(address, answers, options, HELD);
+  }
+
+  /** Send a report that was held; its owner has agreed. @param {string} batch @returns {Promise<Receipt>} */
+  async release(batch) {
+    return this.#send(this.store.settle(batch, { state: "pending" }, HELD));
+  }
+
+  /**
+   * @param {string} address
+   * @param {Record<string, any>} answers
+   * @param {{collection?: Collection, invitation?: string}} [options]
+   * @param {import("./ledger.js").Entry["state"]} [state]
+   */
+  async #record(address, answers, { collection, invitation = "" } = {}, state = undefined) {
     const { base, id } = locate(address);
     const opened = collection?.id === id ? collection : await this.open(address);
-    return this.#send(this.store.record(opened, answers, { coins: this.coins, base, invitation }));
+    return this.store.record(opened, answers, { coins: this.coins, base, invitation, state });
   }
 
   /** Send what is pending. @returns {Promise<Receipt[]>} */

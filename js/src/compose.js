@@ -40,16 +40,22 @@ export class Questions extends Published {
   static fields = ["mechanisms", "weights"];
 
   /** @param {Record<string, any>} fields */
-  constructor({ mechanisms, weights }) {
+  constructor(fields) {
     super();
+    for (const name of this.type.fields) /** @type {any} */ (this)[name] = fields[name];
     /** @type {Device[]} */
-    this.mechanisms = asMembers("questions", mechanisms, MAX_MEMBERS);
-    if (!Array.isArray(weights)) {
-      throw new InvalidSpec("questions: weights must be a list");
-    }
+    this.mechanisms = asMembers(this.kind, fields.mechanisms, MAX_MEMBERS);
     /** @type {number[]} */
-    this.weights = weights;
+    this.weights = fields.weights;
+    this.check();
     Object.freeze(this);
+  }
+
+  /** Refuse fields that cannot exist. */
+  check() {
+    if (!Array.isArray(this.weights)) {
+      throw new InvalidSpec(`${this.kind}: weights must be a list`);
+    }
   }
 
   get length() {

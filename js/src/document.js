@@ -48,8 +48,8 @@ function question(value, i) {
   return { name, task, text: texts(value.text, where, 500), domain: domainOf(value.domain) };
 }
 
-/** How many values a mechanism is for. @param {any} device @returns {number | bigint} */
-const sizeOf = ({ inner, size, top }) => (inner ? sizeOf(inner) : (size ?? top + 1));
+/** How many values a mechanism, or a family over one domain, is for. @param {any} device @returns {number | bigint} */
+const sizeOf = ({ inner, family = inner, size, top }) => (family ? sizeOf(family) : (size ?? top + 1));
 
 /**
  * A collection document, checked. Two documents are the same collection if and only if their ids agree.

@@ -149,6 +149,28 @@ export class HRR extends Hadamard {
   }
 }
 
+/**
+ * Signed Hadamard randomised response: the value is one of two halves of a node; halves count +1 and -1.
+ *
+ * Row 2j + 1 of the matrix over the halves is row j of the one over the nodes, times the sign of the half.
+ */
+export class HRRSigned extends Hadamard {
+  static kind = "hrr_signed";
+  static fields = ["epsilon", "size"];
+
+  /**
+   * Two words: the row over the nodes and its signed entry, sent as one code 2 * row + sign.
+   * @param {number} value
+   * @param {import("./coins.js").Coins} coins
+   * @returns {Uint8Array}
+   */
+  privatizeOne(value, coins) {
+    const index = this.index(value, this.size);
+    const odd = 2 * coins.uniform(this.order / 2) + 1;
+    return littleEndian(odd - 1 + this.code([odd], index, coins), widthBytes(this.order));
+  }
+}
+
 /** Several rows per respondent, their sign pattern perturbed as one symbol. */
 class ManyRows extends Hadamard {
   static fields = ["epsilon", "size", "coefficients"];

@@ -5,8 +5,9 @@ import { ABR, CBR, SS } from "./blocks.js";
 import { SystemCoins } from "./coins.js";
 import { AllOf, OneOf, Questions } from "./compose.js";
 import { GRR } from "./grr.js";
-import { HRR, HRRSubspace, HRRT } from "./hadamard.js";
+import { HRR, HRRSigned, HRRSubspace, HRRT } from "./hadamard.js";
 import { DiscreteLaplace, SHE } from "./laplace.js";
+import { Tree } from "./levels.js";
 import { BLH, FLH, OLH, RMP } from "./local_hash.js";
 import { OneBit } from "./mean.js";
 import { Memoized } from "./memo.js";
@@ -17,12 +18,12 @@ import { OUE, RUE, SUE, THE } from "./unary.js";
 
 /** @type {ReadonlyArray<typeof import("./base.js").Device>} */
 export const KINDS = [
-  ...[GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, SS, CBR, ABR],
+  ...[GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, HRRSigned, SS, CBR, ABR],
   ...[BasicRAPPOR, RAPPOR, CMS, HCMS, SHE, OneBit, DiscreteLaplace, DBitFlip, Memoized, OneOf, AllOf],
 ];
 
 /** Families of questions of which one is answered: parts of a spec, not kinds of their own. */
-export const FAMILIES = [Questions];
+export const FAMILIES = [Questions, Tree];
 
 /**
  * The device half of a wire spec.

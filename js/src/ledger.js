@@ -11,7 +11,8 @@
  * @property {string} batch 16 random bytes in hexadecimal
  * @property {number} member which question it speaks of, where one is drawn
  * @property {string} report the noisy bytes in hexadecimal
- * @property {"pending" | "sent" | "refused"} state
+ * @property {"held" | "pending" | "sent" | "refused"} state held: made and kept, its owner has not agreed to send it;
+ * pending: to be sent until the collector acknowledges it; sent: acknowledged; refused: for good
  * @property {string} reason why it was refused
  * @property {string} invitation what has to be sent along; empty once it was
  * @typedef {object} Kept
@@ -28,6 +29,9 @@ import { Memoized, Memory } from "./memo.js";
 import { concat, hex, unhex } from "./sha256.js";
 
 const KEY = "tacit";
+
+/** A report that was made and kept, and that its owner has not agreed to send. */
+export const HELD = "held";
 
 /** A collection was answered before on this device; `receipt` is that of the first answer. */
 export class AlreadyAnswered extends TacitError {
@@ -75,10 +79,10 @@ export class Ledger {
    * Perturb once and remember the noisy bytes before anything is sent; a second answer is refused.
    * @param {import("./document.js").Collection} collection
    * @param {Record<string, any>} answers
-   * @param {{coins: import("./coins.js").Coins, base: string, invitation: string}} how
+   * @param {{coins: import("./coins.js").Coins, base: string, invitation: string, state?: Entry["state"]}} how
    * @returns {Entry}
    */
-  record(collection, answers, { coins, base, invitation }) {
+  record(collection, answers, { coins, base, invitation, state = "pending" }) {
     const kept = this.read();
     const { id, title, epsilon, mechanism } = collection;
     const before = kept.entries.find((entry) => entry.collection === id);
@@ -91,32 +95,46 @@ export class Ledger {
     /** @type {Entry} */
     const entry = {
       ...{ collection: id, base, title, epsilon, batch: randomHex(coins, 2), member, report: hex(bytes.slice(at)) },
-      ...{ state: "pending", reason: "", invitation },
+      ...{ state, reason: "", invitation },
     };
     kept.entries.push(entry);
     this.write(kept);
     return entry;
   }
 
-  /** Note what became of a report. @param {string} batch @param {Partial<Entry>} change @returns {Entry} */
-  settle(batch, change) {
+  /**
+   * Note what became of a report.
+   * @param {string} batch
+   * @param {Partial<Entry>} change
+   * @param {Entry["state"]} [from] the state it must be in
+   * @returns {Entry}
+   */
+  settle(batch, change, from) {
     const kept = this.read();
-    const entry = /** @type {Entry} */ (kept.entries.find((one) => one.batch === batch));
+    const entry = kept.entries.find((one) => one.batch === batch && one.state === (from ?? one.state));
+    if (!entry) throw new InvalidSpec("ledger: no such report");
     Object.assign(entry, change);
     this.write(kept);
     return entry;
   }
 
-  /** What was spent, by collection and in all: a repeated answer costs epsilon for every different value. */
+  /**
+   * What was spent, by collection (with the state of its last report that is not held, if there is one) and in all: a
+   * repeated answer costs epsilon for every different value, a report that is held has cost nothing yet.
+   */
   spent() {
     const { entries, memories } = this.read();
-    const first = entries.filter(({ collection }, i) => entries.findIndex((one) => one.collection === collection) === i);
-    const collections = first.map(({ collection, title, epsilon }) => {
+    /** @type {Map<string, Entry>} */
+    const last = new Map();
+    for (const entry of entries) {
+      if (entry.state !== HELD || !last.has(entry.collection)) last.set(entry.collection, entry);
+    }
+    const collections = [...last.values()].map(({ collection, title, epsilon, state }) => {
       const [top, bottom] = asBudget(epsilon).declared;
       const times = memories[collection]?.seen.length ?? 1;
-      return { collection, title, epsilon: (Number(top) / Number(bottom)) * times };
+      return { collection, title, epsilon: (Number(top) / Number(bottom)) * times, state };
     });
-    return { collections, total: collections.reduce((sum, { epsilon }) => sum + epsilon, 0) };
+    return { collections, total: collections.reduce((sum, one) => sum + (one.state === HELD ? 0 : one.epsilon), 0) };
   }
 }
 

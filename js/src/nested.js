@@ -39,9 +39,11 @@ export function build(spec, find, depth = 0) {
 export function findKind(who, kinds, spec) {
   const kind = kinds.find((one) => one.kind === spec?.kind);
   if (kind) return kind;
-  const known = kinds.map((one) => one.kind).join(", ");
-  throw new InvalidSpec(`${who}: kind is '${String(spec?.kind).slice(0, 40)}', must be one of ${known}`);
+  throw new InvalidSpec(`${who}: kind is '${String(spec?.kind).slice(0, 40)}', must be one of ${kindsOf(kinds)}`);
 }
+
+/** The names of kinds, for a message. @param {ReadonlyArray<{kind: string}>} kinds @returns {string} */
+export const kindsOf = (kinds) => kinds.map(({ kind }) => kind).join(", ");
 
 /**
  * Refuse an object whose fields are not exactly the known ones.

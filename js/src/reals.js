@@ -127,14 +127,14 @@ export class Buckets extends Attribute {
     const number = asNumber(value);
     if (!number) throw new InvalidValue(`${this.name}: the value must be a number or decimal text`);
     const index = bisect(this.bounds, (edge) => isLess(number, edge)) - 1 + Number(this.open_below);
-    return index >= 0 && index < this.size ? index : this.refuse(`must be ${this.rule()}`);
+    return index >= 0 && index < this.size ? index : this.refuse(`must be ${limitsOf(this)}`);
   }
+}
 
-  rule() {
-    const { edges } = this;
-    const parts = [this.open_below ? "" : `at least ${edges[0]}`, this.open_above ? "" : `below ${edges.at(-1)}`];
-    return parts.filter(Boolean).join(" and ");
-  }
+/** The ends of the buckets in words. @param {Buckets} buckets @returns {string} */
+function limitsOf({ edges, open_below: below, open_above: above }) {
+  const parts = [below ? "" : `at least ${edges[0]}`, above ? "" : `below ${edges.at(-1)}`];
+  return parts.filter(Boolean).join(" and ");
 }
 
 /** @param {import("./exact.js").Fraction} a @param {import("./exact.js").Fraction} b */

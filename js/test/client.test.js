@@ -210,4 +210,34 @@ test("a page that goes away hands over a beacon, and one that is online again fl
   assert.equal(uploads.at(-1).body, uploads[0].body);
 });
 
+test("a report that is held stays on the device, costs nothing, and is sent as it was shown once it is released", async () => {
+  const client = respondent();
+  const entry = await client.prepare(address(ONE), { colour: "red" });
+  assert.equal(entry.state, "held");
+  assert.deepEqual(await client.flush(), []);
+  client.beacon();
+  assert.deepEqual(uploads, []);
+  const [row] = client.ledger().collections;
+  assert.deepEqual([row.state, row.epsilon, client.ledger().total], ["held", 1, 0]);
+  await assert.rejects(client.answer(address(ONE), { colour: "café" }), ({ name, receipt }) => {
+    assert.deepEqual([name, receipt.state], ["AlreadyAnswered", "held"]);
+    return true;
+  });
+  const receipt = await respondent().release(entry.batch);
+  assert.deepEqual([receipt.state, receipt.batch], ["sent", entry.batch]);
+  assert.equal(JSON.parse(uploads[0].body).reports[0].report, entry.report);
+  assert.equal(client.ledger().total, 1);
+  await assert.rejects(client.release(entry.batch), { name: "InvalidSpec" });
+  await assert.rejects(client.release("00"), { name: "InvalidSpec" });
+});
+
+test("a report that is released while the collector is away is pending", async () => {
+  replies = Array(4).fill("drop");
+  const client = respondent();
+  const { batch } = await client.prepare(address(ONE), { colour: "red" });
+  assert.equal((await client.release(batch)).state, "pending");
+  assert.equal(client.ledger().total, 1);
+  assert.equal((await client.flush())[0].state, "sent");
+});
+
 test("reports are drawn from the operating system's entropy", () => assert.ok(respondent().coins instanceof SystemCoins));

@@ -75,10 +75,13 @@ test("the bundle exports a part of the package", async () => {
 
 test("a private value reaches no error message of any kind", () => {
   const secret = 918273645546372;
+  const level = { heights: [1], mechanisms: [{ kind: "grr", epsilon: "1", size: 2 }], weights: [1] };
   for (const spec of [
     { kind: "grr", epsilon: "1", size: 10 },
     { kind: "onebit", epsilon: "1", top: 10 },
     { kind: "dbitflip", epsilon: "1", size: 10, sampled: 2 },
+    { kind: "hrr_signed", epsilon: "1", size: 10 },
+    { kind: "one_of", epsilon: "1", payload_bytes: 1, family: { kind: "tree", size: 10, fanout: 5, ...level } },
     { kind: "all_of", epsilon: "1", state: "joint", members: [{ kind: "grr", epsilon: "1", size: 10 }] },
   ]) {
     const value = spec.kind === "all_of" ? [secret] : secret;

@@ -35,12 +35,18 @@ export class Collection {
   encode(answers: Record<string, any>): any;
 }
 
+export type State = "held" | "pending" | "sent" | "refused";
+
 /** What a respondent is told about a report. */
 export interface Receipt {
   collection: string;
   batch: string;
   epsilon: WireBudget;
-  state: "pending" | "sent" | "refused";
+  /**
+   * Held: made and kept, its owner has not agreed to send it. Pending: to be sent until the collector acknowledges it.
+   * Sent: acknowledged. Refused: for good.
+   */
+  state: State;
   /** Why the collector refused it. */
   reason: string;
 }
@@ -68,15 +74,16 @@ export class Ledger {
   record(
     collection: Collection,
     answers: Record<string, any>,
-    how: { coins: Coins; base: string; invitation: string },
+    how: { coins: Coins; base: string; invitation: string; state?: State },
   ): Entry;
-  /** Note what became of a report. */
-  settle(batch: string, change: Partial<Entry>): Entry;
+  /** Note what became of a report, which must be in the state `from`, if that is given. */
+  settle(batch: string, change: Partial<Entry>, from?: State): Entry;
   spent(): Spending;
 }
 
 export interface Spending {
-  collections: { collection: string; title: Texts; epsilon: number }[];
+  collections: { collection: string; title: Texts; epsilon: number; state: State }[];
+  /** Without reports that are held: they have cost nothing yet. */
   total: number;
 }
 
@@ -104,6 +111,14 @@ export class Respondent {
     answers: Record<string, any>,
     options?: { collection?: Collection; invitation?: string },
   ): Promise<Receipt>;
+  /** Perturb once, remember and hold; nothing is sent before `release`. */
+  prepare(
+    address: string,
+    answers: Record<string, any>,
+    options?: { collection?: Collection; invitation?: string },
+  ): Promise<Entry>;
+  /** Send a report that was held; its owner has agreed. */
+  release(batch: string): Promise<Receipt>;
   /** Send what is pending. */
   flush(): Promise<Receipt[]>;
   /** What was spent, by collection and in all. */

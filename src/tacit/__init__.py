@@ -21,6 +21,7 @@ _HOMES = {
     "tacit.core.estimate": ("Estimate",),
     "tacit.device.budget": ("Amplified", "Epsilon", "Share"),
     "tacit.device.coins": ("ReplayCoins", "SystemCoins"),
+    "tacit.device.levels": ("Tree",),
     "tacit.numeric.bit_flip": ("DBitFlip",),
     "tacit.numeric.laplace": ("DiscreteLaplace",),
     "tacit.numeric.mean": ("OneBit",),
@@ -28,12 +29,15 @@ _HOMES = {
     "tacit.oracles.blocks": ("ABR", "CBR", "SS"),
     "tacit.oracles.grr": ("GRR", "RR"),
     "tacit.oracles.hadamard": ("HRR", "HRRT", "HRRSubspace"),
+    "tacit.oracles.hadamard_signed": ("HRRSigned",),
     "tacit.oracles.histogram_encoding": ("SHE",),
     "tacit.oracles.local_hash": ("BLH", "FLH", "OLH", "RMP"),
     "tacit.oracles.rappor": ("RAPPOR", "BasicRAPPOR"),
     "tacit.oracles.sketch": ("CMS", "HCMS"),
     "tacit.oracles.unary": ("OUE", "RUE", "SUE", "THE"),
+    "tacit.post.methods": ("METHODS", "default_method", "process"),
     "tacit.tasks.choose": ("choose_oracle",),
+    "tacit.tasks.ranges": ("Ranges", "solve_ranges"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

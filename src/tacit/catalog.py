@@ -12,6 +12,7 @@ from tacit.numeric.memo import Memoized
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRT, HRRSubspace
+from tacit.oracles.hadamard_signed import HRRSigned
 from tacit.oracles.histogram_encoding import SHE
 from tacit.oracles.local_hash import BLH, FLH, OLH, RMP
 from tacit.oracles.rappor import RAPPOR, BasicRAPPOR
@@ -31,6 +32,7 @@ CATALOG: tuple[type[Mechanism], ...] = (
     HRR,
     HRRT,
     HRRSubspace,
+    HRRSigned,
     SS,
     CBR,
     ABR,

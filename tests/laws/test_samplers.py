@@ -27,6 +27,7 @@ from tacit.device.coins import Coins, ReplayCoins, ScriptedCoins
 from tacit.device.exact import WORD, as_probability, uniform_spread
 from tacit.device.grr import grr_draw, grr_odds, low_cell
 from tacit.device.hadamard import distinct, independent, parity
+from tacit.device.levels import Tree
 from tacit.device.memo import Memory
 from tacit.device.unary import bit_planes, draw_bits, draw_lanes
 from tacit.errors import InvalidSpec
@@ -37,6 +38,7 @@ from tacit.numeric.memo import Memoized
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRT, HRRSubspace
+from tacit.oracles.hadamard_signed import HRRSigned
 from tacit.oracles.histogram_encoding import SHE
 from tacit.oracles.local_hash import BLH, FLH, OLH, RMP
 from tacit.oracles.rappor import RAPPOR, BasicRAPPOR
@@ -249,6 +251,9 @@ EXACT: dict[str, Callable[[Any], Any]] = {
     "hrr_all_rows": lambda e: HRR(size=4, epsilon=e, skip_zero=False),
     "hrr_t": lambda e: HRRT(size=4, epsilon=e, coefficients=2),
     "hrr_subspace": lambda e: HRRSubspace(size=4, epsilon=e, coefficients=2),
+    "hrr_signed": lambda e: HRRSigned(size=5, epsilon=e),
+    "hrr_signed_one_node": lambda e: HRRSigned(size=2, epsilon=e),
+    "hrr_signed_full": lambda e: HRRSigned(size=8, epsilon=e),
     "flh": lambda e: FLH(size=4, epsilon=e, pool=3, key=7, buckets=3),
     "rmp": lambda e: RMP(size=4, epsilon=e, pool=3, key=7),
     "hcms": lambda e: HCMS(size=4, epsilon=e, rows=3, width=4, key=7),
@@ -408,6 +413,23 @@ def xor_of(rows: "tuple[int, ...]") -> int:
     for row in rows:
         total ^= row
     return total
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS, ids=ID)
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+def test_signed_rows_are_unbiased_with_the_stated_variance_in_rationals(size: int, epsilon: Any):
+    """All rows are drawn alike, so a report (row, sign) is worth its entry over `keep`: mean +-1, square 1/keep^2."""
+    m = HRRSigned(size=size, epsilon=epsilon)
+    for v, found in enumerate(laws_of(m, below(m))):
+        for row, sign in product(range(m.order), (0, 1)):
+            words = WORD - m.low if sign == parity(row & v >> 1) ^ v & 1 else m.low
+            assert found[bytes([2 * row + sign])] == Fraction(words, m.order * WORD)
+        for u in range(m.nodes):
+            worth = {y: (-1) ** (y[0] & 1) * (-1) ** parity(y[0] >> 1 & u) / m.keep for y in found}
+            truth = (1 - 2 * (v & 1)) * (v >> 1 == u)
+            assert mean(found, lambda y, worth=worth: worth[y]) == truth
+            variance = mean(found, lambda y, worth=worth: worth[y] ** 2) - truth**2
+            assert variance == 1 / m.keep**2 - (v >> 1 == u)
 
 
 def test_hrr_t_reports_the_signs_of_its_rows():
@@ -665,6 +687,29 @@ def test_one_of_has_the_law_it_states(epsilon: str):
         drawn = [mean(found, lambda y, i=i: y[0] == i) for i in range(2)]
         assert [float(chance) for chance in drawn] == [m.probability(i) for i in range(2)]
         assert sum(drawn) == 1
+
+
+def plain_tree(epsilon: Any) -> Tree:
+    """Ten leaves below 4 and 2 nodes: ragged at both levels, with kinds of their own."""
+    return Tree(
+        size=10, fanout=3, heights=(2, 1), mechanisms=(GRR(size=2, epsilon=epsilon), HRR(size=4, epsilon=epsilon))
+    )
+
+
+def signed_tree(epsilon: Any) -> Tree:
+    """All Haar levels over five leaves."""
+    levels = tuple(HRRSigned(size=size, epsilon=epsilon) for size in (2, 3, 5))
+    return Tree(size=5, fanout=2, heights=(2, 1, 0), mechanisms=levels, weights=(3, 1, 2))
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "32", Share("1", "1/3")], ids=ID)
+@pytest.mark.parametrize("make", [plain_tree, signed_tree])
+def test_one_level_of_a_tree_has_the_law_it_states(make: Callable[[Any], Tree], epsilon: Any):
+    tree = make(epsilon)
+    m, values = OneOf(family=tree), list(range(tree.size))
+    laws = laws_of(m, values)
+    check_law(m, laws, values)
+    check_complete(m, laws)
 
 
 @pytest.mark.usefixtures("proven_lanes")

@@ -62,6 +62,13 @@ CASES: dict[str, list[Good]] = {
     ],
     "hrr_t": _many(),
     "hrr_subspace": _many(),
+    "hrr_signed": [
+        *_good(),
+        ("size_three", {"size": 3, "epsilon": "1"}, [0, 1, 2]),
+        ("size_four", {"size": 4, "epsilon": "1"}, [0, 1, 2, 3]),
+        ("size_odd", {"size": 11, "epsilon": "1"}, [0, 7, 10]),
+        ("two_bytes", {"size": 258, "epsilon": "2"}, [0, 255, 256, 257]),
+    ],
 }
 
 BAD: dict[str, list[Bad]] = {
@@ -79,5 +86,15 @@ BAD: dict[str, list[Bad]] = {
             {"spec": {"size": 100, "epsilon": "1", "coefficients": 3}, "report": "01020300"},
             "ReportRejected",
         ),
+    ],
+    "hrr_signed": [
+        *_bad(),
+        ("skip_zero", {"spec": {"size": 5, "epsilon": "1", "skip_zero": False}}, "InvalidSpec"),
+        ("size_missing", {"spec": {"epsilon": "1"}}, "InvalidSpec"),
+        ("value_negative", {"spec": {"size": 5, "epsilon": "1"}, "value": -1}, "InvalidValue"),
+        ("value_boolean", {"spec": {"size": 5, "epsilon": "1"}, "value": True}, "InvalidValue"),
+        ("value_text", {"spec": {"size": 5, "epsilon": "1"}, "value": "1"}, "InvalidValue"),
+        ("row_out_of_range", {"spec": {"size": 5, "epsilon": "1"}, "report": "08"}, "ReportRejected"),
+        ("report_too_long", {"spec": {"size": 257, "epsilon": "1"}, "report": "000000"}, "ReportRejected"),
     ],
 }

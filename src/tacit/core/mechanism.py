@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.moments import Moments
+from tacit.core.simulated import simulate_each
 from tacit.core.tally import Counts, Log, Tally, count_reports, same_mechanism
 from tacit.device.base import Device, width_bytes
 from tacit.device.coins import Coins
@@ -121,8 +122,8 @@ class Mechanism(Device):
         raise InvalidSpec(f"{self.kind}: the report space is not enumerated; audit it coordinate by coordinate")
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Any:
-        """A tally of simulated respondents, `counts[i]` of them with value i, without simulating each."""
-        raise InvalidSpec(f"{self.kind}: has no exact aggregate simulation; privatize a simulated population instead")
+        """A tally of simulated respondents, `counts[i]` of them with value i; at once, where a kind knows how."""
+        return simulate_each(self, counts, rng)
 
     def check_reports(self, reports: Reports) -> Reports:
         """Reports of the right layout and range, or ReportRejected with how many are wrong."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, Self
+from typing import Any, Self, Union, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from tacit.errors import InvalidSpec, SpecMismatch
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]
+Candidates = Sequence[npt.ArrayLike | None]
 
 
 class GivenCoins(Coins):
@@ -34,8 +35,9 @@ class GivenCoins(Coins):
 
 def as_bytes(reports: npt.NDArray[Any]) -> U8:
     """Reports as rows of bytes."""
-    width = reports.dtype.itemsize * prod(reports.shape[1:])
-    return np.frombuffer(np.ascontiguousarray(reports).tobytes(), np.uint8).reshape(len(reports), width)
+    whole = np.ascontiguousarray(reports)
+    width = whole.dtype.itemsize * prod(whole.shape[1:])
+    return whole.view(np.uint8).reshape(len(whole), width) if whole.size else np.zeros((len(whole), width), np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +119,14 @@ class Grid:
         return Grid(self.mechanism, self.n + other.n, cells, cells2, total, total2)
 
 
-Part = Grid | tuple[Log, ...]
+AnyTally = Union[Counts, Log, "PerMember"]
+Part = Grid | tuple[Union[Log, "PerMember"], ...]
+"""The tallies of one block: a grid of counts, or one tally each where they are logs or composed themselves."""
 
 
 @dataclass(frozen=True, eq=False)
 class PerMember:
-    """One tally per member of a composed mechanism: a grid of counts or a list of logs for every block."""
+    """One tally per member of a composed mechanism: a grid of counts, or a list of other tallies, for every block."""
 
     mechanism: Device
     n: int
@@ -139,7 +143,7 @@ class PerMember:
         """Whether reports carried weights."""
         return any(tally.is_weighted for part in self.parts for tally in _tallies(part))
 
-    def member(self, i: int) -> Tally:
+    def member(self, i: int) -> "AnyTally":
         """The tally of member i."""
         part, row = self.parts[self.layout.block[i]], self.layout.row[i]
         return part.row(row) if isinstance(part, Grid) else part[row]
@@ -152,21 +156,22 @@ class PerMember:
         return PerMember(self.mechanism, self.n + other.n, self.layout, parts)
 
 
-def _tallies(part: Part) -> tuple[Grid | Log, ...]:
+def _tallies(part: Part) -> "tuple[Grid | Log | PerMember, ...]":
     return (part,) if isinstance(part, Grid) else part
 
 
-def _add(a: Part, b: Part) -> Part:
+def _add(a: Any, b: Any) -> Part:
     if isinstance(a, Grid) and isinstance(b, Grid):
         return a + b
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return tuple(x + y for x, y in zip(a, b, strict=True))
+        pairs = zip(cast("tuple[Any, ...]", a), cast("tuple[Any, ...]", b), strict=True)
+        return tuple(x + y for x, y in pairs)
     raise SpecMismatch("cannot merge tallies: one keeps counts and the other a log of reports")
 
 
-def per_member(mechanism: Device, layout: Layout, n: int, tallies: Mapping[int, Tally]) -> PerMember:
+def per_member(mechanism: Device, layout: Layout, n: int, tallies: Mapping[int, AnyTally]) -> PerMember:
     """Put the tallies of the members that were answered into their blocks."""
-    found: list[dict[int, Tally]] = [{} for _ in layout.blocks]
+    found: list[dict[int, AnyTally]] = [{} for _ in layout.blocks]
     for member, tally in tallies.items():
         found[layout.block[member]][layout.row[member]] = tally
     blocks = enumerate(zip(layout.blocks, found, strict=True))
@@ -174,13 +179,23 @@ def per_member(mechanism: Device, layout: Layout, n: int, tallies: Mapping[int, 
     return PerMember(mechanism, n, layout, parts)
 
 
-def _part(mechanism: Mechanism, rows: int, tallies: Mapping[int, Tally]) -> Part:
-    empty: Tally = mechanism.tally(np.empty(0, mechanism.report_dtype))
+def _part(mechanism: Mechanism, rows: int, tallies: Mapping[int, AnyTally]) -> Part:
+    empty: AnyTally = mechanism.tally(np.empty(0, mechanism.report_dtype))
     if isinstance(empty, Counts):
         counts = {row: tally for row, tally in tallies.items() if isinstance(tally, Counts)}
         return Grid.stack(mechanism, rows, counts, empty)
-    logs = {row: tally for row, tally in tallies.items() if isinstance(tally, Log)}
-    return tuple(logs.get(row, empty) for row in range(rows))
+    others = {row: tally for row, tally in tallies.items() if not isinstance(tally, Counts)}
+    return tuple(others.get(row, empty) for row in range(rows))
+
+
+def candidates_of(kind: str, candidates: Candidates | None, members: int) -> Candidates:
+    """What each member is asked for; None is its whole domain."""
+    asked = [None] * members if candidates is None else candidates
+    if len(asked) != members:
+        raise InvalidSpec(
+            f"{kind}: {len(asked)} lists of candidates for {members} members; give one, or None, for each"
+        )
+    return asked
 
 
 def _variance_scale(tally: Tally) -> float:

@@ -32,22 +32,27 @@ class Moments:
     def combined(self, weights: F64, frequency: F64) -> F64:
         """n times the variance of `weights @ estimate`; rows of `weights` are answers, columns are cells.
 
-        A respondent with value v adds a_v^2 own + A2 other + 2 a_v A1 own_other + (A1^2 - A2) other_other, where
-        A1 and A2 are the sums of the other weights and of their squares. Mass outside the cells counts as others.
+        Mass outside the cells counts as other values.
         """
-        sums, squares = weights.sum(axis=-1, keepdims=True), (weights**2).sum(axis=-1, keepdims=True)
-        first, second = sums - weights, squares - weights**2
-        inside = (
-            weights**2 * self.own
-            + second * self.other
-            + 2 * weights * first * self.own_other
-            + (first**2 - second) * self.other_other
-        )
-        outside = squares * self.other + (sums**2 - squares) * self.other_other
         mass = np.clip(frequency, 0, None)
         mass = mass / max(1.0, float(mass.sum()))
-        rest = 1 - float(mass.sum())
-        return inside @ mass + rest * outside[..., 0]
+        squares = weights**2
+        return self.of_sums(weights.sum(axis=-1), squares.sum(axis=-1), weights @ mass, squares @ mass)
+
+    def of_sums(self, weights: F64, squares: F64, mass: F64, square_mass: F64) -> F64:
+        """n times the variance of an answer, from four sums over the cells: w, w^2, w f and w^2 f.
+
+        A respondent with value v adds w_v^2 own + A2 other + 2 w_v A1 own_other + (A1^2 - A2) other_other, where
+        A1 and A2 are the sums of the other weights and of their squares; averaged over the respondents.
+        """
+        own_pairs = weights * mass - square_mass
+        other_pairs = weights**2 - squares - 2 * own_pairs
+        return (
+            square_mass * self.own
+            + (squares - square_mass) * self.other
+            + 2 * own_pairs * self.own_other
+            + other_pairs * self.other_other
+        )
 
     def average(self, size: int) -> float:
         """n times the mean squared error averaged over the whole domain; it does not depend on the data."""

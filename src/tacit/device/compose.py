@@ -165,6 +165,11 @@ class OneOfDevice(Device):
         """Sums of the weights up to and including each member."""
         return list(accumulate(self.family.weights))
 
+    @property
+    def value_count(self) -> int:
+        """Values of a family over one domain; answers to several questions are not counted."""
+        return getattr(self.family, "size", 1 << 64)
+
     def realised_odds(self) -> Fraction:
         """The worst member's: which member is drawn does not depend on the value."""
         return max(member.realised_odds() for member in self.distinct)

@@ -141,6 +141,43 @@ class HRRDevice(HadamardDevice):
 
 
 @dataclass(frozen=True, kw_only=True)
+class HRRSignedDevice(HadamardDevice):
+    """Signed Hadamard randomised response: the value is one of two halves of a node; halves count +1 and -1.
+
+    The value is 2 * node + half. Every row is drawn, the constant one too: it carries the sum of the signs.
+    """
+
+    kind: ClassVar[str] = "hrr_signed"
+
+    def _check(self) -> None:
+        super()._check()
+        _ = self.low
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes; the last one may have a first half alone."""
+        return -(-self.size // 2)
+
+    @property
+    def order(self) -> int:
+        """The order of the Hadamard matrix over the nodes."""
+        return 1 << (self.nodes - 1).bit_length()
+
+    @property
+    def coin_words(self) -> int:
+        """Two words."""
+        return 2
+
+    def privatize_one(self, value: Any, coins: Coins) -> bytes:
+        """Two words: the row and its signed entry, sent as one code 2 * row + sign."""
+        index = self._index(value, self.size)
+        row = coins.uniform(self.order)
+        true = parity(row & index >> 1) ^ (index & 1)
+        code = 2 * row + grr_draw(true, 2, self.low, coins)
+        return code.to_bytes(width_bytes(2 * self.order), "little")
+
+
+@dataclass(frozen=True, kw_only=True)
 class ManyRowsDevice(HadamardDevice):
     """Several rows per respondent, their sign pattern perturbed as one symbol."""
 

@@ -8,8 +8,9 @@ from tacit.device.blocks import ABRDevice, CBRDevice, SSDevice
 from tacit.device.coins import Coins
 from tacit.device.compose import AllOfDevice, OneOfDevice, Questions
 from tacit.device.grr import GRRDevice
-from tacit.device.hadamard import HRRDevice, HRRSubspaceDevice, HRRTDevice
+from tacit.device.hadamard import HRRDevice, HRRSignedDevice, HRRSubspaceDevice, HRRTDevice
 from tacit.device.laplace import DiscreteLaplaceDevice, SHEDevice
+from tacit.device.levels import Tree
 from tacit.device.local_hash import BLHDevice, FLHDevice, OLHDevice, RMPDevice
 from tacit.device.mean import OneBitDevice
 from tacit.device.memo import MemoizedDevice
@@ -32,6 +33,7 @@ KINDS: tuple[type[Device], ...] = (
     HRRDevice,
     HRRTDevice,
     HRRSubspaceDevice,
+    HRRSignedDevice,
     SSDevice,
     CBRDevice,
     ABRDevice,
@@ -49,7 +51,7 @@ KINDS: tuple[type[Device], ...] = (
 )
 
 
-FAMILIES: tuple[type[Any], ...] = (Questions,)
+FAMILIES: tuple[type[Any], ...] = (Questions, Tree)
 """Families of questions of which one is answered: parts of a spec, not kinds of their own."""
 
 

@@ -1,17 +1,30 @@
-"""Tasks: how one question of a collection is planned before and answered after. One explicit tuple, no registration."""
+"""What a task is: how one question of a collection is planned before and answered after."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism
+from tacit.core.members import AnyTally, PerMember, against_everyone
 from tacit.device.budget import Budget
 from tacit.device.domain import Domain
-from tacit.device.reals import Integers
 from tacit.errors import InvalidSpec
-from tacit.numeric.mean import OneBit
-from tacit.post.simplex import norm_sub
-from tacit.tasks.choose import choose_oracle
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What one question got: the reports of its mechanism, and the respondents that they speak for."""
+
+    mechanism: Mechanism
+    tally: AnyTally
+    respondents: int
+    """Everybody who took part; more than the reports where each respondent answered one of several questions."""
+
+    def estimate(self) -> Estimate:
+        """The estimate of a plain mechanism, against all respondents."""
+        assert not isinstance(self.tally, PerMember)
+        return against_everyone(self.mechanism.estimate(self.tally), self.tally, self.respondents)
 
 
 @dataclass(frozen=True)
@@ -25,53 +38,44 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Query:
+    """A question that an analyst may put to the answers of a task, with text parameters as an address has them."""
+
+    name: str
+    about: str
+    parameters: Mapping[str, str]
+    """Names and what they mean."""
+    run: Callable[[Domain, Part, Mapping[str, str], float], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How precise an answer would be: the typical standard error of one number, and what that number is."""
+
+    standard_error: float
+    of: str = "a share"
+    why: str = ""
+    """One sentence on why the mechanism was picked; empty where there was no choice."""
+    options: tuple[Mapping[str, Any], ...] = ()
+    """What it was compared with, best first: name, standard_error, report_bits and whether it was picked."""
+
+
+@dataclass(frozen=True)
 class Task:
-    """What a question asks for: how it is planned for about n respondents, and how an estimate answers it."""
+    """What a question asks for."""
 
     name: str
     plan: Callable[[Domain, Budget, int], Mechanism]
-    answer: Callable[[Domain, Estimate], Answer]
+    """The mechanism for about this many respondents."""
+    answer: Callable[[Domain, Part], Answer]
+    forecast: Callable[[Domain, Mechanism, int], Forecast]
+    """How precise the answer of n reports would be."""
+    queries: tuple[Query, ...] = field(default=())
 
-
-def _plan_histogram(domain: Domain, budget: Budget, n: int) -> Mechanism:
-    return choose_oracle(size=domain.size, epsilon=budget, n=n).pick.mechanism
-
-
-def _answer_histogram(domain: Domain, estimate: Estimate) -> Answer:
-    labelled = replace(estimate, labels=domain.all_labels())
-    return Answer("share", labelled, norm_sub(labelled), "norm_sub")
-
-
-def _plan_mean(domain: Domain, budget: Budget, n: int) -> Mechanism:
-    del n
-    if not isinstance(domain, Integers):
-        raise InvalidSpec(f"mean: the domain is {domain.kind}, must be integers; bucket other numbers first")
-    return OneBit(top=domain.size - 1, epsilon=budget)
-
-
-def _answer_mean(domain: Domain, estimate: Estimate) -> Answer:
-    assert isinstance(domain, Integers)
-    step, spread = float(domain.step), estimate.spread
-    scaled = replace(
-        estimate,
-        value=float(domain.low) + step * estimate.value,
-        variance=step**2 * estimate.variance,
-        spread=None if spread is None else step**2 * spread,
-        labels=["mean"],
-    )
-    return Answer("value", scaled if estimate.has_data else estimate, None, "none")
-
-
-HISTOGRAM = Task("histogram", _plan_histogram, _answer_histogram)
-MEAN = Task("mean", _plan_mean, _answer_mean)
-
-TASKS: tuple[Task, ...] = (HISTOGRAM, MEAN)
-"""Every task a question may name."""
-
-
-def find_task(name: str, tasks: tuple[Task, ...] = TASKS) -> Task:
-    """The task of a name, or InvalidSpec naming what is known."""
-    for task in tasks:
-        if task.name == name:
-            return task
-    raise InvalidSpec(f"task is {str(name)[:40]!r}, must be one of {', '.join(task.name for task in tasks)}")
+    def query(self, name: str) -> Query:
+        """The query of a name, or InvalidSpec naming what is known."""
+        for query in self.queries:
+            if query.name == name:
+                return query
+        known = ", ".join(query.name for query in self.queries) or "none"
+        raise InvalidSpec(f"task {self.name}: query is {name[:40]!r}, must be one of {known}")

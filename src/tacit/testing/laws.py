@@ -19,6 +19,7 @@ from tacit.core.tally import Counts
 from tacit.device.budget import Amplified
 from tacit.device.coins import ReplayCoins
 from tacit.device.exact import WORD
+from tacit.device.levels import Tree
 from tacit.errors import InvalidSpec, SpecMismatch
 from tacit.oracles.rappor import RAPPOR
 from tacit.simulate.coins import SimulationCoins
@@ -43,6 +44,11 @@ _REASONS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
         "a fixed pool has a fixed collision bias; the expectation over pools is tested apart",
     ),
     (
+        ("hrr_signed",),
+        ("unbiased", "variance", "simulation"),
+        "estimates differences of halves, which are no frequencies; their bias and variance are tested apart",
+    ),
+    (
         ("onebit", "dlap", "rappor", "one_of", "all_of", "memo"),
         ("unbiased", "variance", "simulation"),
         "no oracle with moments of its own; bias, variance and simulation are tested apart",
@@ -57,6 +63,8 @@ EXEMPT: dict[tuple[str, str], str] = {
 
 def values_of(mechanism: Mechanism) -> list[Any]:
     """All values of a small domain, or a few of a large one; answers to several questions are tuples."""
+    if isinstance(mechanism, OneOf) and isinstance(mechanism.family, Tree):
+        return list(range(min(mechanism.family.size, 16)))
     if isinstance(mechanism, OneOf):
         sizes = [getattr(mechanism.member(i), "size") for i in range(len(mechanism.family))]  # noqa: B009
         return list(product(*map(range, sizes)))

@@ -146,7 +146,7 @@ class Collection:
         if len(parts) != len(self.questions):
             raise InvalidSpec(f"document: the mechanism answers {len(parts)} questions, must be {len(self.questions)}")
         for question, part in zip(self.questions, parts, strict=True):
-            size = getattr(part, "size", getattr(part, "top", -2) + 1)
+            size = part.value_count
             if size != question.domain.size:
                 raise InvalidSpec(
                     f"document: the mechanism of question '{question.name}' is for {size} values, "

@@ -15,11 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.mechanism import Mechanism
-from tacit.core.members import Grid, Part, PerMember
+from tacit.core.members import AnyTally, Grid, Part, PerMember
 from tacit.core.tally import Counts, Log
 from tacit.errors import ReportRejected
-
-AnyTally = Counts | Log | PerMember
 
 _MAGIC, _VERSION = b"TCTL", 1
 _COUNTS, _LOG, _MEMBERS = 0, 1, 2
@@ -36,8 +34,7 @@ def dump_tally(tally: AnyTally) -> bytes:
     state = _MEMBERS if isinstance(tally, PerMember) else _LOG if isinstance(tally, Log) else _COUNTS
     digest = bytes.fromhex(tally.mechanism.digest)
     head = _MAGIC + _VERSION.to_bytes(2, "little") + digest + bytes([state]) + tally.n.to_bytes(8, "little")
-    arrays = _member_arrays(tally) if isinstance(tally, PerMember) else _arrays(tally)
-    return head + b"".join(_framed(array) for array in arrays)
+    return head + b"".join(_framed(array) for array in _arrays(tally))
 
 
 def _framed(array: npt.NDArray[Any]) -> bytes:
@@ -49,7 +46,9 @@ def _whole(*numbers: int) -> npt.NDArray[Any]:
     return np.array(numbers, "<i8")
 
 
-def _arrays(tally: Counts | Log) -> list[npt.NDArray[Any]]:
+def _arrays(tally: AnyTally) -> list[npt.NDArray[Any]]:
+    if isinstance(tally, PerMember):
+        return _member_arrays(tally)
     if isinstance(tally, Log):
         reports = np.concatenate(tally.chunks) if tally.chunks else np.zeros(0, np.uint8)
         return [reports, np.concatenate(tally.weights).astype("<i8") if tally.weights else _whole()]
@@ -64,8 +63,8 @@ def _member_arrays(tally: PerMember) -> list[npt.NDArray[Any]]:
             numbers = [part.n, part.total, part.total2, part.cells, part.cells2 if part.is_weighted else _whole()]
             arrays += [array.astype("<i8") for array in numbers]
         else:
-            for log in part:
-                arrays += [_whole(log.n), *_arrays(log)]
+            for member in part:
+                arrays += [_whole(member.n), *_arrays(member)]
     return arrays
 
 
@@ -148,9 +147,12 @@ def _load_part(empty: Part, arrays: _Arrays) -> Part:
         cells = arrays.integers(empty.cells.size).reshape(shape)
         squares = arrays.integers(empty.cells.size, optional=True)
         return Grid(empty.mechanism, n, cells, squares.reshape(shape) if squares.size else cells, total, total2)
-    return tuple(_load_member_log(log, arrays) for log in empty)
+    return tuple(_load_member(member, arrays) for member in empty)
 
 
-def _load_member_log(empty: Log, arrays: _Arrays) -> Log:
+def _load_member(empty: Log | PerMember, arrays: _Arrays) -> Log | PerMember:
+    n = int(arrays.integers(1)[0])
+    if isinstance(empty, PerMember):
+        return _load_members(empty, n, arrays)
     assert isinstance(empty.mechanism, Mechanism)
-    return _load_log(empty.mechanism, int(arrays.integers(1)[0]), arrays)
+    return _load_log(empty.mechanism, n, arrays)

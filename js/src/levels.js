@@ -1,0 +1,56 @@
+/** Levels of a tree over an ordered domain: each respondent reports the node above its value at one level. */
+
+import { Device } from "./base.js";
+import { Questions } from "./compose.js";
+import { InvalidSpec } from "./errors.js";
+
+const MAX_SIZE = 2 ** 40;
+const { index, integer } = Device.prototype;
+
+/**
+ * The node above a leaf. Divides step by step, which is exact where a power of the fan-out might not be.
+ * @param {number} leaf
+ * @param {number} fanout
+ * @param {number} height
+ * @returns {number}
+ */
+function above(leaf, fanout, height) {
+  for (; leaf && height; height -= 1) leaf = Math.floor(leaf / fanout);
+  return leaf;
+}
+
+/** The family of levels: member i asks for the node of height `heights[i]` above the value. */
+export class Tree extends Questions {
+  static kind = "tree";
+  static fields = ["size", "fanout", "heights", "mechanisms", "weights"];
+
+  check() {
+    super.check();
+    const { heights, length } = /** @type {any} */ (this);
+    /** @type {number} */
+    this.size = integer.call(/** @type {any} */ (this), "size", 2, MAX_SIZE);
+    /** @type {number} */
+    this.fanout = integer.call(/** @type {any} */ (this), "fanout", 2, MAX_SIZE);
+    /** @type {number[]} */
+    this.heights = heights;
+    if (!Array.isArray(heights) || heights.length !== length || !heights.every(this.isLevel, this)) {
+      throw new InvalidSpec("tree: heights must fall, each with a mechanism over its nodes");
+    }
+  }
+
+  /**
+   * @param {unknown} height
+   * @param {number} i
+   * @returns {boolean} whether a height is below the one before and has as many nodes as its mechanism has values
+   */
+  isLevel(height, i) {
+    if (!Number.isInteger(height) || /** @type {number} */ (height) >= this.heights[i - 1]) return false;
+    const last = above(this.size - 1, this.fanout, /** @type {number} */ (height));
+    return last > 0 && /** @type {any} */ (this.mechanisms[i]).size === last + 1;
+  }
+
+  /** The node above a leaf. @param {number} i @returns {(value: any) => any} */
+  view(i) {
+    return (value) => above(index.call(/** @type {any} */ (this), value, this.size), this.fanout, this.heights[i]);
+  }
+}

@@ -1,0 +1,109 @@
+"""Levels of a tree over an ordered domain: each respondent reports the node above its value at one level.
+
+Level 0 are the leaves; the nodes of height t cover fanout^t leaves each. Levels that are not asked, a last node that
+covers fewer leaves, and a mechanism of its own for every level are all allowed. The signed Hadamard kind on levels of
+fan-out 2 makes this the Haar transform; plain frequency oracles make it a hierarchical histogram.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self, cast
+
+from tacit.device.base import Device, as_integer
+from tacit.device.compose import as_members
+from tacit.device.nested import rebuild
+from tacit.errors import InvalidSpec, InvalidValue
+
+MAX_LEVELS = 64
+MAX_SIZE = 1 << 40
+
+
+def node_count(size: int, fanout: int, height: int) -> int:
+    """Nodes of a height that cover at least one leaf."""
+    return -(-size // fanout**height)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tree:
+    """The family of levels: member i asks for the node of height `heights[i]` above the value."""
+
+    kind: ClassVar[str] = "tree"
+
+    size: int
+    fanout: int
+    heights: tuple[int, ...]
+    mechanisms: tuple[Device, ...]
+    weights: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the shape; without weights, all levels are drawn alike."""
+        _whole("size", self.size, 2, MAX_SIZE)
+        _whole("fanout", self.fanout, 2, MAX_SIZE)
+        object.__setattr__(self, "heights", _tuple("heights", self.heights))
+        object.__setattr__(self, "mechanisms", as_members(self.kind, self.mechanisms, MAX_LEVELS))
+        object.__setattr__(self, "weights", _tuple("weights", self.weights) or (1,) * len(self.mechanisms))
+        if len(self.heights) != len(self.mechanisms):
+            raise InvalidSpec("tree: heights and mechanisms must be as many, one of each per level")
+        for height in self.heights:
+            _whole("heights", height, 0, MAX_LEVELS)
+        if list(self.heights) != sorted(set(self.heights), reverse=True):
+            raise InvalidSpec("tree: heights must fall from level to level, the coarsest first")
+        for height, mechanism in zip(self.heights, self.mechanisms, strict=True):
+            self._check_level(height, mechanism)
+
+    def _check_level(self, height: int, mechanism: Device) -> None:
+        nodes, values = node_count(self.size, self.fanout, height), mechanism.spec().get("size")
+        if nodes < 2 or values != nodes:
+            raise InvalidSpec(
+                f"tree: the size of the mechanism of height {height} is {values}, "
+                f"must be its {nodes} nodes, of which there must be at least two"
+            )
+
+    def __len__(self) -> int:
+        """Number of levels."""
+        return len(self.heights)
+
+    def view(self, i: int) -> Callable[[Any], Any]:
+        """The node above a leaf."""
+        width = self.fanout ** self.heights[i]
+        return lambda value: _leaves(value, self.size) // width
+
+    def mechanism(self, i: int) -> Device:
+        """The mechanism of a level."""
+        return self.mechanisms[i]
+
+    def spec(self) -> dict[str, Any]:
+        """The wire spec."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        mechanisms = [mechanism.spec() for mechanism in self.mechanisms]
+        lists = {"heights": list(self.heights), "weights": list(self.weights), "mechanisms": mechanisms}
+        return {"kind": self.kind} | plain | lists
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> Self:
+        """Rebuild from a wire spec whose mechanisms are built already; see `tacit.device.nested`."""
+        return rebuild(cls.kind, cls, (f.name for f in fields(cls)), spec)
+
+
+def _leaves(value: Any, size: int) -> Any:
+    """A leaf, or an array of leaves; what is none is refused without being shown, whichever levels are asked."""
+    if getattr(value, "ndim", 0):
+        inside = value.dtype.kind in "iu" and (not value.size or (value.min() >= 0 and value.max() < size))
+        found = value if inside else None
+    else:
+        found = None if isinstance(value, str) else as_integer(value)
+        found = found if found is not None and 0 <= found < size else None
+    if found is None:
+        raise InvalidValue(f"tree: the value is outside the domain, must be an integer from 0 to {size - 1}")
+    return found
+
+
+def _tuple(name: str, given: Any) -> tuple[Any, ...]:
+    if not isinstance(given, (list, tuple)):
+        raise InvalidSpec(f"tree: {name} must be a list of integers, one per level")
+    return tuple(cast("Sequence[Any]", given))
+
+
+def _whole(name: str, value: Any, low: int, high: int) -> None:
+    if type(value) is not int or not low <= value <= high:
+        raise InvalidSpec(f"tree: {name} must be an integer from {low} to {high}")

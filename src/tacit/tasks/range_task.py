@@ -1,0 +1,181 @@
+"""The task `ranges`: any range, prefix or quantile of an ordered question."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any, cast
+
+import numpy as np
+
+from tacit.core.compose import OneOf
+from tacit.core.mechanism import Mechanism
+from tacit.device.budget import Budget
+from tacit.device.domain import Categories, Domain, Ordered
+from tacit.device.levels import Tree
+from tacit.device.reals import Buckets, Integers
+from tacit.errors import InvalidSpec, InvalidValue
+from tacit.post.levels import Shape
+from tacit.post.methods import default_method, process
+from tacit.tasks.range_plan import RangeChoice, choose_ranges
+from tacit.tasks.range_plan_error import Workload
+from tacit.tasks.range_plan_options import RangeOption, expected_error
+from tacit.tasks.ranges import Ranges, solve_ranges
+from tacit.tasks.task import Answer, Forecast, Part, Query, Task
+
+MOST_ROWS = 4096
+"""Domains up to this size are answered leaf by leaf; larger ones in as many equal ranges as are easily drawn."""
+
+SHOWN_ROWS = 512
+MOST_QUANTILES = 99
+
+
+def check_ordered(domain: Domain) -> None:
+    """Refuse a domain whose answers have no order."""
+    if isinstance(domain, Categories) or not isinstance(domain, (Ordered, Integers, Buckets)):
+        raise InvalidSpec(f"ranges: the domain is {domain.kind}, must be ordered, integers or buckets")
+
+
+def solved(part: Part) -> Ranges:
+    """The answers that a part holds."""
+    return solve_ranges(part.mechanism, part.tally, respondents=part.respondents)
+
+
+def _plan(domain: Domain, budget: Budget, n: int) -> Mechanism:
+    check_ordered(domain)
+    return _choice(domain.size, budget, n).pick.mechanism
+
+
+@lru_cache(maxsize=4)
+def _choice(size: int, budget: Budget, n: int) -> RangeChoice:
+    """The planner's choice; a forecast asks for the one that the plan before it has made."""
+    return choose_ranges(size=size, epsilon=budget, n=n)
+
+
+def _label(domain: Domain, first: int, last: int) -> Any:
+    if first == last:
+        return domain.decode(first)
+    return f"{domain.decode(first)} … {domain.decode(last)}"
+
+
+def _answer(domain: Domain, part: Part) -> Answer:
+    found = solved(part)
+    width = 1 if found.size <= MOST_ROWS else -(-found.size // SHOWN_ROWS)
+    first = np.arange(0, found.size, width)
+    last = np.minimum(first + width, found.size) - 1
+    raw = found.ranges(first, last) if width > 1 else found.histogram()
+    labels = [_label(domain, a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+    object.__setattr__(raw, "labels", labels)
+    made = process(raw, default_method("histogram"))
+    return Answer("share", raw, made.estimate, made.method.name)
+
+
+def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
+    tree = mechanism.family if isinstance(mechanism, OneOf) and isinstance(mechanism.family, Tree) else None
+    shape = Shape(domain.size, domain.size if tree is None else tree.fanout)
+    members = [mechanism] if tree is None else [cast("Mechanism", level) for level in reversed(tree.mechanisms)]
+    weights = [1] if tree is None else list(reversed(tree.weights))
+    error = expected_error(shape, Workload("ranges"), members, weights, n)
+    found = Forecast(float(np.sqrt(error / n)), "a range, on average over all of them")
+    choice = _choice(domain.size, mechanism.budget, n)
+    if choice.pick.mechanism != mechanism:
+        return found
+    return replace(found, why=choice.reason, options=tuple(_compared(choice)))
+
+
+def _compared(choice: RangeChoice) -> Iterable[dict[str, Any]]:
+    """The best fan-out of every method and oracle, and the pick."""
+    best: dict[tuple[str, str], RangeOption] = {}
+    for option in choice.options:
+        best.setdefault((option.method, option.oracle), option)
+    shown = {id(option) for option in (*best.values(), choice.pick)}
+    for option in choice.options:
+        if id(option) in shown:
+            row = {"name": option.name, "standard_error": option.rmse, "report_bits": option.report_bits}
+            yield row | {"picked": option is choice.pick}
+
+
+def _index(domain: Domain, given: Mapping[str, str], name: str, default: int) -> int:
+    if name not in given:
+        return default
+    try:
+        return domain.encode(given[name])
+    except InvalidValue:
+        first, last = domain.decode(0), domain.decode(domain.size - 1)
+        raise InvalidSpec(f"range: {name} is outside the domain, must be a value from {first} to {last}") from None
+
+
+def _range(domain: Domain, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    low, high = _index(domain, given, "low", 0), _index(domain, given, "high", domain.size - 1)
+    estimate = solved(part).ranges([low], [high])
+    row = estimate.to_rows(level)[0]
+    names = ("standard_error", "low", "high")
+    answer = {name: _plain(row[name]) for name in names} | {"estimate": _plain(row["frequency"])}
+    return {"from": domain.decode(low), "to": domain.decode(high), "share": answer}
+
+
+def _plain(value: Any) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
+def _quantiles(domain: Domain, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    found, shares = solved(part), _shares(given.get("shares", "0.1,0.25,0.5,0.75,0.9"))
+    rows = [found.quantile(share, level=level) for share in shares]
+    return {"quantiles": [_quantile(domain, row) for row in rows]}
+
+
+def _quantile(domain: Domain, row: Mapping[str, Any]) -> dict[str, Any]:
+    named = {name: None if row[key] is None else domain.decode(row[key]) for name, key in
+             (("value", "index"), ("low", "low"), ("high", "high"))}  # fmt: skip
+    return {"share": row["share"]} | named
+
+
+def _shares(text: str) -> list[float]:
+    try:
+        shares = [float(item) for item in text.split(",")]
+    except ValueError:
+        raise InvalidSpec("quantiles: shares must be numbers from 0 to 1 with commas, such as 0.25,0.5,0.75") from None
+    if len(shares) > MOST_QUANTILES:
+        raise InvalidSpec(f"quantiles: at most {MOST_QUANTILES} shares at a time")
+    return shares
+
+
+def _cdf(domain: Domain, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    simultaneous = given.get("band", "pointwise")
+    if simultaneous not in ("pointwise", "simultaneous"):
+        raise InvalidSpec("cdf: band must be pointwise or simultaneous")
+    columns = solved(part).cdf(level=level, simultaneous=simultaneous == "simultaneous")
+    labels = [domain.decode(index) for index in columns["index"]]
+    return {"band": simultaneous, "value": labels} | columns
+
+
+def _heavy(domain: Domain, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    try:
+        threshold = float(given.get("threshold", "0.1"))
+    except ValueError:
+        raise InvalidSpec("heavy: threshold must be a number from 0 to 1") from None
+    rows = solved(part).heavy(threshold, level=level)
+    named = partial(_heavy_row, domain)
+    return {"threshold": threshold, "intervals": [named(row) for row in rows]}
+
+
+def _heavy_row(domain: Domain, row: Mapping[str, Any]) -> dict[str, Any]:
+    ends = {"from": domain.decode(row["first"]), "to": domain.decode(row["last"])}
+    return ends | {name: row[name] for name in ("estimate", "standard_error", "low", "high")}
+
+
+RANGES = Task(
+    "ranges",
+    _plan,
+    _answer,
+    _forecast,
+    (
+        Query("range", "The share of a range of values, both ends included.",
+              {"low": "the lowest value, the first one if absent", "high": "the highest value"}, _range),
+        Query("quantiles", "Values below which shares of the respondents lie.",
+              {"shares": "shares from 0 to 1, with commas"}, _quantiles),
+        Query("cdf", "The cumulative distribution with a band.",
+              {"band": "pointwise or simultaneous"}, _cdf),
+        Query("heavy", "The shortest intervals that hold at least a share of the respondents.",
+              {"threshold": "the share, from 0 to 1"}, _heavy),
+    ),
+)  # fmt: skip

@@ -1,0 +1,190 @@
+"""Ranges, prefixes and quantiles of one ordered question, from any mechanism that a range planner may choose.
+
+Flat oracles, hierarchical histograms and the Haar transform are all trees (a flat oracle is the tree whose root has
+every leaf as a child), so one fit answers for all of them: see `tacit.post.levels`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.compose import OneOf, PerMember
+from tacit.core.estimate import Estimate, no_data
+from tacit.core.mechanism import Mechanism, Oracle
+from tacit.core.moments import Moments
+from tacit.core.normal import normal_isf
+from tacit.core.tally import Counts, Log
+from tacit.device.levels import Tree
+from tacit.errors import InvalidSpec
+from tacit.oracles.hadamard_signed import HRRSigned
+from tacit.post.isotonic import isotonic_regression
+from tacit.post.level_variance import Uncertainty
+from tacit.post.levels import Level, fit_levels
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+LEAST_HEAVY = 0.001
+"""The smallest share that heavy intervals may be asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Answers about an ordered domain: every range with its exact variance, all of them consistent.
+
+    Leaves are raw least-squares values: unbiased, possibly negative, summing to one. `spans` gives the variance of the
+    mass between two boundaries, `linear` that of any linear answer.
+    """
+
+    leaves: F64
+    n: int
+    respondents: float
+    spans: Callable[[I64, I64], F64]
+    linear: Callable[[F64], F64]
+
+    @property
+    def size(self) -> int:
+        """Number of leaves."""
+        return len(self.leaves)
+
+    @cached_property
+    def cumulative(self) -> F64:
+        """Raw mass below every boundary 0 .. size; not monotone, since it is unbiased."""
+        return np.concatenate([[0.0], np.cumsum(self.leaves)])
+
+    @cached_property
+    def monotone(self) -> F64:
+        """The nearest cumulative distribution: monotone, within 0 and 1, and biased."""
+        inner = np.clip(isotonic_regression(self.cumulative[1:-1]), 0.0, 1.0) if self.size > 1 else np.zeros(0)
+        return np.concatenate([[0.0], inner, [1.0]])
+
+    def ranges(self, low: npt.ArrayLike, high: npt.ArrayLike) -> Estimate:
+        """The shares of ranges of leaves, both ends included."""
+        start, end = self._ends(low, high)
+        labels = list(zip(start.tolist(), (end - 1).tolist(), strict=True))
+        if self.n == 0:
+            return no_data(len(start), labels)
+        value = self.cumulative[end] - self.cumulative[start]
+        whole = (start == 0) & (end == self.size)
+        variance = np.where(whole, 0.0, self.spans(start, end))
+        return Estimate(np.where(whole, 1.0, value), variance, self.n, labels=labels, effective=self.respondents)
+
+    def _ends(self, low: npt.ArrayLike, high: npt.ArrayLike) -> tuple[I64, I64]:
+        first, last = np.atleast_1d(np.asarray(low)), np.atleast_1d(np.asarray(high))
+        if first.dtype.kind not in "iu" or last.dtype.kind not in "iu" or first.shape != last.shape:
+            raise InvalidSpec("range: low and high must be integers, as many of one as of the other")
+        if first.size and (int(first.min()) < 0 or int(last.max()) >= self.size):
+            raise InvalidSpec(f"range: an end is outside the domain, must be from 0 to {self.size - 1}")
+        if np.any(first > last):
+            raise InvalidSpec("range: low is above high; give the lower end first")
+        return first.astype(np.int64), last.astype(np.int64) + 1
+
+    def prefixes(self, last: npt.ArrayLike) -> Estimate:
+        """The shares of leaves up to and including `last`."""
+        ends = np.atleast_1d(np.asarray(last))
+        return self.ranges(np.zeros(len(ends), np.int64), ends)
+
+    def histogram(self) -> Estimate:
+        """Every leaf, with the variances and covariances of the fit."""
+        at = np.arange(self.size)
+        if self.n == 0:
+            return no_data(self.size)
+        return Estimate(
+            self.leaves,
+            self.spans(at, at + 1),
+            self.n,
+            covariance=self.linear,
+            effective=self.respondents,
+        )
+
+    def cdf(self, *, level: float = 0.95, simultaneous: bool = False, points: int = 512) -> dict[str, list[Any]]:
+        """The distribution function at up to `points` leaves with a band, pointwise or for all leaves together.
+
+        The simultaneous band uses Šidák's inequality, which holds for normal errors however they are correlated.
+        """
+        if not 0 < level < 1:
+            raise InvalidSpec(f"cdf: level is {level}, must be between 0 and 1, such as 0.95")
+        at = np.unique(np.linspace(0, self.size - 1, min(points, self.size)).round().astype(np.int64))
+        found = self.prefixes(at)
+        inside = level ** (1 / max(1, self.size - 1)) if simultaneous else level
+        low, high = found.interval(inside)
+        columns = (found.value, self.monotone[at + 1], found.standard_error, np.clip(low, 0, 1), np.clip(high, 0, 1))
+        names = ("estimate", "consistent", "standard_error", "low", "high")
+        return {"index": at.tolist()} | {
+            name: [_finite(x) for x in column] for name, column in zip(names, columns, strict=True)
+        }
+
+    def quantile(self, share: float, *, level: float = 0.95) -> dict[str, Any]:
+        """The first leaf at which the monotone distribution reaches a share, and an interval of leaves around it."""
+        if not 0 <= share <= 1:
+            raise InvalidSpec(f"quantile: {share} is not a share, must be from 0 to 1")
+        if self.n == 0:
+            return {"share": share, "index": None, "low": None, "high": None}
+        at = self._reach(share)
+        error = float(self.prefixes(np.array([at])).standard_error[0]) if at < self.size - 1 else 0.0
+        if error == 0.0 and 0 < at:
+            error = float(self.prefixes(np.array([at - 1])).standard_error[0])
+        half = normal_isf((1 - level) / 2) * error
+        low, high = (0, self.size - 1) if np.isinf(half) else (self._reach(share - half), self._reach(share + half))
+        return {"share": share, "index": at, "low": low, "high": high}
+
+    def heavy(self, threshold: float, *, level: float = 0.95) -> list[dict[str, Any]]:
+        """The shortest dyadic intervals with an estimate of at least `threshold`: none of their halves has as much."""
+        if not LEAST_HEAVY <= threshold <= 1:
+            raise InvalidSpec(f"heavy: threshold is {threshold}, must be from {LEAST_HEAVY} to 1")
+        found: list[tuple[int, int]] = []
+        frontier = [(0, self.size)] if self.n else []
+        while frontier:
+            halves = {(a, b): [(a, (a + b) // 2), ((a + b) // 2, b)] for a, b in frontier if b - a > 1}
+            heavy = [half for pair in halves.values() for half in pair if self._mass(half) >= threshold]
+            kept = set(heavy)
+            found += [whole for whole in frontier if not kept.intersection(halves.get(whole, ()))]
+            frontier = heavy
+        ends = np.array(sorted(found), np.int64).reshape(-1, 2)
+        rows = self.ranges(ends[:, 0], ends[:, 1] - 1).to_rows(level)
+        return [{"first": row["value"][0], "last": row["value"][1], "estimate": row["frequency"]} |
+                {name: row[name] for name in ("standard_error", "low", "high")} for row in rows]  # fmt: skip
+
+    def _mass(self, ends: tuple[int, int]) -> float:
+        return float(self.cumulative[ends[1]] - self.cumulative[ends[0]])
+
+    def _reach(self, share: float) -> int:
+        found = int(np.searchsorted(self.monotone[1:], min(max(share, 0.0), 1.0), side="left"))
+        return min(found, self.size - 1)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def solve_ranges(mechanism: Mechanism, tally: Any, *, respondents: int | None = None) -> Ranges:
+    """The answers that a tally holds: of levels of a tree, or of one oracle over all leaves.
+
+    `respondents` are those the reports were drawn from at random, where they were asked other questions too.
+    """
+    everybody = tally.n if respondents is None else respondents
+    if isinstance(mechanism, OneOf) and isinstance(mechanism.family, Tree) and isinstance(tally, PerMember):
+        family = mechanism.family
+        levels = [_level(family.heights[i], mechanism.member(i), tally.member(i)) for i in range(len(family))]
+        size, fanout = family.size, family.fanout
+    elif isinstance(mechanism, Oracle):
+        size = fanout = mechanism.size
+        levels = [_level(0, mechanism, tally)]
+    else:
+        raise InvalidSpec(f"ranges: {mechanism.kind} does not answer ranges; plan the question with task ranges")
+    fit = fit_levels(size, fanout, levels)
+    known = Uncertainty(fit, float(everybody))
+    return Ranges(fit.leaves, tally.n, float(everybody), known.spans, known.linear)
+
+
+def _level(height: int, mechanism: Mechanism, tally: Any) -> Level:
+    """One level's estimate; its precision is that of its own reports."""
+    assert isinstance(tally, (Counts, Log))
+    moments: Moments = getattr(mechanism, "moments")  # noqa: B009 - every oracle has them, and the signed kind
+    estimate = mechanism.estimate(tally)
+    scale = 1 / estimate.effective if estimate.has_data else np.inf
+    return Level(height, estimate.value, moments, scale, signed=isinstance(mechanism, HRRSigned))

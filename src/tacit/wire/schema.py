@@ -1,0 +1,212 @@
+"""The JSON Schema of collection documents and of drafts, as data: `spec/collection.schema.json` and OpenAPI share it.
+
+The kinds of mechanisms and their fields are read off the classes, so that the schema cannot forget one. A schema sees
+shapes; what it cannot see (sizes that must agree, names that must differ, normal form) the library checks.
+"""
+
+from dataclasses import fields
+from typing import Any
+
+from tacit.device.base import Device
+from tacit.device.compose import Family
+from tacit.device.kinds import FAMILIES, KINDS
+from tacit.device.product import DOMAINS
+from tacit.wire.document import MAX_QUESTIONS, POLICIES, VERSION
+
+Schema = dict[str, Any]
+"""A JSON Schema, or a part of one."""
+
+_SAFE = (1 << 53) - 1
+_NAME: Schema = {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,39}$"}
+_LABEL: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
+_BOOLEAN: Schema = {"type": "boolean"}
+_DECIMAL = "(0|[1-9][0-9]{0,14})(\\.[0-9]{0,17}[1-9])?"
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _whole(low: int, high: int) -> Schema:
+    return {"type": "integer", "minimum": low, "maximum": high}
+
+
+def _items(of: Schema, low: int, high: int) -> Schema:
+    return {"type": "array", "items": of, "minItems": low, "maxItems": high}
+
+
+def _record(required: Schema, optional: Schema | None = None) -> Schema:
+    """An object with these fields and no others."""
+    properties = required | (optional or {})
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def _texts(most: int) -> Schema:
+    """Text by language."""
+    return {
+        "type": "object",
+        "minProperties": 1,
+        "propertyNames": {"pattern": "^[a-z]{2,3}(_[a-z]{2,8})?$"},
+        "additionalProperties": {"type": "string", "minLength": 1, "maxLength": most},
+    }
+
+
+def _texts_of_draft(most: int, *, optional: bool = False) -> Schema:
+    """Text by language, or plain text, which is English."""
+    plain: Schema = {"type": "string", "minLength": 0 if optional else 1, "maxLength": most}
+    return {"anyOf": [_texts(most), plain, *([{"type": "null"}] if optional else [])]}
+
+
+def _one_by_kind(kinds: dict[str, Schema]) -> Schema:
+    """One of several objects, told apart by `kind`."""
+    return {"type": "object", "required": ["kind"], "oneOf": [_ref(schema["title"]) for schema in kinds.values()]}
+
+
+_INTEGER: Schema = {
+    "description": "An integer; from 2^53 on as digit text.",
+    "anyOf": [_whole(0, _SAFE), {"type": "string", "pattern": "^[1-9][0-9]{15,19}$"}],
+}
+
+_OF_TYPES: dict[Any, Schema] = {
+    int: _ref("integer"),
+    str: {"type": "string", "maxLength": 64},
+    bool: _BOOLEAN,
+    Device: _ref("mechanism"),
+    Family: _ref("family"),
+    tuple[Device, ...]: _items(_ref("mechanism"), 1, 1 << 16),
+    tuple[int, ...]: _items(_whole(0, _SAFE), 1, 1 << 20),
+}
+
+
+def _of_class(kind: type[Any]) -> Schema:
+    """The spec of a mechanism: kind and every field."""
+    pairs = {f.name: _ref("epsilon") if f.name == "epsilon" else _OF_TYPES.get(f.type, {}) for f in fields(kind)}
+    return {"title": f"spec_{kind.kind}"} | _record({"kind": {"const": kind.kind}} | pairs)
+
+
+_EDGE: Schema = {"type": "string", "pattern": f"^-?{_DECIMAL}$"}
+_EDGE_OF_DRAFT: Schema = {
+    "anyOf": [_whole(1 - 10**15, 10**15 - 1), {"type": "string", "pattern": "^-?[0-9]{1,15}(\\.[0-9]{1,18})?$"}]
+}
+_STEP: Schema = _whole(-_SAFE, _SAFE)
+
+_LABELS: Schema = _items(_LABEL, 1, 1 << 20) | {"uniqueItems": True}
+
+_DOMAIN_FIELDS: dict[str, Schema] = {
+    "categories": {"labels": _LABELS, "other": {"anyOf": [_LABEL, {"type": "null"}]}},
+    "booleans": {},
+    "integers": {"low": _STEP, "high": _STEP, "step": _whole(1, _SAFE)},
+    "buckets": {"edges": _items(_EDGE, 1, 1 << 20), "open_below": _BOOLEAN, "open_above": _BOOLEAN},
+    "ordered": {"labels": _LABELS},
+    "bits": {"length": _whole(1, 64)},
+    "strings": {"key": _LABEL, "max_bytes": _whole(1, 1 << 16)},
+    "product": {"attributes": _items(_ref("domain"), 1, 1024)},
+}
+_HAVE_DEFAULTS = ("other", "step", "open_below", "open_above")
+
+
+def _domain(kind: str) -> Schema:
+    """A domain as a document states it: every field."""
+    own = {} if kind == "product" else {"name": {"type": "string", "minLength": 1, "maxLength": 64}}
+    return {"title": f"domain_{kind}"} | _record({"kind": {"const": kind}} | own | _DOMAIN_FIELDS[kind])
+
+
+def _domain_of_draft(kind: str) -> Schema:
+    """A domain as a draft may state it: some fields have defaults, and it is named after its question."""
+    if kind == "product":
+        return _domain(kind) | {"title": "draft_domain_product"}
+    own = _DOMAIN_FIELDS[kind]
+    if kind == "buckets":
+        own = own | {"edges": _items(_EDGE_OF_DRAFT, 1, 1 << 20)}
+    needed = {name: schema for name, schema in own.items() if name not in _HAVE_DEFAULTS}
+    rest = {name: schema for name, schema in own.items() if name in _HAVE_DEFAULTS}
+    given = {"name": {"type": "string", "minLength": 1, "maxLength": 64}} | rest
+    return {"title": f"draft_domain_{kind}"} | _record({"kind": {"const": kind}} | needed, given)
+
+
+def _by_policy() -> list[Schema]:
+    """One question stands alone; several are put together by a mechanism of the policy's name."""
+
+    def rule(policy: str, then: Schema) -> Schema:
+        return {"if": {"properties": {"policy": {"const": policy}}}, "then": {"properties": then}}
+
+    kind_is = [{"properties": {"kind": {"const": policy}}} for policy in POLICIES[1:]]
+    several = [
+        rule(policy, {"questions": {"minItems": 2}, "mechanism": kind})
+        for policy, kind in zip(POLICIES[1:], kind_is, strict=True)
+    ]
+    return [rule("single", {"questions": {"maxItems": 1}}), *several]
+
+
+def _settings() -> Schema:
+    return {
+        "minimum_cohort": _whole(1, 10**9),
+        "retention_days": _whole(1, 36500),
+        "origins": _items(_ref("origin"), 0, 64),
+        "invitations": _BOOLEAN,
+    }
+
+
+def _document() -> Schema:
+    pairs: Schema = {
+        "version": {"const": VERSION},
+        "title": _texts(200),
+        "about": _texts(4000),
+        "questions": _items(_ref("question"), 1, MAX_QUESTIONS),
+        "policy": {"enum": list(POLICIES)},
+        "epsilon": _ref("epsilon"),
+        "mechanism": _ref("mechanism"),
+    }
+    return {"description": "A published document."} | _record(pairs | _settings()) | {"allOf": _by_policy()}
+
+
+def _draft() -> Schema:
+    needed: Schema = {
+        "title": _texts_of_draft(200),
+        "questions": _items(_ref("draft_question"), 1, MAX_QUESTIONS),
+        "epsilon": {"anyOf": [_whole(1, 32), {"type": "string", "pattern": "^\\s*[0-9]{1,3}(\\.[0-9]{1,18})?\\s*$"}]},
+    }
+    optional: Schema = {
+        "about": _texts_of_draft(4000, optional=True),
+        "policy": {"enum": [*POLICIES, "", None]},
+        "respondents": _whole(1, 10**10),
+    }
+    said = "What `tacit collection create` takes; everything but title, questions and epsilon has a default."
+    return {"description": said} | _record(needed, optional | _settings())
+
+
+def definitions() -> Schema:
+    """Every part by name, `document` and `draft` first; references are to `#/$defs/`."""
+    mechanisms = {kind.kind: _of_class(kind) for kind in KINDS}
+    families = {kind.kind: _of_class(kind) for kind in FAMILIES}
+    domains = {kind.kind: _domain(kind.kind) for kind in DOMAINS}
+    drafted = {kind.kind: _domain_of_draft(kind.kind) for kind in DOMAINS}
+    decimal: Schema = {"type": "string", "pattern": "^(0|[1-9][0-9]?)(\\.[0-9]{0,17}[1-9])?$"}
+    share: Schema = {"type": "string", "pattern": "^[1-9][0-9]{0,8}/[1-9][0-9]{0,8}$"}
+    amplified = _record({"of": decimal, "sampled": _whole(1, 1 << 20)})
+    question = {"name": _NAME, "text": _texts(500), "domain": _ref("domain"), "task": _NAME}
+    asked = {"name": _NAME, "text": _texts_of_draft(500), "domain": _ref("draft_domain")}
+    return {
+        "document": _document(),
+        "draft": _draft(),
+        "question": _record(question),
+        "draft_question": _record(asked, {"task": _NAME}),
+        "origin": {"type": "string", "pattern": "^(https?://[a-z0-9.-]+(:[0-9]{1,5})?|\\*)$"},
+        "integer": _INTEGER,
+        "epsilon": {"anyOf": [decimal, _record({"of": decimal, "share": share}), amplified]},
+        "mechanism": _one_by_kind(mechanisms),
+        "family": _one_by_kind(families),
+        "domain": _one_by_kind(domains),
+        "draft_domain": _one_by_kind(drafted),
+    } | {made["title"]: made for group in (mechanisms, families, domains, drafted) for made in group.values()}
+
+
+def collection_schema() -> Schema:
+    """The whole schema: of a document at its root, of a draft under `#/$defs/draft`."""
+    head: Schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:tacit:schema:collection:1",
+        "title": "Tacit collection",
+        "description": "A collection document. Drafts are described by #/$defs/draft.",
+    }
+    return head | _ref("document") | {"$defs": definitions()}
