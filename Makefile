@@ -20,14 +20,14 @@ $(VENV)/.installed: pyproject.toml constraints.txt setup.py
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "installing into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check \
-	  -c constraints.txt -e '.[cli,pandas,arrow,collector,postgres,dev]'
+	  -c constraints.txt -e '.[cli,central,pandas,arrow,collector,postgres,dev]'
 	@touch $@
 
 $(VENV)/.kernels: $(VENV)/.installed $(KERNELS)/build.py $(wildcard $(KERNELS)/*.c $(KERNELS)/*.h)
 	@$(BIN)/python -P $(KERNELS)/build.py
 	@touch $@
 
-demo: install ## a whole collection on made-up answers, in one go
+demo: install ## a collector, 100,000 made-up respondents over HTTP, and a dashboard to look at
 	@$(BIN)/tacit demo
 
 test: install ## everything that is fast, in Python and in JavaScript
@@ -58,6 +58,6 @@ docs: install ## run the examples in the README and in docs
 	@$(BIN)/python -m pytest -q $(wildcard README.md docs)
 
 clean: ## remove what these targets made, .venv included
-	@rm -rf $(VENV) build dist demo .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@rm -rf .venv-bench benchmarks/*.so js/dist src/tacit/dashboard/static/tacit.js src/*.egg-info $(KERNELS)/*.so
 	@find src tests tools benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
