@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import pwd
 import re
@@ -14,9 +15,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import jsonschema_rs
 import psycopg
 import pytest
 
+from tacit.collector import publish
+from tacit.collector.adapters.memory import MemoryStore
 from tacit.collector.adapters.postgres import PostgresStore
 from tacit.collector.adapters.sqlite import SqliteStore
 
@@ -128,9 +132,10 @@ def postgres(server: Server) -> Server:
     return server
 
 
-Store = SqliteStore | PostgresStore
+Store = MemoryStore | SqliteStore | PostgresStore
 Open = Callable[[], Store]
 STORES = (SqliteStore, PostgresStore)
+MEMORY = "memory"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -141,7 +146,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def make_store() -> Callable[[str], Store]:
-    return lambda place: STORES["host=" in place](place, today=lambda: TODAY)
+    """Opens the database of a place; in memory there is one, for as long as the test runs."""
+    memory = MemoryStore(today=lambda: TODAY)
+    return lambda place: memory if place == MEMORY else STORES["host=" in place](place, today=lambda: TODAY)
 
 
 @pytest.fixture
@@ -161,3 +168,21 @@ def open_store(place: str, make_store: Callable[[str], Store]) -> Iterator[Open]
 @pytest.fixture
 def store(open_store: Open) -> Store:
     return open_store()
+
+
+SCHEMA = Path(__file__).parents[2] / "spec" / "collection.schema.json"
+VALIDATOR = jsonschema_rs.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+
+
+@pytest.fixture(autouse=True)
+def published_documents_fit_their_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a test publishes is checked against spec/collection.schema.json on the way."""
+    publish_document = publish.publish_document
+
+    def checked(store, collection):
+        # The mechanism without noise, which only tests have, has the fields of GRR.
+        text = json.dumps(collection.to_json()).replace('"kind": "no_noise"', '"kind": "grr"')
+        VALIDATOR.validate(json.loads(text))
+        return publish_document(store, collection)
+
+    monkeypatch.setattr(publish, "publish_document", checked)

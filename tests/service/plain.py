@@ -18,7 +18,9 @@ from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import CodeCounting, code_dtype, indices_below
 from tacit.core.tally import count_reports
 from tacit.device.base import Device
-from tacit.tasks.task import HISTOGRAM, MEAN, Task
+from tacit.tasks.histogram import HISTOGRAM
+from tacit.tasks.mean import MEAN
+from tacit.tasks.task import Forecast, Task
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
 
 
@@ -78,7 +80,12 @@ def _plan(domain: Any, budget: Any, n: int) -> NoNoise:
     return NoNoise(size=domain.size, epsilon=budget)
 
 
-PLAIN = Task("histogram", _plan, HISTOGRAM.answer)
+def _forecast(domain: Any, mechanism: Any, n: int) -> Forecast:
+    del domain, mechanism, n
+    return Forecast(0.0)
+
+
+PLAIN = Task("histogram", _plan, HISTOGRAM.answer, _forecast)
 """A histogram without noise."""
 
 DRAFT: dict[str, Any] = {

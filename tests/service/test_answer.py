@@ -18,7 +18,7 @@ from tacit.collector.service import Collector
 from tacit.device.coins import SystemCoins
 from tacit.errors import InvalidSpec
 from tacit.simulate.coins import SimulationCoins
-from tacit.tasks.task import MEAN
+from tacit.tasks.mean import MEAN
 
 AGE = {"name": "age", "text": "Age?", "task": "mean", "domain": {"kind": "integers", "low": 20, "high": 60, "step": 10}}
 
@@ -137,18 +137,4 @@ def test_answers_fold_what_is_waiting_first():
         store.add_batches([NewBatch(active.id, bytes([i]) * 16, bytes([i % 3]), 1, {})])
     assert collector.answers(active.id, 0.95).n == 20
     assert store.fold_some(active.id, "main", lambda tally, batches: b"", 10) == 0
-    collector.stop()
-
-
-def test_reports_past_their_retention_are_dropped(monkeypatch: pytest.MonkeyPatch):
-    store = MemoryStore()
-    collector = Collector(store, catalog=(*CATALOG, NoNoise), tasks=(PLAIN, MEAN))
-    active = collector.find(publish_document(store, collector.planner.plan(draft(retention_days=30))[0]).id)
-    store.add_batches([NewBatch(active.id, bytes(16), bytes(9), 9, {})])
-    day = store.published_day(active.id)
-    for today, left in ((day + 29, 9), (day + 30, 0)):
-        monkeypatch.setattr("tacit.collector.service.today", lambda today=today: today)
-        collector.retire()
-        assert store.stored_reports(active.id) == left
-    assert store.collection(active.id).state == "closed"
     collector.stop()

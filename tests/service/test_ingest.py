@@ -14,7 +14,7 @@ from tacit.collector.publish import publish_document
 from tacit.collector.service import Collector
 from tacit.device.coins import SystemCoins
 from tacit.errors import ReportRejected
-from tacit.tasks.task import MEAN
+from tacit.tasks.mean import MEAN
 from tacit.testing.examples import example
 from tacit.wire.batch import Batch, Block, batch_to_json, encode_batch, new_batch_id
 from tacit.wire.tallies import dump_tally, empty_tally, load_tally

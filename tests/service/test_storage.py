@@ -1,4 +1,4 @@
-"""What every store promises, over SQLite and over a real PostgreSQL."""
+"""What every store promises, over SQLite, over a real PostgreSQL, and in memory."""
 
 from __future__ import annotations
 
@@ -31,6 +31,16 @@ from tacit.errors import InvalidSpec, StorageUnavailable
 Open = Callable[[], Store]
 A, B = "a" * 64, "b" * 64
 TODAY = 20_000
+
+LASTING = pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+"""For what a store in memory does not promise: to outlive its process, to copy itself, or to be closed."""
+
+
+@pytest.fixture(params=["sqlite", "postgres", "memory"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where an empty database is; in memory, one that stays until the test ends."""
+    known = {"sqlite": lambda: str(tmp_path / "data"), "postgres": lambda: request.getfixturevalue("postgres").url}
+    return known.get(request.param, lambda: "memory")()
 
 
 def batch(name: str, *, collection: str = A, count: int = 2, **more: Any) -> NewBatch:
@@ -362,6 +372,7 @@ def test_the_audit_log_is_newest_first(store: Store):
 # The database as a whole.
 
 
+@LASTING
 def test_a_closed_store_says_so(store: Store):
     publish(store)
     store.close()
@@ -402,6 +413,7 @@ def assert_filled(store: Store) -> None:
     assert store.collections()[-1].id == "c" * 64
 
 
+@LASTING
 def test_a_backup_restores_to_the_same_store(store: Store, tmp_path: Path):
     fill(store)
     copy = tmp_path / "backups" / "copy"
@@ -418,6 +430,7 @@ def test_a_backup_restores_to_the_same_store(store: Store, tmp_path: Path):
     assert_filled(store)  # The original is none the worse.
 
 
+@LASTING
 def test_a_backup_of_either_store_restores_to_postgres(store: Store, tmp_path: Path, postgres: Any):
     from tacit.collector.adapters.postgres import PostgresStore
 
@@ -432,6 +445,7 @@ def test_a_backup_of_either_store_restores_to_postgres(store: Store, tmp_path: P
     target.close()
 
 
+@LASTING
 def test_a_backup_is_taken_while_reports_arrive(store: Store, tmp_path: Path):
     publish(store)
     done = threading.Event()

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tacit.cli.output import print_json, print_table
+from tacit.cli.post import POST
 
 
 def _place(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,16 +96,40 @@ def show(id: str, server: str, token: str, data: Path | None) -> None:
 @click.argument("id")
 @click.option("--format", "form", type=click.Choice(["json", "csv", "parquet"]), default="json", show_default=True)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@POST
 @click.option("-o", "--output", default="-", help="The file to write.")
 @_place
-def export(id: str, form: str, level: float, output: str, server: str, token: str, data: Path | None) -> None:
+def export(
+    id: str, form: str, level: float, post: str | None, output: str, server: str, token: str, data: Path | None
+) -> None:
     """Write the answers of the collection ID with their intervals."""
     from tacit.cli.collections import open_collections
 
     with open_collections(server, token, data) as place:
-        answers = place.export(id, form, level)
+        answers = place.export(id, form, level, post)
     if output == "-":
-        sys.stdout.buffer.write(answers)
+        sys.stdout.buffer.write(answers if form == "parquet" or answers.endswith(b"\n") else answers + b"\n")
         sys.stdout.buffer.flush()
     else:
         Path(output).write_bytes(answers)
+
+
+@collection.command()
+@click.argument("id")
+@click.argument("question")
+@click.argument("query")
+@click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the query.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@_place
+def ask(
+    id: str, question: str, query: str, given: tuple[str, ...], level: float, server: str, token: str, data: Path | None
+) -> None:
+    """Ask the task of QUESTION in the collection ID: a range, quantiles, the cdf, heavy intervals.
+
+    For example: ask ID age range --set low=30 --set high=39
+    """
+    from tacit.cli.collections import open_collections
+
+    pairs = {name: value for name, _, value in (item.partition("=") for item in given)}
+    with open_collections(server, token, data) as place:
+        print_json(place.ask(id, question, query, pairs, level))

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
 import click
@@ -42,8 +43,12 @@ class Collections(Protocol):
         """One collection with its counts."""
         ...
 
-    def export(self, collection: str, form: str, level: float) -> bytes:
+    def export(self, collection: str, form: str, level: float, post: str | None = None) -> bytes:
         """Its answers as JSON, CSV or Parquet."""
+        ...
+
+    def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
+        """The answer of a question's task to a query."""
         ...
 
 
@@ -90,10 +95,15 @@ class Remote:
         counts = self._json("GET", f"/collections/{collection}/status")
         return self._json("GET", f"/collections/{collection}") | counts
 
-    def export(self, collection: str, form: str, level: float) -> bytes:
+    def export(self, collection: str, form: str, level: float, post: str | None = None) -> bytes:
         """Its answers as JSON, CSV or Parquet."""
-        suffix = "" if form == "json" else f".{form}"
-        return self._call("GET", f"/collections/{collection}/answers{suffix}?level={level}")
+        suffix, chosen = "" if form == "json" else f".{form}", "" if post is None else f"&post={post}"
+        return self._call("GET", f"/collections/{collection}/answers{suffix}?level={level}{chosen}")
+
+    def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
+        """The answer of a question's task to a query."""
+        path = f"/collections/{quote(collection, '')}/questions/{quote(question, '')}/{quote(query, '')}"
+        return self._json("GET", f"{path}?{urlencode(given | {'level': str(level)})}")
 
 
 def _told(error: HTTPError) -> str:
@@ -144,14 +154,18 @@ class Local:
 
         return self._shown(find_record(self._store, collection)) | self._collector.status(collection)
 
-    def export(self, collection: str, form: str, level: float) -> bytes:
+    def export(self, collection: str, form: str, level: float, post: str | None = None) -> bytes:
         """Its answers as JSON, CSV or Parquet."""
         from tacit.collector.answer import to_csv, to_parquet
 
-        answers = self._collector.answers(collection, level)
+        answers = self._collector.answers(collection, level, post)
         if form == "parquet":
             return to_parquet(answers)
         return to_csv(answers).encode() if form == "csv" else json.dumps(answers.to_json(), ensure_ascii=False).encode()
+
+    def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
+        """The answer of a question's task to a query."""
+        return self._collector.ask(collection, question, query, given, level)
 
 
 @contextmanager

@@ -12,6 +12,9 @@ from typing import Any, BinaryIO, cast
 import click
 
 from tacit.cli.output import percent, print_json, print_table, progress
+from tacit.cli.post import POST
+
+POST_COLUMNS = ("processed", "processed_low", "processed_high")
 
 
 @contextmanager
@@ -86,7 +89,7 @@ def privatize(
     encode, domain, size = _encoder(labels, size)
     mechanism = make_mechanism(kind, size, epsilon, settings)
     if encode is None:
-        encode = integer_encoder(value_count(mechanism))
+        encode = integer_encoder(mechanism.value_count)
     coins = SystemCoins()
     with _reading_text(values) as stream, progress("privatizing", None) as advance:
         source = Column(stream, encode, column)
@@ -107,13 +110,6 @@ def _fail(message: str) -> None:
     from tacit.errors import InvalidValue
 
     raise InvalidValue(message)
-
-
-def value_count(mechanism: Any) -> int:
-    """How many values a mechanism takes: its size, its grid, or all 64-bit ids."""
-    if hasattr(mechanism, "top"):
-        return mechanism.top + 1
-    return getattr(mechanism, "size", 1 << 64)
 
 
 def _encoder(labels: str | None, size: int | None) -> tuple[Any, dict[str, Any] | None, int | None]:
@@ -178,11 +174,12 @@ def _write_sum(parts: Iterable[tuple[Any, dict[str, Any] | None]], output: str) 
 @click.option("-o", "--output", default="-", help="The .tally file to write.")
 def merge(files: tuple[str, ...], output: str) -> None:
     """Add tally FILES of the same mechanism."""
-    total = _write_sum((_read_file(path) for path in files), output)
+    total = _write_sum((read_tally_file(path) for path in files), output)
     click.echo(f"tacit: {total} reports in {len(files)} tallies", err=True)
 
 
-def _read_file(path: str) -> tuple[Any, dict[str, Any] | None]:
+def read_tally_file(path: str) -> tuple[Any, dict[str, Any] | None]:
+    """A tally and, where it has labels, its domain."""
     from tacit.wire.files import read_tally
 
     with _reading(path) as stream:
@@ -194,13 +191,17 @@ def _read_file(path: str) -> tuple[Any, dict[str, Any] | None]:
 @click.option("--candidates", help="Comma-separated values to estimate; needed for domains nobody enumerates.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--top", type=int, help="Only the values with the largest estimates.")
+@POST
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def estimate(file: str, candidates: str | None, level: float, top: int | None, as_json: bool) -> None:
+def estimate(file: str, candidates: str | None, level: float, top: int | None, post: str | None, as_json: bool) -> None:
     """Estimate frequencies with intervals from a tally FILE (- for standard input)."""
-    tally, domain = _read_file(file)
+    tally, domain = read_tally_file(file)
     mechanism: Any = tally.mechanism
     chosen = None if candidates is None else [_candidate(domain, text.strip()) for text in candidates.split(",")]
-    rows = mechanism.estimate(tally, chosen).to_rows(level)
+    raw = mechanism.estimate(tally, chosen)
+    rows, about_post = raw.to_rows(level), {}
+    if post is not None:
+        about_post = _add_processed(rows, raw, post, level, whole=chosen is None and is_histogram(mechanism, raw))
     if domain is not None:
         rows = [row | {"value": _label(domain, row["value"])} for row in rows]
     if top is not None:
@@ -208,9 +209,28 @@ def estimate(file: str, candidates: str | None, level: float, top: int | None, a
     if as_json:
         about = {"kind": mechanism.kind, "epsilon": mechanism.spec()["epsilon"]}
         realised = {"realised_epsilon": mechanism.realised_epsilon()}
-        print_json({"n": tally.n} | about | realised | {"level": level, "estimates": rows})
+        print_json({"n": tally.n} | about | realised | {"level": level} | about_post | {"estimates": rows})
     else:
         _print_rows(rows, f"{tally.n:,} reports, {mechanism.kind}, epsilon {mechanism.spec()['epsilon']}", level)
+
+
+def is_histogram(mechanism: Any, estimate: Any) -> bool:
+    """Whether an estimate has one cell for every value of the mechanism's domain, which a mean has not."""
+    return len(estimate) == getattr(mechanism, "size", -1)
+
+
+def _add_processed(rows: list[dict[str, Any]], raw: Any, post: str, level: float, *, whole: bool) -> dict[str, Any]:
+    """Put the processed values beside the raw ones; returns what the method promises."""
+    from tacit.post.methods import process
+
+    if not whole:
+        raise click.UsageError("--post works on the frequencies of a whole domain, not on means or --candidates")
+    made = process(raw, post)
+    low, high = made.interval(level)
+    for i, row in enumerate(rows):
+        cells = (made.value[i], low[i], high[i]) if raw.has_data else (None, None, None)
+        row |= {name: cell if cell is None else float(cell) for name, cell in zip(POST_COLUMNS, cells, strict=True)}
+    return {"post": made.method.to_row()}
 
 
 def _candidate(domain: dict[str, Any] | None, text: str) -> int:
@@ -234,5 +254,7 @@ def _print_rows(rows: list[dict[str, Any]], title: str, level: float) -> None:
         return "no data" if x is None else percent(x)
 
     header = ["value", "frequency", "standard error", f"{level:.0%} low", "high"]
-    names = ("frequency", "standard_error", "low", "high")
+    names = ["frequency", "standard_error", "low", "high"]
+    if rows and POST_COLUMNS[0] in rows[0]:
+        header, names = [*header, "processed", "low", "high"], [*names, *POST_COLUMNS]
     print_table(header, [[str(row["value"]), *(cell(row[name]) for name in names)] for row in rows], title)

@@ -1,5 +1,6 @@
 """`tacit serve`: the collector until it is stopped."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -10,7 +11,11 @@ import click
 @click.option("--database", default="", envvar="TACIT_DATABASE", help="PostgreSQL address, instead of a folder.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port to listen on.")
-@click.option("--public-url", default="", help="Address that respondents use, if a proxy is in front.")
+@click.option(
+    "--public-url",
+    default="",
+    help="Address that respondents use, such as https://example.org, if a proxy is in front.",
+)
 @click.option("--trusted-proxies", default="", help="Addresses whose X-Forwarded-For is believed, comma-separated.")
 @click.option("--rate", type=click.FloatRange(0), default=500.0, show_default=True,
               help="Requests per second of one address; 0 for no limit.")  # fmt: skip
@@ -31,4 +36,4 @@ def serve(
 
     limits = Limits(requests_per_second=rate, burst=max(1, int(10 * rate)), body_bytes=max_body)
     settings = Settings(data, database, host, port, public_url, trusted_proxies, limits)
-    run(settings, click.echo, routes)
+    run(settings, click.echo, partial(routes, public_url=settings.public_url))

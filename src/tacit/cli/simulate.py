@@ -6,11 +6,16 @@ from typing import Any
 import click
 
 from tacit.cli.output import print_json, progress
+from tacit.cli.post import POST
+from tacit.cli.simulate_ranges import ranges
 
 
 @click.group()
 def simulate() -> None:
     """Simulate a collection and compare its error with the prediction."""
+
+
+simulate.add_command(ranges)
 
 
 @simulate.command()
@@ -23,10 +28,11 @@ def simulate() -> None:
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other field of the spec.")
 @click.option("--runs", type=int, default=1, show_default=True, help="Repeat with fresh noise.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the (insecure) simulation coins.")
+@POST
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def oracle(
     kind: str, size: int | None, epsilon: str, n: int, data: str, column: str | None, settings: tuple[str, ...],
-    runs: int, seed: int, as_json: bool,
+    runs: int, seed: int, post: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Frequencies of one categorical question."""
     from tacit.simulate.run import simulate_oracle
@@ -34,7 +40,7 @@ def oracle(
     counts = _population(data, size, n, column)
     mechanism = _mechanism(kind, len(counts), epsilon, int(counts.sum()), settings)
     with progress("simulating", runs * int(counts.sum())) as advance:
-        outcome = simulate_oracle(mechanism, counts, runs=runs, seed=seed, advance=advance)
+        outcome = simulate_oracle(mechanism, counts, runs=runs, seed=seed, advance=advance, post=post)
     result = {
         "kind": mechanism.kind,
         "size": mechanism.size,
@@ -46,6 +52,8 @@ def oracle(
         "coverage": outcome.coverage,
         "seconds": outcome.seconds,
     }
+    if post is not None:
+        result |= {"post": post, "post_rmse": outcome.post_rmse}
     if as_json:
         print_json(result)
     else:

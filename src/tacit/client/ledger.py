@@ -20,7 +20,10 @@ from tacit.device.budget import as_budget
 from tacit.errors import TacitError
 
 VERSION = 1
-PENDING, SENT, REFUSED = "pending", "sent", "refused"
+HELD, PENDING, SENT, REFUSED = "held", "pending", "sent", "refused"
+"""What becomes of a report. Held: made and kept, and its owner has not agreed to send it; it never left the device.
+Pending: to be sent until the collector has acknowledged it; it may have arrived. Sent: acknowledged. Refused: for good.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Receipt:
     epsilon: Any
     """The budget in wire form."""
     state: str
-    """"pending", "sent" or "refused"."""
+    """"held", "pending", "sent" or "refused"."""
     reason: str = ""
     """Why the collector refused it."""
 
@@ -118,8 +121,8 @@ class Spending:
 
     @property
     def total(self) -> Fraction:
-        """The sum over all collections."""
-        return sum((spent.epsilon for spent in self.collections), Fraction(0))
+        """The sum over all collections; a report that is held has cost nothing yet."""
+        return sum((spent.epsilon for spent in self.collections if spent.state != HELD), Fraction(0))
 
 
 class Ledger:
@@ -173,13 +176,16 @@ class Ledger:
         return settled
 
     def pending(self) -> list[Entry]:
-        """Reports that have not reached their collector."""
+        """Reports that are to be sent and were not acknowledged."""
         return [entry for entry in self.read().entries if entry.state == PENDING]
 
     def spending(self) -> Spending:
-        """What was spent per collection."""
+        """What was spent per collection, with the state of its last report that is not held, if there is one."""
         kept = self.read()
-        last = {entry.collection: entry for entry in kept.entries}
+        last: dict[str, Entry] = {}
+        for entry in kept.entries:
+            if entry.state != HELD or entry.collection not in last:
+                last[entry.collection] = entry
         rows = (Spent(entry.collection, entry.title, kept.spent(entry), entry.state) for entry in last.values())
         return Spending(tuple(rows))
 

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from time import time
 from typing import Any
 
-from tacit.client.ledger import PENDING, Entry, Kept, Ledger, Receipt, Spending
+from tacit.client.ledger import HELD, PENDING, Entry, Kept, Ledger, Receipt, Spending
 from tacit.client.transport import Address, Transport
 from tacit.device.coins import Coins, SystemCoins
 from tacit.device.compose import OneOfDevice
@@ -54,12 +55,31 @@ class Respondent:
         its `collector`. A report that cannot be sent now stays pending until `flush`. A second answer raises
         `AlreadyAnswered`, which carries the receipt of the first, unless the mechanism memoises.
         """
-        collection, address = self._find(where, collector)
-        entry = self.prepare(collection, answers, address.base, invitation)
-        return self._send(entry).receipt
+        return self._send(self._record(self._find(where, collector), answers, invitation, PENDING)).receipt
 
-    def prepare(self, collection: Collection, answers: Mapping[str, Any], base: str, invitation: str = "") -> Entry:
+    def prepare(
+        self,
+        where: "str | Collection",
+        answers: Mapping[str, Any],
+        *,
+        collector: str = "",
+        invitation: str = "",
+    ) -> Entry:
+        """Perturb once, remember and hold: the noisy report can be shown, and nothing is sent before `release`."""
+        return self._record(self._find(where, collector), answers, invitation, HELD)
+
+    def release(self, batch: str) -> Receipt:
+        """Send a report that was held; its owner has agreed."""
+        for entry in self._ledger.read().entries:
+            if entry.batch == batch and entry.state == HELD:
+                return self._send(self._ledger.settle(entry, state=PENDING)).receipt
+        raise InvalidSpec("ledger: no report with this batch id is held; it was released before, or never made")
+
+    def _record(
+        self, found: tuple[Collection, Address], answers: Mapping[str, Any], invitation: str, state: str
+    ) -> Entry:
         """Perturb once and remember; nothing is sent."""
+        collection, address = found
         value = collection.encode(answers)
         mechanism = collection.mechanism
 
@@ -68,7 +88,7 @@ class Respondent:
                 report = self._memoised(mechanism, collection.id, value, kept)
             else:
                 report = mechanism.privatize_one(value, self._coins)
-            return _entry(collection, report, base, invitation)
+            return replace(_entry(collection, report, address.base, invitation), state=state)
 
         return self._ledger.record(collection.id, make, repeats=isinstance(mechanism, MemoizedDevice))
 

@@ -141,8 +141,8 @@ class Access:
         return token, fresh
 
     def first_admin(self) -> str | None:
-        """An admin token, if there is none yet: shown once, on the first start."""
-        if any(record.scope == "admin" for record in self._store.tokens()):
+        """An admin token, if none holds: shown once, on the first start, or when the last one has run out."""
+        if any(record.scope == "admin" and self._holds(record) for record in self._store.tokens()):
             return None
         return self.create("admin", label="first start")[0]
 

@@ -66,7 +66,7 @@ def activate(record: CollectionRecord, catalog: Catalog) -> Active:
         raise InvalidSpec(f"{mechanism.kind}: the catalogue has no server half of this kind")
     sampled = isinstance(mechanism, OneOf)
     dtype = mechanism.report_dtype
-    widths = (mechanism.payload_bytes,) * len(collection.questions) if sampled else (dtype.itemsize,)
+    widths = (mechanism.payload_bytes,) * len(mechanism.family) if sampled else (dtype.itemsize,)
     return Active(record.id, record.document, collection, mechanism, widths, dtype, sampled)
 
 

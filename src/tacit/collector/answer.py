@@ -3,16 +3,25 @@
 import csv
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import numpy as np
+import numpy.typing as npt
+
 from tacit.collector.active import Active
+from tacit.core.compose import AllOf, OneOf
 from tacit.core.estimate import Estimate
+from tacit.core.mechanism import Mechanism
+from tacit.core.members import AnyTally, PerMember
 from tacit.device.exact import log_upper
 from tacit.errors import InvalidSpec
-from tacit.tasks.task import TASKS, Task, find_task
-from tacit.wire.document import Question
-from tacit.wire.tallies import AnyTally
+from tacit.post.methods import NAMES, Processed, find_method, process
+from tacit.tasks.table import TASKS, find_task
+from tacit.tasks.task import Answer, Part, Task
+from tacit.wire.document import Collection, Question
+
+F64 = npt.NDArray[np.float64]
 
 OK, BELOW = "ok", "below_minimum_cohort"
 COLUMNS: tuple[str, ...] = (
@@ -38,34 +47,48 @@ class Answers:
         return dict(vars(self))
 
 
-def answer(active: Active, tally: AnyTally, *, level: float = 0.95, tasks: tuple[Task, ...] = TASKS) -> Answers:
-    """Answer every question of a collection from its tally."""
+def answer(
+    active: Active, tally: AnyTally, *, level: float = 0.95, tasks: tuple[Task, ...] = TASKS, post: str | None = None
+) -> Answers:
+    """Answer every question of a collection from its tally; `post` names a method other than the default."""
+    if post is not None:
+        find_method(post)
     if not 0 < level < 1:
         raise InvalidSpec("level must be between 0 and 1, such as 0.95")
     asked = active.collection
     enough = tally.n >= asked.minimum_cohort
     questions = []
     if enough:
-        made: Any = active.mechanism.estimate(tally)
-        estimates = cast("list[Estimate]", made if isinstance(made, list) else [made])
-        pairs = zip(asked.questions, estimates, strict=True)
-        questions = [_answered(question, part, asked.minimum_cohort, level, tasks) for question, part in pairs]
+        pairs = zip(asked.questions, parts_of(asked, active.mechanism, tally), strict=True)
+        questions = [_answered(question, part, asked.minimum_cohort, level, tasks, post) for question, part in pairs]
     realised = float(log_upper(active.mechanism.realised_odds()))
     return Answers(active.id, tally.n, asked.epsilon, realised, level, OK if enough else BELOW, questions)
 
 
+def parts_of(collection: Collection, mechanism: Mechanism, tally: AnyTally) -> list[Part]:
+    """What every question of a collection got, as its policy says."""
+    if collection.policy == "single":
+        return [Part(mechanism, tally, tally.n)]
+    if isinstance(mechanism, OneOf) and isinstance(tally, PerMember):
+        members = range(len(mechanism.family))
+        return [Part(mechanism.member(i), tally.member(i), tally.n) for i in members]
+    assert isinstance(mechanism, AllOf)
+    joint = cast("Any", tally)
+    return [Part(mechanism.member(i), mechanism.marginal(joint, i), tally.n) for i in range(len(mechanism.members))]
+
+
 def _answered(
-    question: Question, estimate: Estimate, cohort: int, level: float, tasks: tuple[Task, ...]
+    question: Question, part: Part, cohort: int, level: float, tasks: tuple[Task, ...], post: str | None
 ) -> dict[str, Any]:
     """One question; where respondents answer one of several, its own group must be large enough too."""
-    about: dict[str, Any] = {"name": question.name, "task": question.task, "text": question.text, "n": estimate.n}
+    about: dict[str, Any] = {"name": question.name, "task": question.task, "text": question.text, "n": part.tally.n}
     task = find_task(question.task, tasks)
-    result = task.answer(question.domain, estimate)
+    result = _with_method(task.answer(question.domain, part), post)
     about |= {"unit": result.unit, "method": result.method}
-    if estimate.n < cohort:
+    if part.tally.n < cohort:
         return about | {"status": BELOW, "rows": []}
-    raw = _cells(result.raw, level)
-    consistent = None if result.consistent is None else _cells(result.consistent, level, bounded=True)
+    raw = _cells(result.raw, result.raw.interval(level))
+    consistent = None if result.consistent is None else _cells(result.consistent, _consistent_interval(result, level))
     labels = result.raw.labels if result.raw.labels is not None else range(len(raw))
     rows = [
         {"value": _label(label), "raw": raw[i], "consistent": None if consistent is None else consistent[i]}
@@ -78,11 +101,26 @@ def _label(label: Any) -> Any:
     return [_label(part) for part in cast("tuple[Any, ...]", label)] if isinstance(label, tuple) else label
 
 
-def _cells(estimate: Estimate, level: float, *, bounded: bool = False) -> list[dict[str, float]]:
-    """Every cell with its interval; that of a consistent share ends at 0 and at 1."""
-    low, high = estimate.interval(level)
-    if bounded:
-        low, high = low.clip(0, 1), high.clip(0, 1)
+def _with_method(result: Answer, post: str | None) -> Answer:
+    """The same answer made consistent by another method of the table, where one of them made it so."""
+    if post is None or result.consistent is None or result.method not in NAMES:
+        return result
+    made = process(result.raw, post)
+    return replace(result, consistent=made.estimate, method=made.method.name)
+
+
+def _consistent_interval(result: Answer, level: float) -> tuple[F64, F64]:
+    """The interval of a consistent share, which covers in spite of the bias; that of other tasks ends at 0 and 1."""
+    assert result.consistent is not None
+    if result.method in NAMES:
+        return Processed(find_method(result.method), result.raw, result.consistent).interval(level)
+    low, high = result.consistent.interval(level)
+    return low.clip(0, 1), high.clip(0, 1)
+
+
+def _cells(estimate: Estimate, interval: tuple[F64, F64]) -> list[dict[str, float]]:
+    """Every cell with its interval."""
+    low, high = interval
     names = ("estimate", "standard_error", "low", "high")
     columns = zip(*(column.tolist() for column in (estimate.value, estimate.standard_error, low, high)), strict=True)
     return [dict(zip(names, cells, strict=True)) for cells in columns]

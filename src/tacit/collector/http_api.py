@@ -92,6 +92,7 @@ class Api:
             self._route("GET", f"{one}/answers", READ, self.answers),
             self._route("GET", f"{one}/answers.csv", READ, self.answers_csv),
             self._route("GET", f"{one}/answers.parquet", READ, self.answers_parquet),
+            self._route("GET", f"{one}/questions/{{question}}/{{query}}", READ, self.ask),
             self._route("POST", f"{one}/invitations", WRITE, self.invite),
             self._route("POST", "/api/v1/plan", READ, self.plan, anything=True),
             self._route("GET", tokens, WRITE, self.list_tokens),
@@ -191,12 +192,13 @@ class Api:
         return json_response(self._collector.status(call.id))
 
     def _answers(self, call: Call) -> Any:
-        text = call.query.get("level", "0.95")
-        try:
-            level = float(text)
-        except ValueError:
-            raise InvalidSpec("level must be a number between 0 and 1, such as 0.95") from None
-        return self._collector.answers(call.id, level)
+        return self._collector.answers(call.id, _level(call.query), call.query.get("post"))
+
+    def ask(self, call: Call) -> Response:
+        """A query of a question's task."""
+        given = {name: value for name, value in call.query.items() if name not in ("level", "share")}
+        question, query = call.path["question"], call.path["query"]
+        return json_response(self._collector.ask(call.id, question, query, given, _level(call.query)))
 
     def answers(self, call: Call) -> Response:
         """Answers as JSON."""
@@ -213,7 +215,8 @@ class Api:
 
     def invite(self, call: Call) -> Response:
         """Make single-use invitations."""
-        self._collector.find(call.id)
+        if not self._collector.find(call.id).collection.invitations:
+            raise Problem("conflict", "the collection takes reports from everybody; publish one with invitations: true")
         made = self._collector.access.invite(call.id, call.fields.get("count", 1))
         self._noted(call, f"invite {len(made)}", call.id)
         return json_response({"invitations": made}, 201)
@@ -257,6 +260,13 @@ class Api:
         del call
         entries = self._store.audit_log(MOST_AUDIT)
         return json_response({"entries": [dict(vars(entry)) for entry in entries]})
+
+
+def _level(query: Mapping[str, str]) -> float:
+    try:
+        return float(query.get("level", "0.95"))
+    except ValueError:
+        raise InvalidSpec("level must be a number between 0 and 1, such as 0.95") from None
 
 
 def _token(record: TokenRecord) -> dict[str, Any]:

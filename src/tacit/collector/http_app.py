@@ -110,7 +110,7 @@ class App:
     ) -> None:
         """Serve a collector; `extra` are the routes of pages."""
         bounds = limits or Limits()
-        self.collector, self._reports = collector, ReportRoute(collector, bounds)
+        self.collector, self.reports = collector, ReportRoute(collector, bounds)
         routes = [*Public(collector).routes(), *Api(collector, bounds).routes(), *(extra or [])]
         handler = cast("Callable[[Request, Exception], Awaitable[Response]]", _problem)
         self._site: ASGIApp = Starlette(
@@ -134,7 +134,7 @@ class App:
         if scope["type"] == "http":
             path: str = scope["path"]
             if path.endswith("/reports") and path.startswith("/c/"):
-                await self._reports(scope, receive, send, path[3:-8])
+                await self.reports(scope, receive, send, path[3:-8])
                 return
             await self._page(scope, receive, send)
         elif scope["type"] == "lifespan":

@@ -2,7 +2,6 @@
 
 import secrets
 from dataclasses import dataclass
-from hashlib import blake2b
 from time import monotonic
 
 FORGET_SECONDS = 60.0
@@ -15,6 +14,11 @@ class Limits:
 
     body_bytes: int = 4 << 20
     body_seconds: float = 15.0
+    head_bytes: int = 1 << 16
+    head_seconds: float = 10.0
+    """From the first byte of a request, or from the connection, to the end of the headers."""
+    idle_seconds: float = 30.0
+    """Between two requests on one connection."""
     requests_per_second: float = 500.0
     """Of one address; 0 for no limit."""
     burst: int = 5000
@@ -26,9 +30,10 @@ class RateLimit:
 
     def __init__(self, limits: Limits) -> None:
         """Begin with a full bucket for everybody."""
-        self._rate, self._burst, self._most = limits.requests_per_second, limits.burst, limits.most_addresses
-        self._buckets: dict[bytes, tuple[float, float]] = {}
-        self._salt, self._born = secrets.token_bytes(16), monotonic()
+        self._rate, self._burst = limits.requests_per_second, float(limits.burst)
+        self._most = limits.most_addresses
+        self._buckets: dict[int, tuple[float, float]] = {}
+        self._salt, self._born = secrets.randbits(64), monotonic()
 
     def allows(self, address: str) -> bool:
         """Take one token from an address's bucket, if there is one."""
@@ -36,12 +41,10 @@ class RateLimit:
             return True
         now = monotonic()
         if now - self._born >= FORGET_SECONDS or len(self._buckets) >= self._most:
-            self._buckets, self._salt, self._born = {}, secrets.token_bytes(16), now
-        key = blake2b(address.encode(errors="replace"), digest_size=8, key=self._salt).digest()
-        level, seen = self._buckets.get(key, (float(self._burst), now))
-        level = min(float(self._burst), level + (now - seen) * self._rate)
-        if level < 1:
-            self._buckets[key] = (level, now)
-            return False
-        self._buckets[key] = (level - 1, now)
-        return True
+            self._buckets, self._salt, self._born = {}, secrets.randbits(64), now
+        # Text is hashed under a secret of the process already; the salt makes it another hash every minute.
+        key = hash((self._salt, address))
+        level, seen = self._buckets.get(key, (self._burst, now))
+        level = min(self._burst, level + (now - seen) * self._rate)
+        self._buckets[key] = (level if level < 1 else level - 1, now)
+        return level >= 1

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Mapping
 from threading import Lock
 
+from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, STORED
+
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 _HELP = {
@@ -14,6 +16,9 @@ _HELP = {
     "tacit_requests_total": "Responses, by route and status.",
     "tacit_folded_batches_total": "Batches folded into tallies.",
 }
+
+_BATCHES = {outcome: ("tacit_batches_total", f'outcome="{outcome}"') for outcome in (STORED, DUPLICATE, CLOSED, SPENT)}
+_REPORTS = ("tacit_reports_total", "")
 
 
 class Metrics:
@@ -33,8 +38,8 @@ class Metrics:
         """Note a batch: what became of it, and how long that took from its last byte to its acknowledgement."""
         place = bisect_left(_BOUNDS, seconds)
         with self._lock:
-            self._counts["tacit_batches_total", f'outcome="{outcome}"'] += 1
-            self._counts["tacit_reports_total", ""] += reports
+            self._counts[_BATCHES[outcome]] += 1
+            self._counts[_REPORTS] += reports
             self._commits[place] += 1
             self._seconds += seconds
 

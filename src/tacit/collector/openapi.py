@@ -1,12 +1,17 @@
 """The OpenAPI description of the collector, as data."""
 
+import json
+from functools import cache
 from typing import Any
 
 from tacit import __version__
-from tacit.collector.access import SCOPES
+from tacit.collector.access import MAX_INVITATIONS, SCOPES
 from tacit.collector.ingest import REASONS
 from tacit.collector.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
+from tacit.post.methods import NAMES
+from tacit.tasks.table import TASKS
 from tacit.wire.batch import MEDIA_TYPE as BATCH
+from tacit.wire.schema import definitions
 
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 64}}
 _LEVEL = {
@@ -14,11 +19,13 @@ _LEVEL = {
     "in": "query",
     "schema": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
 }
+_POST = {"name": "post", "in": "query", "schema": {"type": "string", "enum": list(NAMES)}}
 _INVITATION = {"name": "Tacit-Invitation", "in": "header", "schema": {"type": "string", "maxLength": 100}}
 _OBJECT: dict[str, Any] = {"type": "object"}
 _TEXT: dict[str, Any] = {"type": "string"}
 _WHOLE: dict[str, Any] = {"type": "integer", "minimum": 0}
-_TEXTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "object", "additionalProperties": _TEXT}]}
+_POSITIVE: dict[str, Any] = {"type": "number", "minimum": 0}
+_TEXTS: dict[str, Any] = {"type": "object", "additionalProperties": _TEXT}
 
 
 def _ref(name: str) -> dict[str, str]:
@@ -35,6 +42,28 @@ def _list(items: Any) -> dict[str, Any]:
 
 _CELL = _fields({name: {"type": "number"} for name in ("estimate", "standard_error", "low", "high")})
 _STATE = {"type": "string", "enum": ["draft", "published", "closed"]}
+_SUMMARY = _fields(
+    {
+        "id": _TEXT,
+        "state": _STATE,
+        "title": _TEXTS,
+        "epsilon": {"type": ["string", "object", "integer"]},
+        "questions": _WHOLE,
+        "reports": _WHOLE,
+        "minimum_cohort": {"type": ["integer", "null"]},
+    }
+)
+_PREDICTION = _fields(
+    {
+        "name": _TEXT,
+        "mechanism": _ref("mechanism"),
+        "standard_error": _POSITIVE,
+        "half_width_95": _POSITIVE,
+        "report_bits": _WHOLE,
+        "reports": _WHOLE,
+    }
+)
+_ENTRY = _fields({"day": _WHOLE, "actor": _TEXT, "action": _TEXT, "subject": _TEXT})
 
 SCHEMAS: dict[str, Any] = {
     "Problem": _fields(
@@ -59,22 +88,8 @@ SCHEMAS: dict[str, Any] = {
             "duplicate": {"type": "boolean"},
         }
     ),
-    "Draft": _fields(
-        {
-            "title": _TEXTS,
-            "questions": _list(_fields({"name": _TEXT, "text": _TEXTS, "domain": _OBJECT}, task=_TEXT)),
-            "epsilon": _TEXT,
-        },
-        about=_TEXTS,
-        policy={"type": "string", "enum": ["single", "one_of", "all_of", ""]},
-        respondents={"type": "integer", "minimum": 1},
-        minimum_cohort={"type": "integer", "minimum": 1},
-        retention_days={"type": "integer", "minimum": 1},
-        origins=_list(_TEXT),
-        invitations={"type": "boolean"},
-    ),
-    "Collection": _fields({"id": _TEXT, "state": _STATE}, draft=_OBJECT, document=_OBJECT),
-    "Collections": _fields({"collections": _list(_OBJECT)}),
+    "Collection": _fields({"id": _TEXT, "state": _STATE}, draft=_ref("draft"), document=_ref("document")),
+    "Collections": _fields({"collections": _list(_SUMMARY)}),
     "Status": _fields(
         {
             "id": _TEXT,
@@ -110,7 +125,7 @@ SCHEMAS: dict[str, Any] = {
             ),
         }
     ),
-    "Plan": _fields({"questions": _list(_OBJECT)}),
+    "Plan": _fields({"questions": _list(_PREDICTION)}),
     "Token": _fields(
         {
             "id": _TEXT,
@@ -125,9 +140,9 @@ SCHEMAS: dict[str, Any] = {
     "NewToken": _fields(
         {"scope": {"type": "string", "enum": list(SCOPES)}}, collection=_TEXT, label=_TEXT, days=_WHOLE
     ),
-    "Audit": _fields({"entries": _list(_OBJECT)}),
+    "Audit": _fields({"entries": _list(_ENTRY)}),
     "Invitations": _fields({"invitations": _list(_TEXT)}),
-    "InvitationCount": _fields({}, count={"type": "integer", "minimum": 1}),
+    "InvitationCount": _fields({}, count={"type": "integer", "minimum": 1, "maximum": MAX_INVITATIONS}),
 }
 
 
@@ -166,36 +181,56 @@ def _reports() -> dict[str, Any]:
 
 
 def _plain(summary: str, media_type: str, *, public: bool = False, **more: Any) -> dict[str, Any]:
+    schema = more.pop("schema", _OBJECT if media_type == "application/json" else _TEXT)
     made = _operation(summary, None, public=public, **more)
-    schema = _OBJECT if media_type == "application/json" else _TEXT
     made["responses"]["200"] = {"description": "as asked", "content": {media_type: {"schema": schema}}}
     return made
+
+
+def _query() -> dict[str, Any]:
+    """A query of a task; its parameters and its result are the task's own."""
+    queries = {query.name: query for task in TASKS for query in task.queries}
+    names = sorted({name for query in queries.values() for name in query.parameters})
+    known = {"type": "string", "enum": sorted(queries)}
+    return _plain(
+        "Ask a question's task: " + "; ".join(f"{query.name}: {query.about}" for query in queries.values()),
+        "application/json",
+        schema=_fields({"question": _TEXT, "query": _TEXT, "n": _WHOLE, "level": {"type": "number"}, "status": _TEXT}),
+        parameters=[
+            _ID,
+            {"name": "question", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 40}},
+            {"name": "query", "in": "path", "required": True, "schema": known},
+            _LEVEL,
+            *({"name": name, "in": "query", "schema": _TEXT} for name in names),
+        ],
+    )
 
 
 def _collection_paths() -> dict[str, Any]:
     one = "/api/v1/collections/{id}"
     by_id: dict[str, Any] = {"parameters": [_ID]}
-    parquet = _plain("Answers as Parquet", "application/vnd.apache.parquet", parameters=[_ID, _LEVEL])
+    parquet = _plain("Answers as Parquet", "application/vnd.apache.parquet", parameters=[_ID, _LEVEL, _POST])
     return {
         "/api/v1/collections": {
             "get": _operation("List collections", "Collections"),
-            "post": _operation("Create a draft", "Collection", status=201, body="Draft"),
+            "post": _operation("Create a draft", "Collection", status=201, body="draft"),
         },
         one: {
             "get": _operation("Show a draft or a document", "Collection", **by_id),
-            "put": _operation("Change a draft", "Collection", body="Draft", **by_id),
+            "put": _operation("Change a draft", "Collection", body="draft", **by_id),
             "delete": _operation("Remove a draft", None, status=204, **by_id),
         },
         f"{one}/publish": {"post": _operation("Publish a draft", "Collection", **by_id)},
         f"{one}/close": {"post": _operation("Take no more reports", "Collection", **by_id)},
         f"{one}/status": {"get": _operation("Counts and refusals", "Status", **by_id)},
-        f"{one}/answers": {"get": _operation("Answers with intervals", "Answers", parameters=[_ID, _LEVEL])},
-        f"{one}/answers.csv": {"get": _plain("Answers as CSV", "text/csv", parameters=[_ID, _LEVEL])},
+        f"{one}/answers": {"get": _operation("Answers with intervals", "Answers", parameters=[_ID, _LEVEL, _POST])},
+        f"{one}/answers.csv": {"get": _plain("Answers as CSV", "text/csv", parameters=[_ID, _LEVEL, _POST])},
         f"{one}/answers.parquet": {"get": parquet},
+        f"{one}/questions/{{question}}/{{query}}": {"get": _query()},
         f"{one}/invitations": {
             "post": _operation("Make invitations", "Invitations", status=201, body="InvitationCount", **by_id)
         },
-        "/api/v1/plan": {"post": _operation("Predict the error of a draft", "Plan", body="Draft")},
+        "/api/v1/plan": {"post": _operation("Predict the error of a draft", "Plan", body="draft")},
     }
 
 
@@ -206,7 +241,9 @@ def _other_paths() -> dict[str, Any]:
         "/readyz": {"get": _plain("The store can be used", "application/json", public=True)},
         "/metrics": {"get": _plain("Counters for Prometheus", "text/plain", public=True)},
         "/openapi.json": {"get": _plain("This document", "application/json", public=True)},
-        "/c/{id}/document.json": {"get": _plain("The document", "application/json", public=True, parameters=[_ID])},
+        "/c/{id}/document.json": {
+            "get": _plain("The document", "application/json", public=True, schema=_ref("document"), parameters=[_ID])
+        },
         "/c/{id}/reports": {"post": _reports()},
         "/api/v1/tokens": {
             "get": _operation("List tokens", "Tokens"),
@@ -218,6 +255,12 @@ def _other_paths() -> dict[str, Any]:
     }
 
 
+@cache
+def _parts() -> dict[str, Any]:
+    """Documents and drafts as the specification describes them, with references that hold in this description."""
+    return json.loads(json.dumps(definitions()).replace("#/$defs/", "#/components/schemas/"))
+
+
 def openapi() -> dict[str, Any]:
     """The whole description."""
     return {
@@ -225,7 +268,7 @@ def openapi() -> dict[str, Any]:
         "info": {"title": "Tacit collector", "version": __version__},
         "paths": _collection_paths() | _other_paths(),
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": SCHEMAS | _parts(),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     }

@@ -74,7 +74,8 @@ def problem_of(error: TacitError) -> Problem:
         return Problem("storage_full", "the disk of the collector is full; nothing was stored, send it again later",
                        retry_seconds=60)  # fmt: skip
     if isinstance(error, (StorageUnavailable, Busy)):
-        return Problem("unavailable", "nothing was stored; send the same bytes again shortly",
+        # A commit that failed may have reached the disk all the same, so nothing is said about what was stored.
+        return Problem("unavailable", "this cannot be taken now; send the same bytes again shortly, they count once",
                        retry_seconds=_RETRY_SECONDS)  # fmt: skip
     for kind, name in _OF_ERRORS:
         if isinstance(error, kind):

@@ -15,7 +15,8 @@ from tacit.core.normal import normal_isf
 from tacit.device.budget import Budget, Epsilon, Share
 from tacit.device.canonical import canonical
 from tacit.errors import InvalidSpec
-from tacit.tasks.task import TASKS, Task, find_task
+from tacit.tasks.table import TASKS, find_task
+from tacit.tasks.task import Part, Task
 from tacit.wire.document import MAX_QUESTIONS, POLICIES, VERSION, Collection, Question
 from tacit.wire.tallies import empty_tally
 
@@ -82,30 +83,31 @@ class Planner:
         for question, member in zip(collection.questions, collection.members, strict=True):
             task = find_task(question.task, self.tasks)
             assert isinstance(member, Mechanism)
-            task.answer(question.domain, member.estimate(empty_tally(member)))
+            task.answer(question.domain, Part(member, empty_tally(member), 0))
 
     def predict(self, draft: Mapping[str, Any]) -> list[dict[str, Any]]:
         """How precise every answer would be: standard error and half-width of a 95 % interval."""
         collection, respondents = self.plan(draft)
         asked = max(1, respondents // len(collection.questions)) if collection.policy == "one_of" else respondents
         return [
-            _prediction(question, cast("Any", member), asked)
+            self._prediction(question, cast("Mechanism", member), asked)
             for question, member in zip(collection.questions, collection.members, strict=True)
         ]
 
-
-def _prediction(question: Question, member: Any, n: int) -> dict[str, Any]:
-    """What one mechanism promises for n reports, in the unit of the answer."""
-    scale = float(getattr(question.domain, "step", 1)) if question.task == "mean" else 1.0
-    error = scale * float(member.standard_error(n))
-    return {
-        "name": question.name,
-        "mechanism": member.spec(),
-        "standard_error": error,
-        "half_width_95": float(normal_isf(0.025)) * error,
-        "report_bits": member.report_bits,
-        "reports": n,
-    }
+    def _prediction(self, question: Question, member: Mechanism, n: int) -> dict[str, Any]:
+        """What one mechanism promises for n reports, in the unit of the answer."""
+        forecast = find_task(question.task, self.tasks).forecast(question.domain, member, n)
+        return {
+            "name": question.name,
+            "mechanism": member.spec(),
+            "standard_error": forecast.standard_error,
+            "half_width_95": float(normal_isf(0.025)) * forecast.standard_error,
+            "of": forecast.of,
+            "why": forecast.why,
+            "options": [dict(option) for option in forecast.options],
+            "report_bits": member.report_bits,
+            "reports": n,
+        }
 
 
 def _draft_fields(draft: Any) -> dict[str, Any]:

@@ -16,12 +16,15 @@ import uvicorn
 
 from tacit.catalog import CATALOG
 from tacit.collector.active import Catalog
+from tacit.collector.addresses import public_address
+from tacit.collector.connection import connections
 from tacit.collector.http_app import App, Pages
 from tacit.collector.limits import Limits
 from tacit.collector.ports import Store
 from tacit.collector.service import Collector
 from tacit.errors import InvalidSpec, StorageUnavailable
-from tacit.tasks.task import TASKS, Task
+from tacit.tasks.table import TASKS
+from tacit.tasks.task import Task
 
 _GRACE_SECONDS = 20
 
@@ -39,11 +42,15 @@ class Settings:
     """Addresses whose X-Forwarded-For is believed; empty for none."""
     limits: Limits = field(default_factory=Limits)
 
+    def __post_init__(self) -> None:
+        """Refuse a public address that could not be printed on a poster."""
+        object.__setattr__(self, "public_url", public_address(self.public_url))
+
     @property
     def url(self) -> str:
         """The address that respondents and operators use."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return self.public_url.rstrip("/") or f"http://{host}:{self.port}"
+        return self.public_url or f"http://{host}:{self.port}"
 
 
 def open_store(data: Path | None, database: str = "") -> Store:
@@ -115,9 +122,14 @@ def set_up_logs() -> None:
         logger.setLevel(logging.INFO)
 
 
-def _config(app: Any, settings: Settings) -> uvicorn.Config:
+def make_config(app: Any, settings: Settings) -> uvicorn.Config:
+    """How uvicorn serves an application."""
+    # Behind a proxy the address of a client is in a header, which only the usual way of a request looks at.
+    reports = None if settings.trusted_proxies else getattr(app, "reports", None)
+    limits: Limits = getattr(getattr(app, "reports", None), "limits", settings.limits)
     return uvicorn.Config(
         app,
+        http=connections(reports, limits),
         host=settings.host,
         port=settings.port,
         access_log=False,
@@ -128,7 +140,6 @@ def _config(app: Any, settings: Settings) -> uvicorn.Config:
         ws="none",
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=settings.trusted_proxies or None,
-        timeout_keep_alive=30,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         backlog=2048,
     )
@@ -144,7 +155,7 @@ def serve(settings: Settings, announce: Any = print, pages: Pages | None = None)
     if token is not None:
         announce(f"admin token, shown this once: {token}")
     announce(f"tacit collects at {settings.url}")
-    server = uvicorn.Server(_config(app, settings))
+    server = uvicorn.Server(make_config(app, settings))
     server.run()
     if not server.started:
         raise StorageUnavailable(f"serve: could not start on {settings.host}:{settings.port}")
@@ -152,7 +163,7 @@ def serve(settings: Settings, announce: Any = print, pages: Pages | None = None)
 
 @dataclass
 class Running:
-    """A collector that runs in a thread of this process, for the demo and for tests."""
+    """A collector that runs in a thread of this process, for tests and examples."""
 
     url: str
     app: Any
@@ -165,7 +176,7 @@ def running(app: Any, host: str = "127.0.0.1") -> Generator[Running]:
         probe.bind((host, 0))
         probe.listen(2048)
         settings = Settings(host=host, port=probe.getsockname()[1])
-        server = uvicorn.Server(_config(app, settings))
+        server = uvicorn.Server(make_config(app, settings))
         thread = Thread(target=server.run, kwargs={"sockets": [probe]}, daemon=True)
         thread.start()
         while not server.started and thread.is_alive():

@@ -1,6 +1,6 @@
 """The collector as one object: a store, and everything that works on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 
@@ -8,40 +8,52 @@ from tacit.catalog import CATALOG
 from tacit.collector.access import Access, today
 from tacit.collector.active import Active, Catalog, Shelf, parsed_json
 from tacit.collector.answer import Answers, answer
+from tacit.collector.ask import ask
 from tacit.collector.fold import Folder, Housekeeping
 from tacit.collector.ingest import Ingest, Rejections
 from tacit.collector.metrics import Metrics
 from tacit.collector.ports import CollectionRecord, Store
 from tacit.collector.problems import Problem
 from tacit.collector.publish import Planner, find_record
+from tacit.collector.retention import Retention
 from tacit.collector.writer import Writer
 from tacit.device.canonical import canonical
-from tacit.tasks.task import TASKS, Task
+from tacit.tasks.table import TASKS
+from tacit.tasks.task import Task
 
 FRESH_SECONDS = 2.0
 """How long an answer waits for reports that are stored and not yet folded."""
+
+RETIRE_SECONDS = 3600.0
+"""How often the collector looks for what is past its retention."""
 
 
 class Collector:
     """Publishes, ingests, folds and answers; knows nothing of HTTP."""
 
     def __init__(
-        self, store: Store, *, catalog: Catalog = CATALOG, tasks: tuple[Task, ...] = TASKS, shard: str = "main"
+        self,
+        store: Store,
+        *,
+        catalog: Catalog = CATALOG,
+        tasks: tuple[Task, ...] = TASKS,
+        shard: str = "main",
+        day: Callable[[], int] = today,
     ) -> None:
-        """Work on a store with the kinds and tasks given; tests bring their own."""
+        """Work on a store with the kinds, tasks and calendar given; tests bring their own."""
         self.store, self.tasks = store, tasks
         self.planner, self.shelf = Planner(catalog, tasks), Shelf(store, catalog)
-        self.access, self.metrics = Access(store), Metrics()
+        self.access, self.metrics = Access(store, day), Metrics()
         self.rejections, self.writer = Rejections(), Writer(store)
         self.ingest = Ingest(self.shelf, self.writer, self.rejections)
-        self.folder = Folder(store, self.shelf, shard=shard)
+        self.folder, self.retention = Folder(store, self.shelf, shard=shard), Retention(store, day)
         self.started = monotonic()
         self._touched: set[str] = set()
         self._housekeeping = Housekeeping([
             (self.fold_touched, 0.25),
             (self.flush_rejections, 1.0),
             (self.touch_all, 60.0),
-            (self.retire, 3600.0),
+            (self.retire, RETIRE_SECONDS),
         ])  # fmt: skip
 
     def start(self) -> None:
@@ -54,8 +66,10 @@ class Collector:
         """Store what was accepted, note refusals, and release the database."""
         self._housekeeping.stop()
         self.writer.stop()
-        self.flush_rejections()
-        self.store.close()
+        try:
+            self.flush_rejections()
+        finally:
+            self.store.close()
 
     def touch(self, collection: str) -> None:
         """Say that a collection has batches to fold."""
@@ -66,11 +80,19 @@ class Collector:
         self._touched.update(self.shelf.all_ids())
 
     def fold_touched(self) -> None:
-        """Fold what has arrived since."""
+        """Fold what has arrived since; a collection that fails waits for `touch_all`, and does not hold up others."""
         touched, self._touched = self._touched, set()
-        for collection in touched:
-            folded = self.folder.fold_all(collection, FRESH_SECONDS)
-            self.metrics.count("tacit_folded_batches_total", amount=folded)
+        failure: Exception | None = None
+        while touched:
+            collection = touched.pop()
+            try:
+                folded = self.folder.fold_all(collection, FRESH_SECONDS)
+            except Exception as error:
+                failure = error
+            else:
+                self.metrics.count("tacit_folded_batches_total", amount=folded)
+        if failure is not None:
+            raise failure
 
     def flush_rejections(self) -> None:
         """Count refusals in the store."""
@@ -78,12 +100,7 @@ class Collector:
 
     def retire(self) -> None:
         """Drop the reports of collections that are past the retention their documents state."""
-        for collection in self.shelf.all_ids():
-            active = self.shelf.find(collection)
-            if active is None or not self.store.stored_reports(collection):
-                continue
-            if today() >= self.store.published_day(collection) + active.collection.retention_days:
-                self.store.drop_reports(collection)
+        self.retention.look()
 
     def find(self, collection: str) -> Active:
         """A published or closed collection, or a problem."""
@@ -93,11 +110,17 @@ class Collector:
             raise Problem("conflict", "the collection is a draft; publish it first")
         return active
 
-    def answers(self, collection: str, level: float) -> Answers:
-        """Answers from everything that is stored, folding first what is waiting."""
+    def answers(self, collection: str, level: float, post: str | None = None) -> Answers:
+        """Answers from everything that is stored, folding first what is waiting; `post` names a method."""
         active = self.find(collection)
         self.folder.fold_all(collection, FRESH_SECONDS)
-        return answer(active, self.folder.total(active), level=level, tasks=self.tasks)
+        return answer(active, self.folder.total(active), level=level, tasks=self.tasks, post=post)
+
+    def ask(self, collection: str, question: str, query: str, given: Mapping[str, str], level: float) -> dict[str, Any]:
+        """What a question's task says to a query, from everything that is stored."""
+        active = self.find(collection)
+        self.folder.fold_all(collection, FRESH_SECONDS)
+        return ask(active, self.folder.total(active), question, query, given, level=level, tasks=self.tasks)
 
     def status(self, collection: str) -> dict[str, Any]:
         """State, number of reports and refusals of a collection."""

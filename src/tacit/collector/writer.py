@@ -6,16 +6,50 @@ that the more there is to do the larger the groups become, and a lone batch is n
 
 import threading
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future
+from itertools import groupby, repeat
+from operator import itemgetter
+from typing import Any, Protocol
 
 from tacit.collector.ports import NewBatch, Store
 from tacit.errors import Busy
 
-Item = tuple[NewBatch, Future[str]]
+
+class Audience(Protocol):
+    """Those who wait for outcomes; what stands for one of them is their own affair."""
+
+    def claim(self, waiter: Any) -> bool:
+        """Say, just before a transaction, whether somebody still wants this batch stored. In the writer's thread."""
+        ...
+
+    def tell(self, waiters: "Sequence[Any]", outcomes: "Sequence[str] | BaseException") -> None:
+        """Hear what became of batches of one transaction, or why it failed. In the writer's thread; never raises."""
+        ...
+
+
+Item = tuple[NewBatch, Any, Audience]
+
+
+class _Futures:
+    """An audience of futures, one for each batch."""
+
+    def claim(self, waiter: "Future[str]") -> bool:
+        return waiter.set_running_or_notify_cancel()
+
+    def tell(self, waiters: "Sequence[Future[str]]", outcomes: "Sequence[str] | BaseException") -> None:
+        for i, future in enumerate(waiters):
+            if isinstance(outcomes, BaseException):
+                future.set_exception(outcomes)
+            else:
+                future.set_result(outcomes[i])
+
+
+_FUTURES = _Futures()
 
 
 class Writer:
-    """A thread that stores batches; a batch's future has its outcome once, and only once, it is durable."""
+    """A thread that stores batches; a batch's outcome is told once, and only once, it is durable."""
 
     def __init__(self, store: Store, *, most_waiting: int = 4096, most_bytes: int = 1 << 26, group: int = 512) -> None:
         self._store = store
@@ -23,24 +57,42 @@ class Writer:
         self._waiting: deque[Item] = deque()
         self._bytes = 0
         self._stopping = False
-        self._change = threading.Condition()
+        self._change = threading.Condition(threading.Lock())
         self._thread = threading.Thread(target=self._run, name="tacit-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, batch: NewBatch) -> Future[str]:
+    def submit(self, batch: NewBatch) -> "Future[str]":
         """Take a batch, and promise its outcome; `Busy` if too much is waiting already, or on the way out."""
         future: Future[str] = Future()
-        with self._change:
-            if self._stopping:
-                raise Busy("collector: is stopping; send the same batch again shortly")
-            if len(self._waiting) >= self._most_waiting or self._bytes + len(batch.payload) > self._most_bytes:
-                raise Busy(
-                    f"collector: {len(self._waiting)} batches wait to be stored; send the same one again shortly"
-                )
-            self._waiting.append((batch, future))
-            self._bytes += len(batch.payload)
-            self._change.notify()
+        if not self.submit_all([batch], [future], _FUTURES):
+            raise self.refusal()
         return future
+
+    def submit_all(self, batches: Sequence[NewBatch], waiters: Sequence[Any], audience: Audience) -> int:
+        """Take batches as long as there is room, and promise to tell their outcomes; returns how many were taken."""
+        with self._change:
+            taken = self._room_for(batches)
+            if taken:
+                self._waiting.extend(zip(batches[:taken], waiters, repeat(audience), strict=False))
+                self._change.notify()
+        return taken
+
+    def _room_for(self, batches: Sequence[NewBatch]) -> int:
+        if self._stopping:
+            return 0
+        most = max(0, min(len(batches), self._most_waiting - len(self._waiting)))
+        for taken in range(most):
+            size = self._bytes + len(batches[taken].payload)
+            if size > self._most_bytes:
+                return taken
+            self._bytes = size
+        return most
+
+    def refusal(self) -> Busy:
+        """Why a batch was not taken."""
+        if self._stopping:
+            return Busy("collector: is stopping; send the same batch again shortly")
+        return Busy(f"collector: {len(self._waiting)} batches wait to be stored; send the same one again shortly")
 
     @property
     def waiting(self) -> int:
@@ -57,7 +109,7 @@ class Writer:
     def _run(self) -> None:
         while group := self._next_group():
             # A request that was given up before its turn has nobody left to tell, and is sent again if it matters.
-            live = [item for item in group if item[1].set_running_or_notify_cancel()]
+            live = [item for item in group if item[2].claim(item[1])]
             if live:
                 self._store_group(live)
 
@@ -66,17 +118,21 @@ class Writer:
         with self._change:
             self._change.wait_for(lambda: self._waiting or self._stopping)
             group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group))]
-            self._bytes -= sum(len(batch.payload) for batch, _ in group)
+            self._bytes -= sum(len(batch.payload) for batch, _, _ in group)
             return group
 
     def _store_group(self, group: list[Item]) -> None:
+        outcomes: list[str] | BaseException
         try:
-            outcomes = self._store.add_batches([batch for batch, _ in group])
-            settled = list(zip(group, outcomes, strict=True))
+            outcomes = self._store.add_batches([batch for batch, _, _ in group])
+            if len(outcomes) != len(group):
+                raise RuntimeError(f"storage: {len(outcomes)} outcomes for {len(group)} batches")
         except BaseException as error:
             # Whatever it was, those who wait must hear of it, and the thread must live on for those who come after.
-            for _, future in group:
-                future.set_exception(error)
-        else:
-            for (_, future), outcome in settled:
-                future.set_result(outcome)
+            outcomes = error
+        at = 0
+        for audience, items in groupby(group, itemgetter(2)):
+            waiters = [waiter for _, waiter, _ in items]
+            mine = outcomes if isinstance(outcomes, BaseException) else outcomes[at : at + len(waiters)]
+            audience.tell(waiters, mine)
+            at += len(waiters)

@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from struct import Struct
 
 from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, STORED, NewBatch, StoredBatch
 
 Mark = tuple[str, bytes]
 """A collection and the batch id, or the hash of an invitation, that is unique in it."""
-
-_INT = 4
 
 
 @dataclass(frozen=True)
@@ -69,27 +68,35 @@ def refusals(batches: Sequence[NewBatch]) -> dict[str, Counter[str]]:
     return counts
 
 
+def plain_group(batches: Sequence[NewBatch]) -> str | None:
+    """The collection of a group in its common form: reports on one collection, without invitations or refusals."""
+    name = batches[0].collection if batches else None
+    for batch in batches:
+        if batch.collection != name or batch.invitation is not None or batch.rejected or not batch.count:
+            return None
+    return name
+
+
 def segments(batches: Sequence[NewBatch]) -> dict[str, Segment]:
     """Pack the batches that hold reports, by collection."""
     groups: dict[str, list[NewBatch]] = {}
     for batch in batches:
         if batch.count:
             groups.setdefault(batch.collection, []).append(batch)
-    return {collection: _pack(group) for collection, group in groups.items()}
+    return {collection: pack(group) for collection, group in groups.items()}
 
 
-def _pack(batches: list[NewBatch]) -> Segment:
+def pack(batches: Sequence[NewBatch]) -> Segment:
     """Number of batches, counts, lengths, then the payloads end to end; integers of 4 bytes, little-endian."""
-    numbers = [len(batches), *(b.count for b in batches), *(len(b.payload) for b in batches)]
-    head = b"".join(number.to_bytes(_INT, "little") for number in numbers)
-    payload = b"".join([head, *(batch.payload for batch in batches)])
-    return Segment(payload, len(batches), sum(batch.count for batch in batches))
+    payloads, counts = [batch.payload for batch in batches], [batch.count for batch in batches]
+    head = Struct(f"<{1 + 2 * len(batches)}I").pack(len(batches), *counts, *map(len, payloads))
+    return Segment(b"".join([head, *payloads]), len(batches), sum(counts))
 
 
 def unpack(payload: bytes) -> list[StoredBatch]:
     """The batches of a segment."""
-    size = int.from_bytes(payload[:_INT], "little")
-    numbers = [int.from_bytes(payload[i : i + _INT], "little") for i in range(_INT, _INT * (1 + 2 * size), _INT)]
-    ends = accumulate(numbers[size:], initial=_INT * (1 + 2 * size))
-    spans = pairwise(ends)
-    return [StoredBatch(payload[a:b], count) for (a, b), count in zip(spans, numbers[:size], strict=True)]
+    (size,) = Struct("<I").unpack_from(payload)
+    head = Struct(f"<{1 + 2 * size}I")
+    numbers = head.unpack_from(payload)
+    spans = pairwise(accumulate(numbers[1 + size :], initial=head.size))
+    return [StoredBatch(payload[a:b], count) for (a, b), count in zip(spans, numbers[1 : 1 + size], strict=True)]

@@ -4,23 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
-from time import time
 
-from tacit.collector.ports import (
-    CLOSED,
-    DUPLICATE,
-    SPENT,
-    STORED,
-    AuditEntry,
-    CollectionRecord,
-    Fold,
-    NewBatch,
-    StoredBatch,
-    TokenRecord,
-)
+from tacit.collector.adapters.intake import decide, invitations
+from tacit.collector.adapters.sqlite import unix_day
+from tacit.collector.adapters.sqlite_statements import need
+from tacit.collector.ports import STORED, AuditEntry, CollectionRecord, Fold, NewBatch, StoredBatch, TokenRecord
 from tacit.errors import InvalidSpec
-
-_DAY = 86_400
 
 
 @dataclass
@@ -40,45 +29,50 @@ class _Reports:
 class MemoryStore:
     """The storage port over dictionaries, one lock around all of them."""
 
-    def __init__(self, clock: Callable[[], float] = time) -> None:
+    def __init__(self, *, today: Callable[[], int] = unix_day) -> None:
         """Begin empty."""
-        self._lock, self._clock = RLock(), clock
+        self._lock, self._folding, self._today = RLock(), RLock(), today
         self._records: dict[str, CollectionRecord] = {}
         self._reports: dict[str, _Reports] = {}
         self._tokens: dict[bytes, TokenRecord] = {}
         self._audit: list[AuditEntry] = []
 
     def _of(self, collection: str) -> _Reports:
-        return self._reports.setdefault(collection, _Reports())
+        """What is kept of a collection; nothing of one that is not there."""
+        return self._reports.get(collection) or _Reports()
+
+    def _known(self, collection: str) -> _Reports:
+        need(collection in self._records, collection, "is unknown")
+        return self._reports[collection]
 
     def add_collection(self, record: CollectionRecord) -> None:
-        """Add a draft or a published collection; adding the same published one again does nothing."""
+        """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
         with self._lock:
             if record.id not in self._records:
                 self._records[record.id] = record
-                self._of(record.id).day = int(self._clock()) // _DAY
+                self._reports[record.id] = _Reports(day=0 if record.state == "draft" else self._today())
 
-    def _draft(self, collection: str) -> CollectionRecord:
+    def _need_draft(self, collection: str) -> None:
         record = self._records.get(collection)
-        if record is None or record.state != "draft":
-            raise InvalidSpec(f"collection {collection[:12]}: is not a draft; published documents never change")
-        return record
+        need(record is not None and record.state == "draft", collection, "is no draft")
 
     def replace_draft(self, record: CollectionRecord) -> None:
-        """Replace the document of a draft; published documents never change."""
+        """Replace the document of a draft; `InvalidSpec` if there is none, for published documents never change."""
         with self._lock:
-            self._draft(record.id)
+            self._need_draft(record.id)
             self._records[record.id] = record
 
     def delete_draft(self, collection: str) -> None:
-        """Remove a draft."""
+        """Remove a draft; `InvalidSpec` if there is none."""
         with self._lock:
-            self._draft(collection)
-            del self._records[collection]
+            self._need_draft(collection)
+            del self._records[collection], self._reports[collection]
 
     def close_collection(self, collection: str) -> None:
-        """Take no more reports."""
+        """Take no more reports; `InvalidSpec` if it was never published."""
         with self._lock:
+            record = self._records.get(collection)
+            need(record is not None and record.state != "draft", collection, "was never published")
             self._records[collection] = replace(self._records[collection], state="closed")
 
     def collection(self, collection: str) -> CollectionRecord | None:
@@ -93,33 +87,29 @@ class MemoryStore:
     def add_batches(self, batches: Sequence[NewBatch]) -> list[str]:
         """Store batches in one step and say what became of each."""
         with self._lock:
-            return [self._add(batch) for batch in batches]
+            states = {record.id: record.state for record in self._records.values()}
+            stored = {(b.collection, b.batch) for b in batches if b.batch in self._of(b.collection).batches}
+            unspent = {mark for mark in invitations(batches) if self._of(mark[0]).invitations.get(mark[1], False)}
+            outcomes = decide(batches, states, stored, unspent)
+            for batch, outcome in zip(batches, outcomes, strict=True):
+                if outcome == STORED:
+                    self._add(batch)
+            return outcomes
 
-    def _add(self, batch: NewBatch) -> str:
-        outcome = self._outcome(batch)
-        kept = self._of(batch.collection)
-        if outcome == STORED:
-            kept.rejected.update(batch.rejected)
-            kept.batches.add(batch.batch)
+    def _add(self, batch: NewBatch) -> None:
+        kept = self._reports[batch.collection]
+        kept.rejected.update(batch.rejected)
+        kept.batches.add(batch.batch)
+        if batch.count:
             kept.waiting.append(StoredBatch(batch.payload, batch.count))
-            kept.count += batch.count
-            if batch.invitation is not None:
-                kept.invitations[batch.invitation] = False
-        return outcome
-
-    def _outcome(self, batch: NewBatch) -> str:
-        record, kept = self._records.get(batch.collection), self._of(batch.collection)
-        if batch.batch in kept.batches:
-            return DUPLICATE
-        if record is None or record.state != "published":
-            return CLOSED
-        spent = batch.invitation is not None and not kept.invitations.get(batch.invitation, False)
-        return SPENT if spent else STORED
+        kept.count += batch.count
+        if batch.invitation is not None:
+            kept.invitations[batch.invitation] = False
 
     def count_rejected(self, collection: str, reasons: Mapping[str, int]) -> None:
         """Count refused reports by reason."""
         with self._lock:
-            self._of(collection).rejected.update(reasons)
+            self._known(collection).rejected.update(reasons)
 
     def rejected(self, collection: str) -> dict[str, int]:
         """Refused reports by reason."""
@@ -132,12 +122,15 @@ class MemoryStore:
 
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
         """Fold waiting batches, oldest first, into a shard's tally, in one step; returns how many there were."""
-        with self._lock:
-            kept = self._of(collection)
-            batches = kept.waiting[:most]
+        with self._folding:
+            with self._lock:
+                kept = self._known(collection)
+                batches, tally = kept.waiting[:most], kept.tallies.get(shard)
             if batches:
-                kept.tallies[shard] = fold(kept.tallies.get(shard), batches)
-                del kept.waiting[:most]
+                folded = fold(tally, batches)
+                with self._lock:
+                    kept.tallies[shard] = folded
+                    del kept.waiting[: len(batches)]
             return len(batches)
 
     def tally(self, collection: str, shard: str) -> bytes | None:
@@ -169,9 +162,10 @@ class MemoryStore:
             return self._tokens.pop(hash, None) is not None
 
     def add_invitations(self, collection: str, hashes: Sequence[bytes]) -> None:
-        """Add unspent invitations."""
+        """Add unspent invitations; one that is there already stays as it is, spent or not."""
         with self._lock:
-            self._of(collection).invitations.update(dict.fromkeys(hashes, True))
+            kept = self._known(collection).invitations
+            kept.update({mark: True for mark in hashes if mark not in kept})
 
     def audit(self, entry: AuditEntry) -> None:
         """Note an operator's action."""
@@ -181,17 +175,18 @@ class MemoryStore:
     def audit_log(self, most: int) -> list[AuditEntry]:
         """The latest actions, newest first."""
         with self._lock:
-            return self._audit[: -most - 1 : -1]
+            return self._audit[::-1][:most]
 
     def drop_reports(self, collection: str) -> None:
-        """Close a collection and remove its reports, tallies, batch ids and invitations; its document stays."""
-        with self._lock:
+        """Close a collection and remove its reports, tallies, batch ids and invitations (retention)."""
+        with self._folding, self._lock:
             self.close_collection(collection)
-            self._reports[collection] = _Reports(day=self._of(collection).day)
+            kept = self._reports[collection]
+            self._reports[collection] = _Reports(day=kept.day, rejected=kept.rejected)
 
     def published_day(self, collection: str) -> int:
-        """Unix day of publication."""
-        return self._of(collection).day
+        """Unix day of publication; 0 for a draft."""
+        return self._known(collection).day
 
     def backup(self, path: str) -> None:
         """Refused: there is nothing durable to copy."""

@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 
 from tacit.collector.adapters import sqlite_statements as sql
-from tacit.collector.adapters.intake import decide, invitations, refusals, unpack
+from tacit.collector.adapters.intake import decide, invitations, pack, plain_group, refusals, unpack
 from tacit.collector.adapters.sqlite_connection import (
     Database,
     Readers,
@@ -23,6 +23,7 @@ from tacit.collector.adapters.sqlite_connection import (
     open_reader,
     open_writer,
 )
+from tacit.collector.adapters.sqlite_recent import Recent
 from tacit.collector.adapters.sqlite_schema import migrate
 from tacit.collector.ports import STORED, AuditEntry, CollectionRecord, Fold, NewBatch, TokenRecord
 from tacit.errors import StorageUnavailable
@@ -52,6 +53,7 @@ class SqliteStore:
         self._today = today
         self._lock = threading.Lock()
         self._folding = threading.Lock()
+        self._recent = Recent()
         make_private(self.file.parent, self.file)
         with explained(self.file), ExitStack() as opened:
             self._writer = opened.enter_context(closing(open_writer(self.file, vfs)))
@@ -63,8 +65,13 @@ class SqliteStore:
 
     @contextmanager
     def _write(self) -> Generator[Database]:
-        with self._lock, explained(self.file), self._writer.transaction("BEGIN IMMEDIATE"):
-            yield self._writer
+        with self._lock, explained(self.file):
+            try:
+                with self._writer.transaction("BEGIN IMMEDIATE"):
+                    yield self._writer
+            except BaseException:
+                self._recent.forget()
+                raise
 
     def _query(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
         with explained(self.file), self._readers.lend() as db:
@@ -118,17 +125,32 @@ class SqliteStore:
     def add_batches(self, batches: Sequence[NewBatch]) -> list[str]:
         """Store batches in one transaction and say what became of each; durable when this returns."""
         with self._write() as db:
-            found = ((name, sql.find(db, name)) for name in dict.fromkeys(batch.collection for batch in batches))
-            known = {name: pair for name, pair in found if pair is not None}
-            keys = {name: key for name, (key, _) in known.items()}
-            states = {name: state for name, (_, state) in known.items()}
-            stored = sql.present(db, sql.STORED_IDS, keys, [(batch.collection, batch.batch) for batch in batches])
-            unspent = sql.present(db, sql.UNSPENT, keys, invitations(batches))
-            outcomes = decide(batches, states, stored, unspent)
-            kept = [batch for batch, outcome in zip(batches, outcomes, strict=True) if outcome == STORED]
-            sql.insert(db, keys, kept)
-            for name, reasons in refusals(kept).items():
-                sql.count(db, keys[name], reasons)
+            return self._add_new(db, list(batches)) or self._add_any(db, batches)
+
+    def _add_new(self, db: Database, batches: list[NewBatch]) -> list[str]:
+        """Store a group in its common form that is new as a whole, as most are; nothing if it is not."""
+        name = plain_group(batches)
+        key = None if name is None else self._recent.add_new(db, name, batches)
+        if key is None:
+            return []
+        sql.insert_segment(db, key, pack(batches))
+        return [STORED] * len(batches)
+
+    def _add_any(self, db: Database, batches: Sequence[NewBatch]) -> list[str]:
+        found = ((name, sql.find(db, name)) for name in dict.fromkeys(batch.collection for batch in batches))
+        known = {name: pair for name, pair in found if pair is not None}
+        keys = {name: key for name, (key, _) in known.items()}
+        states = {name: state for name, (_, state) in known.items()}
+        stored = sql.present(db, sql.STORED_IDS, keys, [(batch.collection, batch.batch) for batch in batches])
+        for name, key in keys.items():
+            mine = [batch.batch for batch in batches if batch.collection == name]
+            stored.update((name, batch) for batch in self._recent.among(db, key, mine))
+        unspent = sql.present(db, sql.UNSPENT, keys, invitations(batches))
+        outcomes = decide(batches, states, stored, unspent)
+        kept = [batch for batch, outcome in zip(batches, outcomes, strict=True) if outcome == STORED]
+        sql.insert(db, keys, kept)
+        for name, reasons in refusals(kept).items():
+            sql.count(db, keys[name], reasons)
         return outcomes
 
     def count_rejected(self, collection: str, reasons: Mapping[str, int]) -> None:
@@ -167,6 +189,7 @@ class SqliteStore:
                 fresh = sql.replace_tally(db, key, shard, folds, reports, folded)
                 if not (fresh and sql.drop_segments(db, key, rows)):
                     raise _Stale
+                self._recent.sort_in(db)
                 return len(batches)
             return 0
 
@@ -184,8 +207,9 @@ class SqliteStore:
         """Close a collection and remove its reports, tallies, batch ids and invitations (retention)."""
         with self._folding, self._write() as db:
             sql.close(db, collection)
-            for table in ("waiting", "tallies", "batches", "invitations"):
+            for table in ("waiting", "tallies", "batches", "recent", "invitations"):
                 db.run(f"DELETE FROM {table} WHERE collection = {sql.KEY}", collection)
+            self._recent.forget()
 
     # Access.
 

@@ -61,6 +61,12 @@ MIGRATIONS = (
         subject TEXT NOT NULL
     ) STRICT;
     """,
+    """
+    CREATE TABLE recent (
+        collection INTEGER NOT NULL REFERENCES collections,
+        batch BLOB NOT NULL
+    ) STRICT;
+    """,
 )
 """Step i takes a database from version i to version i + 1. Steps are added at the end and never change."""
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-from tacit.collector.adapters.intake import Mark, segments
+from tacit.collector.adapters.intake import Mark, Segment, segments
 from tacit.collector.adapters.sqlite_connection import Database, array
 from tacit.collector.ports import NewBatch
 from tacit.errors import InvalidSpec
@@ -87,8 +87,13 @@ def insert(db: Database, keys: Mapping[str, int], batches: Sequence[NewBatch]) -
             text = "UPDATE invitations SET spent = 1 WHERE collection = ? AND hash IN (SELECT value FROM carray(?))"
             db.run(text, key, array(spent))
     for name, segment in segments(batches).items():
-        text = "INSERT INTO waiting (collection, batches, reports, payload) VALUES (?, ?, ?, ?)"
-        db.run(text, keys[name], segment.batches, segment.reports, segment.payload)
+        insert_segment(db, keys[name], segment)
+
+
+def insert_segment(db: Database, key: int, segment: Segment) -> None:
+    """Store reports that wait to be folded."""
+    text = "INSERT INTO waiting (collection, batches, reports, payload) VALUES (?, ?, ?, ?)"
+    db.change(text, key, segment.batches, segment.reports, segment.payload)
 
 
 def tally(db: Database, key: int, shard: str) -> tuple[bytes | None, int]:

@@ -23,6 +23,8 @@ TABLES: dict[LiteralString, LiteralString] = {
 
 _NUMBERED: dict[LiteralString, LiteralString] = {"collections": "key", "waiting": "number", "audit": "number"}
 _ROWS = 1000
+_RECENT_SINCE = 2
+"""The version of SQLite's schema since which some batch ids are in a table of their own."""
 
 
 def write_backup(db: Connection, path: str) -> None:
@@ -53,16 +55,21 @@ def read_backup(db: Connection, path: str) -> None:
     if db.execute("SELECT 1 FROM tacit.collections UNION SELECT 1 FROM tacit.tokens").fetchall():
         raise StorageUnavailable("restore: the database holds collections or tokens; restore into an empty one")
     with explained(file_path), closing(open_reader(file_path, None)) as file:
-        check_version(int(file.run("SELECT value FROM meta WHERE key = 'version'")[0][0]), len(MIGRATIONS))
+        version = int(file.run("SELECT value FROM meta WHERE key = 'version'")[0][0])
+        check_version(version, len(MIGRATIONS))
         for table, columns in TABLES.items():
-            _to_postgres(db, file, table, columns)
+            _to_postgres(db, file, table, columns, table)
+        if version >= _RECENT_SINCE:
+            _to_postgres(db, file, "batches", TABLES["batches"], "recent")
     for table, column in _NUMBERED.items():
         text = f"SELECT setval(pg_get_serial_sequence('tacit.{table}', '{column}'), max({column})) FROM tacit.{table}"
         db.execute(text)
 
 
-def _to_postgres(db: Connection, file: Database, table: LiteralString, columns: LiteralString) -> None:
+def _to_postgres(
+    db: Connection, file: Database, table: LiteralString, columns: LiteralString, source: LiteralString
+) -> None:
     with db.cursor() as cursor, cursor.copy(f"COPY tacit.{table} ({columns}) FROM STDIN") as copy:
-        with closing(file.stream(f"SELECT {columns} FROM {table} ORDER BY 1, 2")) as rows:
+        with closing(file.stream(f"SELECT {columns} FROM {source} ORDER BY 1, 2")) as rows:
             for row in rows:
                 copy.write_row(row)

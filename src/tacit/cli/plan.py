@@ -1,0 +1,125 @@
+"""`tacit plan`: which mechanism to ask a question with, by exact error. One planner per task."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from tacit.cli.output import print_json, print_table
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is planned for; a planner takes from it what its task needs."""
+
+    size: int
+    epsilon: str
+    n: int
+    workload: str | None
+    target_error: float | None
+    max_report_bits: int | None
+    even_levels: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a planner found: the pick, all options best first, and one sentence about it."""
+
+    pick: Row
+    options: list[Row]
+    reason: str
+    names: list[str]
+    over: str
+
+
+def _ranges(question: Question) -> Plan:
+    from tacit.tasks.range_plan import choose_ranges
+
+    choice = choose_ranges(
+        size=question.size,
+        epsilon=question.epsilon,
+        n=question.n,
+        workload=question.workload or "ranges",
+        target_error=question.target_error,
+        max_report_bits=question.max_report_bits,
+        even_levels=question.even_levels,
+    )
+    pick = choice.pick.to_row() | {"spec": choice.pick.mechanism.spec()}
+    rows, names = [option.to_row() for option in choice.options], [option.name for option in choice.options]
+    return Plan(pick, rows, choice.reason, names, str(choice.workload))
+
+
+def _histogram(question: Question) -> Plan:
+    from tacit.tasks.choose import choose_oracle
+
+    if question.workload not in (None, "points"):
+        raise click.UsageError("--workload is for ranges; a histogram is asked for its points")
+    choice = choose_oracle(
+        size=question.size,
+        epsilon=question.epsilon,
+        n=question.n,
+        target_error=question.target_error,
+        max_report_bits=question.max_report_bits,
+    )
+
+    def row(option: Any) -> Row:
+        kept = ("report_bits", "server_operations", "n_needed")
+        found = option.to_row()
+        plain = {name: found[name] for name in kept if name in found}
+        return {"method": "flat", "oracle": option.kind, "rmse": option.standard_error} | plain
+
+    pick = row(choice.pick) | {"spec": choice.pick.mechanism.spec()}
+    names = [option.kind for option in choice.options]
+    return Plan(pick, [row(option) for option in choice.options], choice.reason, names, "points")
+
+
+PLANNERS: dict[str, Callable[[Question], Plan]] = {"histogram": _histogram, "ranges": _ranges}
+"""The planner of every task that can be planned before data is there."""
+
+
+@click.command()
+@click.option("--task", type=click.Choice(sorted(PLANNERS)), required=True, help="What will be asked for.")
+@click.option("--size", type=int, required=True, help="Number of values in the domain.")
+@click.option("--epsilon", required=True, help="Privacy budget, as decimal text.")
+@click.option("--n", type=int, required=True, help="Expected number of respondents.")
+@click.option(
+    "--workload", help="Errors are averaged over: ranges, prefixes, points or length:r.  [default: all ranges]"
+)
+@click.option("--target-error", type=float, help="Also say how many respondents this error needs.")
+@click.option("--max-report-bits", type=int, help="Leave out mechanisms with longer reports.")
+@click.option("--even-levels", is_flag=True, help="Ask all levels of a tree alike, not as the workload likes best.")
+@click.option("--all", "everything", is_flag=True, help="Show all options in the table, not the 12 best.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def plan(
+    task: str, size: int, epsilon: str, n: int, workload: str | None, target_error: float | None,
+    max_report_bits: int | None, even_levels: bool, everything: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Compare the mechanisms for a question by exact error and choose one."""
+    question = Question(size, epsilon, n, workload, target_error, max_report_bits, even_levels)
+    found = PLANNERS[task](question)
+    if as_json:
+        shown: Row = {"task": task, "workload": found.over, "pick": found.pick, "reason": found.reason}
+        print_json(shown | {"options": found.options})
+        return
+    kept = len(found.options) if everything else 12
+    _table(found, kept, question)
+    if len(found.options) > kept:
+        click.echo(f"({len(found.options) - kept} more with --all)")
+    click.echo(f"\npick: {found.reason}")
+
+
+def _table(found: Plan, kept: int, question: Question) -> None:
+    header = ["option", "rmse", "report bits", "server operations"]
+    weighted = any("gain" in row for row in found.options)
+    header += ["gain of weights"] if weighted else []
+    header += [f"n for {question.target_error:g}"] if question.target_error is not None else []
+    rows: list[list[str]] = []
+    for name, row in list(zip(found.names, found.options, strict=True))[:kept]:
+        cells = [name, f"{row['rmse']:.6f}", str(row["report_bits"]), f"{row['server_operations']:.2g}"]
+        cells += [f"{row['gain']:.1%}"] if weighted else []
+        rows.append([*cells, f"{row['n_needed']:,}"] if "n_needed" in row else cells)
+    title = f"{question.size} values, epsilon {question.epsilon}, {question.n:,} respondents, error over {found.over}"
+    print_table(header, rows, title)

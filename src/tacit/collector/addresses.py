@@ -1,0 +1,26 @@
+"""The public address of a collector: what goes into links, embed snippets and QR codes, so it has to be right."""
+
+import re
+from urllib.parse import urlsplit
+
+from tacit.errors import InvalidSpec
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]")
+_RULE = 'must be an address such as "https://example.org", without user, path, query or fragment'
+
+
+def public_address(text: str) -> str:
+    """A public address in its plain form, without a slash at the end; empty if there is none."""
+    if not text:
+        return ""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise InvalidSpec(f"public_url: {_RULE}") from None
+    host = parts.netloc.removesuffix("" if port is None else f":{port}")
+    bare = parts.path in ("", "/") and not parts.query and not parts.fragment and not text.endswith(("?", "#"))
+    # Pages name their scripts from the root, so they cannot live below a path.
+    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host) or port == 0 or not bare:
+        raise InvalidSpec(f"public_url: {_RULE}")
+    return f"{parts.scheme}://{parts.netloc.lower()}"

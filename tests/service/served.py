@@ -1,0 +1,214 @@
+"""A whole collector in a process of its own, which can be killed: `tacit serve`, with a mechanism without noise.
+
+Processes are forked from one that has imported everything already, so that a start costs a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import re
+import signal
+import socket
+import struct
+import time
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+from tests.service.plain import PLAIN, NoNoise
+
+from tacit.catalog import CATALOG
+from tacit.collector import retention, server, service
+from tacit.collector.adapters.postgres import PostgresStore
+from tacit.collector.adapters.sqlite import SqliteStore
+from tacit.collector.http_app import App
+from tacit.collector.limits import Limits
+from tacit.collector.ports import STORED, NewBatch
+from tacit.collector.service import Collector
+from tacit.wire.batch import MEDIA_TYPE
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.service.served"])
+FIRST_DAY = 20_000
+QUICK = 0.05
+"""Seconds that take the place of the hours of retention."""
+
+Reply = tuple[int, Any]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Forgetful(SqliteStore):
+    """A store that does not know a batch again: the proof that tests notice a report that counts twice."""
+
+    def add_batches(self, batches: Sequence[NewBatch]) -> list[str]:
+        return super().add_batches([replace(batch, batch=os.urandom(16)) for batch in batches])
+
+
+class Hasty(SqliteStore):
+    """A store that acknowledges first and commits later: the proof that tests notice a report that is lost."""
+
+    _held: Sequence[NewBatch] = ()
+
+    def add_batches(self, batches: Sequence[NewBatch]) -> list[str]:
+        before, self._held = self._held, batches
+        super().add_batches(before)
+        return [STORED] * len(batches)
+
+
+def _serve(place: str, port: int, calendar: Path, log: Path, sqlite: type[SqliteStore]) -> None:
+    """What the process does: everything that `tacit serve` does, with another catalogue and another calendar."""
+    output = os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    retention.CONFIRM_SECONDS = service.RETIRE_SECONDS = QUICK
+
+    def day() -> int:
+        return int(calendar.read_text())
+
+    def open_store(data: Path | None, database: str = "") -> Any:
+        return PostgresStore(database, today=day) if database else sqlite(str(data), today=day)
+
+    def make_app(store: Any, limits: Any, *, shard: str, **rest: Any) -> App:
+        del rest
+        return App(Collector(store, catalog=(*CATALOG, NoNoise), tasks=(PLAIN,), shard=shard, day=day), limits)
+
+    server.open_store, server.make_app = open_store, make_app
+    where = {"database": place} if "host=" in place else {"data": Path(place)}
+    limits = Limits(requests_per_second=0)
+    server.serve(server.Settings(port=port, limits=limits, **where), lambda line: os.write(1, line.encode() + b"\n"))
+
+
+class Served:
+    """A collector that is started, stopped and killed, always at the same address."""
+
+    def __init__(self, place: str, folder: Path, sqlite: type[SqliteStore] = SqliteStore) -> None:
+        self.port, self._place, self._sqlite = free_port(), place, sqlite
+        self.calendar, self.log = folder / f"day-{self.port}", folder / f"log-{self.port}"
+        self.day = FIRST_DAY
+        self._process: Any = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def token(self) -> str:
+        """The token of the first start."""
+        found = re.search(r"tct_[\w-]{43}", self.log.read_text())
+        assert found, self.log.read_text()
+        return found[0]
+
+    @property
+    def day(self) -> int:
+        return int(self.calendar.read_text())
+
+    @day.setter
+    def day(self, day: int) -> None:
+        fresh = self.calendar.with_suffix(".new")
+        fresh.write_text(str(day))
+        fresh.replace(self.calendar)
+
+    def start(self) -> None:
+        where = (self._place, self.port, self.calendar, self.log, self._sqlite)
+        self._process = CONTEXT.Process(target=_serve, args=where)
+        self._process.start()
+        end = time.monotonic() + 30
+        while not self.is_ready():
+            assert self._process.is_alive() and time.monotonic() < end, self.log.read_text()[-2000:]
+            time.sleep(0.005)
+
+    def is_ready(self) -> bool:
+        with suppress(OSError, HTTPException):
+            return self.get("/readyz")[0] == 200
+        return False
+
+    def kill(self) -> None:
+        """kill -9."""
+        self._process.kill()
+        self._process.join()
+
+    def ask_to_stop(self) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+
+    def wait(self) -> int:
+        """The exit code of a process that was asked to stop."""
+        self._process.join(40)
+        return self._process.exitcode
+
+    def stop(self) -> None:
+        self.ask_to_stop()
+        assert self.wait() in (0, -signal.SIGTERM), self.log.read_text()[-2000:]
+
+    def get(self, path: str, token: str = "") -> Reply:
+        return self._exchange("GET", path, b"", {"Authorization": f"Bearer {token}"} if token else {})
+
+    def post(self, path: str, body: Any = None) -> Any:
+        """What an operator does, which must succeed."""
+        data = b"" if body is None else json.dumps(body).encode()
+        head = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        status, reply = self._exchange("POST", f"/api/v1{path}", data, head)
+        assert status in (200, 201), reply
+        return reply
+
+    def delete(self, path: str, token: str) -> Reply:
+        return self._exchange("DELETE", f"/api/v1{path}", b"", {"Authorization": f"Bearer {token}"})
+
+    def publish(self, draft: dict[str, Any]) -> str:
+        return self.post(f"/collections/{self.post('/collections', draft)['id']}/publish")["id"]
+
+    def send(self, collection: str, body: bytes, media_type: str = MEDIA_TYPE, **headers: str) -> Reply:
+        head = {"Content-Type": media_type} | {key.replace("_", "-"): value for key, value in headers.items()}
+        return self._exchange("POST", f"/c/{collection}/reports", body, head)
+
+    def _exchange(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Reply:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            return response.status, json.loads(response.read() or b"null")
+        finally:
+            connection.close()
+
+    def begin(
+        self, collection: str, body: bytes, media_type: str = MEDIA_TYPE, *, missing: int = 0, **headers: str
+    ) -> socket.socket:
+        """Send a batch, but for its last bytes, and do not wait for an answer."""
+        lines = [f"POST /c/{collection}/reports HTTP/1.1", "Host: x", f"Content-Type: {media_type}"]
+        lines += [f"{key.replace('_', '-')}: {value}" for key, value in headers.items()]
+        lines += [f"Content-Length: {len(body)}", "", ""]
+        with ExitStack() as stack:
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", self.port), timeout=20))
+            connection.sendall("\r\n".join(lines).encode() + body[: max(0, len(body) - missing)])
+            stack.pop_all()  # Whoever asked for it closes it.
+        return connection
+
+
+def hang_up(connection: socket.socket) -> None:
+    """Close a connection with a reset, as when a device loses its network."""
+    with connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@contextmanager
+def served(place: str, folder: Path, sqlite: type[SqliteStore] = SqliteStore) -> Generator[Served]:
+    """A running collector, which is killed in the end if it still runs."""
+    made = Served(place, folder, sqlite)
+    made.start()
+    try:
+        yield made
+    finally:
+        made.kill()

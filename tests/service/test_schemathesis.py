@@ -1,0 +1,179 @@
+"""schemathesis over the OpenAPI document, against a real server: no fault, and every response as it is described.
+
+Examples are the same in every run; `--hypothesis-seed=random` (or a number) tries others, `-m slow` many more.
+"""
+
+import json
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    allow_header_conformance,
+    content_type_conformance,
+    ignored_auth,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+from tests.service.plain import DRAFT, Client, binary, draft, serving
+
+from tacit.collector.adapters.memory import MemoryStore
+from tacit.collector.limits import Limits
+from tacit.collector.openapi import openapi
+from tacit.collector.ports import CollectionRecord
+from tacit.collector.server import make_app
+
+DESCRIPTION = openapi()
+SCHEMA = schemathesis.openapi.from_dict(DESCRIPTION)
+OPERATIONS = [(method.upper(), path) for path, item in DESCRIPTION["paths"].items() for method in item]
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    response_headers_conformance,
+    allow_header_conformance,
+]
+FEW, MANY = 10, 300
+SUCCESS = {
+    ("POST", "/api/v1/collections"): 201,
+    ("DELETE", "/api/v1/collections/{id}"): 204,
+    ("POST", "/api/v1/collections/{id}/invitations"): 201,
+    ("POST", "/api/v1/tokens"): 201,
+    ("POST", "/api/v1/tokens/{id}/rotate"): 201,
+    ("DELETE", "/api/v1/tokens/{id}"): 204,
+    ("POST", "/c/{id}/reports"): 400,
+}
+"""What must come out at least once where it is not 200; no generator makes a batch of the right digest."""
+HEALTH = list(HealthCheck)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running collector with something of everything in it."""
+
+    client: Client
+    store: MemoryStore
+    session: requests.Session
+    published: str
+    closed: str
+
+    @property
+    def url(self) -> str:
+        return str(self.client.http.base_url).rstrip("/")
+
+    def fresh_draft(self) -> str:
+        """A draft that nobody has touched."""
+        record = CollectionRecord(f"draft-{secrets.token_hex(16)}", "draft", json.dumps(DRAFT).encode())
+        self.store.add_collection(record)
+        return record.id
+
+    def fresh_token(self) -> str:
+        return self.client.api("POST", "/tokens", {"scope": "analyst"}).json()["id"]
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    store = MemoryStore()
+    with serving(make_app(store, Limits(requests_per_second=0))) as client, requests.Session() as session:
+        ids = [client.publish(draft(title=title, minimum_cohort=1)) for title in ("Open", "Done")]
+        for mine in ids:
+            assert client.send(mine, binary(mine, bytes([0, 1, 2] * 40))).status_code == 201
+        client.api("POST", f"/collections/{ids[1]}/close")
+        yield Site(client, store, session, *ids)
+
+
+def places(site: Site, path: str) -> "list[Callable[[], str]]":
+    """Ids that lead somewhere, for the `{id}` of a path."""
+    if "/tokens/" in path:
+        return [site.fresh_token]
+    others = [] if path.endswith("/close") else [lambda: site.published]
+    return [site.fresh_draft, lambda: site.closed, *others]
+
+
+def run(
+    site: Site, method: str, path: str, *, token: str, mode: GenerationMode, many: int, fixed: bool
+) -> Counter[int]:
+    """Send generated requests to one operation, most of them to something that exists; count the statuses."""
+    seen = Counter[int]()
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    checks = [*CHECKS, ignored_auth, unsupported_method] if many == MANY and token else CHECKS
+
+    @settings(
+        max_examples=many, deadline=None, derandomize=fixed, database=None, phases=[Phase.generate],
+        suppress_health_check=HEALTH,
+    )  # fmt: skip
+    @given(SCHEMA[path][method].as_strategy(generation_mode=mode))
+    def try_one(case: Any) -> None:
+        turn, live = seen.total(), places(site, path)
+        if "{id}" in path and turn % 4 < len(live):
+            case.path_parameters["id"] = live[turn % 4]()
+        if turn % 3 == 0 and path.endswith(("/collections", "/plan", "/{id}")) and case.body:
+            case.body = draft(title=f"Title {turn}")
+        response = case.call(base_url=site.url, session=site.session, headers=headers)
+        seen[response.status_code] += 1
+        case.validate_response(response, checks=checks, headers=headers)
+
+    try_one()
+    return seen
+
+
+@pytest.fixture
+def fixed(request: pytest.FixtureRequest) -> bool:
+    """Whether the examples are the same as ever; a seed on the command line asks for others."""
+    return request.config.getoption("--hypothesis-seed", None) is None
+
+
+def modes(path: str) -> list[GenerationMode]:
+    """Good requests and bad ones; a path without any parameter has no bad ones."""
+    plain = path in ("/healthz", "/readyz", "/metrics", "/openapi.json")
+    return [GenerationMode.POSITIVE] if plain else list(GenerationMode)
+
+
+def check(site: Site, method: str, path: str, many: int, fixed: bool) -> None:
+    for mode in modes(path):
+        known = run(site, method, path, token=site.client.token, mode=mode, many=many, fixed=fixed)
+        strange = run(site, method, path, token="", mode=mode, many=max(1, many // 3), fixed=fixed)
+        if path.startswith("/api/"):
+            # Whatever a stranger sends, the first thing that is looked at is the token.
+            assert strange.keys() <= {401}, strange
+        if mode is GenerationMode.POSITIVE:
+            # A test that only ever saw refusals would say little about the answers.
+            assert 401 not in known, known
+            assert known[SUCCESS.get((method, path), 200)] > 0, known
+    assert site.client.http.get("/readyz").status_code == 200
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=[" ".join(pair) for pair in OPERATIONS])
+def test_every_operation_answers_as_described(site: Site, method: str, path: str, fixed: bool):
+    check(site, method, path, FEW, fixed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=[" ".join(pair) for pair in OPERATIONS])
+def test_every_operation_answers_as_described_many_times(site: Site, method: str, path: str, fixed: bool):
+    check(site, method, path, MANY, fixed)
+
+
+def test_every_route_is_described():
+    """Pages, which are for people, are not; everything else is."""
+    app = make_app(MemoryStore())
+    routes = {(method, route.path) for route in app._site.routes for method in route.methods or ()}
+    described = {*OPERATIONS} - {("POST", "/c/{id}/reports")}
+    assert {pair for pair in routes if pair[0] not in ("HEAD", "OPTIONS")} == described
+
+
+def test_the_whole_description_is_valid_and_leaves_no_reference_open():
+    text = json.dumps(DESCRIPTION)
+    assert "#/$defs/" not in text
+    SCHEMA.validate()

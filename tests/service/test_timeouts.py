@@ -1,0 +1,146 @@
+"""Clients that dawdle are cut off, over real sockets; those that only wait for us are not."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from tests.service.plain import Client, binary, draft, plain_app, serving
+
+from tacit.collector.adapters.memory import MemoryStore
+from tacit.collector.limits import Limits
+from tacit.wire.batch import MEDIA_TYPE
+
+QUICK = Limits(head_seconds=0.4, idle_seconds=0.8, head_bytes=4000)
+PATIENT_SECONDS = 20
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    with serving(plain_app(limits=QUICK)) as client:
+        yield client
+
+
+@contextmanager
+def connected(client: Client) -> Iterator[socket.socket]:
+    address = (client.http.base_url.host, client.http.base_url.port)
+    with socket.create_connection(address, timeout=PATIENT_SECONDS) as link:
+        yield link
+
+
+def seconds_to_end(link: socket.socket) -> float:
+    """How long until the server closes a connection on which it has nothing more to say."""
+    begun = time.monotonic()
+    try:
+        assert link.recv(4096) == b""
+    except ConnectionResetError:
+        pass
+    return time.monotonic() - begun
+
+
+def request(collection: str, body: bytes, *more: str) -> bytes:
+    lines = [f"POST /c/{collection}/reports HTTP/1.1", "Host: x", f"Content-Type: {MEDIA_TYPE}"]
+    lines += [f"Content-Length: {len(body)}", *more, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+def dribble(link: socket.socket, data: bytes) -> None:
+    """Send a byte at a time, each well before any deadline, until the other side has had enough."""
+    with pytest.raises(OSError):
+        for _ in range(int(PATIENT_SECONDS / 0.05)):
+            link.sendall(data[:1])
+            data = data[1:] or data
+            time.sleep(0.05)
+
+
+def test_a_client_that_sends_nothing_is_cut_off(client: Client):
+    with connected(client) as link:
+        assert 0.2 < seconds_to_end(link) < PATIENT_SECONDS
+
+
+def test_headers_sent_drop_by_drop_do_not_hold_a_connection(client: Client):
+    with connected(client) as link:
+        dribble(link, b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 1000)
+
+
+def test_neither_do_those_of_a_second_request(client: Client):
+    with connected(client) as link:
+        link.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert link.recv(4096).startswith(b"HTTP/1.1 200")
+        dribble(link, b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 1000)
+
+
+def test_nor_do_empty_lines_before_a_request(client: Client):
+    with connected(client) as link:
+        dribble(link, b"\r\n" * 1000)
+
+
+def test_endless_headers_are_cut_off_before_their_time(client: Client):
+    with connected(client) as link:
+        link.sendall(b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 5000)
+        assert seconds_to_end(link) < PATIENT_SECONDS
+
+
+def test_an_idle_connection_is_kept_for_a_while_only(client: Client):
+    mine = client.publish(draft())
+    with connected(client) as link:
+        for _ in range(2):
+            link.sendall(request(mine, binary(mine, bytes([1]))))
+            assert link.recv(4096).startswith(b"HTTP/1.1 201")
+            time.sleep(0.5)  # Longer than a head may take, shorter than the connection may rest.
+        assert seconds_to_end(link) < PATIENT_SECONDS
+
+
+def test_a_head_in_two_parts_is_fine_in_time(client: Client):
+    mine = client.publish(draft())
+    whole = request(mine, binary(mine, bytes([1])))
+    for cut in (10, whole.index(b"\r\n\r\n") + 4, len(whole) - 1):
+        with connected(client) as link:
+            link.sendall(whole[:cut])
+            time.sleep(0.1)
+            link.sendall(whole[cut:])
+            assert link.recv(4096).startswith((b"HTTP/1.1 201", b"HTTP/1.1 200"))
+
+
+class SlowStore(MemoryStore):
+    """A store that takes its time."""
+
+    def add_batches(self, batches: Any) -> list[str]:
+        time.sleep(3 * QUICK.head_seconds)
+        return super().add_batches(batches)
+
+
+def test_nobody_is_cut_off_while_waiting_for_us():
+    with serving(plain_app(SlowStore(), QUICK)) as client:
+        mine = client.publish(draft())
+        whole = request(mine, binary(mine, bytes([1])))
+        head = whole.index(b"\r\n\r\n") + 4
+        with connected(client) as short, connected(client) as usual:
+            short.sendall(whole)
+            usual.sendall(whole[:head])
+            time.sleep(0.05)
+            usual.sendall(whole[head:])
+            assert {short.recv(4096)[9:12], usual.recv(4096)[9:12]} == {b"201", b"200"}
+
+
+def test_many_dawdlers_do_not_keep_others_from_reporting(client: Client):
+    mine = client.publish(draft())
+    links: list[socket.socket] = []
+    try:
+        for _ in range(200):
+            link = socket.create_connection((client.http.base_url.host, client.http.base_url.port))
+            link.sendall(b"POST /c/")
+            links.append(link)
+        assert client.send(mine, binary(mine, bytes([1]))).status_code == 201
+        for link in links:
+            link.settimeout(PATIENT_SECONDS)
+            assert seconds_to_end(link) < PATIENT_SECONDS
+    finally:
+        for link in links:
+            link.close()
+    assert threading.active_count() < 100
