@@ -5,10 +5,10 @@ KERNELS := src/tacit/kernels
 JS_TESTS = $(wildcard js/test/*.test.js)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench papers docs js test-js clean
+.PHONY: help install demo test lint bench bench-load papers docs js test-js clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 install: $(VENV)/.installed $(VENV)/.kernels ## make .venv with every dependency, and compile the C core
 
@@ -51,7 +51,10 @@ lint: install ## style, types, layers and the tree itself
 bench: install ## the benchmarks
 	@$(BIN)/python benchmarks/run.py
 
-papers: install ## the numbers printed in papers, slow ones included
+bench-load: install ## the collector under load
+	@$(BIN)/python benchmarks/load.py
+
+papers: install ## the numbers printed in papers, slow ones included; build/papers/index.html shows both
 	@$(BIN)/python -m pytest -q -n 2 -m "papers or slow" tests/papers
 
 docs: install ## run the examples in the README and in docs

@@ -4,7 +4,7 @@ import { Published, type GivenInt, type Int } from "./types/published.js";
 
 export type { GivenInt, Int };
 export { Attribute, Bits, Booleans, Buckets, Categories, DOMAINS, Domain } from "./types/domains.js";
-export { Integers, Ordered, Product, Strings, domainOf, project } from "./types/domains.js";
+export { Integers, Items, Ordered, Product, Strings, Text, domainOf, project } from "./types/domains.js";
 export { AlreadyAnswered, Collection, Ledger, Respondent } from "./types/client.js";
 export type { Entry, Question, Receipt, Spending, Store, Texts } from "./types/client.js";
 
@@ -336,6 +336,34 @@ export class Memoized extends Device {
   report(value: Int, memory: Memory): Uint8Array;
 }
 
+/** Padding and sampling: one element of a set, filled up to `length` with distinct dummies, through an oracle. */
+export class Padded extends Device {
+  static readonly kind: "padded";
+  constructor(fields: { epsilon: WireBudget; size: number; candidates: number[][]; inner: Device | Spec; length: number });
+  readonly size: number;
+  readonly candidates: number[][];
+  readonly inner: Device;
+  readonly length: number;
+  /** Which candidates a set contains, increasing. */
+  contained(value: number[]): number[];
+  /** The report on one sampled element of a set. */
+  privatizeOne(value: number[], coins: Coins): Uint8Array;
+}
+
+/** How many candidates a set contains, `most` and more counting alike, through an oracle. */
+export class SetSize extends Device {
+  static readonly kind: "set_size";
+  constructor(fields: { epsilon: WireBudget; size: number; candidates: number[][]; inner: Device | Spec; most: number });
+  readonly size: number;
+  readonly candidates: number[][];
+  readonly inner: Device;
+  readonly most: number;
+  /** Which candidates a set contains, increasing. */
+  contained(value: number[]): number[];
+  /** The report on the number of candidates in a set. */
+  privatizeOne(value: number[], coins: Coins): Uint8Array;
+}
+
 /** The explicit family: question i is attribute i of the respondent's answers, with its own mechanism. */
 export class Questions extends Published {
   static readonly kind: "questions";
@@ -361,11 +389,66 @@ export class Tree extends Published {
   view(i: number): (leaf: Int) => number;
 }
 
+/** Products of levels of two or three attributes: member i asks for the nodes of heights `heights[i]` together. */
+export class Grid extends Published {
+  static readonly kind: "grid";
+  constructor(fields: { sizes: number[]; fanouts: number[]; heights: number[][]; mechanisms: Device[]; weights: number[] });
+  readonly size: number;
+  readonly sizes: readonly number[];
+  readonly fanouts: readonly number[];
+  readonly heights: readonly (readonly number[])[];
+  readonly mechanisms: readonly Device[];
+  readonly weights: readonly number[];
+  readonly length: number;
+  mechanism(i: number): Device;
+  view(i: number): (combination: Int) => number;
+}
+
+/** Views of several attributes: member i asks for the combination of answers to the attributes `views[i]`. */
+export class Views extends Published {
+  static readonly kind: "views";
+  constructor(fields: { sizes: number[]; views: number[][]; mechanisms: Device[]; weights: number[] });
+  readonly sizes: readonly number[];
+  readonly views: readonly (readonly number[])[];
+  readonly mechanisms: readonly Device[];
+  readonly weights: readonly number[];
+  readonly length: number;
+  cells(i: number): number;
+  mechanism(i: number): Device;
+  view(i: number): (answers: readonly Int[]) => number;
+}
+
+/** Hadamard coefficients of one to k attributes: member i asks for one sign; `by_order[j - 1]` weighs those of j. */
+export class Coefficients extends Published {
+  static readonly kind: "coefficients";
+  constructor(fields: { sizes: number[]; k: number; mechanisms: Device[]; by_order: number[] });
+  readonly sizes: readonly number[];
+  readonly k: number;
+  readonly mechanisms: readonly Device[];
+  readonly by_order: readonly number[];
+  readonly weights: readonly number[];
+  readonly length: number;
+  member(i: number): [attribute: number, mask: number][];
+  mechanism(i: number): Device;
+  view(i: number): (answers: readonly Int[]) => number;
+}
+
+/** A key and a number on the grid 0 .. top: the number is rounded to an end by a coin, the pair answered inside. */
+export class Rounded extends Device {
+  static readonly kind: "rounded";
+  constructor(fields: { epsilon: WireBudget; top: number; inner: Device });
+  readonly top: number;
+  readonly inner: Device;
+  readonly size: number;
+  /** The value is key * (top + 1) + number. */
+  privatizeOne(value: Int, coins: Coins): Uint8Array;
+}
+
 /** One question of a family, drawn by public coins, at the full epsilon. */
 export class OneOf extends Device {
   static readonly kind: "one_of";
-  constructor(fields: { epsilon: WireBudget; family: Questions | Tree; payload_bytes: number });
-  readonly family: Questions | Tree;
+  constructor(fields: { epsilon: WireBudget; family: Questions | Tree | Grid | Views | Coefficients; payload_bytes: number });
+  readonly family: Questions | Tree | Grid | Views | Coefficients;
   readonly payload_bytes: number;
   /** The value is the list of answers to all questions, or the index of a leaf of a tree. */
   privatizeOne(value: readonly any[] | Int, coins: Coins): Uint8Array;
@@ -405,7 +488,9 @@ export class Memory {
 export const KINDS: ReadonlyArray<typeof Device>;
 
 /** Families of questions of which one is answered: parts of a spec, not kinds of their own. */
-export const FAMILIES: ReadonlyArray<typeof Questions | typeof Tree>;
+export const FAMILIES: ReadonlyArray<
+  typeof Questions | typeof Tree | typeof Grid | typeof Views | typeof Coefficients
+>;
 
 /** The device half of a wire spec, or InvalidSpec. */
 export function deviceOf(spec: unknown): Device;

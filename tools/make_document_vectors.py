@@ -37,6 +37,7 @@ def document(questions: list[dict[str, Any]], mechanism: dict[str, Any], **chang
         "retention_days": 30,
         "origins": ["https://example.org"],
         "invitations": False,
+        "plan": None,
     } | changes
 
 
@@ -69,6 +70,8 @@ ALL_OF = {
 MEMO = {"kind": "memo", "epsilon": "1", "inner": GRR, "most_values": 2, "step": 0}
 OLH = {"kind": "olh", "epsilon": "1", "size": "18446744073709551616", "buckets": 4, "state": "log"}
 
+ROUND = {"method": "svim", "k": 8, "respondents": 1000, "round": 2, "target": 100, "first": "a" * 64, "previous": "a" * 64}
+
 GOOD: list[tuple[str, dict[str, Any], list[dict[str, Any]]]] = [
     ("one question", document([COLOURS], GRR), [{"colour": "red"}, {"colour": "cafe\u0301"}, {"colour": "blue"}]),
     ("a number", document([AGE], {"kind": "onebit", "epsilon": "0.5", "top": 120}), [{"age": 0}, {"age": "120"}]),
@@ -77,6 +80,7 @@ GOOD: list[tuple[str, dict[str, Any], list[dict[str, Any]]]] = [
     ("one of three", document([COLOURS, AGE, SMOKER], ONE_OF), [{"colour": "red", "age": 40, "smoker": True, "x": 1}]),
     ("all of two", document([COLOURS, SMOKER], ALL_OF, invitations=True), [{"colour": "café", "smoker": 0}]),
     ("memoised", document([COLOURS], MEMO, origins=["*"]), [{"colour": "another"}]),
+    ("a second round", document([COLOURS], GRR, plan=ROUND), [{"colour": "red"}]),
 ]
 
 BAD_ANSWERS: list[tuple[int, Any]] = [
@@ -134,6 +138,11 @@ PUBLISHER: list[tuple[str, Any]] = [
     ("an origin with a path", PLAIN | {"origins": ["https://example.org/page"]}),
     ("origins that are no list", PLAIN | {"origins": "*"}),
     ("invitations that are no boolean", PLAIN | {"invitations": 1}),
+    ("a plan that is no object", PLAIN | {"plan": 1}),
+    ("a round without its first document", PLAIN | {"plan": ROUND | {"first": ""}}),
+    ("a first round that follows another", PLAIN | {"plan": ROUND | {"round": 1}}),
+    ("round zero", PLAIN | {"plan": ROUND | {"round": 0, "first": "", "previous": ""}}),
+    ("a plan with a further field", PLAIN | {"plan": ROUND | {"more": 1}}),
 ]
 
 

@@ -31,6 +31,12 @@ MOOD = {"kind": "ordered", "name": "mood", "labels": ["bad", "fair", "good"]}
 FLAGS = {"kind": "bits", "name": "flags", "length": 4}
 LONG = {"kind": "bits", "name": "long", "length": 64}
 WORD = {"kind": "strings", "name": "word", "key": "2024-a", "max_bytes": 12}
+QUERY = {"kind": "text", "name": "query", "alphabet": "bytes", "length": 8}
+NAME = {"kind": "text", "name": "name", "alphabet": "lower", "length": 13}
+CODE = {"kind": "text", "name": "code", "alphabet": "01\u00e9\U0001f600", "length": 2}
+PLAIN = {"kind": "text", "name": "plain", "alphabet": "printable", "length": 9}
+BASKET = {"kind": "items", "name": "basket", "labels": ["bread", "caf\u00e9", "milk"], "most": 2}
+DRAWER = {"kind": "items", "name": "drawer", "labels": ["pen"], "most": None}
 TABLE = {"kind": "product", "attributes": [SMOKER, YEAR, MOOD]}
 HUGE = {"kind": "product", "attributes": [WORD, FLAGS, LONG]}
 
@@ -46,8 +52,14 @@ GOOD: list[tuple[dict[str, Any], list[Any]]] = [
     (FLAGS, ["0110", "1111", [0, 1, 1, 0], [True, False, False, True]]),
     (LONG, ["0" * 63 + "1", "1" * 64]),
     (WORD, ["", "word", "caf\u00e9", "cafe\u0301", "\U0001f600\U0001f600\U0001f600", "\u2028\u0000"]),
+    (QUERY, ["", "google", "caf\u00e9", "cafe\u0301", "\U0001f600\U0001f600", "\ufeffx", "\u2028", "\x01\x7f"]),
+    (NAME, ["", "a", "isabella", "z" * 13]),
+    (CODE, ["", "0", "10", "\u00e9\U0001f600", "e\u03010"]),
+    (PLAIN, ["", " ", "a b~"]),
     (TABLE, [[True, 20, "good"], {"mood": "fair", "smoker": False, "year": "0"}]),
     (TABLE, [{"mood": "bad", "smoker": 1, "year": 5, "more": 7}]),
+    (BASKET, [[], ["milk"], ["milk", "bread"], ["cafe\u0301", "bread"]]),
+    (DRAWER, [[], ["pen"]]),
     (HUGE, [["word", "0001", "1" * 64]]),
 ]  # fmt: skip
 
@@ -63,7 +75,12 @@ BAD_VALUES: list[tuple[dict[str, Any], list[Any]]] = [
     (MOOD, ["better", "GOOD", None, 1]),
     (FLAGS, ["011", "01100", "0120", "", " 110", [0, 1, 1], [0, 1, 1, 2], [0, 1, 1, "0"], [0, 1, 1, None], 6, None]),
     (WORD, ["thirteen byte", "\U0001f600\U0001f600\U0001f600!", "\ud800", "a\udc00", None, 7, ["word"]]),
+    (QUERY, ["123456789", "a\0", "\0", "\ud800", "\U0001f600\U0001f600!", "x" * 10_000, None, 7, ["a"], True]),
+    (NAME, ["Isabella", "a b", "z" * 14, "caf\u00e9", "a\0", "\U0001f600", 0]),
+    (CODE, ["2", "e", "\u0301", "000"]),
     (TABLE, [[True, 20], [True, 20, "good", 1], [True, 21, "good"], ["maybe", 20, "good"]]),
+    (BASKET, [["milk", "milk"], ["caf\u00e9", "cafe\u0301"], ["tea"], ["milk", 1], ["milk", None], [["milk"]], [""]]),
+    (BASKET, ["milk", None, 1, {}, {"milk": 1}, ["milk", "bread", "caf\u00e9"]]),
     (TABLE, [{"smoker": 1, "year": 0}, {}, "table", None, 7]),
 ]  # fmt: skip
 
@@ -123,6 +140,25 @@ BAD_SPECS: list[Any] = [
     WORD | {"key": ""},
     WORD | {"max_bytes": 0},
     WORD | {"max_bytes": 65537},
+    QUERY | {"length": 9},
+    QUERY | {"length": 0},
+    NAME | {"length": 14},
+    NAME | {"length": "13"},
+    NAME | {"alphabet": ""},
+    NAME | {"alphabet": "ba"},
+    NAME | {"alphabet": "aab"},
+    NAME | {"alphabet": "\0a"},
+    NAME | {"alphabet": "UPPER"},
+    NAME | {"alphabet": 26},
+    PLAIN | {"length": 10},
+    CODE | {"length": 65},
+    BASKET | {"most": 0},
+    BASKET | {"most": 4},
+    BASKET | {"most": "2"},
+    BASKET | {"labels": []},
+    BASKET | {"labels": ["a", "a"]},
+    BASKET | {"name": ""},
+    {"kind": "product", "attributes": [BASKET]},
     {"kind": "product", "attributes": []},
     {"kind": "product", "attributes": {}},
     {"kind": "product", "attributes": [SMOKER, SMOKER]},
@@ -132,11 +168,16 @@ BAD_SPECS: list[Any] = [
 ]
 
 
+def text(index: Any) -> str:
+    """An index, or the indices of a set of items, as text."""
+    return ",".join(map(str, index)) if isinstance(index, tuple) else str(index)
+
+
 def good(spec: dict[str, Any], values: list[Any]) -> dict[str, Any]:
     """A domain, its labels where they are few, and the indices of some answers."""
     domain = domain_of(spec)
     labels = domain.all_labels() if domain.size <= 64 else None
-    cases = [[value, str(domain.encode(value))] for value in values]
+    cases = [[value, text(domain.encode(value))] for value in values]
     return {"spec": domain.spec(), "digest": domain.digest, "size": str(domain.size)} | {
         "labels": labels,
         "cases": cases,

@@ -48,7 +48,7 @@ export class Device extends Published {
     this.budget = asBudget(fields.epsilon);
     /** @type {import("./budget.js").WireBudget} */
     this.epsilon = this.budget.wire;
-    if (/** @type {any} */ (this.epsilon).sampled) {
+    if (/** @type {any} */ (this.epsilon).sampled && !(/** @type {any} */ (this.type).amplifiable)) {
       throw new InvalidSpec(`${this.kind}: epsilon must not be amplified`);
     }
     /** floor(e^epsilon * 2^64), the bound that no realised likelihood ratio exceeds. */

@@ -19,7 +19,7 @@ function asMembers(kind, given, most) {
 }
 
 /** @param {string} kind @param {unknown} value @param {number} count @returns {any[]} one answer per question */
-function answersOf(kind, value, count) {
+export function answersOf(kind, value, count) {
   if (Array.isArray(value) && value.length === count) return value;
   throw new InvalidValue(`${kind}: the value must be a list of ${count} answers`);
 }

@@ -11,8 +11,8 @@ import { checkFields } from "./nested.js";
 import { domainOf } from "./product.js";
 
 const FIELDS = [
-  ...["about", "epsilon", "invitations", "mechanism", "minimum_cohort", "origins", "policy", "questions"],
-  ...["retention_days", "title", "version"],
+  ...["about", "epsilon", "invitations", "mechanism", "minimum_cohort", "origins", "plan", "policy"],
+  ...["questions", "retention_days", "title", "version"],
 ];
 const NAME = /^[a-z][a-z0-9_]{0,39}$/;
 
@@ -49,7 +49,7 @@ function question(value, i) {
 }
 
 /** How many values a mechanism, or a family over one domain, is for. @param {any} device @returns {number | bigint} */
-const sizeOf = ({ inner, family = inner, size, top }) => (family ? sizeOf(family) : (size ?? top + 1));
+const sizeOf = ({ inner, family = inner, size, top }) => size ?? (family ? sizeOf(family) : top + 1);
 
 /**
  * A collection document, checked. Two documents are the same collection if and only if their ids agree.
@@ -75,6 +75,9 @@ export class Collection {
     this.retention_days = value.retention_days;
     this.origins = value.origins;
     this.invitations = value.invitations;
+    this.plan = value.plan;
+    // What a respondent takes part in once: the first document of a plan, or this one.
+    this.planId = value.plan?.first || this.id;
     this.#check();
     insist(canonical(value.epsilon) === canonical(this.epsilon), "document.epsilon", "that of the mechanism");
     Object.freeze(this);

@@ -13,7 +13,7 @@ const MAX_LABELS = 2 ** 20;
 const [MAX_NAME_BYTES, MAX_LABEL_BYTES, MAX_STRING_BYTES] = [64, 256, 2 ** 16];
 
 /** @param {unknown} value @returns {value is string} text that can be written as UTF-8 */
-const isText = (value) => typeof value === "string" && !/\p{Surrogate}/u.test(value);
+export const isText = (value) => typeof value === "string" && !/\p{Surrogate}/u.test(value);
 
 /** The items of a list field. @param {unknown} value @param {string} who @param {string} what @returns {any[]} */
 export function listed(value, who, what) {
@@ -29,7 +29,7 @@ export function listed(value, who, what) {
  * @param {number} maxBytes
  * @returns {string}
  */
-function specText(value, who, what, maxBytes) {
+export function specText(value, who, what, maxBytes) {
   const text = isText(value) ? value.normalize("NFC") : "";
   if (text === "" || utf8(text).length > maxBytes) {
     throw new InvalidSpec(`${who}: ${what} must be text of 1 to ${maxBytes} bytes in UTF-8`);

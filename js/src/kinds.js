@@ -4,26 +4,30 @@ import { DBitFlip } from "./bit_flip.js";
 import { ABR, CBR, SS } from "./blocks.js";
 import { SystemCoins } from "./coins.js";
 import { AllOf, OneOf, Questions } from "./compose.js";
+import { Grid, Rounded } from "./grid.js";
 import { GRR } from "./grr.js";
 import { HRR, HRRSigned, HRRSubspace, HRRT } from "./hadamard.js";
 import { DiscreteLaplace, SHE } from "./laplace.js";
 import { Tree } from "./levels.js";
 import { BLH, FLH, OLH, RMP } from "./local_hash.js";
+import { Coefficients, Views } from "./marginals.js";
 import { OneBit } from "./mean.js";
 import { Memoized } from "./memo.js";
 import { build, findKind } from "./nested.js";
 import { BasicRAPPOR, RAPPOR } from "./rappor.js";
+import { Padded, SetSize } from "./sets.js";
 import { CMS, HCMS } from "./sketch.js";
 import { OUE, RUE, SUE, THE } from "./unary.js";
 
 /** @type {ReadonlyArray<typeof import("./base.js").Device>} */
 export const KINDS = [
   ...[GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, HRRSigned, SS, CBR, ABR],
-  ...[BasicRAPPOR, RAPPOR, CMS, HCMS, SHE, OneBit, DiscreteLaplace, DBitFlip, Memoized, OneOf, AllOf],
+  ...[BasicRAPPOR, RAPPOR, CMS, HCMS, SHE, OneBit, DiscreteLaplace, DBitFlip, Rounded, Memoized, OneOf, AllOf],
+  ...[Padded, SetSize],
 ];
 
 /** Families of questions of which one is answered: parts of a spec, not kinds of their own. */
-export const FAMILIES = [Questions, Tree];
+export const FAMILIES = [Questions, Tree, Grid, Views, Coefficients];
 
 /**
  * The device half of a wire spec.

@@ -14,6 +14,7 @@
  * @property {"held" | "pending" | "sent" | "refused"} state held: made and kept, its owner has not agreed to send it;
  * pending: to be sent until the collector acknowledges it; sent: acknowledged; refused: for good
  * @property {string} reason why it was refused
+ * @property {string} plan what is answered once: the first document of an adaptive plan, or the collection itself
  * @property {string} invitation what has to be sent along; empty once it was
  * @typedef {object} Kept
  * @property {Entry[]} entries
@@ -84,8 +85,8 @@ export class Ledger {
    */
   record(collection, answers, { coins, base, invitation, state = "pending" }) {
     const kept = this.read();
-    const { id, title, epsilon, mechanism } = collection;
-    const before = kept.entries.find((entry) => entry.collection === id);
+    const { id, planId, title, epsilon, mechanism } = collection;
+    const before = kept.entries.find(({ plan }) => plan === planId);
     const value = collection.encode(answers);
     const repeats = mechanism instanceof Memoized;
     if (before && !repeats) throw new AlreadyAnswered(before);
@@ -95,7 +96,7 @@ export class Ledger {
     /** @type {Entry} */
     const entry = {
       ...{ collection: id, base, title, epsilon, batch: randomHex(coins, 2), member, report: hex(bytes.slice(at)) },
-      ...{ state, reason: "", invitation },
+      ...{ state, reason: "", invitation, plan: planId },
     };
     kept.entries.push(entry);
     this.write(kept);

@@ -3,20 +3,21 @@
 import { Device } from "./base.js";
 import { Questions } from "./compose.js";
 import { InvalidSpec } from "./errors.js";
+import { WORD, tidy } from "./exact.js";
 
-const MAX_SIZE = 2 ** 40;
 const { index, integer } = Device.prototype;
 
 /**
- * The node above a leaf. Divides step by step, which is exact where a power of the fan-out might not be.
- * @param {number} leaf
- * @param {number} fanout
+ * The node above a leaf.
+ * @param {number | bigint} leaf
+ * @param {number | bigint} fanout
  * @param {number} height
- * @returns {number}
+ * @returns {bigint}
  */
 function above(leaf, fanout, height) {
-  for (; leaf && height; height -= 1) leaf = Math.floor(leaf / fanout);
-  return leaf;
+  let node = BigInt(leaf);
+  for (; node && height; height -= 1) node /= BigInt(fanout);
+  return node;
 }
 
 /** The family of levels: member i asks for the node of height `heights[i]` above the value. */
@@ -27,10 +28,10 @@ export class Tree extends Questions {
   check() {
     super.check();
     const { heights, length } = /** @type {any} */ (this);
-    /** @type {number} */
-    this.size = integer.call(/** @type {any} */ (this), "size", 2, MAX_SIZE);
-    /** @type {number} */
-    this.fanout = integer.call(/** @type {any} */ (this), "fanout", 2, MAX_SIZE);
+    /** @type {number | bigint} */
+    this.size = integer.call(/** @type {any} */ (this), "size", 2, WORD);
+    /** @type {number | bigint} */
+    this.fanout = integer.call(/** @type {any} */ (this), "fanout", 2, WORD);
     /** @type {number[]} */
     this.heights = heights;
     if (!Array.isArray(heights) || heights.length !== length || !heights.every(this.isLevel, this)) {
@@ -45,12 +46,12 @@ export class Tree extends Questions {
    */
   isLevel(height, i) {
     if (!Number.isInteger(height) || /** @type {number} */ (height) >= this.heights[i - 1]) return false;
-    const last = above(this.size - 1, this.fanout, /** @type {number} */ (height));
-    return last > 0 && /** @type {any} */ (this.mechanisms[i]).size === last + 1;
+    const last = above(BigInt(this.size) - 1n, this.fanout, /** @type {number} */ (height));
+    return last > 0n && /** @type {any} */ (this.mechanisms[i]).size === tidy(last + 1n);
   }
 
   /** The node above a leaf. @param {number} i @returns {(value: any) => any} */
   view(i) {
-    return (value) => above(index.call(/** @type {any} */ (this), value, this.size), this.fanout, this.heights[i]);
+    return (value) => tidy(above(index.call(/** @type {any} */ (this), value, this.size), this.fanout, this.heights[i]));
   }
 }

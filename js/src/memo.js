@@ -91,9 +91,13 @@ export class Memory {
   }
 }
 
-/** @param {any} inner a device or its spec @returns {Device} */
-function built(inner) {
-  const kind = findKind("memo.inner", INNER_KINDS, inner);
+/**
+ * @param {any} inner a device or its spec
+ * @param {ReadonlyArray<typeof Device>} [kinds] that it may be of
+ * @returns {Device}
+ */
+export function built(inner, kinds = INNER_KINDS) {
+  const kind = findKind("inner", kinds, inner);
   return inner instanceof kind ? inner : kind.fromSpec(inner);
 }
 

@@ -1,7 +1,7 @@
 /**
  * Specs inside specs: rebuild a document from the inside out, without any kind knowing the others.
  *
- * @typedef {{fromSpec: (spec: Record<string, any>) => any}} Buildable
+ * @typedef {{fromSpec: (spec: Record<string, any>) => any, own?: string}} Buildable `own` is the part that it builds itself
  */
 
 import { digest } from "./canonical.js";
@@ -24,7 +24,7 @@ export function build(spec, find, depth = 0) {
   if (Array.isArray(spec)) return spec.map((item) => build(item, find, depth + 1));
   if (!isPlain(spec) || !Object.hasOwn(spec, "kind")) return spec;
   const kind = find(spec);
-  const parts = Object.entries(spec).map(([name, value]) => [name, build(value, find, depth + 1)]);
+  const parts = Object.entries(spec).map(([name, value]) => [name, name === kind.own ? value : build(value, find, depth + 1)]);
   return kind.fromSpec(Object.fromEntries(parts));
 }
 

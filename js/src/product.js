@@ -3,7 +3,9 @@
 import { Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings, listed } from "./domain.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
 import { tidy } from "./exact.js";
+import { Items } from "./items.js";
 import { Buckets, Integers } from "./reals.js";
+import { Text } from "./text.js";
 
 const MAX_ATTRIBUTES = 1024;
 
@@ -84,7 +86,7 @@ export class Product extends Domain {
 }
 
 /** @type {ReadonlyArray<typeof Domain>} */
-export const DOMAINS = [Categories, Booleans, Integers, Buckets, Ordered, Bits, Strings, Product];
+export const DOMAINS = [Categories, Booleans, Integers, Buckets, Ordered, Bits, Text, Strings, Product, Items];
 
 /** The domain of a wire spec. @param {any} spec @returns {Domain} */
 export function domainOf(spec) {
@@ -96,8 +98,8 @@ export function domainOf(spec) {
 /** @param {any} item @returns {Attribute} */
 function attribute(item) {
   const domain = isObject(item) && !(item instanceof Domain) ? domainOf(item) : item;
-  if (domain instanceof Attribute) return domain;
-  throw new InvalidSpec("product: an attribute must be a domain with a name; products do not nest");
+  if (domain instanceof Attribute && !(domain instanceof Items)) return domain;
+  throw new InvalidSpec("product: an attribute must be a domain with a name; products and sets do not nest");
 }
 
 /**

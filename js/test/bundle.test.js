@@ -35,3 +35,18 @@ test("every document is read by the bundle", { skip }, async () => {
   const { Collection } = await import(path.href);
   for (const { document, id } of read("documents.json").good) assert.equal(new Collection(document).id, id);
 });
+
+test("errors of the bundle say who and what, and leave the rule to the modules", { skip }, async () => {
+  const { deviceOf, domainOf, InvalidSpec, InvalidValue } = await import(path.href);
+  const message = (/** @type {() => unknown} */ act, /** @type {any} */ type) => {
+    let found;
+    assert.throws(act, (error) => {
+      found = error.message;
+      return error instanceof type;
+    });
+    return found;
+  };
+  assert.equal(message(() => deviceOf({ kind: "grr", epsilon: "1", size: 1 }), InvalidSpec), "grr: size");
+  const age = domainOf({ kind: "integers", name: "age", low: 0, high: 120, step: 1 });
+  assert.equal(message(() => age.encode(121), InvalidValue), "age: the value is outside the domain");
+});

@@ -48,6 +48,14 @@ export class Bits extends Attribute {
   readonly length: number;
 }
 
+/** Text of at most `length` symbols of an alphabet; the first digits of its index are its beginning. */
+export class Text extends Attribute {
+  static readonly kind: "text";
+  constructor(fields: { name: string; alphabet: string; length: number });
+  readonly alphabet: string;
+  readonly length: number;
+}
+
 /** Free text by a 64-bit keyed hash. */
 export class Strings extends Attribute {
   static readonly kind: "strings";
@@ -72,6 +80,17 @@ export class Buckets extends Attribute {
   readonly edges: string[];
   readonly open_below: boolean;
   readonly open_above: boolean;
+}
+
+/** Sets of items out of a list; `most` limits how many one answer may hold. */
+export class Items extends Domain {
+  static readonly kind: "items";
+  constructor(fields: { name: string; labels: string[]; most: number | null });
+  readonly name: string;
+  readonly labels: string[];
+  readonly most: number | null;
+  /** The places of the items, increasing. */
+  encode(value: string[]): any;
 }
 
 /** Every combination of answers to several attributes; the first is the most significant digit. */

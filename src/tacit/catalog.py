@@ -9,6 +9,7 @@ from tacit.numeric.bit_flip import DBitFlip
 from tacit.numeric.laplace import DiscreteLaplace
 from tacit.numeric.mean import OneBit
 from tacit.numeric.memo import Memoized
+from tacit.numeric.rounded import Rounded
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRT, HRRSubspace
@@ -16,6 +17,7 @@ from tacit.oracles.hadamard_signed import HRRSigned
 from tacit.oracles.histogram_encoding import SHE
 from tacit.oracles.local_hash import BLH, FLH, OLH, RMP
 from tacit.oracles.rappor import RAPPOR, BasicRAPPOR
+from tacit.oracles.sets import Padded, SetSize
 from tacit.oracles.sketch import CMS, HCMS
 from tacit.oracles.unary import OUE, RUE, SUE, THE
 
@@ -44,9 +46,12 @@ CATALOG: tuple[type[Mechanism], ...] = (
     OneBit,
     DiscreteLaplace,
     DBitFlip,
+    Rounded,
     OneOf,
     AllOf,
     Memoized,
+    Padded,
+    SetSize,
 )
 
 

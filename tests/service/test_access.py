@@ -119,7 +119,7 @@ def test_a_session_cookie_needs_the_csrf_header_to_change_anything(client: Clien
 
 
 def test_operators_leave_a_trace_and_reports_do_not(client: Client):
-    mine = client.publish(draft(title="Traced"))
+    mine = client.publish(draft(title="Traced", invitations=True))
     client.api("POST", f"/collections/{mine}/invitations", {"count": 3})
     client.api("POST", f"/collections/{mine}/close")
     entries = client.api("GET", "/audit").json()["entries"][:3]

@@ -144,7 +144,7 @@ def test_it_stays_up_until_it_is_stopped(how: signal.Signals, tmp_path: Path):
         with urlopen(Request(f"{found['url']}/api/v1/collections", headers=headers), timeout=10) as reply:
             assert sum(row["reports"] for row in json.load(reply)["collections"]) == 1000
         process.send_signal(how)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode == 0
@@ -155,7 +155,7 @@ def test_it_stays_up_until_it_is_stopped(how: signal.Signals, tmp_path: Path):
 def test_a_killed_demo_leaves_no_collector_running(tmp_path: Path):
     process, found = start(tmp_path)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     end = time.monotonic() + 20
     while time.monotonic() < end:
         try:

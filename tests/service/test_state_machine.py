@@ -320,4 +320,4 @@ def test_any_history_over_postgres_counts_every_report_once(postgres: Any, examp
 def test_histories_tell_a_store_that_counts_twice_or_loses(sqlite: type[SqliteStore]):
     """The proof that the tests above can fail; a history that is run again may fail elsewhere, which is `Flaky`."""
     with pytest.raises((AssertionError, FlakyFailure)):
-        run(type("Broken", (Machine,), {"sqlite": sqlite}), examples=12, steps=25)
+        run(type("Broken", (Machine,), {"sqlite": sqlite}), examples=100, steps=25)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -9,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from tacit.collector.outcomes import Outcomes
 from tacit.collector.ports import DUPLICATE, STORED, CollectionRecord, NewBatch, Store
 from tacit.collector.writer import Writer
 from tacit.errors import Busy, StorageFull
@@ -153,3 +155,71 @@ def test_many_threads_through_a_real_store(store: Any):
     outcomes = [future.result(0) for future in futures]
     assert (outcomes.count(STORED), outcomes.count(DUPLICATE)) == (300, 300)
     assert store.stored_reports(A) == 300
+
+
+class Counting:
+    """A running loop's wake-ups from other threads, counted."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wakes, loop = 0, asyncio.get_running_loop()
+        wake = loop.call_soon_threadsafe
+
+        def counted(*given: Any, **more: Any) -> Any:
+            self.wakes += 1
+            return wake(*given, **more)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
+
+
+def test_a_commit_wakes_the_event_loop_once(monkeypatch: pytest.MonkeyPatch, slow: Slow):
+    """However many requests wait: one turn of the loop is one group, and one group is one wake-up."""
+    writer = Writer(cast("Store", slow), group=1000)
+
+    async def send() -> None:
+        counting, outcomes = Counting(monkeypatch), Outcomes(writer)
+        for turn in range(3):
+            names = [f"{turn}/{i}" for i in range(200)]
+            slow.go.release()
+            told = await asyncio.gather(*(outcomes.of(batch(name)) for name in names))
+            assert told == [f"outcome of {name}" for name in names]
+            assert counting.wakes == turn + 1
+
+    asyncio.run(send())
+    assert [len(group) for group in slow.groups] == [200] * 3
+    writer.stop()
+
+
+def test_requests_of_the_loop_are_given_up_refused_and_failed_like_others(writer: Writer, slow: Slow):
+    async def send() -> None:
+        outcomes = Outcomes(writer)
+        slow.failures = [None, StorageFull("full")]
+        first = outcomes.of(batch("first"))
+        await asyncio.to_thread(slow.begun.acquire)
+        waiting = [outcomes.of(batch(name)) for name in "abcdef"]
+        waiting[0].cancel()
+        with pytest.raises(Busy, match="5 batches wait"):
+            await waiting[5]
+        slow.go.release(10)
+        assert await first == "outcome of first"
+        # A group of three is taken from the queue; the request that was given up is one of them.
+        assert [type(await ended(each)) for each in waiting[1:5]] == [StorageFull, StorageFull, str, str]
+
+    asyncio.run(send())
+    assert b"a" not in [new.batch for group in slow.groups for new in group]
+
+
+async def ended(waiter: asyncio.Future[str]) -> Any:
+    """An outcome, or the error in its place."""
+    return (await asyncio.gather(waiter, return_exceptions=True))[0]
+
+
+def test_a_loop_that_has_ended_does_not_end_the_writer(writer: Writer, slow: Slow):
+    async def leave() -> None:
+        outcomes = Outcomes(writer)
+        outcomes.of(batch("left"))
+        await asyncio.sleep(0)
+
+    asyncio.run(leave())
+    slow.go.release(10)
+    assert writer.submit(batch("next")).result(10) == "outcome of next"
+    assert [new.batch for group in slow.groups for new in group] in ([b"left", b"next"], [b"next"])

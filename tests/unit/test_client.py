@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import threading
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from tacit.client import AlreadyAnswered, Ledger, LedgerUnusable, Patience, Respondent
-from tacit.client.ledger import Entry
+from tacit.client.ledger import HELD, PENDING, REFUSED, SENT, Entry
 from tacit.client.transport import Address, Outcome
 from tacit.device.coins import Coins, ReplayCoins, ScriptedCoins
 from tacit.errors import InvalidSpec, InvalidValue
@@ -103,6 +104,44 @@ def test_a_collector_that_asked_for_time_is_left_alone(tmp_path: Path) -> None:
     client.answer(DOCUMENTS["one question"], {"colour": "red"}, collector=BASE)
     assert [receipt.state for receipt in client.flush()] == ["pending"]
     assert len(wire.uploads) == 1
+
+
+def test_a_report_that_is_held_stays_here_and_costs_nothing_until_it_is_released(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    client, wire = respondent(path, Outcome("pending"))
+    entry = client.prepare(DOCUMENTS["one question"], {"colour": "red"}, collector=BASE)
+    assert entry.state == entry.receipt.state == "held"
+    assert client.flush() == []
+    spending = client.ledger()
+    assert [(row.epsilon, row.state) for row in spending.collections] == [(1, "held")]
+    assert spending.total == 0
+    with pytest.raises(AlreadyAnswered) as caught:
+        client.answer(DOCUMENTS["one question"], {"colour": "café"}, collector=BASE)
+    assert caught.value.receipt == entry.receipt
+    assert wire.uploads == []
+    again, later = respondent(path, Outcome("pending"), Outcome("sent"))
+    assert again.release(entry.batch).state == "pending"
+    assert again.ledger().total == 1
+    assert [receipt.state for receipt in again.flush()] == ["sent"]
+    assert {batch[-1:].hex() for _, batch, _ in later.uploads} == {entry.report}
+    for batch in (entry.batch, "00"):
+        with pytest.raises(InvalidSpec, match="held"):
+            again.release(batch)
+
+
+def test_a_held_repetition_does_not_hide_what_was_spent() -> None:
+    client, _ = respondent()
+    client.answer(DOCUMENTS["memoised"], {"colour": "red"}, collector=BASE)
+    client.prepare(DOCUMENTS["memoised"], {"colour": "red"}, collector=BASE)
+    assert [(row.epsilon, row.state) for row in client.ledger().collections] == [(1, "sent")]
+    assert client.ledger().total == 1
+
+
+def test_both_clients_have_the_same_words_for_what_becomes_of_a_report() -> None:
+    root = Path(__file__).parents[2] / "js"
+    said = re.search(r"State = ([^;]+);", (root / "types" / "client.d.ts").read_text(encoding="utf-8"))
+    assert said is not None
+    assert re.findall(r'"(\w+)"', said[1]) == [HELD, PENDING, SENT, REFUSED]
 
 
 def test_spending_is_listed_per_collection_and_in_all() -> None:

@@ -20,6 +20,7 @@ from tacit.core.domain import (
     Ordered,
     Product,
     Strings,
+    Text,
     domain_of,
     indices,
     join_columns,
@@ -37,6 +38,7 @@ EXAMPLES: list[Domain] = [
     Buckets("income", ("-1.50", "0", "10"), open_below=True, open_above=True),
     Ordered("mood", ("bad", "fair", "good")),
     Bits("flags", 3),
+    Text("code", "01", 3),
     Strings("word", "2024-a", 64),
     Product((Booleans("smoker"), Integers("age", 0, 9))),
 ]
@@ -54,7 +56,7 @@ def test_every_kind_has_an_example() -> None:
     assert {type(domain) for domain in EXAMPLES} == set(DOMAINS)
 
 
-@pytest.mark.parametrize("domain", [d for d in EXAMPLES if d.kind not in ("strings", "buckets")], ids=str)
+@pytest.mark.parametrize("domain", [d for d in EXAMPLES if d.kind not in ("strings", "buckets", "text")], ids=str)
 def test_labels_encode_to_their_own_index(domain: Domain) -> None:
     labels = domain.all_labels()
     assert len(labels) == domain.size

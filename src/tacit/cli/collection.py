@@ -133,3 +133,38 @@ def ask(
     pairs = {name: value for name, _, value in (item.partition("=") for item in given)}
     with open_collections(server, token, data) as place:
         print_json(place.ask(id, question, query, pairs, level))
+
+
+@collection.command()
+@click.argument("id")
+@_place
+def advance(id: str, server: str, token: str, data: Path | None) -> None:
+    """Close the open round of the adaptive plan that the collection ID belongs to, and publish the next one."""
+    from tacit.cli.collections import open_collections
+
+    with open_collections(server, token, data) as place:
+        state = place.advance(id)
+    if state["finished"]:
+        click.echo(f"the plan has found what it was looking for; see: tacit collection export {state['plan']}")
+    else:
+        click.echo(f"round {len(state['rounds'])} is {state['current']}")
+
+
+@collection.command()
+@click.argument("positives")
+@click.argument("negatives", required=False)
+@click.option("--question", required=True, help="The question that asks for the score.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the interval.")
+@_place
+def auc(
+    positives: str, negatives: str | None, question: str, level: float, server: str, token: str, data: Path | None
+) -> None:
+    """How often a respondent of POSITIVES scores higher than one of NEGATIVES: the area under the curve.
+
+    One collection is enough if its question asks for a score and a label with two values.
+    """
+    from tacit.cli.collections import open_collections
+
+    given = {} if negatives is None else {"other": negatives}
+    with open_collections(server, token, data) as place:
+        print_json(place.ask(positives, question, "auc", given, level))

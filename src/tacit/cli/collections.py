@@ -35,6 +35,10 @@ class Collections(Protocol):
         """Take no more reports."""
         ...
 
+    def advance(self, collection: str) -> dict[str, Any]:
+        """Go to the next round of a plan."""
+        ...
+
     def list(self) -> list[dict[str, Any]]:
         """All collections."""
         ...
@@ -85,6 +89,10 @@ class Remote:
     def close(self, collection: str) -> dict[str, Any]:
         """Take no more reports."""
         return self._json("POST", f"/collections/{collection}/close")
+
+    def advance(self, collection: str) -> dict[str, Any]:
+        """Go to the next round of a plan."""
+        return self._json("POST", f"/collections/{collection}/advance")
 
     def list(self) -> list[dict[str, Any]]:
         """All collections."""
@@ -143,6 +151,10 @@ class Local:
         from tacit.collector.publish import close
 
         return self._shown(close(self._store, collection))
+
+    def advance(self, collection: str) -> dict[str, Any]:
+        """Go to the next round of a plan."""
+        return self._collector.advance(collection)
 
     def list(self) -> list[dict[str, Any]]:
         """All collections."""

@@ -22,6 +22,9 @@ class Question:
     target_error: float | None
     max_report_bits: int | None
     even_levels: bool
+    sizes: tuple[int, ...] = ()
+    k: int = 2
+    cover: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,13 +79,37 @@ def _histogram(question: Question) -> Plan:
     return Plan(pick, [row(option) for option in choice.options], choice.reason, names, "points")
 
 
-PLANNERS: dict[str, Callable[[Question], Plan]] = {"histogram": _histogram, "ranges": _ranges}
+def _marginals(question: Question) -> Plan:
+    from tacit.tasks.marginal_plan import choose_marginals
+
+    choice = choose_marginals(
+        sizes=question.sizes,
+        k=question.k,
+        epsilon=question.epsilon,
+        n=question.n,
+        target_error=question.target_error,
+        max_report_bits=question.max_report_bits,
+        cover=question.cover,
+    )
+    pick = choice.pick.to_row() | {"spec": choice.pick.mechanism.spec()}
+    rows, names = [option.to_row() for option in choice.options], [option.method for option in choice.options]
+    over = f"tables of {question.k} of {len(question.sizes)} attributes"
+    return Plan(pick, rows, choice.reason, names, over)
+
+
+PLANNERS: dict[str, Callable[[Question], Plan]] = {
+    "histogram": _histogram, "marginals": _marginals, "ranges": _ranges,
+}  # fmt: skip
 """The planner of every task that can be planned before data is there."""
 
 
 @click.command()
 @click.option("--task", type=click.Choice(sorted(PLANNERS)), required=True, help="What will be asked for.")
-@click.option("--size", type=int, required=True, help="Number of values in the domain.")
+@click.option("--size", type=int, help="Number of values in the domain.")
+@click.option("--binary", type=click.IntRange(1, 1024), help="Number of binary attributes (task marginals).")
+@click.option("--sizes", help="Numbers of answers of the attributes, with commas (task marginals).")
+@click.option("--k", type=int, default=2, show_default=True, help="Attributes of one table (task marginals).")
+@click.option("--cover", is_flag=True, help="Views of CALM must cover all tables (task marginals).")
 @click.option("--epsilon", required=True, help="Privacy budget, as decimal text.")
 @click.option("--n", type=int, required=True, help="Expected number of respondents.")
 @click.option(
@@ -94,11 +121,15 @@ PLANNERS: dict[str, Callable[[Question], Plan]] = {"histogram": _histogram, "ran
 @click.option("--all", "everything", is_flag=True, help="Show all options in the table, not the 12 best.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
-    task: str, size: int, epsilon: str, n: int, workload: str | None, target_error: float | None,
-    max_report_bits: int | None, even_levels: bool, everything: bool, as_json: bool,
+    task: str, size: int | None, binary: int | None, sizes: str | None, k: int, cover: bool, epsilon: str, n: int,
+    workload: str | None, target_error: float | None, max_report_bits: int | None, even_levels: bool,
+    everything: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare the mechanisms for a question by exact error and choose one."""
-    question = Question(size, epsilon, n, workload, target_error, max_report_bits, even_levels)
+    whole = _sizes(task, size, binary, sizes)
+    question = Question(
+        size or 0, epsilon, n, workload, target_error, max_report_bits, even_levels, sizes=whole, k=k, cover=cover
+    )
     found = PLANNERS[task](question)
     if as_json:
         shown: Row = {"task": task, "workload": found.over, "pick": found.pick, "reason": found.reason}
@@ -111,6 +142,19 @@ def plan(
     click.echo(f"\npick: {found.reason}")
 
 
+def _sizes(task: str, size: int | None, binary: int | None, sizes: str | None) -> tuple[int, ...]:
+    """Numbers of answers of the attributes; other tasks have one attribute, of a size."""
+    if task != "marginals":
+        if size is None:
+            raise click.UsageError("--size is needed: the number of values in the domain")
+        return ()
+    try:
+        found = (2,) * binary if binary else tuple(int(item) for item in (sizes or "").split(","))
+    except ValueError:
+        raise click.UsageError("--binary 8 or --sizes 2,3,5 is needed for task marginals") from None
+    return found
+
+
 def _table(found: Plan, kept: int, question: Question) -> None:
     header = ["option", "rmse", "report bits", "server operations"]
     weighted = any("gain" in row for row in found.options)
@@ -121,5 +165,6 @@ def _table(found: Plan, kept: int, question: Question) -> None:
         cells = [name, f"{row['rmse']:.6f}", str(row["report_bits"]), f"{row['server_operations']:.2g}"]
         cells += [f"{row['gain']:.1%}"] if weighted else []
         rows.append([*cells, f"{row['n_needed']:,}"] if "n_needed" in row else cells)
-    title = f"{question.size} values, epsilon {question.epsilon}, {question.n:,} respondents, error over {found.over}"
+    domain = f"{len(question.sizes)} attributes" if question.sizes else f"{question.size} values"
+    title = f"{domain}, epsilon {question.epsilon}, {question.n:,} respondents, error over {found.over}"
     print_table(header, rows, title)

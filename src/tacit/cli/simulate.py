@@ -7,6 +7,9 @@ import click
 
 from tacit.cli.output import print_json, progress
 from tacit.cli.post import POST
+from tacit.cli.simulate_hitters import heavy_hitters
+from tacit.cli.simulate_itemsets import itemsets
+from tacit.cli.simulate_marginals import marginals
 from tacit.cli.simulate_ranges import ranges
 
 
@@ -15,7 +18,10 @@ def simulate() -> None:
     """Simulate a collection and compare its error with the prediction."""
 
 
+simulate.add_command(heavy_hitters)
+simulate.add_command(itemsets)
 simulate.add_command(ranges)
+simulate.add_command(marginals)
 
 
 @simulate.command()

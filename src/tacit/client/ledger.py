@@ -70,6 +70,8 @@ class Entry:
     state: str = PENDING
     reason: str = ""
     invitation: str = ""
+    plan: str = ""
+    """What is answered once: the first document of an adaptive plan, or the collection itself if empty."""
     not_before: int = 0
     """Unix time before which the collector asked not to be tried again."""
 
@@ -89,9 +91,9 @@ class Kept:
     memories: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Per memoised collection: keyed hashes of what was answered, and the last report."""
 
-    def first(self, collection: str) -> Entry | None:
-        """The first report on a collection."""
-        return next((entry for entry in self.entries if entry.collection == collection), None)
+    def first(self, plan: str) -> Entry | None:
+        """The first report on a collection, or on any round of a plan."""
+        return next((entry for entry in self.entries if plan in (entry.plan, entry.collection)), None)
 
     def replace(self, entry: Entry) -> None:
         """Put a report in the place of the one with the same batch id."""
@@ -158,10 +160,10 @@ class Ledger:
             yield kept
             self._write(kept)
 
-    def record(self, collection: str, make: Callable[[Kept], Entry], *, repeats: bool = False) -> Entry:
+    def record(self, plan: str, make: Callable[[Kept], Entry], *, repeats: bool = False) -> Entry:
         """Draw a report and remember it before anything is sent; unless `repeats`, only ever once."""
         with self.change() as kept:
-            before = kept.first(collection)
+            before = kept.first(plan)
             if before is not None and not repeats:
                 raise AlreadyAnswered(before.receipt)
             entry = make(kept)

@@ -90,7 +90,7 @@ class Respondent:
                 report = mechanism.privatize_one(value, self._coins)
             return replace(_entry(collection, report, address.base, invitation), state=state)
 
-        return self._ledger.record(collection.id, make, repeats=isinstance(mechanism, MemoizedDevice))
+        return self._ledger.record(collection.plan_id, make, repeats=isinstance(mechanism, MemoizedDevice))
 
     def flush(self) -> list[Receipt]:
         """Send what is pending, except where the collector asked to be left alone for longer."""
@@ -146,6 +146,7 @@ def _entry(collection: Collection, report: bytes, base: str, invitation: str) ->
         epsilon=collection.epsilon,
         batch=new_batch_id().hex(),
         report=report.hex(),
+        plan=collection.plan_id,
         member=member,
         invitation=invitation,
     )

@@ -17,13 +17,15 @@ from tacit.core.members import AnyTally, PerMember
 from tacit.device.exact import log_upper
 from tacit.errors import InvalidSpec
 from tacit.post.methods import NAMES, Processed, find_method, process
+from tacit.tasks.itemset_task import answer_of
+from tacit.tasks.plans import Result
 from tacit.tasks.table import TASKS, find_task
 from tacit.tasks.task import Answer, Part, Task
 from tacit.wire.document import Collection, Question
 
 F64 = npt.NDArray[np.float64]
 
-OK, BELOW = "ok", "below_minimum_cohort"
+OK, BELOW, ASKING = "ok", "below_minimum_cohort", "asking"
 COLUMNS: tuple[str, ...] = (
     "question", "task", "unit", "value", "estimate", "standard_error", "low", "high",
     "consistent_estimate", "consistent_low", "consistent_high", "method", "reports", "level", "epsilon",
@@ -63,6 +65,26 @@ def answer(
         questions = [_answered(question, part, asked.minimum_cohort, level, tasks, post) for question, part in pairs]
     realised = float(log_upper(active.mechanism.realised_odds()))
     return Answers(active.id, tally.n, asked.epsilon, realised, level, OK if enough else BELOW, questions)
+
+
+def answer_plan(active: Active, result: Result | None, *, level: float = 0.95) -> Answers:
+    """What an adaptive plan found; before its last round is closed, only that it is still asking."""
+    asked, question = active.collection, active.collection.questions[0]
+    if not 0 < level < 1:
+        raise InvalidSpec("level must be between 0 and 1, such as 0.95")
+    realised = float(log_upper(active.mechanism.realised_odds()))
+    about: dict[str, Any] = {"name": question.name, "task": question.task, "text": question.text}
+    if result is None:
+        return Answers(active.id, 0, asked.epsilon, realised, level, ASKING, [])
+    found = answer_of(question.domain, result, asked.plan.method if asked.plan else "")
+    cells = _cells(found.raw, found.raw.interval(level))
+    rows = [
+        {"value": label, "raw": cell, "consistent": None, "noise": row.noise}
+        for label, cell, row in zip(found.raw.labels or [], cells, result.rows, strict=True)
+    ]
+    notes = {"notes": list(result.notes), "detectable": result.detectable}
+    shown = about | {"n": result.respondents, "unit": found.unit, "method": found.method, "status": OK, "rows": rows}
+    return Answers(active.id, result.respondents, asked.epsilon, realised, level, OK, [shown | notes])
 
 
 def parts_of(collection: Collection, mechanism: Mechanism, tally: AnyTally) -> list[Part]:

@@ -6,6 +6,7 @@ its own, which would cost more than everything the route does; whatever is out o
 """
 
 import asyncio
+import json
 from collections.abc import Callable, Iterable
 from functools import partial
 from math import inf
@@ -14,6 +15,7 @@ from typing import Any, Protocol, cast
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from tacit.collector.limits import Limits
+from tacit.collector.problems import MEDIA_TYPE, Problem
 
 Header = tuple[bytes, bytes]
 Answer = Callable[[int, bytes, bytes], None]
@@ -113,6 +115,14 @@ class Connection(HttpToolsProtocol):
             self._let_go()
         elif self._head_bytes > self._watch.limits.head_bytes:
             self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say that what arrived is no HTTP, in the words of every other refusal, and close."""
+        problem = Problem("malformed", msg)
+        body = json.dumps(problem.to_json()).encode()
+        head = header_lines([(b"content-type", MEDIA_TYPE.encode()), (b"connection", b"close")])
+        self.transport.write(STATUS_LINE[problem.status] + head + b"content-length: %d\r\n\r\n%b" % (len(body), body))
+        self.transport.close()
 
     def on_message_begin(self) -> None:
         """The first byte of a request: its head has so long to arrive."""

@@ -88,6 +88,7 @@ class Api:
             self._route("DELETE", one, WRITE, self.delete),
             self._route("POST", f"{one}/publish", WRITE, self.publish),
             self._route("POST", f"{one}/close", WRITE, self.close),
+            self._route("POST", f"{one}/advance", WRITE, self.advance),
             self._route("GET", f"{one}/status", READ, self.status),
             self._route("GET", f"{one}/answers", READ, self.answers),
             self._route("GET", f"{one}/answers.csv", READ, self.answers_csv),
@@ -187,6 +188,12 @@ class Api:
         self._noted(call, "close", record.id)
         return self._shown(record)
 
+    def advance(self, call: Call) -> Response:
+        """Close the open round of an adaptive plan and publish the next."""
+        state = self._collector.advance(call.id)
+        self._noted(call, "advance", state["current"])
+        return json_response(state)
+
     def status(self, call: Call) -> Response:
         """Counts of a collection."""
         return json_response(self._collector.status(call.id))
@@ -198,6 +205,8 @@ class Api:
         """A query of a question's task."""
         given = {name: value for name, value in call.query.items() if name not in ("level", "share")}
         question, query = call.path["question"], call.path["query"]
+        if "other" in given and not call.bearer.may(READ, given["other"]):
+            raise Problem("forbidden", "the token does not allow reading the other collection")
         return json_response(self._collector.ask(call.id, question, query, given, _level(call.query)))
 
     def answers(self, call: Call) -> Response:

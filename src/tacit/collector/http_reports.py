@@ -83,7 +83,7 @@ class ReportRoute:
     async def _admit(self, scope: Scope, head: Head) -> None:
         """Refuse an address that sends too much; a reporter's token is not limited."""
         kind, _, token = head.get(b"authorization", b"").partition(b" ")
-        if kind == b"Bearer" and token:
+        if kind.lower() == b"bearer" and token:
             bearer = await to_thread(self._collector.access.bearer, token.decode("latin-1"))
             if bearer is not None and bearer.may(REPORT, scope["path"].split("/")[2]):
                 return

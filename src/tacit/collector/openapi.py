@@ -97,6 +97,17 @@ SCHEMAS: dict[str, Any] = {
             "reports": _WHOLE,
             "rejected": {"type": "object", "additionalProperties": _WHOLE},
             "minimum_cohort": {"type": ["integer", "null"]},
+            "plan": {"anyOf": [{"type": "null"}, _ref("PlanState")]},
+        }
+    ),
+    "PlanState": _fields(
+        {
+            "plan": _TEXT,
+            "method": _TEXT,
+            "k": _WHOLE,
+            "finished": {"type": "boolean"},
+            "current": _TEXT,
+            "rounds": _list(_OBJECT),
         }
     ),
     "Answers": _fields(
@@ -222,6 +233,7 @@ def _collection_paths() -> dict[str, Any]:
         },
         f"{one}/publish": {"post": _operation("Publish a draft", "Collection", **by_id)},
         f"{one}/close": {"post": _operation("Take no more reports", "Collection", **by_id)},
+        f"{one}/advance": {"post": _operation("Go to the next round of a plan", "PlanState", **by_id)},
         f"{one}/status": {"get": _operation("Counts and refusals", "Status", **by_id)},
         f"{one}/answers": {"get": _operation("Answers with intervals", "Answers", parameters=[_ID, _LEVEL, _POST])},
         f"{one}/answers.csv": {"get": _plain("Answers as CSV", "text/csv", parameters=[_ID, _LEVEL, _POST])},

@@ -4,6 +4,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, cast
 
 from tacit.collector.active import ID, Catalog, parsed_json
@@ -15,9 +16,10 @@ from tacit.core.normal import normal_isf
 from tacit.device.budget import Budget, Epsilon, Share
 from tacit.device.canonical import canonical
 from tacit.errors import InvalidSpec
+from tacit.tasks.itemset_task import DEFAULT_K
 from tacit.tasks.table import TASKS, find_task
 from tacit.tasks.task import Part, Task
-from tacit.wire.document import MAX_QUESTIONS, POLICIES, VERSION, Collection, Question
+from tacit.wire.document import MAX_QUESTIONS, POLICIES, VERSION, Collection, Plan, Question
 from tacit.wire.tallies import empty_tally
 
 MAX_DRAFT_BYTES = 1 << 20
@@ -30,6 +32,7 @@ _DEFAULTS: dict[str, Any] = {
     "retention_days": 365,
     "origins": [],
     "invitations": False,
+    "k": None,
 }
 _KNOWN = ("title", "questions", "epsilon", *_DEFAULTS)
 
@@ -47,7 +50,9 @@ class Planner:
         questions = tuple(_question(item, f"questions[{i}]") for i, item in enumerate(fields["questions"]))
         respondents = _respondents(fields["respondents"])
         policy = fields["policy"] or ("single" if len(questions) == 1 else "one_of")
-        mechanism = self._mechanism(questions, policy, Epsilon(fields["epsilon"]), respondents)
+        epsilon = Epsilon(fields["epsilon"])
+        rounds = self._first_round(questions, epsilon, fields["k"], respondents)
+        mechanism = rounds[0] if rounds is not None else self._mechanism(questions, policy, epsilon, respondents)
         document = {
             "version": VERSION,
             "title": _texts(fields["title"]),
@@ -56,11 +61,32 @@ class Planner:
             "policy": policy,
             "epsilon": mechanism.budget.to_spec(),
             "mechanism": mechanism.spec(),
+            "plan": None if rounds is None else rounds[1].to_json(),
         }
         kept = {name: fields[name] for name in ("minimum_cohort", "retention_days", "origins", "invitations")}
         collection = Collection.from_json(document | kept, self.catalog)
         self._rehearse(collection)
         return collection, respondents
+
+    def _first_round(
+        self, questions: tuple[Question, ...], epsilon: Epsilon, k: Any, respondents: int
+    ) -> tuple[Mechanism, Plan] | None:
+        """The first round of an adaptive task, which must be asked alone; None for all other tasks."""
+        tasks = [(find_task(question.task, self.tasks), question.domain) for question in questions]
+        adaptive = [(task, domain) for task, domain in tasks if task.steps is not None]
+        if not adaptive:
+            if k is not None:
+                raise InvalidSpec("draft.k is for tasks that look for the most frequent, such as items")
+            return None
+        if len(questions) > 1:
+            raise InvalidSpec(f"draft.questions: {adaptive[0][0].name} goes round by round and must be the only question")
+        task, domain = adaptive[0]
+        wanted: Any = DEFAULT_K if k is None else k
+        if type(wanted) is not int:
+            raise InvalidSpec("draft.k must be an integer: how many are looked for")
+        assert task.steps is not None
+        asked = next(task.steps(domain, epsilon, wanted, respondents))
+        return asked.mechanism, Plan(task.method, wanted, respondents, 1, round_target(asked.share, respondents))
 
     def _mechanism(self, questions: tuple[Question, ...], policy: str, epsilon: Epsilon, n: int) -> Mechanism:
         """What every question's task plans, put together as the policy says."""
@@ -143,6 +169,7 @@ _DOMAIN_DEFAULTS: dict[str, dict[str, Any]] = {
     "categories": {"other": None},
     "integers": {"step": 1},
     "buckets": {"open_below": False, "open_above": False},
+    "items": {"most": None},
 }
 
 
@@ -162,6 +189,11 @@ def _respondents(value: Any) -> int:
     if type(value) is not int or not 1 <= value <= MAX_RESPONDENTS:
         raise InvalidSpec(f"draft.respondents must be an integer from 1 to {MAX_RESPONDENTS}")
     return value
+
+
+def round_target(share: float, respondents: int) -> int:
+    """The number of reports at which a round of a plan closes by itself."""
+    return max(1, ceil(share * respondents))
 
 
 def create_draft(store: Store, planner: Planner, draft: Any) -> CollectionRecord:

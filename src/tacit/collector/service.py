@@ -7,7 +7,7 @@ from typing import Any
 from tacit.catalog import CATALOG
 from tacit.collector.access import Access, today
 from tacit.collector.active import Active, Catalog, Shelf, parsed_json
-from tacit.collector.answer import Answers, answer
+from tacit.collector.answer import Answers, answer, answer_plan
 from tacit.collector.ask import ask
 from tacit.collector.fold import Folder, Housekeeping
 from tacit.collector.ingest import Ingest, Rejections
@@ -16,7 +16,9 @@ from tacit.collector.ports import CollectionRecord, Store
 from tacit.collector.problems import Problem
 from tacit.collector.publish import Planner, find_record
 from tacit.collector.retention import Retention
+from tacit.collector.rounds import Rounds
 from tacit.collector.writer import Writer
+from tacit.core.members import AnyTally
 from tacit.device.canonical import canonical
 from tacit.tasks.table import TASKS
 from tacit.tasks.task import Task
@@ -26,6 +28,10 @@ FRESH_SECONDS = 2.0
 
 RETIRE_SECONDS = 3600.0
 """How often the collector looks for what is past its retention."""
+
+
+ADVANCE_SECONDS = 2.0
+"""How often rounds of adaptive plans are looked at."""
 
 
 class Collector:
@@ -47,11 +53,13 @@ class Collector:
         self.rejections, self.writer = Rejections(), Writer(store)
         self.ingest = Ingest(self.shelf, self.writer, self.rejections)
         self.folder, self.retention = Folder(store, self.shelf, shard=shard), Retention(store, day)
+        self.rounds = Rounds(store, self.shelf, self.folder, tasks)
         self.started = monotonic()
         self._touched: set[str] = set()
         self._housekeeping = Housekeeping([
             (self.fold_touched, 0.25),
             (self.flush_rejections, 1.0),
+            (self.rounds.advance_due, ADVANCE_SECONDS),
             (self.touch_all, 60.0),
             (self.retire, RETIRE_SECONDS),
         ])  # fmt: skip
@@ -113,14 +121,22 @@ class Collector:
     def answers(self, collection: str, level: float, post: str | None = None) -> Answers:
         """Answers from everything that is stored, folding first what is waiting; `post` names a method."""
         active = self.find(collection)
+        if active.collection.plan is not None:
+            return answer_plan(active, self.rounds.result(active), level=level)
         self.folder.fold_all(collection, FRESH_SECONDS)
         return answer(active, self.folder.total(active), level=level, tasks=self.tasks, post=post)
 
     def ask(self, collection: str, question: str, query: str, given: Mapping[str, str], level: float) -> dict[str, Any]:
-        """What a question's task says to a query, from everything that is stored."""
+        """What a question's task says to a query, from everything that is stored; `other` names a second collection."""
+        found = self._folded(collection)
+        other = self._folded(given["other"]) if "other" in given else None
+        return ask(*found, question, query, given, level=level, tasks=self.tasks, other=other)
+
+    def _folded(self, collection: str) -> tuple[Active, AnyTally]:
+        """A collection and everything that is stored of it."""
         active = self.find(collection)
         self.folder.fold_all(collection, FRESH_SECONDS)
-        return ask(active, self.folder.total(active), question, query, given, level=level, tasks=self.tasks)
+        return active, self.folder.total(active)
 
     def status(self, collection: str) -> dict[str, Any]:
         """State, number of reports and refusals of a collection."""
@@ -135,7 +151,20 @@ class Collector:
             "reports": self.store.stored_reports(collection) if active else 0,
             "rejected": rejected,
             "minimum_cohort": active.collection.minimum_cohort if active else None,
+            "plan": self.rounds.state(active) if active and active.collection.plan else None,
         }
+
+    def advance(self, collection: str) -> dict[str, Any]:
+        """Close the open round of a plan and publish the next one; says where the plan stands."""
+        active = self.find(collection)
+        if active.collection.plan is None:
+            raise Problem("conflict", "the collection has no rounds; close it instead")
+        self.rounds.advance(active)
+        return self.rounds.state(active)
+
+    def open_round(self, collection: str) -> str:
+        """The round of a plan that takes reports now, or its last one."""
+        return self.rounds.current(self.find(collection)).id
 
     def summaries(self, may_read: Callable[[str], bool] = lambda _: True) -> list[dict[str, Any]]:
         """Every collection in a few words, as far as it may be read."""

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from tacit.device.domain import Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings
 from tacit.device.product import DOMAINS, Product, domain_of
 from tacit.device.reals import Buckets, Integers
+from tacit.device.text import Text
 from tacit.errors import InvalidSpec
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Ordered",
     "Product",
     "Strings",
+    "Text",
     "domain_of",
     "indices",
     "join_columns",

@@ -12,6 +12,7 @@ from tacit.core.mechanism import CodeCounting, Mechanism, Reports, indices_below
 from tacit.core.members import (
     Candidates,
     GivenCoins,
+    Grid,
     Layout,
     PerMember,
     against_everyone,
@@ -96,10 +97,7 @@ class OneOf(OneOfDevice, Mechanism):
         array = integer_array(values)
         if cost is None or not len(array):
             return self.decode(b"".join(self.privatize_one(value, coins) for value in array))
-        for i in range(len(self.family)):
-            member = self.member(i)
-            if member.value_count < 1 << 64:  # All answers are checked, not only the drawn ones.
-                indices_below(member.value_count, member.kind, self.family.view(i)(array.T))
+        self._check_answers(array)
         drawn = words(coins, len(array), 1 + cost)
         chosen = np.searchsorted(self.bounds, kernels.uniform(drawn[:, 0], self.bounds[-1]), side="right")
         reports = np.empty(len(array), self.report_dtype)
@@ -108,6 +106,16 @@ class OneOf(OneOfDevice, Mechanism):
             inner = self.member(member).privatize(answers, GivenCoins(drawn[places, 1:]))
             reports[places] = self._wrapped(member, inner)
         return reports
+
+    def _check_answers(self, array: npt.NDArray[Any]) -> None:
+        """All answers are checked, not only the drawn ones; at once, where the family knows its values."""
+        whole = getattr(self.family, "check_value", None)
+        if whole is not None:
+            return whole(array.T)
+        for i in range(len(self.family)):
+            member = self.member(i)
+            if member.value_count < 1 << 64:
+                indices_below(member.value_count, member.kind, self.family.view(i)(array.T))
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
         """A member of the family, a report it could have made, and zeros behind it."""
@@ -146,23 +154,38 @@ class OneOf(OneOfDevice, Mechanism):
         """All members in one pass over the reports, without sorting them by member."""
         rows = as_bytes(reports)
 
-        def counted(w: I64 | None) -> list[I64]:
+        def counted(w: I64 | None) -> I64:
             cells, bad = kernels.count_members(rows, starts, w)
-            parts = np.split(cells, starts[1:-1].astype(np.intp))
-            if bad or any(np.any(part[: self._first(i)]) for i, part in enumerate(parts)):
+            if bad or any(cells[places].any() for places in self._forbidden):
                 self._refuse_invalid(reports)
-            return parts
+            return cells
 
         counts = counted(None)
         sums, squares = (counts, counts) if weights is None else (counted(weights), counted(weights**2))
-        tallies = {
-            i: Counts(self.member(i), int(part.sum()), sums[i], squares[i], int(sums[i].sum()), int(squares[i].sum()))
-            for i, part in enumerate(counts)
-        }
-        return per_member(self, self.layout, len(reports), tallies)
+        blocks = range(len(self.layout.blocks))
+        parts = tuple(self._grid(block, counts, sums, squares) for block in blocks)
+        return PerMember(self, len(reports), self.layout, parts)
 
-    def _first(self, i: int) -> int:
-        return cast("CodeCounting", self.member(i)).codes.start
+    @cached_property
+    def _places(self) -> list[I64]:
+        """Where the cells of every block are, a row per member."""
+        assert self._starts is not None
+        block, starts = np.array(self.layout.block), self._starts[:-1].astype(np.int64)
+        widths = [cast("CodeCounting", mechanism).codes.stop for mechanism in self.layout.blocks]
+        return [starts[block == i][:, None] + np.arange(width) for i, width in enumerate(widths)]
+
+    @cached_property
+    def _forbidden(self) -> list[I64]:
+        """Cells of codes that no report may have, of the blocks whose codes do not start at zero."""
+        firsts = [cast("CodeCounting", mechanism).codes.start for mechanism in self.layout.blocks]
+        return [places[:, :first] for places, first in zip(self._places, firsts, strict=True) if first]
+
+    def _grid(self, block: int, counts: I64, sums: I64, squares: I64) -> Grid:
+        """The tallies of the members of a block."""
+        places = self._places[block]
+        n, cells = counts[places].sum(axis=1), sums[places]
+        cells2 = cells if squares is sums else squares[places]
+        return Grid(self.layout.blocks[block], n, cells, cells2, cells.sum(axis=1), cells2.sum(axis=1))
 
     def estimate(  # pyright: ignore[reportIncompatibleMethodOverride] - one estimate per member, not one
         self, tally: PerMember, candidates: Candidates | None = None, *, respondents: int | None = None

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import segno
 from starlette.concurrency import run_in_threadpool
@@ -23,10 +24,6 @@ from tacit.errors import TacitError
 
 _HEX = frozenset("0123456789abcdef")
 _PAGES = {"": "collections.html", "/new": "builder.html", "/tokens": "tokens.html", "/audit": "audit.html"}
-
-
-def _address(request: Request, collection: str) -> str:
-    return f"{request.base_url}c/{collection}"
 
 
 def _home(request: Request) -> Response:
@@ -48,13 +45,22 @@ class Pages:
 
     state: State
     catalog: Catalog = CATALOG
+    public_url: str = ""
+    """Where respondents find the collector; empty for wherever a request came in."""
+
+    def site(self, request: Request) -> str:
+        """The address of the collector, without a slash at its end; what is printed on paper must not be guessed."""
+        return self.public_url or str(request.base_url).rstrip("/")
+
+    def _address(self, request: Request, collection: str) -> str:
+        return f"{self.site(request)}/c/{collection}"
 
     def dashboard_page(self, template: str) -> Callable[[Request], Response]:
         """A page that needs a signed-in operator and no collection."""
 
         def handler(request: Request) -> Response:
             found = scope(request, self.state)
-            return page(template, scope=found) if found else to_login(request)
+            return page(template, scope=found, site=self.site(request)) if found else to_login(request)
 
         return handler
 
@@ -68,7 +74,12 @@ class Pages:
         token, target = form.get("token", "").strip(), local_path(form.get("next", ""))
         if not token or await run_in_threadpool(self.state.scope_of, token) is None:
             return page("login.html", status=401, failed=True, target=target)
-        return signed_in(request, token, target)
+        return signed_in(token, target, secure=self._is_secure(request))
+
+    def _is_secure(self, request: Request) -> bool:
+        """Whether the browser is connected by TLS: directly, or through the proxy of the public address."""
+        public = urlsplit(self.public_url)
+        return request.url.scheme == "https" or (public.scheme == "https" and public.netloc == request.url.netloc)
 
     def logout(self, request: Request) -> Response:
         """Forget the token."""
@@ -84,7 +95,8 @@ class Pages:
         if record is None:
             return page("missing.html", status=404)
         template = "builder.html" if record.state == "draft" else "collection.html"
-        return page(template, scope=found, id=record.id, state=record.state, address=_address(request, record.id))
+        address, site = self._address(request, record.id), self.site(request)
+        return page(template, scope=found, id=record.id, state=record.state, address=address, site=site)
 
     def survey(self, request: Request) -> Response:
         """The question form of a collection; drafts only as a preview for whoever is signed in."""
@@ -92,6 +104,9 @@ class Pages:
         if record is None or (record.state == "draft" and scope(request, self.state) != "admin"):
             return _missing()
         document = self._document(record)
+        following = self.state.open_round(record.id) if record.state == "closed" and document["plan"] else ""
+        if following not in ("", record.id):
+            return RedirectResponse(f"/c/{following}", 303)
         ancestors = " ".join(["'self'", *document.get("origins", [])])
         title = texts(document["title"], "en")
         return page("survey.html", id=record.id, state=record.state, title=title, ancestors=ancestors)
@@ -129,7 +144,7 @@ class Pages:
         if not _is_id(request.path_params["id"]):
             return _missing()
         image = io.BytesIO()
-        code = segno.make(_address(request, request.path_params["id"]), error="m")
+        code = segno.make(self._address(request, request.path_params["id"]), error="m")
         code.save(image, kind="svg", scale=4, border=4, light="#ffffff", nl=False)
         headers = {"Content-Security-Policy": policy()}
         return Response(image.getvalue(), media_type="image/svg+xml", headers=headers)
@@ -143,9 +158,9 @@ class Pages:
             return {"title": {"en": "Draft"}}
 
 
-def routes(state: State, *, catalog: Catalog = CATALOG) -> list[BaseRoute]:
+def routes(state: State, *, catalog: Catalog = CATALOG, public_url: str = "") -> list[BaseRoute]:
     """All pages and their assets, for the collector's application to mount."""
-    pages = Pages(state, catalog)
+    pages = Pages(state, catalog, public_url)
     return [
         Route("/", _home),
         *(Route(f"/dashboard{path}", pages.dashboard_page(template)) for path, template in _PAGES.items()),

@@ -8,7 +8,9 @@ from typing import Any
 from tacit.core.mechanism import Mechanism
 from tacit.core.pure import PureOracle
 from tacit.device.base import Device
+from tacit.device.compose import OneOfDevice
 from tacit.device.exact import WORD
+from tacit.device.levels import Tree
 from tacit.numeric.mean import OneBit
 from tacit.wire.document import Collection, Question
 
@@ -46,8 +48,21 @@ class Facts:
         return f"{float(self.odds):.6f}"
 
 
+def tree_of(device: Device) -> Tree | None:
+    """The tree whose levels a device draws from, if it does."""
+    family = device.family if isinstance(device, OneOfDevice) else None
+    return family if isinstance(family, Tree) else None
+
+
 def chances(device: Device) -> tuple[Chance, ...]:
     """The probabilities that define a mechanism; empty for kinds with other rules, whose page of maths says them."""
+    if tree := tree_of(device):
+        levels = [(level.value_count, chances(level)) for level in tree.mechanisms]
+        return tuple(
+            Chance(f"among {nodes:,} groups {one.what}".replace("answer", "group"), one.exact)
+            for nodes, found in levels
+            for one in found
+        )
     if isinstance(device, PureOracle):
         own = "the report supports the respondent's own answer"
         return Chance(own, device.p), Chance("the report supports any one other answer", device.q)
@@ -58,6 +73,11 @@ def chances(device: Device) -> tuple[Chance, ...]:
 
 
 def _first_line(device: Device) -> str:
+    if tree := tree_of(device):
+        return (
+            f"Neighbouring answers are grouped in {len(tree)} levels, from coarse to fine. The device draws one level "
+            "and reports, with the whole epsilon, on the group that holds the answer there."
+        )
     return (type(device).__doc__ or device.kind).strip().splitlines()[0]
 
 

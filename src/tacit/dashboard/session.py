@@ -22,6 +22,10 @@ class State(Protocol):
         """The scope of a token that holds today, or None."""
         ...
 
+    def open_round(self, collection: str) -> str:
+        """The round of an adaptive plan that takes reports now."""
+        ...
+
     def record(self, collection: str) -> CollectionRecord | None:
         """A draft, published or closed collection."""
         ...
@@ -62,10 +66,9 @@ def to_login(request: Request) -> Response:
     return RedirectResponse(f"/dashboard/login?next={request.url.path}", status_code=303)
 
 
-def signed_in(request: Request, token: str, target: str) -> Response:
+def signed_in(token: str, target: str, *, secure: bool) -> Response:
     """Keep the token in a cookie that only this site's own pages send along."""
     response = RedirectResponse(local_path(target), status_code=303)
-    secure = request.url.scheme == "https"
     response.set_cookie(COOKIE, token, max_age=_HOURS_12, path="/", httponly=True, secure=secure, samesite="strict")
     return response
 

@@ -51,7 +51,7 @@ class Device(ABC):
     kind: ClassVar[str]
     local: ClassVar[bool] = True
     amplifiable: ClassVar[bool] = False
-    """Whether this kind pads and samples, so that an amplified epsilon is its own."""
+    """Whether padding and sampling surround this mechanism, so that it may run at an amplified epsilon."""
 
     epsilon: Budget | str
 

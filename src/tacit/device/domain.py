@@ -138,7 +138,8 @@ class Attribute(Domain):
         return self.name
 
 
-def _checked_labels(who: str, given: Any) -> tuple[str, ...]:
+def checked_labels(who: str, given: Any) -> tuple[str, ...]:
+    """The labels of a field: different texts in normal form NFC, or InvalidSpec with the rule."""
     labels = listed(given, who, "labels")
     if not 1 <= len(labels) <= MAX_LABELS:
         raise InvalidSpec(f"{who}: labels must be 1 to {MAX_LABELS} texts")
@@ -161,7 +162,7 @@ class Ordered(Attribute):
     labels: tuple[str, ...]
 
     def _check(self) -> None:
-        self._set("labels", _checked_labels(self.name, self.labels))
+        self._set("labels", checked_labels(self.name, self.labels))
 
     @property
     def size(self) -> int:

@@ -5,8 +5,10 @@ from typing import Any, cast
 from tacit.device.base import Device
 from tacit.device.bit_flip import DBitFlipDevice
 from tacit.device.blocks import ABRDevice, CBRDevice, SSDevice
+from tacit.device.coefficients import Coefficients
 from tacit.device.coins import Coins
 from tacit.device.compose import AllOfDevice, OneOfDevice, Questions
+from tacit.device.grid import Grid
 from tacit.device.grr import GRRDevice
 from tacit.device.hadamard import HRRDevice, HRRSignedDevice, HRRSubspaceDevice, HRRTDevice
 from tacit.device.laplace import DiscreteLaplaceDevice, SHEDevice
@@ -16,8 +18,11 @@ from tacit.device.mean import OneBitDevice
 from tacit.device.memo import MemoizedDevice
 from tacit.device.nested import build
 from tacit.device.rappor import BasicRAPPORDevice, RAPPORDevice
+from tacit.device.rounded import RoundedDevice
+from tacit.device.sets import PaddedDevice, SetSizeDevice
 from tacit.device.sketch import CMSDevice, HCMSDevice
 from tacit.device.unary import OUEDevice, RUEDevice, SUEDevice, THEDevice
+from tacit.device.views import Views
 from tacit.errors import InvalidSpec
 
 KINDS: tuple[type[Device], ...] = (
@@ -45,13 +50,16 @@ KINDS: tuple[type[Device], ...] = (
     OneBitDevice,
     DiscreteLaplaceDevice,
     DBitFlipDevice,
+    RoundedDevice,
     OneOfDevice,
     AllOfDevice,
     MemoizedDevice,
+    PaddedDevice,
+    SetSizeDevice,
 )
 
 
-FAMILIES: tuple[type[Any], ...] = (Questions, Tree)
+FAMILIES: tuple[type[Any], ...] = (Questions, Tree, Grid, Views, Coefficients)
 """Families of questions of which one is answered: parts of a spec, not kinds of their own."""
 
 

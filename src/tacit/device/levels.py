@@ -15,7 +15,8 @@ from tacit.device.nested import rebuild
 from tacit.errors import InvalidSpec, InvalidValue
 
 MAX_LEVELS = 64
-MAX_SIZE = 1 << 40
+MAX_SIZE = 1 << 64
+_JSON_LIMIT = 1 << 53
 
 
 def node_count(size: int, fanout: int, height: int) -> int:
@@ -37,8 +38,8 @@ class Tree:
 
     def __post_init__(self) -> None:
         """Check the shape; without weights, all levels are drawn alike."""
-        _whole("size", self.size, 2, MAX_SIZE)
-        _whole("fanout", self.fanout, 2, MAX_SIZE)
+        object.__setattr__(self, "size", _large("size", self.size))
+        object.__setattr__(self, "fanout", _large("fanout", self.fanout))
         object.__setattr__(self, "heights", _tuple("heights", self.heights))
         object.__setattr__(self, "mechanisms", as_members(self.kind, self.mechanisms, MAX_LEVELS))
         object.__setattr__(self, "weights", _tuple("weights", self.weights) or (1,) * len(self.mechanisms))
@@ -53,7 +54,7 @@ class Tree:
 
     def _check_level(self, height: int, mechanism: Device) -> None:
         nodes, values = node_count(self.size, self.fanout, height), mechanism.spec().get("size")
-        if nodes < 2 or values != nodes:
+        if nodes < 2 or values != _written(nodes):
             raise InvalidSpec(
                 f"tree: the size of the mechanism of height {height} is {values}, "
                 f"must be its {nodes} nodes, of which there must be at least two"
@@ -66,7 +67,7 @@ class Tree:
     def view(self, i: int) -> Callable[[Any], Any]:
         """The node above a leaf."""
         width = self.fanout ** self.heights[i]
-        return lambda value: _leaves(value, self.size) // width
+        return lambda value: _above(_leaves(value, self.size), width)
 
     def mechanism(self, i: int) -> Device:
         """The mechanism of a level."""
@@ -74,7 +75,7 @@ class Tree:
 
     def spec(self) -> dict[str, Any]:
         """The wire spec."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {f.name: _written(getattr(self, f.name)) for f in fields(self)}
         mechanisms = [mechanism.spec() for mechanism in self.mechanisms]
         lists = {"heights": list(self.heights), "weights": list(self.weights), "mechanisms": mechanisms}
         return {"kind": self.kind} | plain | lists
@@ -88,7 +89,7 @@ class Tree:
 def _leaves(value: Any, size: int) -> Any:
     """A leaf, or an array of leaves; what is none is refused without being shown, whichever levels are asked."""
     if getattr(value, "ndim", 0):
-        inside = value.dtype.kind in "iu" and (not value.size or (value.min() >= 0 and value.max() < size))
+        inside = value.dtype.kind in "iu" and (not value.size or (value.min() >= 0 and int(value.max()) < size))
         found = value if inside else None
     else:
         found = None if isinstance(value, str) else as_integer(value)
@@ -98,10 +99,28 @@ def _leaves(value: Any, size: int) -> Any:
     return found
 
 
+def _above(leaves: Any, width: int) -> Any:
+    """The nodes of this width above leaves; widths beyond signed integers need unsigned leaves."""
+    return (leaves.astype("uint64") if width >> 62 and getattr(leaves, "ndim", 0) else leaves) // width
+
+
+def _written(value: Any) -> Any:
+    """A field as a spec has it: large integers are text."""
+    return str(value) if type(value) is int and value >= _JSON_LIMIT else value
+
+
 def _tuple(name: str, given: Any) -> tuple[Any, ...]:
     if not isinstance(given, (list, tuple)):
         raise InvalidSpec(f"tree: {name} must be a list of integers, one per level")
     return tuple(cast("Sequence[Any]", given))
+
+
+def _large(name: str, value: Any) -> int:
+    """An integer from 2 to 2^64; from 2^53 on it is written as digit text."""
+    number = as_integer(value) if isinstance(value, str) else value
+    short = isinstance(value, str) and (number or 0) < _JSON_LIMIT
+    _whole(name, None if short else number, 2, MAX_SIZE)
+    return cast("int", number)
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> None:

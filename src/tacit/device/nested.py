@@ -2,7 +2,8 @@
 
 A spec that holds other mechanisms (one of several questions, all of them, a wrapper) nests their specs.
 `build` turns every object that carries a ``kind`` into what it describes, innermost first, so that the
-`from_spec` of the outer kind receives ready parts. The caller passes the lookup; nothing is imported upwards.
+`from_spec` of the outer kind receives ready parts, but for its `own_parts`, which it builds itself. The caller
+passes the lookup; nothing is imported upwards.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,7 +34,9 @@ def build(spec: Any, find: Callable[[dict[str, Any]], Any], depth: int = 0) -> A
         if "kind" not in pairs:
             return pairs
         kind = find(pairs)
-        return kind.from_spec({name: build(value, find, depth + 1) for name, value in pairs.items()})
+        own: tuple[str, ...] = getattr(kind, "own_parts", ())
+        parts = {name: value if name in own else build(value, find, depth + 1) for name, value in pairs.items()}
+        return kind.from_spec(parts)
     if isinstance(spec, list):
         return [build(item, find, depth + 1) for item in cast("list[Any]", spec)]
     return spec

@@ -6,7 +6,9 @@ from math import prod
 from typing import Any, ClassVar, cast
 
 from tacit.device.domain import Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings, listed
+from tacit.device.items import Items
 from tacit.device.reals import Buckets, Integers
+from tacit.device.text import Text
 from tacit.errors import InvalidSpec, InvalidValue
 
 _MAX_ATTRIBUTES = 1024
@@ -100,7 +102,18 @@ class Product(Domain):
         return tuple(a.decode(i) for a, i in zip(self.attributes, self.split(index), strict=True))
 
 
-DOMAINS: tuple[type[Domain], ...] = (Categories, Booleans, Integers, Buckets, Ordered, Bits, Strings, Product)
+DOMAINS: tuple[type[Domain], ...] = (
+    Categories,
+    Booleans,
+    Integers,
+    Buckets,
+    Ordered,
+    Bits,
+    Text,
+    Strings,
+    Product,
+    Items,
+)
 
 
 def domain_of(spec: Any) -> Domain:
@@ -116,5 +129,5 @@ def domain_of(spec: Any) -> Domain:
 def _attribute(item: Any) -> Attribute:
     domain = domain_of(item) if isinstance(item, dict) else item
     if not isinstance(domain, Attribute):
-        raise InvalidSpec("product: an attribute must be a domain with a name; products do not nest")
+        raise InvalidSpec("product: an attribute must be a domain with a name; products and sets do not nest")
     return domain

@@ -19,8 +19,10 @@ _LIBRARY = Path(__file__).with_name("_tacit.so")
 _SIZE = ctypes.c_size_t
 _WORD = ctypes.c_uint64
 _COIN_WORDS = 1 << 17
-_ABI = 9
+_ABI = 10
 _TABLED_BUCKETS = 1 << 16
+_SHORT_RUN = 48
+"""Runs of candidates with one upper half that are shorter on average are hashed one candidate after the other."""
 
 
 def load() -> "ctypes.CDLL | None":
@@ -57,8 +59,10 @@ class Native:
     def hash_support(self, seeds: U32, buckets: U32, g: int, candidates: U64, weights: I64 | None) -> I64:
         """Total weight of the reports that support each candidate; reports are split over threads."""
         high, low = _halves(candidates)
-        if weights is None and high is None and seeds.itemsize == 4 and g <= _TABLED_BUCKETS:
-            return self._hash_support32(seeds, buckets, g, low)
+        starts = _runs(high, len(low))
+        long = high is None or _SHORT_RUN * (len(starts) - 1) <= len(low)
+        if weights is None and long and seeds.itemsize == 4 and g <= _TABLED_BUCKETS:
+            return self._hash_runs(seeds, buckets, g, low, high, starts)
         high = np.zeros_like(low) if high is None else high
 
         def part(rows: slice) -> I64:
@@ -72,15 +76,16 @@ class Native:
 
         return _sum_over_threads(part, len(seeds), len(seeds) * len(candidates))
 
-    def _hash_support32(self, seeds: U32, buckets: U32, g: int, candidates: U32) -> I64:
-        """Unweighted supports of candidates below 2^32; the columns are read in place, the threads are in C."""
+    def _hash_runs(self, seeds: U32, buckets: U32, g: int, low: U32, high: U32 | None, starts: U64) -> I64:
+        """Unweighted supports of runs of candidates; the columns are read in place, the threads are in C."""
         bounds = ((np.arange(g + 1, dtype=np.uint64) << np.uint64(32)) + np.uint64(g - 1)) // np.uint64(g)
-        n, d = len(seeds), len(candidates)
+        n, d, runs = len(seeds), len(low), len(starts) - 1
+        halves = np.zeros(runs, np.uint32) if high is None else high[starts[:-1].astype(np.intp)]
         threads = min(thread_count(), 64) if n * d > 1 << 18 else 1
         out = np.zeros((threads, d), np.int64)
-        self._c.tacit_hash_support32(
+        self._c.tacit_hash_support(
             _at(seeds), _SIZE(_stride(seeds)), _at(buckets), _SIZE(_stride(buckets)), _SIZE(buckets.itemsize),
-            _SIZE(n), _at(bounds), _at(candidates), _SIZE(d), _SIZE(threads), _at(out),
+            _SIZE(n), _at(bounds), _at(low), _at(halves), _at(starts), _SIZE(runs), _SIZE(threads), _at(out),
         )  # fmt: skip
         return out.sum(axis=0)
 
@@ -229,6 +234,12 @@ def _halves(candidates: U64) -> tuple[U32 | None, U32]:
     """Upper and lower halves of candidates; no upper halves where all are zero."""
     large = len(candidates) > 0 and int(candidates.max()) >= 1 << 32
     return (candidates >> np.uint64(32)).astype(np.uint32) if large else None, candidates.astype(np.uint32)
+
+
+def _runs(high: U32 | None, count: int) -> U64:
+    """Where runs of candidates with equal upper halves begin, and where the last one ends."""
+    inner = np.zeros(0, np.intp) if high is None else np.flatnonzero(high[1:] != high[:-1]) + 1
+    return np.concatenate([[0], inner, [count]]).astype(np.uint64)
 
 
 def _sum_over_threads(part: Callable[[slice], I64], n: int, work: int) -> I64:

@@ -19,7 +19,7 @@
 #define TILE 1024
 
 /* Raised with every change of a signature, so that a library left over from older sources is not used. */
-EXPORT int tacit_abi = 9;
+EXPORT int tacit_abi = 10;
 
 /* Murmur3's 32-bit finaliser: two multiplications, full avalanche. */
 static inline uint32_t mix32(uint32_t x) {
@@ -90,19 +90,21 @@ static inline uint32_t column_get(column c, size_t i) {
 
 typedef struct {
     column seed, bucket;
-    size_t n, d;
+    size_t n;
     const uint64_t *bound;
-    const uint32_t *candidate;
+    const uint32_t *candidate, *high;
+    const size_t *start;
+    size_t runs;
     atomic_size_t *next;
     int64_t *out;
 } support_job;
 
 enum { GROUP = 1024 };
 
-static void support_group(const support_job *job, const query *group, size_t made) {
+static void support_group(const support_job *job, const query *group, size_t made, size_t from, size_t to) {
     uint32_t count[TILE], spread[TILE];
-    for (size_t tile = 0; tile < job->d; tile += TILE) {
-        size_t span = job->d - tile < TILE ? job->d - tile : TILE;
+    for (size_t tile = from; tile < to; tile += TILE) {
+        size_t span = to - tile < TILE ? to - tile : TILE;
         memset(count, 0, sizeof count);
         for (size_t i = 0; i < span; i++) spread[i] = mix32(job->candidate[tile + i]);
         for (size_t i = 0; i < made; i += 4) support_tile(group + i, spread, span, count);
@@ -110,29 +112,45 @@ static void support_group(const support_job *job, const query *group, size_t mad
     }
 }
 
+/* The words of the seeds of a group of reports for candidates with this upper half. */
+CLONES static void mix_group(const uint32_t *restrict seed, size_t made, uint32_t high, query *restrict group) {
+    for (size_t i = 0; i < made; i++) {
+        uint32_t first = mix32(seed[i] ^ high);
+        group[i].first = first;
+        group[i].second = second_word(first);
+    }
+}
+
 /* Take groups of reports until none is left: a thread that is held up does not hold up the others. */
 static void *support_worker(void *argument) {
     const support_job *job = argument;
     query group[GROUP];
+    uint32_t seed[GROUP];
     for (;;) {
         size_t start = atomic_fetch_add(job->next, GROUP);
         if (start >= job->n) return NULL;
         size_t made = job->n - start < GROUP ? job->n - start : GROUP;
         for (size_t i = 0; i < made; i++) {
-            uint32_t y = column_get(job->bucket, start + i), first = mix32(column_get(job->seed, start + i));
+            uint32_t y = column_get(job->bucket, start + i);
             uint64_t low = job->bound[y];
-            group[i] = (query){first, second_word(first), (uint32_t)low, (uint32_t)(job->bound[y + 1] - low)};
+            seed[i] = column_get(job->seed, start + i);
+            group[i] = (query){0, 0, (uint32_t)low, (uint32_t)(job->bound[y + 1] - low)};
         }
-        for (; made % 4; made++) group[made] = (query){0, 0, 0, 0};
-        support_group(job, group, made);
+        for (; made % 4; made++) seed[made] = 0, group[made] = (query){0, 0, 0, 0};
+        for (size_t r = 0; r < job->runs; r++) {
+            mix_group(seed, made, job->high[r], group);
+            support_group(job, group, made, job->start[r], job->start[r + 1]);
+        }
     }
 }
 
-/* How many of n reports (seed, bucket) support each candidate below 2^32; bucket y is [bound[y], bound[y + 1]).
- * `out` has one row of d counters per thread; their sum is the answer. */
-EXPORT void tacit_hash_support32(const uint8_t *seed, size_t seed_stride, const uint8_t *bucket,
-                                 size_t bucket_stride, size_t bucket_bytes, size_t n, const uint64_t *bound,
-                                 const uint32_t *candidate, size_t d, size_t threads, int64_t *out) {
+/* How many of n reports (seed, bucket) support each candidate; bucket y is [bound[y], bound[y + 1]).
+ * Candidates come in runs with one upper half each, for which the words of the seeds are mixed once: run r has the
+ * lower halves candidate[start[r]] up to candidate[start[r + 1]]. `out` has one row of d counters per thread; their
+ * sum is the answer. */
+EXPORT void tacit_hash_support(const uint8_t *seed, size_t seed_stride, const uint8_t *bucket, size_t bucket_stride,
+                               size_t bucket_bytes, size_t n, const uint64_t *bound, const uint32_t *candidate,
+                               const uint32_t *high, const size_t *start, size_t runs, size_t threads, int64_t *out) {
     enum { MOST = 64 };
     pthread_t thread[MOST];
     support_job job[MOST];
@@ -140,14 +158,14 @@ EXPORT void tacit_hash_support32(const uint8_t *seed, size_t seed_stride, const 
     size_t started = 1;
     threads = threads > MOST ? MOST : threads;
     for (size_t t = 0; t < threads; t++)
-        job[t] = (support_job){{seed, seed_stride, 4}, {bucket, bucket_stride, bucket_bytes}, n, d, bound, candidate,
-                               &next, out + t * d};
+        job[t] = (support_job){{seed, seed_stride, 4}, {bucket, bucket_stride, bucket_bytes}, n, bound, candidate,
+                               high, start, runs, &next, out + t * start[runs]};
     while (started < threads && pthread_create(&thread[started], NULL, support_worker, &job[started]) == 0) started++;
     support_worker(&job[0]);
     for (size_t t = 1; t < started; t++) pthread_join(thread[t], NULL);
 }
 
-/* The same for candidates up to 2^64, whose upper halves are mixed with the seed, and for weighted reports. */
+/* The same for candidates whose upper halves all differ, and for weighted reports. */
 CLONES static void support64(uint32_t seed, uint32_t low, uint32_t width, const uint32_t *restrict high,
                              const uint32_t *restrict spread, size_t d, int64_t weight, int64_t *restrict out) {
     for (size_t i = 0; i < d; i++) {

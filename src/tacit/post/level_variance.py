@@ -118,15 +118,6 @@ class Uncertainty:
 
     def spans(self, low: I64, high: I64) -> F64:
         """Variance of the mass of leaves low .. high - 1, for many pairs of boundaries at once."""
-        if self.fit.shape.complete:
-            pieces = [
-                spans(self.fit, self.respondents, low[part], high[part]) for part in chunks(len(low), _CHUNK_SPANS)
-            ]
-        else:
-            step = max(1, _CHUNK_CELLS // self.fit.shape.size)
-            pieces = [self.linear(self._rows(low[part], high[part])) for part in chunks(len(low), step)]
+        parts = chunks(len(low), _CHUNK_SPANS)
+        pieces = [spans(self.fit, self.respondents, low[part], high[part]) for part in parts]
         return np.concatenate([np.zeros(0), *pieces])
-
-    def _rows(self, low: I64, high: I64) -> F64:
-        at = np.arange(self.fit.shape.size)
-        return ((low[:, None] <= at) & (at < high[:, None])).astype(np.float64)

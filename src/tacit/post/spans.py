@@ -1,8 +1,9 @@
-"""Variances of range answers from a complete tree, in O(height) per range instead of one pass over all nodes.
+"""Variances of range answers from a fitted tree, in O(height) per range instead of one pass over all nodes.
 
-A range puts the same coefficient on all nodes that lie between its ends, and on all that lie outside, unless they hang
-below a node that an end cuts. So per height it is enough to follow the two nodes that contain the ends, and the sums
-over all other nodes, which go on to the next height by one factor.
+A range puts the same coefficient on all nodes of a height that lie between its ends, and on all that lie outside,
+unless they hang below a node that an end cuts. So per height it is enough to follow the two nodes that contain the ends,
+and the sums over all other nodes, which go on to the next height by one factor. The last node of every height, which
+may have fewer children and weights of its own, is followed as well.
 """
 
 from dataclasses import dataclass
@@ -16,23 +17,16 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class _Node:
-    """One followed node per range: its index, and the coefficient that its first-pass value has in the answer."""
-
-    index: I64
-    reached: F64
-
-
 def spans(fit: Fit, respondents: float, low: I64, high: I64) -> F64:
-    """Variance of the mass from boundary low to boundary high, for many ranges over a complete tree."""
+    """Variance of the mass from boundary low to boundary high, for many ranges."""
     total = fit.cumulative[high] - fit.cumulative[low]
     variance = -(total - total**2) / max(1.0, respondents - 1)
     walk = _signed_walk if fit.signed else _plain_walk
-    variance = walk(fit, respondents, _Ends(fit.shape.size, fit.shape.fanout, low, high, fit.cumulative), variance)
+    variance = walk(fit, respondents, _Ends.of(fit, low, high), variance)
     if fit.floor:
-        width = fit.shape.fanout**fit.floor
-        variance = np.where((low % width == 0) & (high % width == 0), variance, np.inf)
+        width, size = fit.shape.fanout**fit.floor, fit.shape.size
+        aligned = (low % width == 0) & ((high % width == 0) | (high == size))
+        variance = np.where(aligned | (low == high), variance, np.inf)
     return np.clip(variance, 0, None)
 
 
@@ -40,39 +34,55 @@ def spans(fit: Fit, respondents: float, low: I64, high: I64) -> F64:
 class _Ends:
     """Ranges by their boundaries, and the geometry that both walks need."""
 
-    size: int
-    fanout: int
+    fit: Fit
     low: I64
     high: I64
-    cumulative: F64
+    inside_last: list[F64]
+    """Per height, the share of the last node's mass that a range takes when the mass is shared as the fit shares it."""
 
-    def nodes(self, height: int) -> tuple[I64, I64]:
-        """The nodes that contain the ends; any node will do for an end at the end of the domain."""
-        width = self.fanout**height
-        return np.minimum(self.low, self.size - 1) // width, np.minimum(self.high, self.size - 1) // width
+    @classmethod
+    def of(cls, fit: Fit, low: I64, high: I64) -> "_Ends":
+        """Work out the last nodes from the leaves up: only they share their mass unevenly."""
+        size = fit.shape.size
+        ends = cls(fit, low, high, [_overlap(low, high, size - 1, size).astype(np.float64)])
+        for height in range(1, fit.shape.top + 1):
+            _, others, last = fit.shares(height - 1)
+            width = fit.shape.fanout ** (height - 1)
+            first = (fit.shape.nodes(height) - 1) * fit.shape.fanout * width
+            covered = _overlap(low, high, first, (fit.shape.nodes(height - 1) - 1) * width) / width
+            ends.inside_last.append(others * covered + last * ends.inside_last[-1])
+        return ends
+
+    def nodes(self, height: int) -> "tuple[I64, I64, I64]":
+        """The nodes that contain the ends, and the last one; any node will do for an end at the end of the domain."""
+        width, last = self.fit.shape.fanout**height, self.fit.shape.nodes(height) - 1
+        return np.minimum(self.low // width, last), np.minimum(self.high // width, last), np.full_like(self.low, last)
 
     def inside(self, node: I64, height: int) -> F64:
-        """The share of a node's leaves that lie in the range."""
-        width = self.fanout**height
-        start = node * width
-        overlap = np.minimum(self.high, start + width) - np.maximum(self.low, start)
-        return np.clip(overlap, 0, None) / width
+        """The share of a node's mass that a range takes."""
+        width, last = self.fit.shape.fanout**height, self.fit.shape.nodes(height) - 1
+        share = _overlap(self.low, self.high, node * width, (node + 1) * width) / width
+        return np.where(node == last, self.inside_last[height], share)
 
     def mass(self, start: I64, end: I64, height: int) -> F64:
         """The mass from one node of a height up to another."""
-        width = self.fanout**height
-        return self.cumulative[end * width] - self.cumulative[start * width]
+        width, size = self.fit.shape.fanout**height, self.fit.shape.size
+        return self.fit.cumulative[np.minimum(end * width, size)] - self.fit.cumulative[np.minimum(start * width, size)]
+
+
+def _overlap(low: I64, high: I64, start: "I64 | int", end: "I64 | int") -> I64:
+    return np.clip(np.minimum(high, end) - np.maximum(low, start), 0, None)
 
 
 def _signed_walk(fit: Fit, respondents: float, ends: _Ends, variance: F64) -> F64:
     for height in range(fit.shape.top):
-        first, second = ends.nodes(height + 1)
-        sums = [np.zeros(len(variance)) for _ in range(4)]
-        for node, counted in ((first, np.ones(len(first))), (second, (first != second).astype(np.float64))):
+        sums = np.zeros((4, len(variance)))
+        for node, counted in _distinct(ends.nodes(height + 1)):
             weight = (ends.inside(2 * node, height) - ends.inside(2 * node + 1, height)) / 2 * counted
+            if fit.shape.last_children(height + 1) == 1:  # Nothing is split between one half and none.
+                weight = np.where(node == fit.shape.nodes(height + 1) - 1, 0.0, weight)
             left, right = ends.mass(2 * node, 2 * node + 1, height), ends.mass(2 * node + 1, 2 * node + 2, height)
-            for i, term in enumerate((weight, weight**2, weight * (left - right), weight**2 * (left + right))):
-                sums[i] += term
+            sums += np.stack([weight, weight**2, weight * (left - right), weight**2 * (left + right)])
         level = fit.at.get(height)
         if level is None:
             variance = np.where(sums[1] > 1e-24, np.inf, variance)
@@ -81,60 +91,85 @@ def _signed_walk(fit: Fit, respondents: float, ends: _Ends, variance: F64) -> F6
     return variance
 
 
+def _distinct(nodes: "tuple[I64, I64, I64]") -> "list[tuple[I64, F64]]":
+    """The followed nodes, each with 1 where it is met first and 0 where an earlier one is the same."""
+    first, second, last = nodes
+    once = np.ones(len(first))
+    return [(first, once), (second, (second != first).astype(np.float64)), (last, (last != second).astype(np.float64))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Followed:
+    """The followed nodes of a height, in order, and the coefficients of their first-pass values in the answer."""
+
+    nodes: "tuple[I64, I64, I64]"
+    reached: "tuple[F64, F64, F64]"
+
+
 def _plain_walk(fit: Fit, respondents: float, ends: _Ends, variance: F64) -> F64:
     zero = np.zeros(len(ends.low))
     others = np.zeros((4, len(zero)))
-    parents = (_Node(np.zeros_like(ends.low), zero), _Node(np.zeros_like(ends.low), zero))
-    below = 0.0  # The root is known: nothing reaches it.
+    followed = _Followed(ends.nodes(fit.shape.top), (zero, zero, zero))
+    below = (0.0, 0.0)  # The root is known: nothing reaches it.
     for height in range(fit.shape.top - 1, -1, -1):
-        others = others * np.array([ends.fanout * below, ends.fanout * below**2, below, below**2])[:, None]
-        nodes = _children(ends, parents, height, below)
-        others = others + _siblings(ends, parents, nodes, height, below)
-        own, below = fit.steps[height].own[0], fit.steps[height].below[0]
+        others = others * _powers(below[0], fit.shape.fanout)
+        passed = [np.where(_is_last(fit, node, height + 1), below[1], below[0]) for node in followed.nodes]
+        passed = [factor * reached for factor, reached in zip(passed, followed.reached, strict=True)]
+        children = _children(ends, followed, passed, height)
+        others = others + _siblings(ends, followed, children, passed, height)
+        own, below = fit.steps[height].own, fit.steps[height].below
         level = fit.at.get(height)
         if level is not None:
-            sums = (others + _followed(ends, nodes, height)) * np.array([own, own**2, own, own**2])[:, None]
+            sums = others * _powers(own[0], 1) + _followed_sums(ends, children, own, height)
             variance = variance + level.variance(Sums(*sums), respondents)
-        parents = nodes
+        followed = children
     return variance
 
 
-def _children(ends: _Ends, parents: tuple[_Node, _Node], height: int, below: float) -> tuple[_Node, _Node]:
+def _powers(factor: float, fanout: int) -> F64:
+    """What a factor on every coefficient does to the four sums, every node standing for `fanout` children."""
+    return np.array([fanout * factor, fanout * factor**2, factor, factor**2])[:, None]
+
+
+def _is_last(fit: Fit, node: I64, height: int) -> "npt.NDArray[np.bool_]":
+    return node == fit.shape.nodes(height) - 1
+
+
+def _children(ends: _Ends, parents: _Followed, passed: list[F64], height: int) -> _Followed:
     """The followed children, and what reaches them."""
-    made = [
-        _Node(node, below * parent.reached + ends.inside(node, height) - ends.inside(parent.index, height + 1))
-        for node, parent in zip(ends.nodes(height), parents, strict=True)
+    nodes = ends.nodes(height)
+    reached = [
+        below + ends.inside(node, height) - ends.inside(parent, height + 1)
+        for node, parent, below in zip(nodes, parents.nodes, passed, strict=True)
     ]
-    return made[0], made[1]
+    return _Followed(nodes, (reached[0], reached[1], reached[2]))
 
 
-def _siblings(ends: _Ends, parents: tuple[_Node, _Node], nodes: tuple[_Node, _Node], height: int, below: float) -> F64:
+def _siblings(ends: _Ends, parents: _Followed, children: _Followed, passed: list[F64], height: int) -> F64:
     """Sums over the children of followed nodes that are not followed themselves, all of them inside or outside."""
-    (first, second), (left, right), fanout = parents, nodes, ends.fanout
-    same = first.index == second.index
-    outside_first, outside_second = (
-        below * node.reached - ends.inside(node.index, height + 1) for node in parents
-    )  # fmt: skip
-    between = np.where(same, right.index, fanout * (first.index + 1))
-    start = np.where(same, right.index, fanout * second.index)
+    (first, second, last), (left, right, end), fanout = parents.nodes, children.nodes, ends.fit.shape.fanout
+    outside = [below - ends.inside(node, height + 1) for below, node in zip(passed, parents.nodes, strict=True)]
+    one, two = first == second, second == last
     groups = (
-        (outside_first, fanout * first.index, left.index),
-        (outside_first + 1, left.index + 1, np.maximum(between, left.index + 1)),
-        (outside_second + 1, start, right.index),
-        (outside_second, right.index + 1, fanout * (second.index + 1)),
+        (outside[0], fanout * first, left),
+        (outside[0] + 1, left + 1, np.where(one, right, fanout * (first + 1))),
+        (outside[1] + 1, np.where(one, right, fanout * second), right),
+        (outside[1], right + 1, np.where(two, end, fanout * (second + 1))),
+        (outside[2], np.where(two, end, fanout * last), end),
     )
-    sums = np.zeros((4, len(same)))
-    for weight, begin, end in groups:
-        count, mass = (end - begin).astype(np.float64), ends.mass(begin, end, height)
+    sums = np.zeros((4, len(one)))
+    for weight, begin, stop in groups:
+        stop = np.maximum(stop, begin)
+        count, mass = (stop - begin).astype(np.float64), ends.mass(begin, stop, height)
         sums += np.stack([count * weight, count * weight**2, mass * weight, mass * weight**2])
     return sums
 
 
-def _followed(ends: _Ends, nodes: tuple[_Node, _Node], height: int) -> F64:
-    """Sums over the one or two followed nodes."""
-    left, right = nodes
-    sums = np.zeros((4, len(left.index)))
-    for node, counted in ((left, 1.0), (right, (left.index != right.index).astype(np.float64))):
-        weight, mass = node.reached, ends.mass(node.index, node.index + 1, height)
+def _followed_sums(ends: _Ends, followed: _Followed, own: tuple[float, float], height: int) -> F64:
+    """Sums over the followed nodes, with the weight that their own estimates had in the first pass."""
+    sums = np.zeros((4, len(ends.low)))
+    for (node, counted), reached in zip(_distinct(followed.nodes), followed.reached, strict=True):
+        weight = reached * np.where(_is_last(ends.fit, node, height), own[1], own[0])
+        mass = ends.mass(node, node + 1, height)
         sums += counted * np.stack([weight, weight**2, mass * weight, mass * weight**2])
     return sums

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import Oracle
+from tacit.post.methods import process
 from tacit.simulate.coins import SimulationCoins
 from tacit.simulate.population import respondents
 
@@ -26,6 +27,8 @@ class Outcome:
     coverage: float
     seconds: float
     last: Estimate
+    post_rmse: float | None = None
+    """The error after post-processing, where a method was named."""
 
 
 def collect(mechanism: Oracle, values: I64, seed: int, *, advance: Callable[[int], None] | None = None) -> Estimate:
@@ -46,19 +49,23 @@ def _chunks(values: I64) -> Iterator[I64]:
 
 
 def simulate_oracle(
-    mechanism: Oracle, counts: I64, *, runs: int, seed: int, advance: Callable[[int], None] | None = None
-) -> Outcome:
+    mechanism: Oracle, counts: I64, *, runs: int, seed: int, advance: Callable[[int], None] | None = None,
+    post: str | None = None,
+) -> Outcome:  # fmt: skip
     """Mean squared error over all values and runs against the prediction, and the coverage of 95 % intervals."""
     n = int(counts.sum())
     truth = counts.astype(np.float64) / n
     errors: list[float] = []
     covered: list[float] = []
+    processed: list[float] = []
     start, estimate = perf_counter(), no_data(mechanism.size)
     values = respondents(counts, np.random.default_rng(seed))
     for run in range(runs):
         estimate = collect(mechanism, values, seed * 1_000_003 + run, advance=advance)
         low, high = estimate.interval(0.95)
         errors.append(float(np.mean((estimate.value - truth) ** 2)))
+        if post is not None:
+            processed.append(float(np.mean((process(estimate, post).value - truth) ** 2)))
         covered.append(float(np.mean((low <= truth) & (truth <= high))))
     return Outcome(
         runs=runs,
@@ -67,4 +74,5 @@ def simulate_oracle(
         coverage=float(np.mean(covered)),
         seconds=perf_counter() - start,
         last=estimate,
+        post_rmse=float(np.sqrt(np.mean(processed))) if processed else None,
     )

@@ -12,13 +12,15 @@ from tacit.core.mechanism import MAX_ALL, Mechanism
 from tacit.device.budget import Budget, as_budget
 from tacit.device.domain import Domain
 from tacit.errors import InvalidSpec
-from tacit.tasks.choose import TOLERANCE
 from tacit.tasks.range_plan_error import Workload
 from tacit.tasks.range_plan_options import KINDS, RangeOption, Workshop
 
 METHODS = ("flat", "hh", "haar")
 FANOUTS = (2, 3, 4, 5, 6, 8, 10, 16)
 LEVEL_ORACLES = ("grr", "oue", "olh", "hrr", "hrr_subspace")
+
+TOLERANCE = 1.03
+"""Options whose root mean squared error is within this factor of the best compete on server work and report size."""
 
 MAX_OPERATIONS = 1e12
 """Options with more server work than this are listed, and picked only if nothing else fits."""
@@ -64,7 +66,7 @@ def choose_ranges(
 
     All methods are compared by the exact error on uniform data, averaged over the workload: `ranges` (all of them),
     `prefixes`, `points` or `length:r`. Levels are asked as often as the workload likes best, or alike with
-    `even_levels`. Options within 3 % of the least squared error compete on server work, then on report size.
+    `even_levels`. Options within 3 % of the least error compete on server work, then on report size.
 
     >>> choose_ranges(size=256, epsilon="1.1", n=1 << 26, methods=["haar"]).pick.name
     'haar:hrr'
@@ -122,7 +124,7 @@ def _options(
 def _cheapest(ranked: Sequence[RangeOption]) -> RangeOption:
     """The least work, then the shortest report, among the options whose error is close to the best one's."""
     doable = [option for option in ranked if option.server_operations <= MAX_OPERATIONS] or list(ranked)
-    close = [option for option in doable if option.error <= TOLERANCE * doable[0].error]
+    close = [option for option in doable if option.rmse <= TOLERANCE * doable[0].rmse]
     # Work that differs by less than a factor of two is the same work.
     return min(close, key=lambda o: (round(log2(o.server_operations)), o.report_bits, o.error))
 

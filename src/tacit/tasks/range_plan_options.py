@@ -30,6 +30,9 @@ MIXED_ORACLES = ("grr", "hrr", "hrr_subspace", "oue", "rue", "ss")
 MIXED_TOLERANCE = 1.005
 """Oracles whose noise is within this factor of the best compete on report size for a level of a mixed tree."""
 
+MIXED_BITS = 256
+"""The longest report of a level of a mixed tree: beyond it bits cost more than they gain."""
+
 EXACT_RAGGED = 512
 """Ragged trees up to this size are averaged answer by answer."""
 
@@ -134,7 +137,8 @@ class Workshop:
         """An oracle for one level: of a kind, or the shortest among the most precise."""
         if kind != "mixed":
             return self.oracle(kind, size)
-        found = [made for kind in MIXED_ORACLES if (made := self.oracle(kind, size))]
+        made_of = (self.oracle(kind, size) for kind in MIXED_ORACLES)
+        found = [made for made in made_of if made and made.report_bits <= MIXED_BITS]
         noise = {made.kind: contrast_noise(made, size) for made in found}
         limit = MIXED_TOLERANCE * min(noise.values(), default=inf)
         close = [made for made in found if noise[made.kind] <= limit]

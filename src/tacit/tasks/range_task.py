@@ -1,4 +1,4 @@
-"""The task `ranges`: any range, prefix or quantile of an ordered question."""
+"""The task `ranges`: any range, prefix or quantile of an ordered question; of several attributes, any rectangle."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -10,12 +10,22 @@ import numpy as np
 from tacit.core.compose import OneOf
 from tacit.core.mechanism import Mechanism
 from tacit.device.budget import Budget
-from tacit.device.domain import Categories, Domain, Ordered
+from tacit.device.domain import Domain
 from tacit.device.levels import Tree
-from tacit.device.reals import Buckets, Integers
+from tacit.device.product import Product
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.post.levels import Shape
 from tacit.post.methods import default_method, process
+from tacit.tasks.auc import auc_of_labels, auc_of_two
+from tacit.tasks.grid_task import (
+    RECTANGLE,
+    answer_grid,
+    check_grid,
+    check_ordered,
+    forecast_grid,
+    plan_grid,
+    solved_grid,
+)
 from tacit.tasks.range_plan import RangeChoice, choose_ranges
 from tacit.tasks.range_plan_error import Workload
 from tacit.tasks.range_plan_options import RangeOption, expected_error
@@ -29,18 +39,17 @@ SHOWN_ROWS = 512
 MOST_QUANTILES = 99
 
 
-def check_ordered(domain: Domain) -> None:
-    """Refuse a domain whose answers have no order."""
-    if isinstance(domain, Categories) or not isinstance(domain, (Ordered, Integers, Buckets)):
-        raise InvalidSpec(f"ranges: the domain is {domain.kind}, must be ordered, integers or buckets")
-
-
-def solved(part: Part) -> Ranges:
+def solved(domain: Domain, part: Part) -> Ranges:
     """The answers that a part holds."""
+    if isinstance(domain, Product):
+        raise InvalidSpec(f"ranges: the question has {len(domain.names)} attributes; ask for a rectangle")
     return solve_ranges(part.mechanism, part.tally, respondents=part.respondents)
 
 
 def _plan(domain: Domain, budget: Budget, n: int) -> Mechanism:
+    if isinstance(domain, Product):
+        check_grid(domain)
+        return plan_grid(domain, budget, n)
     check_ordered(domain)
     return _choice(domain.size, budget, n).pick.mechanism
 
@@ -58,7 +67,9 @@ def _label(domain: Domain, first: int, last: int) -> Any:
 
 
 def _answer(domain: Domain, part: Part) -> Answer:
-    found = solved(part)
+    if isinstance(domain, Product):
+        return answer_grid(domain, part)
+    found = solved(domain, part)
     width = 1 if found.size <= MOST_ROWS else -(-found.size // SHOWN_ROWS)
     first = np.arange(0, found.size, width)
     last = np.minimum(first + width, found.size) - 1
@@ -70,6 +81,8 @@ def _answer(domain: Domain, part: Part) -> Answer:
 
 
 def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
+    if isinstance(domain, Product):
+        return forecast_grid(domain, mechanism, n)
     tree = mechanism.family if isinstance(mechanism, OneOf) and isinstance(mechanism.family, Tree) else None
     shape = Shape(domain.size, domain.size if tree is None else tree.fanout)
     members = [mechanism] if tree is None else [cast("Mechanism", level) for level in reversed(tree.mechanisms)]
@@ -105,8 +118,9 @@ def _index(domain: Domain, given: Mapping[str, str], name: str, default: int) ->
 
 
 def _range(domain: Domain, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    found = solved(domain, part)
     low, high = _index(domain, given, "low", 0), _index(domain, given, "high", domain.size - 1)
-    estimate = solved(part).ranges([low], [high])
+    estimate = found.ranges([low], [high])
     row = estimate.to_rows(level)[0]
     names = ("standard_error", "low", "high")
     answer = {name: _plain(row[name]) for name in names} | {"estimate": _plain(row["frequency"])}
@@ -118,7 +132,7 @@ def _plain(value: Any) -> float | None:
 
 
 def _quantiles(domain: Domain, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
-    found, shares = solved(part), _shares(given.get("shares", "0.1,0.25,0.5,0.75,0.9"))
+    found, shares = solved(domain, part), _shares(given.get("shares", "0.1,0.25,0.5,0.75,0.9"))
     rows = [found.quantile(share, level=level) for share in shares]
     return {"quantiles": [_quantile(domain, row) for row in rows]}
 
@@ -143,7 +157,7 @@ def _cdf(domain: Domain, part: Part, given: Mapping[str, str], level: float) -> 
     simultaneous = given.get("band", "pointwise")
     if simultaneous not in ("pointwise", "simultaneous"):
         raise InvalidSpec("cdf: band must be pointwise or simultaneous")
-    columns = solved(part).cdf(level=level, simultaneous=simultaneous == "simultaneous")
+    columns = solved(domain, part).cdf(level=level, simultaneous=simultaneous == "simultaneous")
     labels = [domain.decode(index) for index in columns["index"]]
     return {"band": simultaneous, "value": labels} | columns
 
@@ -153,7 +167,7 @@ def _heavy(domain: Domain, part: Part, given: Mapping[str, str], level: float) -
         threshold = float(given.get("threshold", "0.1"))
     except ValueError:
         raise InvalidSpec("heavy: threshold must be a number from 0 to 1") from None
-    rows = solved(part).heavy(threshold, level=level)
+    rows = solved(domain, part).heavy(threshold, level=level)
     named = partial(_heavy_row, domain)
     return {"threshold": threshold, "intervals": [named(row) for row in rows]}
 
@@ -161,6 +175,14 @@ def _heavy(domain: Domain, part: Part, given: Mapping[str, str], level: float) -
 def _heavy_row(domain: Domain, row: Mapping[str, Any]) -> dict[str, Any]:
     ends = {"from": domain.decode(row["first"]), "to": domain.decode(row["last"])}
     return ends | {name: row[name] for name in ("estimate", "standard_error", "low", "high")}
+
+
+def _auc(domain: Domain, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    if isinstance(domain, Product):
+        return {"auc": auc_of_labels(solved_grid(domain, part)).to_row(level)}
+    if part.other is None:
+        raise InvalidSpec("auc: name the collection of the negatives as other; this one holds the positives")
+    return {"other": given["other"], "auc": auc_of_two(solved(domain, part), solved(domain, part.other)).to_row(level)}
 
 
 RANGES = Task(
@@ -177,5 +199,8 @@ RANGES = Task(
               {"band": "pointwise or simultaneous"}, _cdf),
         Query("heavy", "The shortest intervals that hold at least a share of the respondents.",
               {"threshold": "the share, from 0 to 1"}, _heavy),
+        RECTANGLE,
+        Query("auc", "How often a positive scores higher than a negative; labels are the second of two attributes.",
+              {"other": "the collection of the negatives, where each label has its own"}, _auc),
     ),
 )  # fmt: skip

@@ -129,7 +129,9 @@ class Ranges:
         if error == 0.0 and 0 < at:
             error = float(self.prefixes(np.array([at - 1])).standard_error[0])
         half = normal_isf((1 - level) / 2) * error
-        low, high = (0, self.size - 1) if np.isinf(half) else (self._reach(share - half), self._reach(share + half))
+        # Where the band leaves 0 to 1 it says nothing about where the distribution begins or ends.
+        low = 0 if share <= half else self._reach(share - half)
+        high = self.size - 1 if share + half >= 1 else self._reach(share + half)
         return {"share": share, "index": at, "low": low, "high": high}
 
     def heavy(self, threshold: float, *, level: float = 0.95) -> list[dict[str, Any]]:

@@ -1,12 +1,15 @@
 """The one explicit tuple of tasks; nothing registers itself by being imported."""
 
 from tacit.errors import InvalidSpec
+from tacit.tasks.heavy_hitters_task import HEAVY_HITTERS
 from tacit.tasks.histogram import HISTOGRAM
+from tacit.tasks.itemset_task import ITEMS, ITEMSETS
 from tacit.tasks.mean import MEAN
+from tacit.tasks.range_means import RANGE_MEANS
 from tacit.tasks.range_task import RANGES
 from tacit.tasks.task import Task
 
-TASKS: tuple[Task, ...] = (HISTOGRAM, MEAN, RANGES)
+TASKS: tuple[Task, ...] = (HISTOGRAM, MEAN, RANGES, RANGE_MEANS, ITEMS, ITEMSETS, HEAVY_HITTERS)
 """Every task a question may name."""
 
 

@@ -10,6 +10,7 @@ from tacit.core.members import AnyTally, PerMember, against_everyone
 from tacit.device.budget import Budget
 from tacit.device.domain import Domain
 from tacit.errors import InvalidSpec
+from tacit.tasks.plans import Steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +21,8 @@ class Part:
     tally: AnyTally
     respondents: int
     """Everybody who took part; more than the reports where each respondent answered one of several questions."""
+    other: "Part | None" = None
+    """What the same question got in another collection, for queries that compare two."""
 
     def estimate(self) -> Estimate:
         """The estimate of a plain mechanism, against all respondents."""
@@ -71,6 +74,10 @@ class Task:
     forecast: Callable[[Domain, Mechanism, int], Forecast]
     """How precise the answer of n reports would be."""
     queries: tuple[Query, ...] = field(default=())
+    steps: Callable[[Domain, Budget, int, int], Steps] | None = None
+    """For adaptive tasks: the rounds that look for the k best with about n respondents."""
+    method: str = ""
+    """The name of the plan of an adaptive task."""
 
     def query(self, name: str) -> Query:
         """The query of a name, or InvalidSpec naming what is known."""

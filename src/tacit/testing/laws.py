@@ -5,7 +5,7 @@ A law a kind cannot keep is named in `EXEMPT` with the reason.
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,11 @@ from tacit.core.tally import Counts
 from tacit.device.budget import Amplified
 from tacit.device.coins import ReplayCoins
 from tacit.device.exact import WORD
+from tacit.device.grid import Grid
 from tacit.device.levels import Tree
 from tacit.errors import InvalidSpec, SpecMismatch
 from tacit.oracles.rappor import RAPPOR
+from tacit.oracles.sets import SetMechanism
 from tacit.simulate.coins import SimulationCoins
 from tacit.testing.statistics import assert_fits, assert_unbiased, assert_variance
 
@@ -49,7 +51,7 @@ _REASONS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
         "estimates differences of halves, which are no frequencies; their bias and variance are tested apart",
     ),
     (
-        ("onebit", "dlap", "rappor", "one_of", "all_of", "memo"),
+        ("onebit", "dlap", "rappor", "one_of", "all_of", "memo", "rounded", "padded", "set_size"),
         ("unbiased", "variance", "simulation"),
         "no oracle with moments of its own; bias, variance and simulation are tested apart",
     ),
@@ -63,15 +65,24 @@ EXEMPT: dict[tuple[str, str], str] = {
 
 def values_of(mechanism: Mechanism) -> list[Any]:
     """All values of a small domain, or a few of a large one; answers to several questions are tuples."""
-    if isinstance(mechanism, OneOf) and isinstance(mechanism.family, Tree):
+    if isinstance(mechanism, OneOf) and isinstance(mechanism.family, (Tree, Grid)):
         return list(range(min(mechanism.family.size, 16)))
     if isinstance(mechanism, OneOf):
         sizes = [getattr(mechanism.member(i), "size") for i in range(len(mechanism.family))]  # noqa: B009
         return list(product(*map(range, sizes)))
     if isinstance(mechanism, AllOf):
         return list(product(*(range(getattr(member, "size")) for member in mechanism.members)))  # noqa: B009
+    if isinstance(mechanism, SetMechanism):
+        items = range(min(mechanism.size, 6))
+        return [one for length in range(len(items) + 1) for one in combinations(items, length)]
     size = getattr(mechanism, "size", getattr(mechanism, "top", 1) + 1)
     return list(range(min(size, 8)))
+
+
+def _batch(values: list[Any]) -> Any:
+    """Values as a batch takes them: an array, or a list where they are sets of several lengths."""
+    ragged = isinstance(values[0], tuple) and len({len(value) for value in values}) > 1
+    return values if ragged else np.array(values)
 
 
 def estimates_of(mechanism: Mechanism, tally: Any) -> list[Estimate]:
@@ -126,9 +137,10 @@ def reports_to_audit(mechanism: Mechanism) -> npt.NDArray[Any]:
 
 def law_batch(mechanism: Mechanism) -> None:
     """A batch makes the same bytes as the device reference, value by value, from the same coins."""
-    values = np.array(values_of(mechanism) * 7)
+    values = _batch(values_of(mechanism) * 7)
     batch, coins = mechanism.privatize(values, ReplayCoins(b"law")), ReplayCoins(b"law")
-    assert batch.tobytes() == b"".join(mechanism.privatize_one(value, coins) for value in values.tolist())
+    plain: list[Any] = values if isinstance(values, list) else values.tolist()
+    assert batch.tobytes() == b"".join(mechanism.privatize_one(value, coins) for value in plain)
     assert mechanism.valid(batch).all()
     assert mechanism.decode(batch.tobytes()).tobytes() == batch.tobytes()
 
@@ -156,7 +168,7 @@ def _law_kept(mechanism: Mechanism) -> None:
 
 def law_monoid(mechanism: Mechanism) -> None:
     """Tallies add: any split gives the tally of the whole; the empty tally is neutral; other specs are refused."""
-    reports = mechanism.privatize(np.array(values_of(mechanism) * 5), ReplayCoins(b"monoid"))
+    reports = mechanism.privatize(_batch(values_of(mechanism) * 5), ReplayCoins(b"monoid"))
     whole, empty = mechanism.tally(reports), mechanism.tally(reports[:0])
     parts = mechanism.tally(reports[:3]) + mechanism.tally(reports[3:])
     for other in (parts, whole + empty, empty + whole):
@@ -182,7 +194,7 @@ def same_tally(a: Any, b: Any) -> bool:
 
 def law_weights(mechanism: Mechanism) -> None:
     """A weight of w counts like w reports; unit weights change nothing but the bookkeeping."""
-    reports = mechanism.privatize(np.array(values_of(mechanism)), ReplayCoins(b"weights"))
+    reports = mechanism.privatize(_batch(values_of(mechanism)), ReplayCoins(b"weights"))
     weights = np.arange(1, len(reports) + 1)
     weighted = estimates_of(mechanism, mechanism.tally(reports, weights))
     repeated = estimates_of(mechanism, mechanism.tally(np.repeat(reports, weights, axis=0)))

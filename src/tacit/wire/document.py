@@ -7,7 +7,7 @@ anybody. Standard library only: clients read documents too.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self, cast
 
@@ -71,17 +71,54 @@ class Question:
     @classmethod
     def from_json(cls, value: Any, where: str) -> Self:
         """Read one question of a document."""
-        fields = _fields(value, where, ("name", "text", "domain", "task"))
-        if not isinstance(fields["name"], str) or not _NAME.fullmatch(fields["name"]):
+        given = _fields(value, where, ("name", "text", "domain", "task"))
+        if not isinstance(given["name"], str) or not _NAME.fullmatch(given["name"]):
             raise InvalidSpec(f"{where}.name must be a lower-case word of up to 40 letters, digits and underscores")
-        if not isinstance(fields["task"], str) or not _NAME.fullmatch(fields["task"]):
+        if not isinstance(given["task"], str) or not _NAME.fullmatch(given["task"]):
             raise InvalidSpec(f'{where}.task must be the name of a task, such as "histogram"')
-        text = _texts(fields["text"], f"{where}.text", 500)
-        return cls(fields["name"], text, domain_of(fields["domain"]), fields["task"])
+        text = _texts(given["text"], f"{where}.text", 500)
+        return cls(given["name"], text, domain_of(given["domain"]), given["task"])
 
     def to_json(self) -> dict[str, Any]:
         """The wire form."""
         return {"name": self.name, "text": self.text, "domain": self.domain.spec(), "task": self.task}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A round of an adaptive plan: every round is a document of its own, for respondents who were not asked before."""
+
+    method: str
+    k: int
+    """How many items or itemsets are looked for."""
+    respondents: int
+    """How many are expected to take part in all rounds together."""
+    round: int
+    """From 1 on."""
+    target: int
+    """The number of reports at which the round closes by itself."""
+    first: str = ""
+    """The document of round 1; empty in that one."""
+    previous: str = ""
+    """The document of the round before; empty in round 1."""
+
+    @classmethod
+    def from_json(cls, value: Any) -> Self:
+        """Read the plan of a document."""
+        given = _fields(value, "document.plan", tuple(field.name for field in fields(cls)))
+        if not isinstance(given["method"], str) or not _NAME.fullmatch(given["method"]):
+            raise InvalidSpec('document.plan.method must be the name of a plan, such as "svim"')
+        for name in ("first", "previous"):
+            linked = r"[0-9a-f]{64}" if given["round"] != 1 else ""
+            if not isinstance(given[name], str) or not re.fullmatch(linked, given[name]):
+                raise InvalidSpec(f"document.plan.{name} must be the id of a document, and empty in round 1")
+        for name, most in (("k", 4096), ("respondents", 10**10), ("round", 64), ("target", 10**10)):
+            _whole(given[name], f"document.plan.{name}", 1, most)
+        return cls(**given)
+
+    def to_json(self) -> dict[str, Any]:
+        """The wire form."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 _FIELDS = (
@@ -96,6 +133,7 @@ _FIELDS = (
     "retention_days",
     "origins",
     "invitations",
+    "plan",
 )
 
 
@@ -112,24 +150,27 @@ class Collection:
     retention_days: int = 365
     origins: tuple[str, ...] = ()
     invitations: bool = False
+    plan: Plan | None = None
+    """Where this is a round of an adaptive plan."""
 
     @classmethod
     def from_json(cls, value: Any, kinds: tuple[type[Device], ...] = KINDS) -> Self:
         """Read and check a document with mechanisms of these kinds; every field must be stated, in canonical form."""
-        fields = _fields(value, "document", _FIELDS)
-        if fields["version"] != VERSION:
-            raise InvalidSpec(f"document.version is {str(fields['version'])[:20]}, must be {VERSION}")
-        questions = _questions(fields["questions"])
+        given = _fields(value, "document", _FIELDS)
+        if given["version"] != VERSION:
+            raise InvalidSpec(f"document.version is {str(given['version'])[:20]}, must be {VERSION}")
+        questions = _questions(given["questions"])
         made = cls(
-            title=_texts(fields["title"], "document.title", 200),
-            about=_texts(fields["about"], "document.about", 4000),
+            title=_texts(given["title"], "document.title", 200),
+            about=_texts(given["about"], "document.about", 4000),
             questions=questions,
-            policy=_policy(fields["policy"], len(questions)),
-            mechanism=device_of(fields["mechanism"], kinds),
-            minimum_cohort=_whole(fields["minimum_cohort"], "document.minimum_cohort", 1, 10**9),
-            retention_days=_whole(fields["retention_days"], "document.retention_days", 1, 36500),
-            origins=_origins(fields["origins"]),
-            invitations=_boolean(fields["invitations"], "document.invitations"),
+            policy=_policy(given["policy"], len(questions)),
+            mechanism=device_of(given["mechanism"], kinds),
+            minimum_cohort=_whole(given["minimum_cohort"], "document.minimum_cohort", 1, 10**9),
+            retention_days=_whole(given["retention_days"], "document.retention_days", 1, 36500),
+            origins=_origins(given["origins"]),
+            invitations=_boolean(given["invitations"], "document.invitations"),
+            plan=None if given["plan"] is None else Plan.from_json(given["plan"]),
         )
         made.check()
         if canonical(made.to_json()) != canonical(value):
@@ -146,7 +187,7 @@ class Collection:
         if len(parts) != len(self.questions):
             raise InvalidSpec(f"document: the mechanism answers {len(parts)} questions, must be {len(self.questions)}")
         for question, part in zip(self.questions, parts, strict=True):
-            size = part.value_count
+            size = getattr(part, "size", part.value_count)
             if size != question.domain.size:
                 raise InvalidSpec(
                     f"document: the mechanism of question '{question.name}' is for {size} values, "
@@ -180,12 +221,18 @@ class Collection:
             "retention_days": self.retention_days,
             "origins": list(self.origins),
             "invitations": self.invitations,
+            "plan": None if self.plan is None else self.plan.to_json(),
         }
 
     @cached_property
     def id(self) -> str:
         """SHA-256 of the canonical document, in hexadecimal."""
         return digest(self.to_json())
+
+    @property
+    def plan_id(self) -> str:
+        """What a respondent takes part in once: the first document of the plan, or this one."""
+        return self.id if self.plan is None or not self.plan.first else self.plan.first
 
     @property
     def languages(self) -> list[str]:

@@ -75,6 +75,7 @@ _OF_TYPES: dict[Any, Schema] = {
     Family: _ref("family"),
     tuple[Device, ...]: _items(_ref("mechanism"), 1, 1 << 16),
     tuple[int, ...]: _items(_whole(0, _SAFE), 1, 1 << 20),
+    tuple[tuple[int, ...], ...]: _items(_items(_whole(0, _SAFE), 1, 1 << 20), 0, 1 << 16),
 }
 
 
@@ -92,36 +93,42 @@ _STEP: Schema = _whole(-_SAFE, _SAFE)
 
 _LABELS: Schema = _items(_LABEL, 1, 1 << 20) | {"uniqueItems": True}
 
-_DOMAIN_FIELDS: dict[str, Schema] = {
-    "categories": {"labels": _LABELS, "other": {"anyOf": [_LABEL, {"type": "null"}]}},
-    "booleans": {},
-    "integers": {"low": _STEP, "high": _STEP, "step": _whole(1, _SAFE)},
-    "buckets": {"edges": _items(_EDGE, 1, 1 << 20), "open_below": _BOOLEAN, "open_above": _BOOLEAN},
-    "ordered": {"labels": _LABELS},
-    "bits": {"length": _whole(1, 64)},
-    "strings": {"key": _LABEL, "max_bytes": _whole(1, 1 << 16)},
-    "product": {"attributes": _items(_ref("domain"), 1, 1024)},
+_DOMAIN_FIELDS: Schema = {
+    "name": {"type": "string", "minLength": 1, "maxLength": 64},
+    "labels": _LABELS,
+    "other": {"anyOf": [_LABEL, {"type": "null"}]},
+    "most": {"anyOf": [_whole(1, 1 << 20), {"type": "null"}]},
+    "low": _STEP,
+    "high": _STEP,
+    "step": _whole(1, _SAFE),
+    "edges": _items(_EDGE, 1, 1 << 20),
+    "open_below": _BOOLEAN,
+    "open_above": _BOOLEAN,
+    "alphabet": {"type": "string", "minLength": 1, "maxLength": 1 << 14},
+    "length": _whole(1, 64),
+    "key": _LABEL,
+    "max_bytes": _whole(1, 1 << 16),
+    "attributes": _items(_ref("domain"), 1, 1024),
 }
-_HAVE_DEFAULTS = ("other", "step", "open_below", "open_above")
+"""What a field of this name may be, in whichever kind of domain it is."""
+
+_HAVE_DEFAULTS = ("name", "other", "most", "step", "open_below", "open_above")
 
 
-def _domain(kind: str) -> Schema:
+def _domain(kind: type[Any]) -> Schema:
     """A domain as a document states it: every field."""
-    own = {} if kind == "product" else {"name": {"type": "string", "minLength": 1, "maxLength": 64}}
-    return {"title": f"domain_{kind}"} | _record({"kind": {"const": kind}} | own | _DOMAIN_FIELDS[kind])
+    pairs = {f.name: _DOMAIN_FIELDS.get(f.name, {}) for f in fields(kind)}
+    return {"title": f"domain_{kind.kind}"} | _record({"kind": {"const": kind.kind}} | pairs)
 
 
-def _domain_of_draft(kind: str) -> Schema:
+def _domain_of_draft(kind: type[Any]) -> Schema:
     """A domain as a draft may state it: some fields have defaults, and it is named after its question."""
-    if kind == "product":
-        return _domain(kind) | {"title": "draft_domain_product"}
-    own = _DOMAIN_FIELDS[kind]
-    if kind == "buckets":
-        own = own | {"edges": _items(_EDGE_OF_DRAFT, 1, 1 << 20)}
+    own = {f.name: _DOMAIN_FIELDS.get(f.name, {}) for f in fields(kind)}
+    if "edges" in own:
+        own["edges"] = _items(_EDGE_OF_DRAFT, 1, 1 << 20)
     needed = {name: schema for name, schema in own.items() if name not in _HAVE_DEFAULTS}
     rest = {name: schema for name, schema in own.items() if name in _HAVE_DEFAULTS}
-    given = {"name": {"type": "string", "minLength": 1, "maxLength": 64}} | rest
-    return {"title": f"draft_domain_{kind}"} | _record({"kind": {"const": kind}} | needed, given)
+    return {"title": f"draft_domain_{kind.kind}"} | _record({"kind": {"const": kind.kind}} | needed, rest)
 
 
 def _by_policy() -> list[Schema]:
@@ -147,6 +154,23 @@ def _settings() -> Schema:
     }
 
 
+def _plan() -> Schema:
+    """A round of an adaptive plan."""
+    linked: Schema = {"type": "string", "pattern": "^([0-9a-f]{64})?$"}
+    pairs = _record({
+        "method": {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,39}$"},
+        "k": _whole(1, 4096),
+        "respondents": _whole(1, 10**10),
+        "round": _whole(1, 64),
+        "target": _whole(1, 10**10),
+        "first": linked,
+        "previous": linked,
+    })  # fmt: skip
+    none = {"properties": {name: {"const": ""} for name in ("first", "previous")}}
+    some = {"properties": {name: {"minLength": 64} for name in ("first", "previous")}}
+    return pairs | {"if": {"properties": {"round": {"const": 1}}}, "then": none, "else": some}
+
+
 def _document() -> Schema:
     pairs: Schema = {
         "version": {"const": VERSION},
@@ -156,6 +180,7 @@ def _document() -> Schema:
         "policy": {"enum": list(POLICIES)},
         "epsilon": _ref("epsilon"),
         "mechanism": _ref("mechanism"),
+        "plan": {"anyOf": [{"type": "null"}, _plan()]},
     }
     return {"description": "A published document."} | _record(pairs | _settings()) | {"allOf": _by_policy()}
 
@@ -179,8 +204,8 @@ def definitions() -> Schema:
     """Every part by name, `document` and `draft` first; references are to `#/$defs/`."""
     mechanisms = {kind.kind: _of_class(kind) for kind in KINDS}
     families = {kind.kind: _of_class(kind) for kind in FAMILIES}
-    domains = {kind.kind: _domain(kind.kind) for kind in DOMAINS}
-    drafted = {kind.kind: _domain_of_draft(kind.kind) for kind in DOMAINS}
+    domains = {kind.kind: _domain(kind) for kind in DOMAINS}
+    drafted = {kind.kind: _domain_of_draft(kind) for kind in DOMAINS}
     decimal: Schema = {"type": "string", "pattern": "^(0|[1-9][0-9]?)(\\.[0-9]{0,17}[1-9])?$"}
     share: Schema = {"type": "string", "pattern": "^[1-9][0-9]{0,8}/[1-9][0-9]{0,8}$"}
     amplified = _record({"of": decimal, "sampled": _whole(1, 1 << 20)})

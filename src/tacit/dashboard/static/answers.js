@@ -2,16 +2,24 @@
 
 import { BarChart } from "./chart.js";
 import { h, inLanguage } from "./dom.js";
-import { count, label, number, percent } from "./format.js";
+import { interval, label, number, percent, reports } from "./format.js";
 
+/** How shares can be shown. */
 const MODES = /** @type {[string, string][]} */ ([
   ["consistent", "Consistent"],
   ["raw", "Raw"],
 ]);
-const NOTES = /** @type {Record<string, string>} */ ({
+/** What each way of showing shares means. */
+export const NOTES = /** @type {Record<string, string>} */ ({
   consistent: "Adjusted so that no share is negative and all add up to 100 %. Easier to read, slightly biased.",
   raw: "Unbiased: right on average, so a small share may come out below zero. Use these for sums and tests.",
 });
+
+/** What the intervals of shown values promise. @param {string} mode @param {number} level */
+export const holds = (mode, level) =>
+  mode === "raw"
+    ? `Intervals hold the true number in ${Math.round(100 * level)} of 100 cases.`
+    : `Intervals allow for the bias: they hold the true share in at least ${Math.round(100 * level)} of 100 cases.`;
 
 /** @param {any} unit @param {any} cell @param {string} name */
 function shown(unit, cell, name) {
@@ -19,13 +27,13 @@ function shown(unit, cell, name) {
   return unit === "share" ? percent(cell[name], cell.standard_error) : number(cell[name], cell.standard_error);
 }
 
-/** @param {any} question @param {number} level */
-function table({ rows, unit }, level) {
+/** The numbers of a question as a table. @param {any} question @param {number} level */
+export function numberTable({ rows, unit }, level) {
   const twice = rows.some((/** @type {any} */ { consistent }) => consistent);
-  const interval = `${Math.round(100 * level)} % interval`;
-  const heads = ["Answer", "Raw", interval, "Std. error", ...(twice ? ["Consistent", interval] : [])];
+  const wide = `${Math.round(100 * level)} % interval`;
+  const heads = ["Answer", "Raw", wide, "Std. error", ...(twice ? ["Consistent", wide] : [])];
   const range = (/** @type {any} */ cell) =>
-    cell ? `${shown(unit, cell, "low")} to ${shown(unit, cell, "high")}` : "";
+    cell ? interval(cell, unit === "share" ? percent : number).replace(/^from /, "") : "";
   const line = (/** @type {any} */ { value, raw, consistent }) =>
     h(
       "tr",
@@ -45,13 +53,23 @@ function table({ rows, unit }, level) {
   );
 }
 
-/** @param {(mode: string) => void} choose */
-function modeSwitch(choose) {
-  const buttons = MODES.map(([mode, name]) =>
+/**
+ * Buttons of which one is pressed: `press(name)` says which.
+ * @param {[string, string][]} modes
+ * @param {string} label
+ * @param {(mode: string) => void} choose
+ */
+export function switchOf(modes, label, choose) {
+  const buttons = modes.map(([mode, name]) =>
     h("button", { type: "button", "data-mode": mode, onclick: () => choose(mode) }, name),
   );
-  return h("div", { class: "switch", role: "group", "aria-label": "How shares are shown" }, ...buttons);
+  const press = (/** @type {string} */ mode) =>
+    buttons.forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.mode === mode)));
+  return Object.assign(h("div", { class: "switch", role: "group", "aria-label": label }, ...buttons), { press });
 }
+
+/** @param {(mode: string) => void} choose */
+export const modeSwitch = (choose) => switchOf(MODES, "How shares are shown", choose);
 
 /**
  * The card of one question.
@@ -67,10 +85,12 @@ export function answerCard(first) {
   let mode = "consistent";
   /** @type {any} */
   let question = first;
+  let level = 0.95;
   const draw = () => drawInto({ question, mode, chart, note, figure });
   const choose = (/** @type {string} */ next) => {
     mode = next;
-    for (const button of toggle.children) button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
+    toggle.press(mode);
+    based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, level)}`;
     draw();
   };
   const toggle = modeSwitch(choose);
@@ -86,14 +106,13 @@ export function answerCard(first) {
   );
   return {
     element,
-    /** @param {any} next @param {number} level */
-    update(next, level) {
-      question = next;
+    /** @param {any} next @param {number} nextLevel */
+    update(next, nextLevel) {
+      [question, level] = [next, nextLevel];
       const both = next.rows.some((/** @type {any} */ { consistent }) => consistent);
       toggle.hidden = !both;
       details.hidden = !next.rows.length;
-      based.textContent = `From ${count(next.n ?? 0)} reports. Intervals hold the true number in ${Math.round(100 * level)} of 100 cases.`;
-      numbers.replaceChildren(table(next, level));
+      numbers.replaceChildren(numberTable(next, level));
       choose(both ? mode : "raw");
     },
   };
@@ -116,12 +135,11 @@ function drawInto({ question, mode, chart, note, figure }) {
 }
 
 /** A number with its interval. @param {string} name @param {any} cell */
-function mean(name, { estimate, low, high, standard_error: error }) {
-  const show = (/** @type {number} */ value) => number(value, error);
+function mean(name, cell) {
   return h(
     "p",
     {},
-    h("span", { class: "big" }, show(estimate)),
-    h("span", { class: "soft" }, `  ${name}, from ${show(low)} to ${show(high)}`),
+    h("span", { class: "big" }, number(cell.estimate, cell.standard_error)),
+    h("span", { class: "soft" }, `  ${name}, ${interval(cell, number)}`),
   );
 }

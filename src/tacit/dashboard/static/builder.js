@@ -4,7 +4,8 @@ import { Refused, call, notify } from "./api.js";
 import { sections } from "./builder_fields.js";
 import { byId, h } from "./dom.js";
 import { draftOf, modelOf, newModel } from "./draft.js";
-import { count, trouble, twice } from "./format.js";
+import { predicted } from "./forecast.js";
+import { trouble, twice } from "./format.js";
 
 const root = byId("builder");
 const PAUSE = 350;
@@ -31,37 +32,6 @@ function redraw() {
   changed();
 }
 
-/** Half-width of an interval in the words of its unit. @param {any} question @param {string} task */
-function precision({ half_width_95: half }, task) {
-  if (task === "mean") return ["the mean will be known to", `± ${Number(half.toPrecision(2))}`];
-  const points = 100 * half;
-  return ["each share will be known to", `± ${points < 10 ? points.toFixed(1) : points.toFixed(0)} points`];
-}
-
-/** @param {any} draft @param {any[]} questions */
-function predicted(draft, questions) {
-  const n = count(form.model.respondents);
-  const rows = questions.map((question, i) => {
-    const [what, big] = precision(question, draft.questions[i].task);
-    const asked = Object.values(draft.questions[i].text)[0] ?? question.name;
-    const bits = question.report_bits === 1 ? "1 bit" : `${question.report_bits} bits`;
-    const kind = question.mechanism.kind ?? question.mechanism;
-    return h(
-      "li",
-      {},
-      questions.length > 1 && h("b", {}, asked),
-      h("span", {}, `With ${n} respondents ${what}`),
-      h("span", { class: "big" }, big),
-      h("small", { class: "soft" }, `in 19 of 20 cases · ${bits} per report, by ${kind}`),
-    );
-  });
-  const hint = questions.some(({ half_width_95: half }, i) => draft.questions[i].task !== "mean" && half > 0.1);
-  return [
-    h("ul", {}, ...rows),
-    hint && h("p", { class: "hint-box" }, "That is rough. Ask more people, ask fewer questions, or raise epsilon."),
-  ].filter(Boolean);
-}
-
 async function forecast() {
   const turn = (asked += 1);
   const draft = draftOf(form.model);
@@ -77,7 +47,7 @@ async function forecast() {
   };
   try {
     const { questions } = await call("POST", "plan", wanted);
-    if (turn === asked) byId("forecast").replaceChildren(...predicted(draft, questions));
+    if (turn === asked) byId("forecast").replaceChildren(...predicted(draft, questions, form.model.respondents));
   } catch (error) {
     if (turn === asked)
       byId("forecast").replaceChildren(h("p", { class: "soft" }, unfinished(/** @type {Error} */ (error))));

@@ -12,10 +12,13 @@ const KINDS = [
   ["buckets", "A number, asked as ranges"],
   ["bits", "Several things to tick"],
 ];
-const TASKS = [
-  ["histogram", "The share of every answer"],
-  ["mean", "The mean"],
-];
+const HISTOGRAM = ["histogram", "The share of every answer"];
+const RANGES = ["ranges", "Ranges and quantiles"];
+const TASKS = /** @type {Record<string, string[][]>} */ ({
+  ordered: [HISTOGRAM, RANGES],
+  integers: [HISTOGRAM, ["mean", "The mean"], RANGES],
+  buckets: [HISTOGRAM, RANGES],
+});
 
 /**
  * @typedef {object} Form
@@ -113,11 +116,7 @@ function domain(form, question) {
   const number = (/** @type {string} */ name, /** @type {string} */ label) =>
     field(label, text(form, question, name, id(name), { type: "number", step: 1 }));
   if (question.kind === "integers") {
-    const pick = field("What you want to know", select(form, question, "task", id("task"), TASKS));
-    return [
-      h("div", { class: "pair" }, number("low", "From"), number("high", "To"), number("step", "In steps of")),
-      pick,
-    ];
+    return [h("div", { class: "pair" }, number("low", "From"), number("high", "To"), number("step", "In steps of"))];
   }
   if (question.kind === "buckets") {
     const edges = field(
@@ -141,6 +140,16 @@ function domain(form, question) {
   ];
 }
 
+/** What is wanted of the answers, where there is a choice. @param {Form} form @param {any} question */
+function task(form, question) {
+  const tasks = TASKS[question.kind];
+  if (!tasks) return null;
+  if (!tasks.some(([name]) => name === question.task)) question.task = "histogram";
+  const ranges = question.task === "ranges" && "The share of any range, the cumulative distribution and quantiles.";
+  const menu = select(form, question, "task", `task-${question.key}`, tasks);
+  return field("What you want to know", menu, ranges || undefined);
+}
+
 /** @param {Form} form @param {any} question @param {number} place */
 function ask(form, question, place) {
   const { questions } = form.model;
@@ -155,6 +164,7 @@ function ask(form, question, place) {
     ...texts(form, question.text, `text-${question.key}`, "Question", { maxlength: 500 }),
     field("Answer", select(form, question, "kind", `kind-${question.key}`, KINDS)),
     ...domain(form, question),
+    task(form, question),
     questions.length > 1 &&
       h("div", {}, h("button", { type: "button", class: "quiet", onclick: remove }, `Remove question ${place + 1}`)),
   );

@@ -1,14 +1,14 @@
 /** Bars with error bars. The table beside every chart says the same, so the chart itself is a picture. */
 
 import { h } from "./dom.js";
-import { decimals, label, percent } from "./format.js";
+import { decimals, interval, label, percent } from "./format.js";
 
 const MOST_BARS = 24;
 const ROW = 34;
 const ROOMY = 600;
 
 /** A colour of the style sheet. @param {string} name */
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** Whiskers from low to high with caps, drawn over the bars. */
 const whiskers = {
@@ -22,6 +22,7 @@ const whiskers = {
     ctx.lineWidth = 1.5;
     ctx.beginPath();
     chart.options.plugins.whiskers.rows.forEach((/** @type {any} */ { low, high }, /** @type {number} */ i) => {
+      if (low === null || high === null) return;
       const [y, left, right] = [bars[i].y, scales.x.getPixelForValue(low), scales.x.getPixelForValue(high)];
       for (const [x1, y1, x2, y2] of [
         [left, y, right, y],
@@ -38,15 +39,24 @@ const whiskers = {
   },
 };
 
-/** The estimate and half its interval, right of every bar. @param {any} chart @param {any[]} bars */
+/** The estimate and half its interval; both ends of one that is cut off at 0 or 1. @param {any} row */
+function figure(row) {
+  const estimate = percent(row.estimate, row.standard_error);
+  if (row.low === null || row.high === null) return `${estimate}, interval not known yet`;
+  const digits = decimals(100 * row.standard_error);
+  const [down, up] = [100 * (row.estimate - row.low), 100 * (row.high - row.estimate)];
+  const even = Math.abs(up - down) < 0.5 * 10 ** -digits;
+  const range = `(${(100 * row.low).toFixed(digits)} to ${(100 * row.high).toFixed(digits)})`;
+  return `${estimate} ${even ? `± ${up.toFixed(digits)}` : range}`;
+}
+
+/** What every bar says, right of it. @param {any} chart @param {any[]} bars */
 function figures({ ctx, scales, options }, bars) {
   ctx.fillStyle = colour("--soft");
   ctx.font = `13px ${getComputedStyle(document.body).fontFamily}`;
   ctx.textBaseline = "middle";
   options.plugins.whiskers.rows.forEach((/** @type {any} */ row, /** @type {number} */ i) => {
-    const half = (100 * (row.high - row.low)) / 2;
-    const words = `${percent(row.estimate, row.standard_error)} ± ${half.toFixed(decimals(100 * row.standard_error))}`;
-    ctx.fillText(words, scales.x.getPixelForValue(Math.max(row.high, row.estimate)) + 10, bars[i].y);
+    ctx.fillText(figure(row), scales.x.getPixelForValue(Math.max(row.high, row.estimate)) + 10, bars[i].y);
   });
 }
 
@@ -119,8 +129,7 @@ function settings(rows, width) {
 }
 
 /** @param {any} row */
-const words = ({ estimate, low, high, standard_error: error }) =>
-  `${percent(estimate, error)}, from ${percent(low, error)} to ${percent(high, error)}`;
+const words = (row) => `${percent(row.estimate, row.standard_error)}, ${interval(row, percent)}`;
 
 /** The chart of one question; keeps itself in the page's colours. */
 export class BarChart {

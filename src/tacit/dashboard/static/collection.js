@@ -2,6 +2,7 @@
 
 import { address as apiAddress, call, copyFrom, notify, poll } from "./api.js";
 import { answerCard } from "./answers.js";
+import { RangeCard } from "./range_card.js";
 import { byId, h, inLanguage } from "./dom.js";
 import { count, epsilon, pill, reasonText, trouble } from "./format.js";
 
@@ -214,6 +215,15 @@ function frame() {
   root.setAttribute("aria-busy", "false");
 }
 
+/** The card of a question, as its task wants it. @param {any} question */
+function cardOf(question) {
+  if (question.task !== "ranges") return answerCard(question);
+  const { name, domain } = document_.questions.find((/** @type {any} */ one) => one.name === question.name);
+  const ask = (/** @type {string} */ query, /** @type {Record<string, any>} */ given) =>
+    call("GET", `collections/${id}/questions/${name}/${query}?${new URLSearchParams(given)}`);
+  return new RangeCard(question, domain, ask);
+}
+
 /** @param {any} status */
 async function showAnswers({ reports, minimum_cohort: cohort }) {
   const box = byId("answers");
@@ -238,7 +248,7 @@ async function showAnswers({ reports, minimum_cohort: cohort }) {
   if (!cards.size) box.replaceChildren();
   for (const question of questions) {
     if (!cards.has(question.name)) {
-      cards.set(question.name, answerCard(question));
+      cards.set(question.name, cardOf(question));
       box.append(cards.get(question.name).element);
     }
     cards.get(question.name).update(question, level);

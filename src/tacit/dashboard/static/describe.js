@@ -50,7 +50,8 @@ function marks(device, domain, bytes, say) {
 
 /** One mechanism's bytes in words. @param {any} device @param {any} domain @param {number[]} bytes @param {Say} say */
 function words(device, domain, bytes, say) {
-  const { kind, m } = device;
+  const { kind, m, family } = device;
+  if (family) return level(family, domain, { member: numberOf(bytes.slice(0, 4)), bytes: bytes.slice(4) }, say);
   if (kind === "grr") return say("saysValue", { value: labelOf(domain, numberOf(bytes), say), ...chances(device) });
   if (["sue", "oue", "rue", "the", "ss"].includes(kind)) return marks(device, domain, bytes, say);
   if (kind === "cbr") return say("saysBlock", { code: numberOf(bytes) + 1, codes: m, ...chances(device) });
@@ -58,11 +59,40 @@ function words(device, domain, bytes, say) {
   return say("saysCode", { bytes: bytes.length });
 }
 
+/** Neighbouring answers in words. @param {any} domain @param {number} first @param {number} last @param {Say} say */
+function span(domain, first, last, say) {
+  if (domain.kind !== "buckets") {
+    const [from, to] = [labelOf(domain, first, say), labelOf(domain, last, say)];
+    return first === last ? from : `${from} – ${to}`;
+  }
+  const below = Number(domain.open_below);
+  const [low, high] = [domain.edges[first - below], domain.edges[last - below + 1]];
+  if (low === undefined) return say("under", { high });
+  return high === undefined ? say("orMore", { low }) : say("from", { low, high });
+}
+
+/**
+ * A level of a tree, whose mechanism speaks of groups of neighbouring answers.
+ * @param {any} family
+ * @param {any} domain
+ * @param {{member: number, bytes: number[]}} report
+ * @param {Say} say
+ * @returns {string}
+ */
+function level({ fanout, heights, mechanisms, size }, domain, { member, bytes }, say) {
+  const [width, device] = [fanout ** heights[member], mechanisms[member]];
+  const decode = (/** @type {number} */ node) =>
+    span(domain, node * width, Math.min((node + 1) * width, size) - 1, say);
+  const asked = say(width > 1 ? "saysGroups" : "saysLeaves", { groups: device.size, example: decode(0) });
+  return `${asked} ${words(device, { decode }, bytes, say)}`;
+}
+
 /** @param {number} codes */
 const codeWidth = (codes) => [1, 2, 4].find((width) => codes <= 256 ** width) ?? 8;
 
 /** Bytes of a member's report, where this page knows. @param {any} device @returns {number} */
-function widthOf({ kind, size, m }) {
+function widthOf({ kind, size, m, payload_bytes: payload }) {
+  if (payload) return 4 + payload;
   if (kind === "onebit") return 1;
   if (kind === "grr" || kind === "cbr") return codeWidth(m ?? size);
   return ["sue", "oue", "rue", "the", "ss"].includes(kind) ? Math.ceil(size / 8) : NaN;
@@ -71,14 +101,19 @@ function widthOf({ kind, size, m }) {
 /**
  * Sentences on a report.
  * @param {any} collection
- * @param {{member: number, report: string}} entry which question was drawn, and the bytes in hexadecimal
+ * @param {{member: number, report: string}} entry which question or level was drawn, and the bytes in hexadecimal
  * @param {Say} say
  * @param {(text: any) => string} text
  * @returns {string[]}
  */
 export function describe({ policy, members, questions, mechanism }, { member, report }, say, text) {
   const bytes = bytesOf(report);
-  if (policy === "single") return [words(mechanism, questions[0].domain, bytes, say), say("deny")];
+  if (policy === "single") {
+    const { domain } = questions[0];
+    const { family } = mechanism;
+    const said = family ? level(family, domain, { member, bytes }, say) : words(mechanism, domain, bytes, say);
+    return [said, say("deny")];
+  }
   if (policy === "one_of") {
     const { domain, text: asked } = questions[member];
     return [say("picked", { question: text(asked) }), words(members[member], domain, bytes, say), say("deny")];

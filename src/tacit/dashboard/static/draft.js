@@ -1,5 +1,8 @@
 /** A collection while it is being written: what the builder's form holds, and the draft it stands for. */
 
+/** Domains that can be asked for more than a histogram. */
+const ORDERED = ["ordered", "integers", "buckets"];
+
 let made = 0;
 
 /** @returns {any} a question as the form holds it: everything is text until the draft is made */
@@ -79,7 +82,7 @@ export function draftOf(model) {
     let name = question.name || nameFrom(question.text[languages[0]] ?? "", i);
     if (taken.has(name)) name = `${name.slice(0, 36)}_${i + 1}`;
     taken.add(name);
-    const task = question.kind === "integers" ? question.task : "histogram";
+    const task = ORDERED.includes(question.kind) ? question.task : "histogram";
     return { name, text: chosen(question.text, languages), domain: { ...domainOf(question), name }, task };
   });
   const about = chosen(model.about, languages);

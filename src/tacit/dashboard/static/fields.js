@@ -15,7 +15,7 @@ const MOST_BOXES = 16;
  */
 
 /** @param {any} bucket @param {number} place @returns {string} a number that lies in a bucket, as exact decimal text */
-function inside({ edges, open_below: openBelow }, place) {
+export function inside({ edges, open_below: openBelow }, place) {
   const edge = edges[Math.max(0, place - Number(openBelow))];
   if (!openBelow || place > 0) return edge;
   return String(BigInt(edge.split(".")[0]) - 2n);

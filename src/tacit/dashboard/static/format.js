@@ -7,8 +7,23 @@ const WHOLE = new Intl.NumberFormat("en");
 /** @param {number} value */
 export const count = (value) => WHOLE.format(value);
 
-/** A share in percent, with as many decimals as its error deserves. @param {number} share @param {number} [error] */
-export const percent = (share, error = 0.01) => `${unsigned((100 * share).toFixed(decimals(100 * error)))} %`;
+/** @param {number} n */
+export const reports = (n) => `${count(n)} ${n === 1 ? "report" : "reports"}`;
+
+/** What is said in place of a number that nothing is known about. */
+const UNKNOWN = "not known yet";
+
+/**
+ * A share in percent, with as many decimals as its error deserves; one without error has one decimal.
+ * @param {number | null} share
+ * @param {number | null} [error]
+ */
+export const percent = (share, error) =>
+  share === null ? UNKNOWN : `${unsigned((100 * share).toFixed(error ? decimals(100 * error) : 1))} %`;
+
+/** Both ends of an interval. @param {any} cell @param {(value: number, error: number) => string} show */
+export const interval = ({ low, high, standard_error: error }, show) =>
+  low === null || high === null ? UNKNOWN : `from ${show(low, error)} to ${show(high, error)}`;
 
 /** Zero without a sign. @param {string} text */
 const unsigned = (text) => (/^-[0.]*$/.test(text) ? text.slice(1) : text);
@@ -16,9 +31,9 @@ const unsigned = (text) => (/^-[0.]*$/.test(text) ? text.slice(1) : text);
 /** Decimals worth showing for a number with this error. @param {number} error */
 export const decimals = (error) => Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(Math.max(error, 1e-9)))));
 
-/** A number with as many decimals as its error deserves. @param {number} value @param {number} error */
+/** A number with as many decimals as its error deserves. @param {number | null} value @param {number} error */
 export const number = (value, error) =>
-  unsigned(
+  value === null ? UNKNOWN : unsigned(
     new Intl.NumberFormat("en", {
       minimumFractionDigits: decimals(error),
       maximumFractionDigits: decimals(error),

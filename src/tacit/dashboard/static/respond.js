@@ -2,10 +2,7 @@
 
 import { Collection, Respondent, SystemCoins } from "/js/tacit.js";
 
-/**
- * A report that was drawn and shown, and that its owner has not agreed to send. The client sends what is "pending" and
- * leaves every other state alone.
- */
+/** The ledger's word for a report that was drawn and shown, and that its owner has not agreed to send. */
 const HELD = "held";
 
 /** Whether this page may remember anything, without which noise could be drawn twice. */
@@ -49,26 +46,20 @@ export class Participation {
   /** Perturb once and remember; nothing is sent. @param {Record<string, any>} answers @param {string} invitation */
   draw(answers, invitation) {
     const { base, client } = this;
-    const entry = client.store.record(this.collection, answers, { coins: client.coins, base, invitation });
-    return client.store.settle(entry.batch, { state: HELD });
+    return client.store.record(this.collection, answers, { coins: client.coins, base, invitation, state: HELD });
   }
 
   /** Send the report that was shown. @returns {Promise<any>} */
   async send() {
     const entry = this.entry();
-    if (entry.state === HELD) this.client.store.settle(entry.batch, { state: "pending" });
-    await this.client.flush();
+    await (entry.state === HELD ? this.client.release(entry.batch) : this.client.flush());
     return this.entry();
   }
 
   /** What was spent: reports that never left this device cost nothing. */
   ledger() {
-    const states = new Map(this.entries().map(({ collection, state }) => [collection, state]));
-    const rows = this.client
-      .ledger()
-      .collections.map((/** @type {any} */ row) => ({ ...row, state: states.get(row.collection) }));
-    const spent = rows.filter(({ state }) => state !== HELD);
-    return { rows, total: spent.reduce((sum, { epsilon }) => sum + epsilon, 0) };
+    const { collections: rows, total } = this.client.ledger();
+    return { rows, total };
   }
 }
 
@@ -94,9 +85,9 @@ export class Preview {
 
   /** @param {Record<string, any>} answers */
   draw(answers) {
-    const { id, epsilon, mechanism, policy } = this.collection;
+    const { id, epsilon, mechanism } = this.collection;
     const bytes = mechanism.privatizeOne(this.collection.encode(answers), new SystemCoins());
-    const [member, at] = policy === "one_of" ? [bytes[0], 4] : [0, 0];
+    const [member, at] = mechanism.family ? [bytes[0] + 256 * bytes[1], 4] : [0, 0];
     const report = Array.from(bytes.slice(at), (byte) => byte.toString(16).padStart(2, "0")).join("");
     this.kept = { collection: id, epsilon, member, report, batch: "", state: HELD };
     return this.kept;

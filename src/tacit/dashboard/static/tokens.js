@@ -18,7 +18,7 @@ const table = h("div", { class: "card flush" });
 
 /** @param {any} made */
 function shownOnce({ token, scope, collection }) {
-  const link = scope === "reader" ? `${location.origin}/dashboard/collections/${collection}?share=${token}` : token;
+  const link = scope === "reader" ? `${root.dataset.site}/dashboard/collections/${collection}?share=${token}` : token;
   const field = h("input", { readonly: true, value: link, id: "fresh", class: "number" });
   const copy = () => copyFrom(field);
   fresh.replaceChildren(

@@ -44,6 +44,10 @@ export default {
   saysBlock:
     "Er ist Code {code} von {codes}. Jeder Code passt zu vielen Antworten: zu Ihrer eigenen mit einer Wahrscheinlichkeit von {own} %, zu jeder anderen mit {other} %.",
   saysCode: "Er ist ein verwürfelter Code von {bytes} Bytes, der zu vielen Antworten passt.",
+  saysGroups:
+    "Er ist eine verrauschte Angabe, in welcher von {groups} Gruppen benachbarter Antworten Ihre liegt, etwa {example}. Wie fein die Gruppen sind, wurde zufällig gewählt; jede zählt hier als eine Antwort.",
+  saysLeaves:
+    "Er ist eine verrauschte Angabe, welche der {groups} Antworten Ihre ist, ohne sie zu gruppieren. Wie fein die Gruppen sind, wurde zufällig gewählt.",
   picked: "Zufällig gewählt wurde die Frage „{question}“.",
   deny: "Derselbe Bericht kann von jeder Antwort stammen; er beweist nichts über Sie.",
   send: "Diesen Bericht senden",

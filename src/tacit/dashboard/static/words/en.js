@@ -44,6 +44,10 @@ export default {
   saysBlock:
     "It is code {code} of {codes}. Every code fits many answers: it fits your own with a probability of {own} %, each other answer with {other} %.",
   saysCode: "It is a scrambled code of {bytes} bytes that fits many different answers.",
+  saysGroups:
+    "It is a noisy answer about which of {groups} groups of neighbouring answers yours is in, such as {example}. How fine the groups are was picked at random; each counts as one answer here.",
+  saysLeaves:
+    "It is a noisy answer about which of the {groups} answers is yours, without grouping them. How fine the groups are was picked at random.",
   picked: "The question picked at random is “{question}”.",
   deny: "The same report can come from any answer, so it proves nothing about you.",
   send: "Send this report",

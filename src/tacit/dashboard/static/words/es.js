@@ -44,6 +44,10 @@ export default {
   saysBlock:
     "Es el código {code} de {codes}. Cada código encaja con muchas respuestas: con la suya con una probabilidad del {own} %, con cada una de las otras con el {other} %.",
   saysCode: "Es un código revuelto de {bytes} bytes que encaja con muchas respuestas.",
+  saysGroups:
+    "Es un dato con ruido sobre en cuál de {groups} grupos de respuestas vecinas está la suya, como {example}. La finura de los grupos se eligió al azar; cada grupo cuenta aquí como una respuesta.",
+  saysLeaves:
+    "Es un dato con ruido sobre cuál de las {groups} respuestas es la suya, sin agruparlas. La finura de los grupos se eligió al azar.",
   picked: "La pregunta elegida al azar es «{question}».",
   deny: "El mismo informe puede venir de cualquier respuesta: no demuestra nada sobre usted.",
   send: "Enviar este informe",

@@ -44,6 +44,10 @@ export default {
   saysBlock:
     "C’est le code {code} sur {codes}. Chaque code convient à beaucoup de réponses : à la vôtre avec une probabilité de {own} %, à chaque autre avec {other} %.",
   saysCode: "C’est un code brouillé de {bytes} octets qui convient à beaucoup de réponses.",
+  saysGroups:
+    "C’est une indication bruitée sur le groupe où se trouve votre réponse, parmi {groups} groupes de réponses voisines, comme {example}. La finesse des groupes a été tirée au hasard ; chaque groupe compte ici comme une réponse.",
+  saysLeaves:
+    "C’est une indication bruitée sur votre réponse parmi les {groups} possibles, sans les regrouper. La finesse des groupes a été tirée au hasard.",
   picked: "La question tirée au hasard est « {question} ».",
   deny: "Le même rapport peut venir de n’importe quelle réponse : il ne prouve rien sur vous.",
   send: "Envoyer ce rapport",

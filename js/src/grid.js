@@ -1,0 +1,115 @@
+/** Products of hierarchies over two or three ordered attributes, and numbers that are rounded to an end by a coin. */
+
+import { Device } from "./base.js";
+import { Questions } from "./compose.js";
+import { InvalidSpec } from "./errors.js";
+import { WORD } from "./exact.js";
+
+const MAX_SIZE = 2 ** 40;
+
+/** @param {unknown} list @param {number} low @returns {boolean} whether all of a list are integers from low to 2^40 */
+const whole = (list, low) =>
+  Array.isArray(list) && list.every((item) => Number.isInteger(item) && item >= low && item <= MAX_SIZE);
+
+/**
+ * The node above an answer. Divides step by step, which is exact where a power of the fan-out might not be.
+ * @param {number} answer
+ * @param {number} fanout
+ * @param {number} height
+ * @returns {number}
+ */
+function above(answer, fanout, height) {
+  for (; answer && height > 0; height -= 1) answer = Math.floor(answer / fanout);
+  return answer;
+}
+
+/** The family of combined levels: member i asks for the nodes of heights `heights[i]`, one per attribute. */
+export class Grid extends Questions {
+  static kind = "grid";
+  static fields = ["sizes", "fanouts", "heights", "mechanisms", "weights"];
+
+  check() {
+    super.check();
+    const { sizes, fanouts, heights } = /** @type {any} */ (this);
+    const shaped = whole(sizes, 2) && whole(fanouts, 2) && sizes.length === fanouts.length && sizes.length < 4;
+    /** @type {number[]} */
+    this.sizes = sizes;
+    /** @type {number[]} */
+    this.fanouts = fanouts;
+    /** @type {number[][]} */
+    this.heights = heights;
+    /** @type {number} */
+    this.size = shaped ? sizes.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1) : 0;
+    const listed = Array.isArray(heights) && heights.length === this.length && this.size > 1 && this.size <= MAX_SIZE;
+    if (!listed || !heights.every(this.isMember, this)) {
+      throw new InvalidSpec("grid: heights must fall, each with a mechanism over its nodes");
+    }
+  }
+
+  /**
+   * @param {any} heights
+   * @param {number} i
+   * @returns {boolean} whether heights are below those before and have as many nodes as their mechanism has values
+   */
+  isMember(heights, i) {
+    const { sizes, fanouts, mechanisms } = this;
+    if (!whole(heights, 0) || heights.length !== sizes.length) return false;
+    const before = this.heights[i - 1] ?? [Infinity];
+    const differs = heights.findIndex((/** @type {number} */ height, /** @type {number} */ a) => height !== before[a]);
+    if (differs < 0 || heights[differs] > before[differs]) return false;
+    if (heights.some((/** @type {number} */ t, /** @type {number} */ a) => t && !above(sizes[a] - 1, fanouts[a], t - 1))) {
+      return false;
+    }
+    const nodes = this.combine(sizes.map((size) => size - 1), heights) + 1;
+    return nodes > 1 && /** @type {any} */ (mechanisms[i]).size === nodes;
+  }
+
+  /** @param {number[]} answers @param {number[]} heights @returns {number} the index of the nodes above answers */
+  combine(answers, heights) {
+    const { sizes, fanouts } = this;
+    return answers.reduce((index, answer, a) => {
+      return index * (above(sizes[a] - 1, fanouts[a], heights[a]) + 1) + above(answer, fanouts[a], heights[a]);
+    }, 0);
+  }
+
+  /** The nodes above a combination of answers. @param {number} i @returns {(value: any) => any} */
+  view(i) {
+    return (value) => {
+      let rest = Device.prototype.index.call(/** @type {any} */ (this), value, this.size);
+      const answers = this.sizes.map(() => 0);
+      for (let a = answers.length - 1; a >= 0; a -= 1) {
+        answers[a] = rest % this.sizes[a];
+        rest = Math.floor(rest / this.sizes[a]);
+      }
+      return this.combine(answers, this.heights[i]);
+    };
+  }
+}
+
+/** A key and a number on the grid 0 .. top, which becomes 1 with probability number/top, else 0. */
+export class Rounded extends Device {
+  static kind = "rounded";
+  static fields = ["epsilon", "top", "inner"];
+
+  check() {
+    /** @type {number} */
+    this.top = this.integer("top", 1, 2 ** 32 - 1);
+    /** @type {Device} */
+    this.inner = /** @type {any} */ (this).inner;
+    const held = /** @type {any} */ (this.inner)?.size;
+    if (!(this.inner instanceof Device) || typeof held !== "number" || held % 2 || this.inner.odds > this.odds) {
+      throw new InvalidSpec("rounded: the inner mechanism must have two values for every key, and no more epsilon");
+    }
+    /** @type {number} */
+    this.size = (held / 2) * (this.top + 1);
+    if (this.size > 2 ** 53) throw new InvalidSpec("rounded: keys times numbers must be at most 2^53");
+  }
+
+  /** One word to round with, then the inner ones. @param {any} value @param {import("./coins.js").Coins} coins */
+  privatizeOne(value, coins) {
+    const pair = this.index(value, this.size);
+    const number = pair % (this.top + 1);
+    const up = coins.below((BigInt(number) * WORD) / BigInt(this.top));
+    return this.inner.privatizeOne(((pair - number) / (this.top + 1)) * 2 + Number(up), coins);
+  }
+}

@@ -1,0 +1,113 @@
+/** Sets on the device: padding and sampling before a frequency oracle, and the number of candidates in a set. */
+
+import { Device } from "./base.js";
+import { CBR, SS } from "./blocks.js";
+import { listed } from "./domain.js";
+import { InvalidSpec, InvalidValue } from "./errors.js";
+import { WORD, ceilDiv } from "./exact.js";
+import { GRR } from "./grr.js";
+import { BLH, OLH } from "./local_hash.js";
+import { built } from "./memo.js";
+import { OUE, RUE, SUE } from "./unary.js";
+
+/** Randomised response inside padding and sampling, where it may run at an amplified epsilon; no kind of its own. */
+class SampledGRR extends GRR {
+  static amplifiable = true;
+
+  check() {
+    const l = BigInt(/** @type {any} */ (this.epsilon).sampled ?? 1);
+    // The odds of the whole are 1 + (odds - 1) c/2^64, c the words of the likeliest element.
+    this.odds = WORD + (((this.odds - WORD) / l) * WORD) / ceilDiv(WORD, l);
+    super.check();
+  }
+}
+
+/** @type {ReadonlyArray<typeof Device>} */
+const ORACLES = [SampledGRR, SUE, OUE, RUE, BLH, OLH, SS, CBR];
+
+/** What mechanisms on sets share: items, candidates and an inner oracle. */
+class SetDevice extends Device {
+  /** The part that is built here: an amplified epsilon is good nowhere else. */
+  static own = "inner";
+
+  /** @param {Record<string, any>} fields */
+  constructor(fields) {
+    super({ ...fields, inner: built(fields.inner, ORACLES) });
+  }
+
+  check() {
+    /** @type {any} */
+    this.inner = /** @type {any} */ (this).inner;
+    /** @type {number} */
+    this.size = this.integer("size", 1, 2 ** 22);
+    /** @type {number[][]} */
+    this.candidates = listed(/** @type {any} */ (this).candidates, this.kind, "candidates");
+    this.candidates.forEach((one, i, all) => {
+      const inside = listed(one, this.kind, "a candidate").every(
+        (item, j) => Number.isInteger(item) && item < this.size && item > (one[j - 1] ?? -1),
+      );
+      // The first item that differs from the candidate before must be larger.
+      const at = one.findIndex((item, j) => item !== all[i - 1]?.[j]);
+      if (!inside || at < 0 || (i && all[i - 1][at] > one[at])) {
+        throw new InvalidSpec(`${this.kind}: candidates must be increasing lists of items, in increasing order`);
+      }
+    });
+    /** Number of candidates. */
+    this.choices = this.candidates.length || this.size;
+    const [[a, b], [c, d]] = [this.inner.budget.declared, this.budget.declared];
+    const fits = this.inner.size === this.values() && a * d <= b * c;
+    const { length } = /** @type {any} */ (this);
+    if (!fits || (this.inner.epsilon.sampled ?? length) !== length) {
+      throw new InvalidSpec(`${this.kind}: inner must be for all values, at this epsilon, amplified for the length if at all`);
+    }
+  }
+
+  /** The number of values of the inner mechanism. @returns {number} */
+  values() {
+    return 0;
+  }
+
+  /** Which candidates a set contains, increasing. @param {any} value @returns {number[]} */
+  contained(value) {
+    const items = (Array.isArray(value) ? value : [-1]).map((item) => this.index(item, this.size)).sort((a, b) => a - b);
+    if (new Set(items).size < items.length) throw new InvalidValue(`${this.kind}: items must differ`);
+    const all = this.candidates;
+    return all.length ? all.flatMap((one, i) => (one.every((item) => items.includes(item)) ? [i] : [])) : items;
+  }
+}
+
+/** Padding and sampling: one element of the set, filled up to `length` with distinct dummies, through an oracle. */
+export class Padded extends SetDevice {
+  static kind = "padded";
+  static fields = ["epsilon", "size", "candidates", "inner", "length"];
+
+  values() {
+    /** @type {number} */
+    this.length = this.integer("length", 1, 2 ** 16);
+    return this.choices + this.length;
+  }
+
+  /** One word for the place, then the report on the element there. @param {any} value @param {import("./coins.js").Coins} coins */
+  privatizeOne(value, coins) {
+    const held = this.contained(value);
+    const place = coins.uniform(Math.max(held.length, this.length));
+    return this.inner.privatizeOne(held[place] ?? this.choices + place - held.length, coins);
+  }
+}
+
+/** How many candidates a set contains, `most` and more counting alike, through an oracle on 0 .. most. */
+export class SetSize extends SetDevice {
+  static kind = "set_size";
+  static fields = ["epsilon", "size", "candidates", "inner", "most"];
+
+  values() {
+    /** @type {number} */
+    this.most = this.integer("most", 1, Math.min(this.choices, 2 ** 16));
+    return this.most + 1;
+  }
+
+  /** The report on the number of candidates. @param {any} value @param {import("./coins.js").Coins} coins */
+  privatizeOne(value, coins) {
+    return this.inner.privatizeOne(Math.min(this.contained(value).length, this.most), coins);
+  }
+}

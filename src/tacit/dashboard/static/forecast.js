@@ -1,0 +1,82 @@
+/** How precise the answers of a draft will be, by which mechanism, and why that one. */
+
+import { h } from "./dom.js";
+import { count } from "./format.js";
+
+const MOST_OPTIONS = 10;
+const ROUGH = 0.1;
+
+/** Which tables of options are open: they are drawn anew with every change of the form. @type {Set<string>} */
+const open = new Set();
+
+/** @param {number} share */
+const points = (share) => `± ${(100 * share).toFixed(share < 0.1 ? 1 : 0)} points`;
+
+/** Half the width of an interval in the words of its unit. @param {any} question @param {string} task */
+function precision({ half_width_95: half, of }, task) {
+  if (task === "mean") return ["the mean will be known to", `± ${Number(half.toPrecision(2))}`];
+  const what = of.includes(",") ? `${of},` : of;
+  return [`${task === "histogram" ? "each share" : what} will be known to`, points(half)];
+}
+
+/** The name of an option in words: "hh:4:oue" is a tree. @param {string} name */
+function spelled(name) {
+  const [method, ...rest] = name.split(":");
+  if (method === "hh") return `tree of fan-out ${rest[0]}, ${rest[1] === "mixed" ? "several oracles" : rest[1]}`;
+  if (method === "haar") return `Haar transform, ${rest[0]}`;
+  return method === "flat" ? `no tree, ${rest[0]}` : method;
+}
+
+/** Names of options inside a sentence, in words. @param {string} why */
+const reason = (why) => why.replace(/\b(?:hh:\d+|haar|flat):\w+/g, (name) => `“${spelled(name)}”`);
+
+/** @param {number} bits */
+const size = (bits) => (bits === 1 ? "1 bit" : `${count(bits)} bits`);
+
+/** What was compared, on demand. @param {any} question */
+function compared({ name, options = [], half_width_95: half, standard_error: error }) {
+  if (options.length < 2 || !(error > 0)) return null;
+  const width = half / error;
+  const best = options.slice(0, MOST_OPTIONS);
+  const shown = best.some((/** @type {any} */ one) => one.picked) ? best : [...best, options.find((one) => one.picked)];
+  const rows = shown.map((/** @type {any} */ one) =>
+    h(
+      "tr",
+      { "aria-current": one.picked ? "true" : null },
+      h("th", { scope: "row" }, spelled(one.name), one.picked && h("small", {}, "picked")),
+      h("td", {}, points(width * one.standard_error)),
+      h("td", {}, size(one.report_bits)),
+    ),
+  );
+  const heads = ["Method", "Precision", "Report"].map((head) => h("th", { scope: "col" }, head));
+  const caption = h("caption", { class: "hidden-text" }, "Methods that were compared");
+  const head = h("thead", {}, h("tr", {}, ...heads));
+  const table = h("table", { class: "options" }, caption, head, h("tbody", {}, ...rows));
+  const toggle = (/** @type {any} */ { target }) => (target.open ? open.add(name) : open.delete(name));
+  return h("details", { open: open.has(name), ontoggle: toggle }, h("summary", {}, "Compare the methods"), table);
+}
+
+/** @param {any} question @param {any} asked the question of the draft @param {number} n @param {boolean} several */
+function row(question, asked, n, several) {
+  const [what, big] = precision(question, asked.task);
+  const bits = size(question.report_bits);
+  const picked = question.options?.find((/** @type {any} */ one) => one.picked)?.name ?? question.mechanism.kind;
+  return h(
+    "li",
+    {},
+    several && h("b", {}, Object.values(asked.text)[0] ?? question.name),
+    h("span", {}, `With ${count(n)} respondents ${what}`),
+    h("span", { class: "big" }, big),
+    h("small", { class: "soft" }, `in 19 of 20 cases · ${bits} per report, by ${spelled(picked)}`),
+    question.why && h("small", { class: "soft why" }, `Why: ${reason(question.why)}.`),
+    compared(question),
+  );
+}
+
+/** @param {any} draft @param {any[]} questions what the planner says @param {number} n @returns {any[]} */
+export function predicted(draft, questions, n) {
+  const rows = questions.map((question, i) => row(question, draft.questions[i], n, questions.length > 1));
+  const rough = questions.some(({ half_width_95: half }, i) => draft.questions[i].task !== "mean" && half > ROUGH);
+  const hint = "That is rough. Ask more people, ask fewer questions, or raise epsilon.";
+  return [h("ul", {}, ...rows), ...(rough ? [h("p", { class: "hint-box" }, hint)] : [])];
+}

@@ -1,0 +1,145 @@
+"""Views of several attributes: each respondent reports its combination of answers to a few of them.
+
+A view is a set of attributes. Its cells are the combinations of their answers, in mixed radix with the first attribute
+as the most significant digit. Frequency oracles over such cells make this all k-way marginals, the views of CALM, or
+the whole table.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from math import prod
+from typing import Any, ClassVar, Self, cast
+
+from tacit.device.base import Device, as_integer
+from tacit.device.compose import answers_of, as_members
+from tacit.device.nested import rebuild
+from tacit.errors import InvalidSpec, InvalidValue
+
+MAX_ATTRIBUTES = 1024
+MAX_VIEWS = 1 << 16
+MAX_CELLS = 1 << 40
+
+
+def check_sizes(kind: str, sizes: Any) -> tuple[int, ...]:
+    """Numbers of answers of the attributes; an attribute with one answer carries nothing and is dropped by tasks."""
+    found = tuple(cast("Sequence[Any]", sizes)) if isinstance(sizes, (list, tuple)) else ()
+    if not 1 <= len(found) <= MAX_ATTRIBUTES:
+        raise InvalidSpec(f"{kind}: sizes must be a list of 1 to {MAX_ATTRIBUTES} integers, one per attribute")
+    if not all(type(size) is int and 2 <= size <= MAX_CELLS for size in found):
+        raise InvalidSpec(
+            f"{kind}: sizes must be integers from 2 to {MAX_CELLS}; drop an attribute with one value, it says nothing"
+        )
+    return found
+
+
+def attribute_of(kind: str, value: Any, attribute: int, sizes: Sequence[int]) -> Any:
+    """One answer out of a list, or a row of an array of them; what is none is refused without being shown."""
+    answer, size = answers_of(kind, value, len(sizes))[attribute], sizes[attribute]
+    if getattr(answer, "ndim", 0):
+        inside = answer.dtype.kind in "iu" and (not answer.size or (answer.min() >= 0 and answer.max() < size))
+        found = answer if inside else None
+    else:
+        found = None if isinstance(answer, str) else as_integer(answer)
+        found = found if found is not None and 0 <= found < size else None
+    if found is None:
+        raise InvalidValue(
+            f"{kind}: the answer to attribute {attribute} is outside the domain, must be an integer from 0 to {size - 1}"
+        )
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Views:
+    """The family of views: member i asks for the cell of `views[i]`.
+
+    Views with as many cells share a mechanism, so `mechanisms` holds one for every number of cells, the smallest
+    first. An attribute may be in no view; what is asked about it is then not known.
+    """
+
+    kind: ClassVar[str] = "views"
+
+    sizes: tuple[int, ...]
+    views: tuple[tuple[int, ...], ...]
+    mechanisms: tuple[Device, ...]
+    weights: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the shape; without weights, all views are drawn alike."""
+        object.__setattr__(self, "sizes", check_sizes(self.kind, self.sizes))
+        object.__setattr__(self, "views", _views(self.views, len(self.sizes)))
+        object.__setattr__(self, "mechanisms", as_members(self.kind, self.mechanisms, MAX_VIEWS))
+        if not isinstance(self.weights, (list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidSpec("views: weights must be a list of positive integers, one per view")
+        object.__setattr__(self, "weights", tuple(self.weights) or (1,) * len(self.views))
+        cells = sorted({self.cells(i) for i in range(len(self.views))})
+        if cells[-1] > MAX_CELLS:
+            raise InvalidSpec(f"views: a view has more than {MAX_CELLS} cells; ask for fewer attributes together")
+        if [mechanism.spec().get("size") for mechanism in self.mechanisms] != cells:
+            raise InvalidSpec(
+                f"views: the sizes of the mechanisms must be {cells[:8]}, the numbers of cells of the views, rising"
+            )
+
+    def __len__(self) -> int:
+        """Number of views."""
+        return len(self.views)
+
+    def cells(self, i: int) -> int:
+        """Number of cells of a view."""
+        return prod(self.sizes[attribute] for attribute in self.views[i])
+
+    @cached_property
+    def _by_cells(self) -> dict[int, Device]:
+        return {cast("int", mechanism.spec()["size"]): mechanism for mechanism in self.mechanisms}
+
+    def check_value(self, value: Any) -> None:
+        """Check all answers at once: which one is wrong must not depend on which view is drawn."""
+        for attribute in range(len(self.sizes)):
+            attribute_of(self.kind, value, attribute, self.sizes)
+
+    def view(self, i: int) -> Callable[[Any], Any]:
+        """The cell of a list of answers, or of an array whose first axis is the attribute."""
+
+        def cell(value: Any) -> Any:
+            found: Any = 0
+            for attribute in self.views[i]:
+                found = found * self.sizes[attribute] + attribute_of(self.kind, value, attribute, self.sizes)
+            return found
+
+        return cell
+
+    def mechanism(self, i: int) -> Device:
+        """The mechanism of a view."""
+        return self._by_cells[self.cells(i)]
+
+    def spec(self) -> dict[str, Any]:
+        """The wire spec."""
+        return {
+            "kind": self.kind,
+            "sizes": list(self.sizes),
+            "views": [list(view) for view in self.views],
+            "mechanisms": [mechanism.spec() for mechanism in self.mechanisms],
+            "weights": list(self.weights),
+        }
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> Self:
+        """Rebuild from a wire spec whose mechanisms are built already; see `tacit.device.nested`."""
+        return rebuild(cls.kind, cls, (f.name for f in fields(cls)), spec)
+
+
+def _views(given: Any, attributes: int) -> tuple[tuple[int, ...], ...]:
+    """Different sets of attributes, each rising."""
+    views = tuple(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else ()
+    if not 1 <= len(views) <= MAX_VIEWS:
+        raise InvalidSpec(f"views: views must be a list of 1 to {MAX_VIEWS} lists of attributes")
+    found: list[tuple[int, ...]] = []
+    for view in views:
+        members = tuple(cast("Sequence[Any]", view)) if isinstance(view, (list, tuple)) else ()
+        plain = members and all(type(member) is int and 0 <= member < attributes for member in members)
+        if not plain or list(members) != sorted(set(members)):
+            raise InvalidSpec(f"views: a view must be a rising list of attributes below {attributes}")
+        found.append(members)
+    if len(set(found)) < len(found):
+        raise InvalidSpec("views: a view is listed twice; give it a larger weight instead")
+    return tuple(found)

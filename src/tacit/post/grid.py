@@ -1,0 +1,169 @@
+"""Consistent cells of a grid of hierarchies, by weighted least squares, and the exact variance of any linear answer.
+
+Every member of a grid (see `tacit.device.grid`) estimates sums of cells over rectangles, each by its own respondents.
+Least squares with the members' own precisions, under the known total, uses all of them for every answer: Kulkarni's
+dissertation, section 7.1, sums the rectangles of B-adic decompositions instead, which `decomposition` gives.
+
+Weights depend on the numbers of reports and on the mechanisms, never on the estimates: answers stay unbiased and
+linear. Their variance is that of `tacit.post.level_variance`, with members in place of levels: what each member's
+coefficients give, less the answer's own spread, once, because the members' respondents are disjoint.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidSpec
+from tacit.post.grid_shape import GridShape, Heights, Inverse
+from tacit.post.levels import Level, Sums
+
+F64 = npt.NDArray[np.float64]
+
+MOST_CELLS = 4096
+"""Least squares solves for all cells together."""
+
+MOST_RAGGED = 1024
+"""The same where a node lacks children, so that nothing but the matrix itself solves for them."""
+
+_CHUNK_CELLS = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class GridFit:
+    """The consistent cells of a grid, and how they depend on every member."""
+
+    shape: GridShape
+    members: dict[Heights, Level]
+    """What was learnt about every member that somebody answered."""
+    respondents: float
+    inverse: Inverse
+    total: float
+    leaves: F64
+
+    def coefficients(self, rows: F64) -> Iterator[tuple[Heights, Level, F64]]:
+        """What every member's values are multiplied with in the answers `rows @ leaves`."""
+        gradient = self.inverse.apply(rows)
+        share = gradient.sum(axis=-1, keepdims=True) / self._whole.sum()
+        gradient = gradient - share * self._whole
+        kept: dict[Heights, F64] = {}
+        for heights, level in self.members.items():
+            yield heights, level, _precision(self.shape, heights, level) * self.shape.sums(gradient, heights, kept)
+
+    @cached_property
+    def _whole(self) -> F64:
+        """The inverse times the total."""
+        return self.inverse.apply(np.ones(self.shape.cells))
+
+    def linear(self, rows: F64) -> F64:
+        """Variance of `rows @ leaves`, against all respondents; infinite where nobody was asked."""
+        step = max(1, _CHUNK_CELLS // self.shape.cells)
+        parts = [self._linear(rows[start : start + step]) for start in range(0, len(rows), step)]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def _linear(self, rows: F64) -> F64:
+        variance = -self._spread(rows)
+        for heights, level, coefficients in self.coefficients(rows):
+            variance = variance + self.member_variance(heights, level, coefficients)
+        return np.where(self.inverse.known(rows), np.clip(variance, 0, None), np.inf)
+
+    def member_variance(self, heights: Heights, level: Level, coefficients: F64) -> F64:
+        """What a member adds to the variance of answers with these coefficients on its nodes."""
+        mass, squares = self.shape.sums(self.leaves, heights), coefficients**2
+        sums = Sums(coefficients.sum(axis=-1), squares.sum(axis=-1), coefficients @ mass, squares @ mass)
+        return level.variance(sums, self.respondents)
+
+    def _spread(self, rows: F64) -> F64:
+        return (rows**2 @ self.leaves - (rows @ self.leaves) ** 2) / max(1.0, self.respondents - 1)
+
+    def decomposed(self, low: Sequence[int], high: Sequence[int]) -> tuple[float, float]:
+        """One rectangle from the members of its decomposition alone, inconsistent: the value and its variance."""
+        value, row = 0.0, self.shape.corner(low, high)[None, :]
+        variance = -self._spread(row)[0]
+        for heights, nodes in decomposition(self.shape, low, high).items():
+            if heights == self.shape.tops:
+                return 1.0, 0.0
+            if heights not in self.members:
+                raise InvalidSpec(f"grid: nobody was asked for heights {list(heights)}; use the consistent answer")
+            level = self.members[heights]
+            value += float(nodes @ level.value)
+            variance += self.member_variance(heights, level, nodes[None, :])[0]
+        return value, float(variance)
+
+
+def fit_grid(
+    sizes: Sequence[int],
+    fanouts: Sequence[int],
+    members: dict[Heights, Level],
+    *,
+    respondents: float,
+    total: float = 1.0,
+) -> GridFit:
+    """Least-squares cells from the members of a grid; members that nobody answered carry no weight."""
+    shape = GridShape(tuple(sizes), tuple(fanouts))
+    check_cells(shape)
+    answered = {heights: level for heights, level in members.items() if not level.is_empty}
+    if any(level.signed or len(level.value) != prod(shape.nodes(item)) for item, level in answered.items()):
+        raise InvalidSpec("grid: every member must estimate the shares of its nodes; signed levels are for other trees")
+    inverse = shape.inverse({heights: _precision(shape, heights, level) for heights, level in answered.items()})
+    draft = GridFit(shape, answered, respondents, inverse, total, np.zeros(shape.cells))
+    return replace(draft, leaves=_solved(draft))
+
+
+def check_cells(shape: GridShape) -> None:
+    """Refuse more cells than least squares solves for in a moment."""
+    if shape.cells > MOST_CELLS:
+        raise InvalidSpec(
+            f"grid: {shape.cells} combinations of answers are more than least squares solves for, must be at most "
+            f"{MOST_CELLS}; make the attributes coarser"
+        )
+    if shape.cells > MOST_RAGGED and not shape.complete:
+        raise InvalidSpec(
+            f"grid: {shape.cells} combinations of answers are too many for trees that lack nodes, must be at most "
+            f"{MOST_RAGGED}; make every size a power of its fan-out"
+        )
+
+
+def _precision(shape: GridShape, heights: Heights, level: Level) -> float:
+    return 1 / level.noise(prod(shape.nodes(heights)))
+
+
+def _solved(fit: GridFit) -> F64:
+    """The cells: what the members say, moved along the total's own direction to the known total."""
+    known = np.zeros(fit.shape.cells)
+    for heights, level in fit.members.items():
+        known += fit.shape.spread(_precision(fit.shape, heights, level) * level.value, heights)
+    free, whole = fit.inverse.apply(known), fit.inverse.apply(np.ones(fit.shape.cells))
+    return free + whole * (fit.total - free.sum()) / whole.sum()
+
+
+def decomposition(shape: GridShape, low: Sequence[int], high: Sequence[int]) -> dict[Heights, F64]:
+    """The members whose nodes add up to a rectangle, fewest first per attribute, each with its nodes marked 1."""
+    ends = zip(low, high, shape.sizes, shape.fanouts, strict=True)
+    pieces = [list(_adic(a, b, size, fanout)) for a, b, size, fanout in ends]
+    found: dict[Heights, F64] = {}
+    for parts in product(*pieces):
+        heights = tuple(height for height, _ in parts)
+        marked = found.setdefault(heights, np.zeros(shape.nodes(heights)))
+        marked[tuple(node for _, node in parts)] = 1.0
+    return {heights: marked.reshape(-1) for heights, marked in found.items()}
+
+
+def _adic(low: int, high: int, size: int, fanout: int) -> Iterator[tuple[int, int]]:
+    """Heights and nodes of the fewest nodes that make up a range, both ends included."""
+    start, end, height, nodes = low, high + 1, 0, size
+    while nodes > 1 and start < end:
+        while start < end and start % fanout:
+            yield height, start
+            start += 1
+        while start < end and end % fanout and end < nodes:  # A ragged last node ends where the domain does.
+            end -= 1
+            yield height, end
+        if start == end:
+            return
+        start, end, nodes, height = start // fanout, -(-end // fanout), -(-nodes // fanout), height + 1
+    yield height, start

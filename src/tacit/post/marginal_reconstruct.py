@@ -1,0 +1,153 @@
+"""Tables that no view covers, from margins that views do cover: maximum entropy, least squares, linear programming.
+
+Maximum entropy is iterative proportional fitting from the uniform table: T *= target / margin, margin by margin, for
+many tables of one shape at once. Targets that contradict each other (clipping makes them) would make it go round in
+circles; those are fitted by damped parallel steps, which settle between them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidSpec
+from tacit.post.marginal_nonneg import norm_sub_rows
+from tacit.post.marginal_table import MAX_TABLE, Attributes, margin, spread_to, subsets
+
+F64 = npt.NDArray[np.float64]
+
+SWEEPS = 200
+DAMPED = 500
+VIOLATION = 1e-7
+_FLOOR = 1e-9
+_AGREE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Tables with the largest difference between their margins and the targets; one row per table."""
+
+    tables: F64
+    violation: F64
+
+    @property
+    def converged(self) -> npt.NDArray[np.bool_]:
+        """Which tables meet their targets; the others' targets contradict each other."""
+        return self.violation <= 1e-5
+
+
+Targets = Sequence[tuple[Attributes, F64]]
+"""Axes and the margins wanted on them, one row per table."""
+
+
+def fit_entropy(shape: Sequence[int], targets: Targets, count: int = 1) -> Fitted:
+    """The tables of maximum entropy with these margins; axes without a target stay uniform.
+
+    >>> pair = np.array([[[.5, .1], [.1, .3]]])
+    >>> fit_entropy((2, 2), [((0, 1), pair)]).tables[0].round(6).tolist()
+    [[0.5, 0.1], [0.1, 0.3]]
+    """
+    if prod(shape) > MAX_TABLE:
+        raise InvalidSpec(f"marginals: a table of {prod(shape)} cells is too large to be fitted, at most {MAX_TABLE}")
+    floored = [(axes, _floored(target, len(axes))) for axes, target in targets]
+    tables = np.full((count, *shape), 1 / prod(shape))
+    if not floored:
+        return Fitted(tables, np.zeros(count))
+    tables = _cyclic(tables, floored)
+    worst = _violation(tables, floored)
+    open_ = worst > _AGREE
+    if open_.any():
+        some = [(axes, target[open_]) for axes, target in floored]
+        tables[open_] = _damped(np.full((int(open_.sum()), *shape), 1 / prod(shape)), some)
+        worst = _violation(tables, floored)
+    return Fitted(tables, worst)
+
+
+def _floored(target: F64, axes: int) -> F64:
+    """Zeros would stay zero for ever, also where another target needs them: a tiny share instead."""
+    lifted = np.maximum(target, _FLOOR)
+    return lifted / lifted.sum(axis=tuple(range(-axes, 0)), keepdims=True)
+
+
+def _margin(tables: F64, axes: Attributes) -> F64:
+    return margin(tables, range(tables.ndim - 1), axes)
+
+
+def _wide(values: F64, axes: Attributes, shape: Sequence[int]) -> F64:
+    return values.reshape(len(values), *(size if axis in axes else 1 for axis, size in enumerate(shape)))
+
+
+def _cyclic(tables: F64, targets: Targets) -> F64:
+    shape = tables.shape[1:]
+    worst = np.full(len(tables), np.inf)
+    for sweep in range(SWEEPS):
+        for axes, target in targets:
+            tables = tables * _wide(target / _margin(tables, axes), axes, shape)
+        if sweep % 4 == 0:
+            before, worst = worst, _violation(tables, targets)
+            # Where a few sweeps no longer halve what is violated, the targets contradict each other.
+            if np.all((worst < VIOLATION) | (worst > 0.9 * before)):
+                break
+    return tables
+
+
+def _damped(tables: F64, targets: Targets) -> F64:
+    shape, share = tables.shape[1:], 1 / len(targets)
+    every = tuple(range(1, tables.ndim))
+    for _ in range(DAMPED):
+        step = np.zeros_like(tables)
+        for axes, target in targets:
+            step += _wide(np.log(target / np.maximum(_margin(tables, axes), 1e-300)), axes, shape)
+        made = tables * np.exp(share * step)
+        made /= made.sum(axis=every, keepdims=True)
+        moved, tables = float(np.abs(made - tables).max()), made
+        if moved < 1e-8:
+            break
+    return tables
+
+
+def _violation(tables: F64, targets: Targets) -> F64:
+    found = [np.abs(_margin(tables, axes) - target).reshape(len(tables), -1).max(axis=1) for axes, target in targets]
+    return np.max(found, axis=0)
+
+
+def fit_least_squares(shape: Sequence[int], targets: Targets, count: int = 1) -> Fitted:
+    """The tables of least norm with these margins, then Norm-Sub: interactions without a target are zero."""
+    every = tuple(range(len(shape)))
+    tables = np.full((count, *shape), 1 / prod(shape))
+    done: set[Attributes] = {()}
+    for axes, target in targets:
+        for inner in subsets(axes):
+            if inner not in done:
+                done.add(inner)
+                part = margin(target, axes, inner)
+                for axis in range(1, part.ndim):
+                    part = part - part.mean(axis=axis, keepdims=True)
+                tables = tables + spread_to(part, inner, every, shape)
+    tables = norm_sub_rows(tables.reshape(count, -1)).reshape(count, *shape)
+    return Fitted(tables, _violation(tables, targets) if targets else np.zeros(count))
+
+
+def fit_linear_program(shape: Sequence[int], targets: Targets, count: int = 1) -> Fitted:
+    """Non-negative tables whose margins miss the targets by as little as possible, at the worst cell. Needs scipy."""
+    import scipy.optimize  # pyright: ignore
+
+    cells, every = prod(shape), tuple(range(len(shape)))
+    eye = np.eye(cells).reshape(cells, *shape)
+    design = [margin(eye, every, axes).reshape(cells, -1).T for axes, _ in targets]
+    matrix = np.concatenate([np.zeros((0, cells)), *design])
+    tables = np.zeros((count, cells))
+    for row in range(count):
+        wanted = np.concatenate([np.zeros(0), *(target[row].ravel() for _, target in targets)])
+        off = np.ones((len(wanted), 1))
+        bounds = np.block([[matrix, -off], [-matrix, -off]])
+        cost = np.append(np.zeros(cells), 1.0)
+        whole = np.append(np.ones(cells), 0.0)[None]
+        found = scipy.optimize.linprog(  # pyright: ignore
+            cost, A_ub=bounds, b_ub=np.concatenate([wanted, -wanted]), A_eq=whole, b_eq=[1.0], method="highs"
+        )
+        tables[row] = found.x[:cells]  # pyright: ignore
+    shaped = tables.reshape(count, *shape)
+    return Fitted(shaped, _violation(shaped, targets) if targets else np.zeros(count))

@@ -1,0 +1,80 @@
+"""Tables over a few attributes: projections, products along axes, and their pure interactions.
+
+A table over attributes A has one axis per attribute, in rising order. Every table is the sum of its pure interactions,
+one for every subset of A, each summing to zero along all its axes (the analysis-of-variance decomposition; for binary
+attributes, the Hadamard coefficients). Interactions of different subsets are orthogonal, and a margin keeps those of
+its own subsets: agreement between overlapping tables is agreement of their interactions.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidSpec
+
+F64 = npt.NDArray[np.float64]
+Attributes = tuple[int, ...]
+
+MAX_TABLE = 1 << 20
+"""The largest table that is answered cell by cell."""
+
+
+def subsets(attributes: Sequence[int]) -> Iterator[Attributes]:
+    """All subsets, small ones first, the empty one included."""
+    for size in range(len(attributes) + 1):
+        yield from combinations(attributes, size)
+
+
+def shape_of(sizes: Sequence[int], attributes: Sequence[int]) -> tuple[int, ...]:
+    """Numbers of answers of some attributes."""
+    return tuple(sizes[attribute] for attribute in attributes)
+
+
+def checked_attributes(sizes: Sequence[int], attributes: Sequence[int], *, most: int = MAX_TABLE) -> Attributes:
+    """Different attributes that exist, rising; refused where their table is too large to be listed."""
+    found = tuple(sorted(int(attribute) for attribute in attributes))
+    if not found or len(set(found)) < len(found) or found[0] < 0 or found[-1] >= len(sizes):
+        raise InvalidSpec(f"marginals: attributes must be different integers from 0 to {len(sizes) - 1}, at least one")
+    cells = prod(shape_of(sizes, found))
+    if cells > most:
+        raise InvalidSpec(
+            f"marginals: the table has {cells} cells, must be at most {most}; ask for fewer attributes at a time"
+        )
+    return found
+
+
+def margin(table: F64, axes: Sequence[int], onto: Sequence[int]) -> F64:
+    """The sums of a table with these attributes over all but some of them; leading axes are kept."""
+    extra = table.ndim - len(axes)
+    gone = tuple(extra + i for i, attribute in enumerate(axes) if attribute not in onto)
+    return table.sum(axis=gone) if gone else table
+
+
+def along_axes(matrices: Sequence[F64], table: F64) -> F64:
+    """The Kronecker product of matrices times a table, axis by axis."""
+    for axis, matrix in enumerate(matrices):
+        table = np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)
+    return table
+
+
+def centred(table: F64, axes: int) -> F64:
+    """The pure interaction of the last `axes` axes: every mean along one of them is taken off."""
+    for axis in range(table.ndim - axes, table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
+
+
+def spread_to(table: F64, onto: Sequence[int], axes: Sequence[int], shape: Sequence[int]) -> F64:
+    """A table over `onto`, with leading axes kept, as one over more attributes: divided evenly over the new cells."""
+    extra = table.ndim - len(onto)
+    wide = [size if attribute in onto else 1 for attribute, size in zip(axes, shape, strict=True)]
+    cells = prod(size for attribute, size in zip(axes, shape, strict=True) if attribute not in onto)
+    return table.reshape(*table.shape[:extra], *wide) / cells
+
+
+def cell_labels(shape: Sequence[int]) -> list[tuple[int, ...]]:
+    """The answers that every cell stands for, in order."""
+    return [tuple(int(x) for x in cell) for cell in np.ndindex(*shape)]

@@ -1,0 +1,143 @@
+"""The exact variance of tables from views that were made to agree, given the respondents.
+
+The agreeing table puts on the cells of view i the coefficients p_i K_B, where p_i is the weight of the view, B the
+attributes it shares with the table, and K_B the sum over the interactions a within B of E_a / P_a: E_a projects onto
+the interaction and P_a is the weight of all views that contain it. K_B does not depend on the view, so that sums over
+all views with the same B suffice, and those follow by inclusion and exclusion from sums over the views that contain
+each interaction. As for the levels of a tree, every view was answered by a random part of everybody, and the parts are
+disjoint: the spread of the answer itself is taken off once.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.moments import Moments
+from tacit.post.marginal_components import Structure
+from tacit.post.marginal_table import Attributes, margin, shape_of, subsets
+
+F64 = npt.NDArray[np.float64]
+
+_EXACT_CELLS = 1 << 10
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How well a view is known: the moments of its mechanism, and 1/n of its reports; infinite without any."""
+
+    moments: Moments
+    scale: float
+
+    def noise(self, cells: float) -> float:
+        """Variance per unit of squared coefficients of a contrast of cells, over a level population."""
+        if not np.isfinite(self.scale):
+            return np.inf
+        even, zero, one = 1 / cells, np.zeros(()), np.ones(())
+        return float(self.moments.of_sums(zero, one, zero, np.array(even)) + even) * self.scale
+
+
+def view_weights(structure: Structure, precision: Sequence[Precision]) -> F64:
+    """The weight of every view: one over the variance of its interactions, up to a common factor."""
+    noise = [p.noise(cells) for p, cells in zip(precision, structure.cells, strict=True)]
+    return 1 / (np.array(noise) * structure.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Variances of linear answers from agreeing views, against all respondents."""
+
+    structure: Structure
+    precision: Sequence[Precision]
+    respondents: float
+    share: Callable[[Attributes], F64]
+    """The table that is plugged in for the truth."""
+
+    @cached_property
+    def weight(self) -> F64:
+        """The weight of every view."""
+        return view_weights(self.structure, self.precision)
+
+    @cached_property
+    def total(self) -> F64:
+        """The weight behind every interaction."""
+        return self.structure.sums(self.weight)
+
+    @cached_property
+    def _sums(self) -> F64:
+        """Per interaction, over its views, with g = p^2/n: g (own ...), g (other ...) L and g N/(N - 1)."""
+        scale = np.array([p.scale if np.isfinite(p.scale) else 0.0 for p in self.precision])
+        g = scale * self.weight**2
+        m = [p.moments for p in self.precision]
+        own = np.array([x.own - x.other - 2 * x.own_other + 2 * x.other_other for x in m])
+        other = np.array([x.other - x.other_other for x in m])
+        everybody = self.respondents / max(1.0, self.respondents - 1)
+        rows = (g * own, g * other * self.structure.cells, g * everybody)
+        return np.stack([self.structure.sums(row) for row in rows])
+
+    def _exactly(self, inner: Attributes, attributes: Attributes) -> F64:
+        """The sums over the views that share exactly `inner` with a table."""
+        rest = [attribute for attribute in attributes if attribute not in inner]
+        out = np.zeros(3)
+        for more in subsets(rest):
+            place = self.structure.index.get(tuple(sorted(inner + more)))
+            if place is not None:
+                out += (-1) ** len(more) * self._sums[:, place]
+        return out
+
+    def _kernel(self, inner: Attributes) -> F64:
+        """K_B: the sum of the known interactions' projections, each over its weight."""
+        shape = shape_of(self.structure.sizes, inner)
+        out = np.zeros((prod(shape), prod(shape)))
+        for within in subsets(inner):
+            place = self.structure.index.get(within)
+            if within and place is not None and self.total[place] > 0:
+                out += self._projection(within, inner) / self.total[place]
+        return out
+
+    def _projection(self, within: Attributes, inner: Attributes) -> F64:
+        parts: list[F64] = []
+        for attribute in inner:
+            size = self.structure.sizes[attribute]
+            even = np.full((size, size), 1 / size)
+            parts.append(np.eye(size) - even if attribute in within else even)
+        return reduce(np.kron, parts, np.ones((1, 1)))
+
+    def linear(self, attributes: Attributes, rows: F64) -> F64:
+        """Variance of `rows @ table`, the cells of the table in order."""
+        shape = shape_of(self.structure.sizes, attributes)
+        tensor = rows.reshape(len(rows), *shape)
+        variance = -self._spread(attributes, rows)
+        for inner, sums in self._shared(attributes):
+            cells = prod(shape_of(self.structure.sizes, inner))
+            coefficients = margin(tensor, attributes, inner).reshape(len(rows), cells) * (cells / prod(shape))
+            coefficients = coefficients @ self._kernel(inner)
+            mass = self.share(inner).ravel()
+            squares, square_mass = (coefficients**2).sum(axis=1), coefficients**2 @ mass
+            variance += sums[0] * square_mass + sums[1] * squares / cells
+            variance += sums[2] * (square_mass - (coefficients @ mass) ** 2)
+        return np.clip(variance, 0, None)
+
+    def _shared(self, attributes: Attributes) -> Iterator[tuple[Attributes, F64]]:
+        """What some view shares with a table, with the sums over those views."""
+        for inner in subsets(attributes):
+            if inner and self.structure.index.get(inner) is not None:
+                sums = self._exactly(inner, attributes)
+                if np.abs(sums).max() > 1e-12 * np.abs(self._sums[:, self.structure.index[inner]]).max():
+                    yield inner, sums
+
+    def _spread(self, attributes: Attributes, rows: F64) -> F64:
+        """The spread of the answer itself over n - 1; of what is known of it, where not all is."""
+        cells = rows.shape[1]
+        unknown = any(self.total[self.structure.index[a]] <= 0 if a in self.structure.index else True
+                      for a in subsets(attributes) if a)  # fmt: skip
+        if unknown:
+            if cells > _EXACT_CELLS:
+                return np.zeros(len(rows))  # Leaving it out errs on the side of too large a variance.
+            known = [a for a in subsets(attributes) if a in self.structure.index]
+            rows = rows @ sum(self._projection(a, attributes) for a in known if a)
+        mass = self.share(attributes).ravel()
+        return (rows**2 @ mass - (rows @ mass) ** 2) / max(1.0, self.respondents - 1)

@@ -1,0 +1,218 @@
+"""Populations of sets: baskets from a file, and two generators of made-up ones."""
+
+import gzip
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.sets import Sets, starts_of
+from tacit.errors import InvalidSpec, NoData
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+_CHUNK = 1 << 16
+_TRIES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Baskets:
+    """Sets over listed items."""
+
+    sets: Sets
+    labels: Sequence[str]
+    repeated: int = 0
+    """Items that a basket named more than once; a set holds them once."""
+
+    @property
+    def size(self) -> int:
+        """Number of different items."""
+        return len(self.labels)
+
+
+def _numbered(items: I64, lengths: I64) -> Sets:
+    """Sets from items with repetitions, which count once; rows are the runs of these lengths."""
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    width = int(items.max()) + 1 if len(items) else 1
+    codes = np.sort(rows * width + items)
+    codes = codes[np.diff(codes, prepend=-1) != 0]
+    kept = np.bincount(codes // width, minlength=len(lengths))
+    return Sets(codes % width, starts_of(kept))
+
+
+def read_baskets(path: str | Path) -> Baskets:
+    """One basket of items, split at white space, per line; gzip is recognised by its first bytes, not by the name.
+
+    Empty lines are empty sets, but for one at the end of the file.
+    """
+    data = Path(path).read_bytes()
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.decompress(data)
+    lines = data.decode("utf-8", errors="replace").splitlines()
+    if not lines:
+        raise NoData(f"{Path(path).name} has no lines; a line is a basket of items split by spaces")
+    return number_items([line.split() for line in lines])
+
+
+def number_items(baskets: Sequence[Sequence[str]]) -> Baskets:
+    """Baskets of labels as sets of numbers, in order of the labels."""
+    places: dict[str, int] = {}
+    flat = np.fromiter((places.setdefault(item, len(places)) for one in baskets for item in one), np.int64)
+    labels = sorted(places)
+    if len(labels) < 2:
+        raise NoData("baskets: there are fewer than two different items, nothing to tell apart")
+    rank = np.empty(len(labels), np.int64)
+    rank[[places[label] for label in labels]] = np.arange(len(labels))
+    lengths = np.fromiter((len(one) for one in baskets), np.int64, len(baskets))
+    sets = _numbered(rank[flat], lengths)
+    return Baskets(sets, labels, repeated=len(flat) - len(sets.items))
+
+
+def pos_like(n: int, *, size: int = 1657, mean: float = 7.5, most: int = 60, exponent: float = 0.9, seed: int) -> Sets:
+    """Baskets of min(Geometric(mean), most) draws from items of popularity 1/rank^exponent, repetitions removed.
+
+    Strong pairs, as in point-of-sale data, because popular items meet often.
+    """
+    rng = np.random.default_rng(seed)
+    cumulative: F64 = np.cumsum(np.arange(1, size + 1, dtype=np.float64) ** -exponent)
+    lengths = np.minimum(rng.geometric(1 / mean, n), most).astype(np.int64)
+    draws = rng.random(int(lengths.sum())) * cumulative[-1]
+    items = cast("I64", np.searchsorted(cumulative, draws, side="right"))
+    return _numbered(np.minimum(items, size - 1), lengths)
+
+
+@dataclass(frozen=True)
+class Quest:
+    """Parameters of the IBM Quest generator: mean sizes of baskets and patterns, numbers of patterns and items."""
+
+    basket: float = 5
+    pattern: float = 2
+    patterns: int = 2000
+    items: int = 1000
+    correlation: float = 0.5
+    corruption: float = 0.5
+    variance: float = 0.1
+
+
+def quest(n: int, parameters: Quest = Quest(), *, seed: int) -> Sets:  # noqa: B008 - a frozen value
+    """Baskets of overlapping patterns that lose items at random (Agrawal and Srikant, VLDB 1994).
+
+    A pattern that would exceed the size of a basket goes in half of the time and else into the next basket. Empty
+    baskets are dropped, so that there may be fewer than n.
+    """
+    if parameters.items < 2 or parameters.patterns < 1 or n < 1:
+        raise InvalidSpec("quest: needs at least one basket, one pattern and two items")
+    rng = np.random.default_rng(seed)
+    patterns = _patterns(parameters, rng)
+    weights = rng.exponential(1.0, parameters.patterns)
+    cumulative = np.cumsum(weights / weights.sum())
+    corruption = np.clip(rng.normal(parameters.corruption, sqrt(parameters.variance), parameters.patterns), 0, 1)
+    made: list[set[int]] = []
+    carried: list[int] = []
+    for size in np.maximum(1, rng.poisson(parameters.basket, n)).tolist():
+        basket, carried = _basket(size, carried, patterns, cumulative, corruption, rng)
+        made.append(basket)
+    return Sets.of(sorted(basket) for basket in made if basket)
+
+
+def _patterns(parameters: Quest, rng: np.random.Generator) -> list[I64]:
+    """Itemsets, each sharing some items with the one before it."""
+    made: list[I64] = []
+    for i in range(parameters.patterns):
+        size = min(max(1, int(rng.poisson(parameters.pattern))), parameters.items)
+        shared = round(min(1.0, rng.exponential(parameters.correlation)) * size) if i else 0
+        kept = rng.choice(made[-1], min(shared, size, len(made[-1])), replace=False) if i else np.zeros(0, np.int64)
+        items = set(kept.tolist())
+        while len(items) < size:
+            items.add(int(rng.integers(parameters.items)))
+        made.append(np.array(sorted(items), np.int64))
+    return made
+
+
+def _basket(
+    size: int, carried: list[int], patterns: list[I64], cumulative: F64, corruption: F64, rng: np.random.Generator
+) -> tuple[set[int], list[int]]:
+    """One basket, and what is carried to the next one."""
+    basket: set[int] = set()
+    for _ in range(_TRIES):
+        if len(basket) >= size:
+            break
+        itemset, carried = carried or _corrupted(patterns, cumulative, corruption, rng), []
+        if not itemset:
+            continue
+        if basket and len(basket | set(itemset)) > size:
+            if rng.random() < 0.5:
+                return basket | set(itemset), []
+            return basket, itemset
+        basket |= set(itemset)
+    return basket, []
+
+
+def _corrupted(patterns: list[I64], cumulative: F64, corruption: F64, rng: np.random.Generator) -> list[int]:
+    """A pattern drawn by weight, in random order, without the items that it loses."""
+    number = min(int(np.searchsorted(cumulative, rng.random(), side="right")), len(patterns) - 1)
+    itemset: list[int] = rng.permutation(patterns[number]).tolist()
+    while itemset and rng.random() < corruption[number]:
+        itemset.pop()
+    return itemset
+
+
+def labelled(sets: Sets, size: int) -> Baskets:
+    """Made-up baskets, whose items are named by their numbers."""
+    return Baskets(sets, [str(i) for i in range(size)])
+
+
+def percentile_length(sets: Sets, share: float = 0.9) -> int:
+    """The smallest length that this share of the sets does not exceed."""
+    return max(1, int(np.sort(sets.lengths)[max(0, int(np.ceil(share * len(sets))) - 1)])) if len(sets) else 1
+
+
+def top_itemsets(sets: Sets, size: int, k: int, *, largest: int | None = None) -> list[tuple[tuple[int, ...], int]]:
+    """The k itemsets that most sets contain, exactly, with their counts; ties go to the first in order.
+
+    Only items among the k most frequent (ties included) can take part: every item of a frequent itemset is as frequent.
+    """
+    counts = sets.counts(size)
+    ranked = np.lexsort((np.arange(size), -counts))
+    least = int(counts[ranked[min(k, size) - 1]])
+    items = np.flatnonzero(counts >= max(1, least))
+    found = [((int(item),), int(counts[item])) for item in items]
+    if largest != 1:
+        found += _larger(_bitmaps(sets, items, size), items, least, largest or len(items))
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+
+def _bitmaps(sets: Sets, items: I64, size: int) -> npt.NDArray[np.uint8]:
+    """One packed row per item: which sets hold it."""
+    place = np.full(size, -1, np.int64)
+    place[items] = np.arange(len(items))
+    packed = [np.zeros((len(items), 0), np.uint8)]
+    for chunk in sets.chunks(_CHUNK):
+        kept = chunk.keep(place[chunk.items])
+        has = np.zeros((len(items), len(chunk)), np.bool_)
+        has[kept.items, np.repeat(np.arange(len(kept)), kept.lengths)] = True
+        packed.append(np.packbits(has, axis=1))
+    return np.concatenate(packed, axis=1)
+
+
+def _larger(bitmaps: npt.NDArray[np.uint8], items: I64, least: int, largest: int) -> list[tuple[tuple[int, ...], int]]:
+    """Itemsets of two and more items that at least `least` sets contain, depth first."""
+    found: list[tuple[tuple[int, ...], int]] = []
+
+    def extend(places: tuple[int, ...], held: npt.NDArray[np.uint8]) -> None:
+        for place in range(places[-1] + 1, len(items)):
+            both = held & bitmaps[place]
+            count = int(np.bitwise_count(both).sum())
+            if count >= max(1, least):
+                found.append((tuple(int(items[i]) for i in (*places, place)), count))
+                if len(places) + 1 < largest:
+                    extend((*places, place), both)
+
+    for place in range(len(items)):
+        extend((place,), bitmaps[place])
+    return found

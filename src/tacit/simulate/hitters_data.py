@@ -1,0 +1,155 @@
+"""Populations out of files: one value a line, value and count, or columns of a CSV."""
+
+import csv
+import gzip
+import io
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+from unicodedata import normalize
+
+import numpy as np
+
+from tacit.device.domain import Bits, Domain
+from tacit.device.reals import Integers
+from tacit.device.text import Text
+from tacit.errors import InvalidSpec, InvalidValue
+from tacit.simulate.hitters import Population
+
+Rows = Iterator[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a CSV file are meant; names of all columns where it has no header."""
+
+    value: str | None = None
+    count: str | None = None
+    names: Sequence[str] = ()
+
+    @property
+    def given(self) -> bool:
+        """Whether anything was said, so that the file is a CSV whatever its name."""
+        return bool(self.value or self.count or self.names)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A population, and what became of the rows of its file."""
+
+    population: Population
+    skipped: int
+    cut: int
+
+
+def value_domain(values: str, bits: int, alphabet: str | None = None, length: int | None = None) -> Domain:
+    """The domain of a file's values: text in `bits` bits of UTF-8 or over an alphabet, bit strings, or integers."""
+    if values == "bits":
+        return Bits("value", bits)
+    if values == "integers":
+        return Integers("value", 0, (1 << min(bits, 52)) - 1) if bits <= 52 else Bits("value", bits)
+    if alphabet is None and bits % 8:
+        raise InvalidSpec(f"text: bits is {bits}, must be a multiple of 8 for text as bytes; or name an alphabet")
+    return Text("value", alphabet or "bytes", length or (bits // 8 if alphabet is None else _longest(alphabet)))
+
+
+def _longest(alphabet: str) -> int:
+    return Text.most_symbols(Text("value", alphabet, 1).fanout)
+
+
+def read_population(
+    path: str, domain: Domain, *, columns: Columns, integers: bool = False, lower: bool = False
+) -> Read:
+    """Respondents of a file. Text that is too long is cut; what is in no domain is skipped; both are counted."""
+    with _opened(path) as stream:
+        is_csv = columns.given or path.removesuffix(".gz").endswith(".csv")
+        rows = Counter[str]()
+        skipped = 0
+        for value, count in _csv_rows(stream, columns) if is_csv else _lines(stream):
+            if count < 0:
+                skipped += 1
+            rows[value] += max(0, count)
+    encode = _encoder(domain, integers, lower)
+    held, cut = Counter[int](), 0
+    for value, count in rows.items():
+        try:
+            index, shorter = encode(value)
+        except InvalidValue:
+            skipped += count
+            continue
+        held[index] += count
+        cut += count if shorter else 0
+    values = np.fromiter(held.keys(), np.uint64, len(held))
+    counts = np.fromiter(held.values(), np.int64, len(held))
+    return Read(Population(domain, values, counts), skipped, cut)
+
+
+def _opened(path: str) -> TextIO:
+    file = Path(path).open("rb")
+    packed = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    binary = gzip.open(file) if packed else file
+    return io.TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="")  # pyright: ignore
+
+
+def _lines(stream: TextIO) -> Rows:
+    """One value a line, or value and count split at the last tab; spaces belong to the value."""
+    for line in stream:
+        text = line.rstrip("\r\n")
+        value, tab, count = text.rpartition("\t")
+        yield (value, int(count)) if tab and count.isdecimal() and len(count) <= 15 else (text, 1)
+
+
+def _csv_rows(stream: TextIO, columns: Columns) -> Rows:
+    reader = csv.reader(stream)
+    nothing: list[str] = []
+    names = list(columns.names) or next(reader, nothing)
+    at = _place(names, columns.value) if columns.value or len(names) > 1 else 0
+    count_at = None if columns.count is None else _place(names, columns.count)
+    for row in reader:
+        if at >= len(row):
+            yield "", -1
+        elif count_at is None:
+            yield row[at], 1
+        else:
+            text = row[count_at] if count_at < len(row) else ""
+            yield row[at], int(text) if text.strip().isdecimal() else -1
+
+
+def _place(names: list[str], name: str | None) -> int:
+    if name is None:
+        raise InvalidSpec(f"the file has {len(names)} columns; name one with --column")
+    if name not in names:
+        raise InvalidSpec(f"there is no column {name[:40]!r}; the columns are {', '.join(names)[:200]}")
+    return names.index(name)
+
+
+def _encoder(domain: Domain, integers: bool, lower: bool) -> Callable[[str], tuple[int, bool]]:
+    """Text of a row to an index, and whether it was cut."""
+    if isinstance(domain, Bits) and integers:
+        return lambda text: (_below(text, domain.size), False)
+    if not isinstance(domain, Text):
+        return lambda text: (domain.encode(text), False)
+
+    def encode(text: str) -> tuple[int, bool]:
+        whole = normalize("NFC", text.lower() if lower else text)
+        short = _cut(domain, whole)
+        return domain.encode(short), short != whole
+
+    return encode
+
+
+def _below(text: str, size: int) -> int:
+    index = int(text) if text.strip().isdecimal() and len(text) <= 24 else size
+    if index >= size:
+        raise InvalidValue(f"value: must be an integer from 0 to {size - 1}")
+    return index
+
+
+def _cut(domain: Text, text: str) -> str:
+    """The longest beginning, in whole characters, that the domain has room for."""
+    if not domain.is_bytes:
+        return text[: domain.length]
+    return text.encode()[: domain.length].decode("utf-8", "ignore")

@@ -1,0 +1,170 @@
+"""Simulate a collection about an ordered domain and compare the error of all its ranges with the prediction."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.compose import OneOf
+from tacit.core.mechanism import Mechanism, Oracle
+from tacit.device.levels import Tree
+from tacit.errors import InvalidSpec
+from tacit.post.levels import Shape
+from tacit.tasks.range_plan_error import Workload
+from tacit.tasks.range_plan_options import averaged, expected_error, expected_uncertainty
+from tacit.tasks.ranges import Ranges, solve_ranges
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+MASSES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""The true shares from which on relative errors are averaged."""
+
+_PLUGGED_COMPLETE, _PLUGGED_RAGGED = 1 << 18, 1 << 11
+_PART, _PARTS = 1 << 22, 16
+
+
+def all_ranges_mse(error: F64) -> float:
+    """The mean squared error of all ranges, from the errors of the cumulative shares at boundaries 0 .. size.
+
+    In O(size): the sum over x < y of (e_y - e_x)^2 is (size + 1) times the sum of squares around the mean.
+    """
+    size = len(error) - 1
+    return float((size + 1) * np.sum((error - error.mean()) ** 2) / (size * (size + 1) / 2))
+
+
+def prefixes_mse(error: F64) -> float:
+    """The mean squared error of all prefixes, the whole domain included."""
+    return float(np.mean(error[1:] ** 2))
+
+
+def some_ranges(size: int, most: int, rng: np.random.Generator) -> tuple[I64, I64]:
+    """Boundaries of all ranges where there are at most so many, or of that many at random."""
+    if size * (size + 1) // 2 <= most:
+        low, high = np.triu_indices(size + 1, 1)
+        return low.astype(np.int64), high.astype(np.int64)
+    # Two boundaries that differ: the second skips the first.
+    first, second = rng.integers(0, size + 1, most), rng.integers(0, size, most)
+    second += second >= first
+    return np.minimum(first, second), np.maximum(first, second)
+
+
+def error_by_mass(
+    truth: F64, found: F64, low: I64, high: I64, masses: Sequence[float] = MASSES
+) -> dict[float, float | None]:
+    """The mean relative error over the ranges whose true share is at least x, by x; None where there is none.
+
+    `truth` and `found` are cumulative shares at boundaries. Kulkarni's dissertation, section 5.5.
+    """
+    true = truth[high] - truth[low]
+    error = np.abs(found[high] - found[low] - true)
+    result: dict[float, float | None] = {}
+    for mass in masses:
+        heavy = true >= mass
+        result[mass] = float(np.mean(error[heavy] / true[heavy])) if heavy.any() else None
+    return result
+
+
+def predicted_mse(mechanism: Mechanism, counts: I64, workload: str = "ranges") -> float:
+    """The expected squared error, averaged over a workload, with these true counts plugged in.
+
+    On very large domains (and large ragged ones) it is that of uniform data, which takes no time.
+    """
+    shape, asked = _asked(mechanism)
+    n, work = max(2, int(counts.sum())), Workload.parse(workload, shape.size)
+    if shape.size <= (_PLUGGED_COMPLETE if shape.complete else _PLUGGED_RAGGED):
+        truth = counts / max(1, int(counts.sum()))
+        return averaged(expected_uncertainty(shape, asked, n, truth), work)
+    if len(asked) < shape.top:
+        raise InvalidSpec("ranges: an error is predicted on large domains only if every level is asked")
+    by_height = sorted(asked, key=lambda level: level[0])
+    members, weights = [level[1] for level in by_height], [level[2] for level in by_height]
+    return expected_error(shape, work, members, weights, n) / n
+
+
+def _asked(mechanism: Mechanism) -> tuple[Shape, list[tuple[int, Mechanism, float]]]:
+    """The tree and what is asked of it: heights, mechanisms and shares of the respondents."""
+    if isinstance(mechanism, OneOf) and isinstance(mechanism.family, Tree):
+        family = mechanism.family
+        levels = range(len(family))
+        asked = [(family.heights[i], mechanism.member(i), mechanism.probability(i)) for i in levels]
+        return Shape(family.size, family.fanout), asked
+    if isinstance(mechanism, Oracle):
+        return Shape(mechanism.size, mechanism.size), [(0, mechanism, 1.0)]
+    raise InvalidSpec(f"ranges: {mechanism.kind} does not answer ranges; plan the question with task ranges")
+
+
+@dataclass(frozen=True)
+class RangeOutcome:
+    """How one or more simulated collections went."""
+
+    runs: int
+    rmse: float
+    """Over all ranges and runs."""
+    predicted_rmse: float
+    prefix_rmse: float
+    coverage: float
+    """The share of 95 % intervals of sampled ranges that hold the truth."""
+    by_mass: dict[float, float | None]
+    """Mean relative error of the ranges of at least a true share."""
+    seconds: float
+    last: Ranges
+
+
+def simulate_ranges(
+    mechanism: Mechanism, counts: I64, *, runs: int, seed: int, sample: int = 1000,
+    advance: Callable[[int], None] | None = None,
+) -> RangeOutcome:  # fmt: skip
+    """Simulated collections, `counts[i]` respondents with value i: the error of all ranges, and intervals of some."""
+    shape, _ = _asked(mechanism)
+    if len(counts) != shape.size or runs < 1 or not counts.sum():
+        raise InvalidSpec(
+            f"ranges: needs at least one run and one respondent, and a count for each of {shape.size} values"
+        )
+    start, rng = perf_counter(), np.random.default_rng(seed)
+    truth = np.concatenate([[0.0], np.cumsum(counts / counts.sum())])
+    asked, many = some_ranges(shape.size, sample, rng), some_ranges(shape.size, 1 << 18, rng)
+    scores: list[tuple[float, float, float]] = []
+    last: Ranges | None = None  # Earlier answers are not kept: those of a large domain are large.
+    for _ in range(runs):
+        last = solve_ranges(mechanism, _tally(mechanism, counts, rng, advance))
+        error = last.cumulative - truth
+        scores.append((all_ranges_mse(error), prefixes_mse(error), _covered(last, truth, *asked)))
+    assert last is not None
+    squares, prefixes, covered = np.mean(scores, axis=0).tolist()
+    return RangeOutcome(
+        runs=runs,
+        rmse=sqrt(squares),
+        predicted_rmse=sqrt(predicted_mse(mechanism, counts)),
+        prefix_rmse=sqrt(prefixes),
+        coverage=covered,
+        by_mass=error_by_mass(truth, last.cumulative, *many),
+        seconds=perf_counter() - start,
+        last=last,
+    )
+
+
+def _covered(found: Ranges, truth: F64, low: I64, high: I64) -> float:
+    """The share of 95 % intervals that hold the truth; rounding does not count against the whole domain."""
+    down, up = found.ranges(low, high - 1).interval(0.95)
+    share = truth[high] - truth[low]
+    return float(np.mean((down <= share + 1e-12) & (share - 1e-12 <= up)))
+
+
+def _tally(mechanism: Mechanism, counts: I64, rng: np.random.Generator, advance: Callable[[int], None] | None) -> Any:
+    """One simulated collection; in parts where every respondent is drawn, so that a progress bar moves."""
+    _, asked = _asked(mechanism)
+    drawn = not all(member.exact_simulation for _, member, _ in asked)
+    parts = min(_PARTS, 1 + int(counts.sum()) // _PART) if drawn else 1
+    tally = None
+    for part in range(parts):
+        some = counts * (part + 1) // parts - counts * part // parts
+        found = mechanism.simulate_tally(some, rng)
+        tally = found if tally is None else tally + found
+        if advance:
+            advance(int(some.sum()))
+    return tally

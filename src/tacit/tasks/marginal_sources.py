@@ -1,0 +1,280 @@
+"""Where tables come from: agreeing views, Hadamard coefficients, or one oracle over all combinations.
+
+A source answers for raw tables, which are linear in the reports and unbiased for everything that was asked, and for the
+exact variance of any linear combination of their cells against all respondents.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.moments import Moments
+from tacit.device.coefficients import Coefficients
+from tacit.post.marginal_components import Components, Structure
+from tacit.post.marginal_nonneg import norm_sub_rows
+from tacit.post.marginal_table import Attributes, along_axes, margin, shape_of, subsets
+from tacit.post.marginal_variance import Precision, Uncertainty
+
+F64 = npt.NDArray[np.float64]
+Share = Callable[[Attributes], F64]
+
+
+class Source(Protocol):
+    """What the answers of a collection are read from."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of answers of the attributes."""
+        ...
+
+    def raw(self, attributes: Attributes) -> F64:
+        """The raw table of some attributes; what was not asked is completed by zero interactions."""
+        ...
+
+    def linear(self, attributes: Attributes, rows: F64) -> F64:
+        """Variance of `rows @ table`, the cells of the table in order."""
+        ...
+
+    def missing(self, attributes: Attributes) -> list[Attributes]:
+        """The smallest sets of attributes of a table whose interaction nobody was asked for, or answered."""
+        ...
+
+
+def plugged(table: F64) -> F64:
+    """A raw table as a distribution, to be plugged into variances."""
+    positive = np.clip(table, 0, None)
+    total = float(positive.sum())
+    return positive / total if total > 0 else np.full(table.shape, 1 / table.size)
+
+
+@dataclass(frozen=True, eq=False)
+class FromViews:
+    """Agreeing views: interactions averaged over the views that contain them."""
+
+    structure: Structure
+    precision: Sequence[Precision]
+    components: Components
+    respondents: float
+    truth: Share | None = None
+    _shares: dict[Attributes, F64] = field(default_factory=dict[Attributes, F64])
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of answers of the attributes."""
+        return self.structure.sizes
+
+    def _share(self, attributes: Attributes) -> F64:
+        if self.truth is not None:
+            return self.truth(attributes)
+        if attributes not in self._shares:
+            self._shares[attributes] = plugged(self.components.table(attributes))
+        return self._shares[attributes]
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """Variances of linear answers."""
+        return Uncertainty(self.structure, self.precision, self.respondents, self._share)
+
+    def raw(self, attributes: Attributes) -> F64:
+        """The table that agrees with all views."""
+        return self.components.table(attributes)
+
+    def linear(self, attributes: Attributes, rows: F64) -> F64:
+        """Exact; of what is known of the table."""
+        return self.uncertainty.linear(attributes, rows)
+
+    def missing(self, attributes: Attributes) -> list[Attributes]:
+        """Minimal sets that no view with reports contains."""
+        found: list[Attributes] = []
+        for inner in subsets(attributes):
+            covered = any(set(known) <= set(inner) for known in found)
+            if not covered and self.components.component(inner) is None:
+                found.append(inner)
+        return found
+
+
+def signs_of(bits: int) -> F64:
+    """The Hadamard matrix of an attribute: (-1)^popcount(mask AND value)."""
+    at = np.arange(1 << bits)
+    return 1.0 - 2.0 * (np.bitwise_count(at[:, None] & at[None, :]) & 1)
+
+
+@dataclass(frozen=True, eq=False)
+class FromSigns:
+    """Hadamard coefficients, each from its own respondents: scaled to lie between -1 and 1."""
+
+    family: Coefficients
+    theta: F64
+    noise: float
+    """Variance of one respondent's unbiased sign, given the sign."""
+    scale: F64
+    """1/n of every coefficient's reports; infinite without any."""
+    respondents: float
+    truth: Share | None = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of answers of the attributes."""
+        return self.family.sizes
+
+    def _bits(self, attributes: Attributes) -> list[int]:
+        return [self.family.masks[attribute].bit_length() for attribute in attributes]
+
+    def _matrices(self, attributes: Attributes) -> list[F64]:
+        pairs = zip(attributes, self._bits(attributes), strict=True)
+        return [signs_of(bits)[:, : self.sizes[attribute]] for attribute, bits in pairs]
+
+    def _places(self, attributes: Attributes) -> npt.NDArray[np.int64]:
+        """The rank of the coefficient of every combination of masks; -1 for none, and where it is not asked."""
+        shape = [1 << bits for bits in self._bits(attributes)]
+        out = np.full(shape, -1, np.int64)
+        for masks in product(*map(range, shape)):
+            member = tuple((a, mask) for a, mask in zip(attributes, masks, strict=True) if mask)
+            if 0 < len(member) <= self.family.k:
+                out[masks] = self.family.rank(member)
+        return out
+
+    def raw(self, attributes: Attributes) -> F64:
+        """The inverse transform of the table's coefficients."""
+        places = self._places(attributes)
+        theta = np.where(places >= 0, self.theta[places], 0.0)
+        theta.flat[0] = 1.0
+        return along_axes([matrix.T for matrix in self._matrices(attributes)], theta) / theta.size
+
+    def linear(self, attributes: Attributes, rows: F64) -> F64:
+        """Noise, sampling of groups, less the spread of the answer itself."""
+        places = self._places(attributes).ravel()
+        shape, matrices = shape_of(self.sizes, attributes), self._matrices(attributes)
+        tensor = np.moveaxis(rows.reshape(len(rows), *shape), 0, -1)
+        squares = along_axes(matrices, tensor).reshape(len(places), len(rows)) ** 2 / len(places) ** 2
+        asked = places >= 0
+        everybody = self.respondents / max(1.0, self.respondents - 1)
+        # A coefficient that nobody answered adds nothing here; it is reported as missing instead.
+        scale = np.where(np.isfinite(self.scale[places]), self.scale[places], 0.0)
+        share = self.truth(attributes) if self.truth else plugged(self.raw(attributes))
+        theta = along_axes(matrices, share).ravel() if self.truth else np.clip(self.theta[places], -1, 1)
+        each = scale * (self.noise + everybody * (1 - theta**2))
+        mass = share.ravel()
+        spread = (rows**2 @ mass - (rows @ mass) ** 2) / max(1.0, self.respondents - 1)
+        return np.clip(each[asked] @ squares[asked] - spread, 0, None)
+
+    def missing(self, attributes: Attributes) -> list[Attributes]:
+        """More than k attributes together, or coefficients without reports."""
+        if len(attributes) > self.family.k:
+            return list(_of_size(attributes, self.family.k + 1))
+        places = self._places(attributes)
+        empty = np.argwhere((places >= 0) & ~np.isfinite(self.scale[places]))
+        return sorted({tuple(a for a, mask in zip(attributes, row, strict=True) if mask) for row in empty.tolist()})
+
+
+def _of_size(attributes: Attributes, size: int) -> list[Attributes]:
+    return [inner for inner in subsets(attributes) if len(inner) == size]
+
+
+@dataclass(frozen=True, eq=False)
+class FromWhole:
+    """One oracle over all combinations; tables are sums of its cells, with the total fixed at one."""
+
+    shape: tuple[int, ...]
+    whole: F64
+    moments: Moments
+    scale: float
+    respondents: float
+    fix_total: bool = True
+    truth: Share | None = None
+    combined: Callable[[F64], F64] | None = None
+    """Variance of linear answers, of oracles whose error has more terms than the moments."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of answers of the attributes."""
+        return self.shape
+
+    def raw(self, attributes: Attributes) -> F64:
+        """Sums of cells."""
+        table = margin(self.whole, range(len(self.shape)), attributes)
+        return table + (1 - table.sum()) / table.size if self.fix_total else table
+
+    def linear(self, attributes: Attributes, rows: F64) -> F64:
+        """From four sums over the cells: see `Moments.of_sums`."""
+        if self.fix_total:
+            rows = rows - rows.mean(axis=1, keepdims=True)
+        times = prod(self.shape) / rows.shape[1]
+        mass = self.truth(attributes).ravel() if self.truth else plugged(self.raw(attributes)).ravel()
+        inner, squares = rows @ mass, rows**2 @ mass
+        if self.combined is not None:
+            noise = self.combined(self._spread(attributes, rows))
+        else:
+            sums = (times * rows.sum(axis=1), times * (rows**2).sum(axis=1), inner, squares)
+            noise = self.moments.of_sums(*sums) * self.scale
+        part = max(0.0, self.scale - 1 / max(1.0, self.respondents)) * self.respondents / max(1.0, self.respondents - 1)
+        return np.clip(noise + part * (squares - inner**2), 0, None)
+
+    def _spread(self, attributes: Attributes, rows: F64) -> F64:
+        """Rows over the table's cells as rows over all combinations."""
+        wide = [size if axis in attributes else 1 for axis, size in enumerate(self.shape)]
+        full = np.broadcast_to(rows.reshape(len(rows), *wide), (len(rows), *self.shape))
+        return full.reshape(len(rows), -1)
+
+    def missing(self, attributes: Attributes) -> list[Attributes]:
+        """Everything was asked."""
+        return [attributes] if not np.isfinite(self.scale) else []
+
+
+@dataclass(frozen=True, eq=False)
+class FromEach:
+    """Every attribute reported on its own at a share of epsilon: the inverse of the product channel (INP-INV)."""
+
+    sizes: tuple[int, ...]
+    channels: Sequence[tuple[float, float]]
+    """Probabilities (kept, moved to one other value) of every attribute."""
+    seen: Share
+    """The shares of reported combinations of some attributes."""
+    n: float
+
+    def _inverses(self, attributes: Attributes) -> list[F64]:
+        out: list[F64] = []
+        for attribute in attributes:
+            p, q = self.channels[attribute]
+            out.append((np.eye(self.sizes[attribute]) - q) / (p - q))
+        return out
+
+    def matrices(self, attributes: Attributes) -> list[F64]:
+        """The channel of every attribute: reports are rows."""
+        return [
+            np.eye(self.sizes[a]) * (self.channels[a][0] - self.channels[a][1]) + self.channels[a][1]
+            for a in attributes
+        ]
+
+    def raw(self, attributes: Attributes) -> F64:
+        """The unbiased inverse."""
+        return along_axes(self._inverses(attributes), self.seen(attributes))
+
+    def linear(self, attributes: Attributes, rows: F64) -> F64:
+        """Per respondent, the mean square of the inverse less the square of what it stands for."""
+        shape = shape_of(self.sizes, attributes)
+        tensor = np.moveaxis(rows.reshape(len(rows), *shape), 0, -1)
+        back = along_axes([matrix.T for matrix in self._inverses(attributes)], tensor).reshape(-1, len(rows))
+        mean_square = self.seen(attributes).ravel() @ back**2
+        return np.clip(mean_square - rows**2 @ self.raw(attributes).ravel(), 0, None) / max(1.0, self.n)
+
+    def missing(self, attributes: Attributes) -> list[Attributes]:
+        """Everything was asked."""
+        return [attributes] if not self.n else []
+
+
+def simplex(table: F64) -> F64:
+    """A table without negative cells, by Norm-Sub. Biased."""
+    return norm_sub_rows(table.reshape(1, -1)).reshape(table.shape)
+
+
+def moments_of(mechanism: Any) -> Moments:
+    """The moments of an oracle."""
+    found: Moments = mechanism.moments
+    return found

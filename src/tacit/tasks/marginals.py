@@ -1,0 +1,210 @@
+"""Joint distributions of several attributes: any table over a few of them, asked for afterwards.
+
+`solve_marginals` reads a tally of views, of Hadamard coefficients, of one oracle over all combinations or of one report
+per attribute. Every table comes raw (linear, unbiased for what was asked, with exact variances) beside a consistent
+version without negative cells, and says what of it was asked, what was completed, and what nobody was asked about.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from tacit.core.estimate import Estimate, check_choice, no_data
+from tacit.errors import InvalidSpec
+from tacit.post.marginal_components import Components
+from tacit.post.marginal_nonneg import NonNegative, settle
+from tacit.post.marginal_reconstruct import Fitted, Targets, fit_entropy, fit_least_squares, fit_linear_program
+from tacit.post.marginal_table import Attributes, cell_labels, checked_attributes, shape_of, subsets
+from tacit.tasks.marginal_sources import F64, FromEach, FromViews, Source, simplex
+
+Reconstruct = Literal["entropy", "least_squares", "linear_program"]
+Status = Literal["covered", "reconstructed", "unseen", "no_data"]
+_FITS: dict[Reconstruct, Callable[[Sequence[int], Targets, int], Fitted]] = {
+    "entropy": fit_entropy, "least_squares": fit_least_squares, "linear_program": fit_linear_program,
+}  # fmt: skip
+_EYE_CELLS = 1 << 12
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The joint distribution of some attributes, raw and consistent, one axis per attribute."""
+
+    attributes: Attributes
+    shape: tuple[int, ...]
+    consistent: F64
+    """Non-negative, summing to one, agreeing with the tables around it as well as may be. Biased."""
+    status: Status
+    """Whether all of it was asked, parts were completed, or an attribute was asked of nobody."""
+    missing: tuple[Attributes, ...]
+    """The smallest sets of attributes whose interaction is not known."""
+    agrees: bool
+    """False where the margins that were fitted contradict each other."""
+    source: Source
+    n: int
+    respondents: float
+
+    @cached_property
+    def raw(self) -> Estimate:
+        """The unbiased table, cell by cell, with exact variances and covariances.
+
+        Of a reconstructed table it is the least-squares completion: the variance is that of what was asked, noise and
+        sampling, and says nothing about the interactions that were not.
+        """
+        labels = cell_labels(self.shape)
+        if self.status == "no_data" or self.n == 0:
+            return no_data(prod(self.shape), labels)
+        inner = tuple(a for a, size in zip(self.attributes, self.shape, strict=True) if size > 1)
+
+        def linear(rows: F64) -> F64:
+            return self.source.linear(inner, rows) if inner else np.zeros(len(rows))
+
+        value = self.source.raw(inner).ravel() if inner else np.ones(1)
+        cells = len(value)
+        chunks = [linear(np.eye(cells)[i : i + _EYE_CELLS]) for i in range(0, cells, _EYE_CELLS)]
+        variance = np.concatenate(chunks)
+        if self.status == "unseen":
+            variance = np.full(cells, np.inf)
+        return Estimate(value, variance, self.n, labels=labels, covariance=linear, effective=self.respondents)
+
+    def covariance(self) -> F64:
+        """The covariance matrix of the raw cells, by polarisation."""
+        eye = np.eye(prod(self.shape))
+        estimate = self.raw
+        own = estimate.variance
+        pairs = [(i, j) for i in range(len(eye)) for j in range(i)]
+        sums = estimate.variance_of(np.array([eye[i] + eye[j] for i, j in pairs])) if pairs else np.zeros(0)
+        out = np.diag(own)
+        for (i, j), both in zip(pairs, sums, strict=True):
+            out[i, j] = out[j, i] = (both - own[i] - own[j]) / 2
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """The answers of one collection about several attributes."""
+
+    sizes: tuple[int, ...]
+    source: Source
+    n: int
+    respondents: float
+    kept: tuple[int, ...]
+    """The attributes with more than one answer; the others are known exactly."""
+    reconstruct: Reconstruct = "entropy"
+    non_negative: NonNegative = "norm_sub"
+    rounds: int = 3
+
+    def table(self, attributes: Iterable[int]) -> Table:
+        """The table of some attributes."""
+        return self.tables([tuple(attributes)])[0]
+
+    def tables(self, asked: Sequence[Sequence[int]]) -> list[Table]:
+        """Tables of several sets of attributes; those that views do not cover are fitted together."""
+        check_choice("marginals", "reconstruct", self.reconstruct, get_args(Reconstruct))
+        sets = [checked_attributes(self.sizes, attributes) for attributes in asked]
+        inner = [tuple(self.kept.index(a) for a in attributes if self.sizes[a] > 1) for attributes in sets]
+        made = self._consistent(inner)
+        return [self._table(*row) for row in zip(sets, inner, made, strict=True)]
+
+    def _table(self, attributes: Attributes, inner: Attributes, made: tuple[F64, bool]) -> Table:
+        missing = self.source.missing(inner) if inner else []
+        status: Status = "covered" if not missing else "reconstructed"
+        if any(len(unknown) == 1 for unknown in missing):
+            status = "unseen"
+        if self.n == 0:
+            status = "no_data"
+        named = tuple(tuple(self.kept[a] for a in unknown) for unknown in missing)
+        shape = shape_of(self.sizes, attributes)
+        source = _Renamed(self.source, {self.kept[a]: a for a in inner})
+        table, agrees = made
+        return Table(attributes, shape, table.reshape(shape), status, named, agrees, source, self.n, self.respondents)
+
+    def _consistent(self, inner: Sequence[Attributes]) -> list[tuple[F64, bool]]:
+        if self.n == 0:
+            shapes = [shape_of(self.source.sizes, a) for a in inner]
+            return [(np.full(shape, 1 / prod(shape)), True) for shape in shapes]
+        if isinstance(self.source, FromViews):
+            return _from_views(self._settled, inner, _FITS[self.reconstruct])
+        if isinstance(self.source, FromEach):
+            from tacit.tasks.marginals_each import most_likely
+
+            source = self.source
+            return [(most_likely(source, a).table, True) if a else (np.ones(()), True) for a in inner]
+        return [(simplex(self.source.raw(a)), True) if a else (np.ones(()), True) for a in inner]
+
+    @cached_property
+    def _settled(self) -> Components:
+        """The views after rounds of non-negativity and agreement."""
+        assert isinstance(self.source, FromViews)
+        structure, weight = self.source.structure, self.source.uncertainty.weight
+        return settle(structure, self.source.components, weight, method=self.non_negative, rounds=self.rounds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Renamed:
+    """A source under the attribute numbers of the question."""
+
+    source: Source
+    names: dict[int, int]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.source.sizes
+
+    def _inner(self, attributes: Attributes) -> Attributes:
+        return tuple(self.names[a] for a in attributes)
+
+    def raw(self, attributes: Attributes) -> F64:
+        return self.source.raw(self._inner(attributes))
+
+    def linear(self, attributes: Attributes, rows: F64) -> F64:
+        return self.source.linear(self._inner(attributes), rows)
+
+    def missing(self, attributes: Attributes) -> list[Attributes]:
+        return self.source.missing(self._inner(attributes))
+
+
+def _from_views(
+    settled: Components, asked: Sequence[Attributes], fit: Callable[[Sequence[int], Targets, int], Fitted]
+) -> list[tuple[F64, bool]]:
+    """Covered tables are read off; others with the same shape and the same known margins are fitted together."""
+    out: list[tuple[F64, bool]] = [(np.ones(()), True)] * len(asked)
+    waiting: dict[Any, list[int]] = {}
+    for i, attributes in enumerate(asked):
+        known = _maximal(settled, attributes)
+        if known == [attributes] or not attributes:
+            out[i] = (simplex(settled.table(attributes)) if attributes else np.ones(()), True)
+        else:
+            local = tuple(tuple(attributes.index(a) for a in inner) for inner in known)
+            waiting.setdefault((shape_of(settled.structure.sizes, attributes), local), []).append(i)
+    for (shape, local), members in waiting.items():
+        targets = [(axes, _stacked(settled, [asked[i] for i in members], axes)) for axes in local]
+        fitted = fit(shape, targets, len(members))
+        for i, table, met in zip(members, fitted.tables, fitted.converged, strict=True):
+            out[i] = (table, bool(met))
+    return out
+
+
+def _stacked(settled: Components, asked: Sequence[Attributes], axes: Attributes) -> F64:
+    return np.stack([simplex(settled.table(tuple(attributes[axis] for axis in axes))) for attributes in asked])
+
+
+def _maximal(settled: Components, attributes: Attributes) -> list[Attributes]:
+    """The largest subsets of a table that some view with reports contains."""
+    found: list[Attributes] = []
+    for inner in sorted(subsets(attributes), key=len, reverse=True):
+        if inner and not any(set(inner) <= set(known) for known in found):
+            if settled.component(inner) is not None:
+                found.append(inner)
+    return sorted(found)
+
+
+def kept_attributes(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Attributes with more than one answer; refused where there is none."""
+    kept = tuple(i for i, size in enumerate(sizes) if size > 1)
+    if not kept or min(sizes) < 1:
+        raise InvalidSpec("marginals: every attribute has one answer only; there is nothing to ask")
+    return kept

@@ -1,0 +1,99 @@
+"""Rectangles of two or three ordered attributes, from any mechanism that a grid planner may choose.
+
+One oracle over all combinations is the grid whose only member asks for single cells: see `tacit.post.grid`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.compose import OneOf, PerMember
+from tacit.core.estimate import Estimate, no_data
+from tacit.core.mechanism import Mechanism, Oracle
+from tacit.core.moments import Moments
+from tacit.device.grid import Grid
+from tacit.errors import InvalidSpec
+from tacit.oracles.hadamard_signed import HRRSigned
+from tacit.post.grid import GridFit, fit_grid
+from tacit.post.grid_shape import Heights
+from tacit.post.levels import Level
+
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rectangles:
+    """Answers about combinations of ordered attributes: every rectangle with its exact variance, all consistent."""
+
+    fit: GridFit
+    n: int
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes of the attributes."""
+        return self.fit.shape.sizes
+
+    def rectangles(self, low: Sequence[Sequence[int]], high: Sequence[Sequence[int]]) -> Estimate:
+        """The shares of rectangles, both ends included on every side."""
+        for ends in (*low, *high):
+            if len(ends) != len(self.sizes):
+                raise InvalidSpec(f"rectangle: {len(ends)} ends for {len(self.sizes)} attributes; give one each")
+            if any(not 0 <= end < size for end, size in zip(ends, self.sizes, strict=True)):
+                raise InvalidSpec("rectangle: an end is outside the domain of its attribute")
+        pairs = list(zip(low, high, strict=True))
+        if any(a > b for first, last in pairs for a, b in zip(first, last, strict=True)):
+            raise InvalidSpec("rectangle: low is above high; give the lower end of every attribute first")
+        rows = np.array([self.fit.shape.corner(*pair) for pair in pairs]).reshape(-1, self.fit.shape.cells)
+        return self._answered(rows, [tuple(zip(*pair, strict=True)) for pair in pairs])
+
+    def nodes(self, heights: Heights) -> Estimate:
+        """Every node of these heights, with the variances and covariances of the fit."""
+        shape = self.fit.shape
+        marks = np.eye(int(np.prod(shape.nodes(heights))))
+        return self._answered(shape.spread(marks, heights))
+
+    def _answered(self, rows: F64, labels: Sequence[Any] | None = None) -> Estimate:
+        if self.n == 0:
+            return no_data(len(rows), labels)
+        whole = np.all(rows == 1.0, axis=-1)
+        value, variance = np.where(whole, 1.0, rows @ self.fit.leaves), np.where(whole, 0.0, self.fit.linear(rows))
+
+        def combined(asked: F64) -> F64:
+            return self.fit.linear(asked @ rows)
+
+        return Estimate(value, variance, self.n, labels=labels, covariance=combined, effective=self.fit.respondents)
+
+
+def solve_rectangles(
+    sizes: Sequence[int], mechanism: Mechanism, tally: Any, *, respondents: int | None = None
+) -> Rectangles:
+    """The answers that a tally holds: of a grid, or of one oracle over all combinations.
+
+    `respondents` are those the reports were drawn from at random, where they were asked other questions too.
+    """
+    everybody = float(tally.n if respondents is None else respondents)
+    if isinstance(mechanism, OneOf) and isinstance(mechanism.family, Grid) and isinstance(tally, PerMember):
+        found, fanouts = levels_of(mechanism, tally), mechanism.family.fanouts
+    elif isinstance(mechanism, Oracle):
+        found, fanouts = {(0,) * len(sizes): member_level(mechanism, tally)}, sizes
+    else:
+        raise InvalidSpec(f"ranges: {mechanism.kind} does not answer rectangles; plan the question with task ranges")
+    return Rectangles(fit_grid(sizes, fanouts, found, respondents=everybody), tally.n)
+
+
+def levels_of(mechanism: OneOf, tally: PerMember) -> dict[Heights, Level]:
+    """What every member of a grid was told."""
+    assert isinstance(mechanism.family, Grid)
+    heights = mechanism.family.heights
+    return {item: member_level(mechanism.member(i), tally.member(i)) for i, item in enumerate(heights)}
+
+
+def member_level(mechanism: Mechanism, tally: Any) -> Level:
+    """One member's estimate; its precision is that of its own reports."""
+    moments: Moments = getattr(mechanism, "moments")  # noqa: B009 - every oracle has them, and the rounded kind
+    estimate = mechanism.estimate(tally)
+    scale = 1 / estimate.effective if estimate.has_data else np.inf
+    return Level(0, estimate.value, moments, scale, signed=isinstance(mechanism, HRRSigned))
