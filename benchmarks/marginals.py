@@ -35,8 +35,10 @@ def signs() -> None:
     raw = _timed(lambda: [answers.source.raw(table) for table in tables]) / len(tables)
     both = _timed(lambda: [answers.table(table) for table in tables]) / len(tables)
     full = _timed(lambda: [answers.table(table).raw for table in tables]) / len(tables)
-    print(f"signs: {members} coefficients, tally {tally:.3f} s, bincount {bincount:.3f} s, ratio {tally / bincount:.2f}")
-    print(f"signs: a 3-way table {1e3 * raw:.3f} ms raw, {1e3 * both:.3f} ms consistent, {1e3 * full:.3f} ms with variances")
+    print(
+        f"signs: {members} coefficients, tally {tally:.3f} s, bincount {bincount:.3f} s, ratio {tally / bincount:.2f}"
+    )
+    print(f"signs: a 3-way table {1e3 * raw:.3f} ms raw, {1e3 * both:.3f} consistent, {1e3 * full:.3f} with variances")
 
 
 def calm() -> None:

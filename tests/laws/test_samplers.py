@@ -25,6 +25,7 @@ from tacit.device import unary as unary_module
 from tacit.device.budget import Amplified, Epsilon, Share
 from tacit.device.coins import Coins, ReplayCoins, ScriptedCoins
 from tacit.device.exact import WORD, as_probability, uniform_spread
+from tacit.device.grid import Grid
 from tacit.device.grr import grr_draw, grr_odds, low_cell
 from tacit.device.hadamard import distinct, independent, parity
 from tacit.device.levels import Tree
@@ -35,6 +36,7 @@ from tacit.numeric.bit_flip import DBitFlip
 from tacit.numeric.laplace import DiscreteLaplace
 from tacit.numeric.mean import OneBit
 from tacit.numeric.memo import Memoized
+from tacit.numeric.rounded import Rounded
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRT, HRRSubspace
@@ -42,6 +44,7 @@ from tacit.oracles.hadamard_signed import HRRSigned
 from tacit.oracles.histogram_encoding import SHE
 from tacit.oracles.local_hash import BLH, FLH, OLH, RMP
 from tacit.oracles.rappor import RAPPOR, BasicRAPPOR
+from tacit.oracles.sets import Padded, SampledGRR, SetSize
 from tacit.oracles.sketch import CMS, HCMS
 from tacit.oracles.unary import OUE, RUE, SUE, THE
 
@@ -267,6 +270,8 @@ EXACT: dict[str, Callable[[Any], Any]] = {
     "dbitflip": lambda e: DBitFlip(size=3, sampled=2, epsilon=e),
     "dbitflip_one": lambda e: DBitFlip(size=3, sampled=1, epsilon=e),
     "dbitflip_all": lambda e: DBitFlip(size=2, sampled=2, epsilon=e),
+    "rounded": lambda e: Rounded(top=3, inner=GRR(size=4, epsilon=e)),
+    "rounded_one": lambda e: Rounded(top=2, inner=HRR(size=2, epsilon=e)),
 }
 """Kinds whose `realised_odds` is the exact largest ratio."""
 
@@ -702,9 +707,15 @@ def signed_tree(epsilon: Any) -> Tree:
     return Tree(size=5, fanout=2, heights=(2, 1, 0), mechanisms=levels, weights=(3, 1, 2))
 
 
+def pair_grid(epsilon: Any) -> Grid:
+    """Two ragged attributes, one of them summed over for the first member."""
+    members = (GRR(size=2, epsilon=epsilon), HRR(size=6, epsilon=epsilon))
+    return Grid(sizes=(3, 4), fanouts=(2, 3), heights=((2, 1), (0, 1)), mechanisms=members, weights=(2, 3))
+
+
 @pytest.mark.parametrize("epsilon", ["0.001", "1", "32", Share("1", "1/3")], ids=ID)
-@pytest.mark.parametrize("make", [plain_tree, signed_tree])
-def test_one_level_of_a_tree_has_the_law_it_states(make: Callable[[Any], Tree], epsilon: Any):
+@pytest.mark.parametrize("make", [plain_tree, signed_tree, pair_grid])
+def test_one_level_of_a_tree_has_the_law_it_states(make: Callable[[Any], Tree | Grid], epsilon: Any):
     tree = make(epsilon)
     m, values = OneOf(family=tree), list(range(tree.size))
     laws = laws_of(m, values)
@@ -773,9 +784,31 @@ def test_a_memoised_report_is_the_inner_one_with_coins_of_its_own_secret():
     assert m.privatize_one(2, ReplayCoins(b"memo")) == m.inner.privatize_one(2, coins)
 
 
+SETS: dict[str, Callable[[str], Any]] = {
+    "padded": lambda e: Padded(epsilon=e, size=3, length=2, inner=SampledGRR(size=5, epsilon=Amplified(e, 2))),
+    "padded_uneven": lambda e: Padded(epsilon=e, size=2, length=3, inner=SampledGRR(size=5, epsilon=Amplified(e, 3))),
+    "padded_itemsets": lambda e: Padded(
+        epsilon=e, size=3, candidates=((0, 1), (2,)), length=1, inner=SampledGRR(size=3, epsilon=Amplified(e, 1))
+    ),
+    "padded_plain": lambda e: Padded(epsilon=e, size=3, length=2, inner=GRR(size=5, epsilon=e)),
+    "set_size": lambda e: SetSize(epsilon=e, size=3, most=2, inner=GRR(size=3, epsilon=e)),
+}
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "32"])
+@pytest.mark.parametrize("name", SETS)
+def test_reports_on_sets_have_the_law_they_state(name: str, epsilon: str):
+    """All sets, the empty one and those beyond the length included."""
+    m = SETS[name](epsilon)
+    values = [one for length in range(m.size + 1) for one in combinations(range(m.size), length)]
+    laws = laws_of(m, values)
+    check_law(m, laws, values)
+    check_complete(m, laws)
+
+
 def test_every_kind_of_the_catalogue_is_proved_here():
     made = [make("1") for part in (FIXED, LANES, LAYERED) for make in part.values()]
-    proved = {m.kind for m in made} | {"blh", "olh", "one_of", "all_of", "memo"}
+    proved = {m.kind for m in made} | {"blh", "olh", "one_of", "all_of", "memo", "padded", "set_size"}
     assert proved == {kind.kind for kind in CATALOG}
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.service.plain import Client, draft, serving
 from tests.service.test_ranges import upload
 
-from tacit.cli import main
+from tacit.cli.collection import collection as group
 from tacit.client import Respondent
 from tacit.collector.adapters.memory import MemoryStore
 from tacit.collector.limits import Limits
@@ -24,7 +24,7 @@ INCOME: dict[str, Any] = {
     "name": "income",
     "labels": ["low", "middling, or so", "high", "very high"],
 }
-SCORE: dict[str, Any] = {"kind": "integers", "name": "score", "low": 0, "high": 15}
+SCORE: dict[str, Any] = {"kind": "integers", "name": "score", "low": 0, "high": 15, "step": 1}
 WON: dict[str, Any] = {"kind": "booleans", "name": "won"}
 
 
@@ -80,7 +80,7 @@ def test_bad_rectangles_are_refused_with_the_rule(client: Client, query: str, wo
 
 
 def test_domains_that_are_no_grids_are_refused(client: Client) -> None:
-    colours = {"kind": "categories", "name": "colour", "labels": ["red", "green", "blue"]}
+    colours = {"kind": "categories", "name": "colour", "labels": ["red", "green", "blue"], "other": None}
     for attributes, word in (((AGE, colours), "ordered"), ((AGE, AGE | {"name": "b"}, SCORE, WON), "attributes")):
         refused = client.api("POST", "/collections", draft(questions=[asked("who", "ranges", *attributes)]))
         assert refused.status_code == 422 and word in refused.json()["detail"], refused.text
@@ -149,11 +149,11 @@ def test_the_command_line_asks_for_the_area_in_a_folder(tmp_path: Path) -> None:
         (tmp_path / f"{name}.json").write_text(
             json.dumps(draft(questions=[asked("score", "ranges", SCORE)], title=name, minimum_cohort=1))
         )
-        made = runner.invoke(main, ["collection", "publish", str(tmp_path / f"{name}.json"), "--data", str(tmp_path)])
+        made = runner.invoke(group, ["publish", str(tmp_path / f"{name}.json"), "--data", str(tmp_path)])
         assert made.exit_code == 0, made.output
         ids.append(made.output.strip())
-    asked_for = ["collection", "auc", *ids, "--question", "score", "--data", str(tmp_path)]
-    answer = runner.invoke(main, asked_for)
+    asked_for = ["auc", *ids, "--question", "score", "--data", str(tmp_path)]
+    answer = runner.invoke(group, asked_for)
     assert answer.exit_code == 0 and json.loads(answer.output)["status"] == "below_minimum_cohort", answer.output
 
 

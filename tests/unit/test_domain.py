@@ -17,6 +17,7 @@ from tacit.core.domain import (
     Categories,
     Domain,
     Integers,
+    Items,
     Ordered,
     Product,
     Strings,
@@ -40,6 +41,7 @@ EXAMPLES: list[Domain] = [
     Bits("flags", 3),
     Text("code", "01", 3),
     Strings("word", "2024-a", 64),
+    Items("basket", ("bread", "milk"), most=1),
     Product((Booleans("smoker"), Integers("age", 0, 9))),
 ]
 
@@ -56,7 +58,10 @@ def test_every_kind_has_an_example() -> None:
     assert {type(domain) for domain in EXAMPLES} == set(DOMAINS)
 
 
-@pytest.mark.parametrize("domain", [d for d in EXAMPLES if d.kind not in ("strings", "buckets", "text")], ids=str)
+UNLABELLED = ("strings", "buckets", "text", "items")
+
+
+@pytest.mark.parametrize("domain", [d for d in EXAMPLES if d.kind not in UNLABELLED], ids=str)
 def test_labels_encode_to_their_own_index(domain: Domain) -> None:
     labels = domain.all_labels()
     assert len(labels) == domain.size

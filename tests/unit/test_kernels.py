@@ -61,6 +61,21 @@ def test_hash_support_on_odd_sizes(n: int, d: int):
 
 
 @compiled
+@pytest.mark.parametrize("step", [1, 40, 48, 729, 1024, 3000])
+def test_hash_support_of_runs_of_candidates_with_one_upper_half(step: int):
+    """Extensions of a few prefixes: long runs share the words of the seeds, short ones and ragged ends do not."""
+    seeds, buckets = hashed_reports(1503, 56)
+    prefixes = np.sort(rng(step).integers(1 << 50, size=7, dtype=np.uint64))
+    candidates = (prefixes[:, None] * np.uint64(step) + np.arange(step, dtype=np.uint64)).reshape(-1)
+    edge = np.arange(
+        (1 << 33) - step, (1 << 33) + 2 * step, dtype=np.uint64
+    )  # Crosses from one upper half to the next.
+    for chosen in (candidates, edge, candidates[::-1], np.concatenate([edge, candidates, edge])):
+        same(core().hash_support(seeds, buckets.astype(np.uint8), 56, chosen, None),
+             twin.hash_support(seeds, buckets, 56, chosen, None))  # fmt: skip
+
+
+@compiled
 @pytest.mark.parametrize("g", [2, 3, 4, 5, 8, 56, 255, 256, 257, 65537, (1 << 31) - 1, (1 << 32) - 1])
 def test_hash_support_for_any_number_of_buckets(g: int):
     seeds = rng(g).integers(1 << 32, size=300, dtype=np.uint32)

@@ -1,7 +1,7 @@
 """Padding and sampling, sizes of sets, and the domain of sets: exact privacy, exact moments, bad input."""
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ def amplified(size: int, length: int, epsilon: str = "1", candidates: Any = ()) 
 def cell_words(places: int) -> list[int]:
     """Exactly how many words fall on every place of uniform(places)."""
     edges = [ceil_div(i * WORD, places) for i in range(places + 1)]
-    return [b - a for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [b - a for a, b in pairwise(edges)]
 
 
 def exact_law(m: Any, value: tuple[int, ...]) -> list[Fraction]:

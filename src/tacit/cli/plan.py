@@ -97,8 +97,17 @@ def _marginals(question: Question) -> Plan:
     return Plan(pick, rows, choice.reason, names, over)
 
 
+def _heavy_hitters(question: Question) -> Plan:
+    from tacit.tasks.hitters_options import hitters_options
+
+    options, reason = hitters_options(size=question.size, epsilon=question.epsilon, n=question.n, k=question.k)
+    rows = [option.to_row() for option in options]
+    pick = rows[0] | {"spec": options[0].plan.mechanism.spec()}
+    return Plan(pick, rows, reason, [option.name for option in options], f"the {question.k} most frequent values")
+
+
 PLANNERS: dict[str, Callable[[Question], Plan]] = {
-    "histogram": _histogram, "marginals": _marginals, "ranges": _ranges,
+    "heavy-hitters": _heavy_hitters, "histogram": _histogram, "marginals": _marginals, "ranges": _ranges,
 }  # fmt: skip
 """The planner of every task that can be planned before data is there."""
 
@@ -108,7 +117,7 @@ PLANNERS: dict[str, Callable[[Question], Plan]] = {
 @click.option("--size", type=int, help="Number of values in the domain.")
 @click.option("--binary", type=click.IntRange(1, 1024), help="Number of binary attributes (task marginals).")
 @click.option("--sizes", help="Numbers of answers of the attributes, with commas (task marginals).")
-@click.option("--k", type=int, default=2, show_default=True, help="Attributes of one table (task marginals).")
+@click.option("--k", type=int, help="Attributes of one table (marginals: 2), or values to find (heavy-hitters: 32).")
 @click.option("--cover", is_flag=True, help="Views of CALM must cover all tables (task marginals).")
 @click.option("--epsilon", required=True, help="Privacy budget, as decimal text.")
 @click.option("--n", type=int, required=True, help="Expected number of respondents.")
@@ -121,12 +130,13 @@ PLANNERS: dict[str, Callable[[Question], Plan]] = {
 @click.option("--all", "everything", is_flag=True, help="Show all options in the table, not the 12 best.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
-    task: str, size: int | None, binary: int | None, sizes: str | None, k: int, cover: bool, epsilon: str, n: int,
+    task: str, size: int | None, binary: int | None, sizes: str | None, k: int | None, cover: bool, epsilon: str, n: int,
     workload: str | None, target_error: float | None, max_report_bits: int | None, even_levels: bool,
     everything: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare the mechanisms for a question by exact error and choose one."""
     whole = _sizes(task, size, binary, sizes)
+    k = (32 if task == "heavy-hitters" else 2) if k is None else k
     question = Question(
         size or 0, epsilon, n, workload, target_error, max_report_bits, even_levels, sizes=whole, k=k, cover=cover
     )

@@ -54,7 +54,8 @@ def _baskets(data: str, n: int, seed: int) -> Any:
 
 def _summary(outcomes: list[Any], baskets: Any, truth: Any, asked: dict[str, Any]) -> dict[str, Any]:
     """Scores of all runs, and what the last one found."""
-    last, scores = outcomes[-1], {}
+    last = outcomes[-1]
+    scores: dict[str, float] = {}
     for name in ("f1", "ncr"):
         values = [getattr(outcome, name) for outcome in outcomes]
         scores |= {name: sum(values) / len(values)}

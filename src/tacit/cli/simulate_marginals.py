@@ -11,7 +11,9 @@ _MOST_VALUES = 1 << 16
 
 
 @click.command()
-@click.option("--data", required=True, help="A CSV file with a header, one row per respondent, one column an attribute.")
+@click.option(
+    "--data", required=True, help="A CSV file with a header, one row per respondent, one column an attribute."
+)
 @click.option("--columns", help="The attributes to use, by name with commas.  [default: all]")
 @click.option("--method", default="auto", show_default=True, help="inp_ht, calm, marg_ps, fc, ... or auto to choose.")
 @click.option("--k", type=click.IntRange(1), default=2, show_default=True, help="Attributes of one table.")

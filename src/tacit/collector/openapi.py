@@ -53,12 +53,16 @@ _SUMMARY = _fields(
         "minimum_cohort": {"type": ["integer", "null"]},
     }
 )
+_OPTION = _fields({"name": _TEXT, "standard_error": _POSITIVE, "report_bits": _WHOLE, "picked": {"type": "boolean"}})
 _PREDICTION = _fields(
     {
         "name": _TEXT,
         "mechanism": _ref("mechanism"),
         "standard_error": _POSITIVE,
         "half_width_95": _POSITIVE,
+        "of": _TEXT,
+        "why": _TEXT,
+        "options": _list(_OPTION),
         "report_bits": _WHOLE,
         "reports": _WHOLE,
     }
@@ -117,7 +121,7 @@ SCHEMAS: dict[str, Any] = {
             "epsilon": {},
             "realised_epsilon": {"type": "number"},
             "level": {"type": "number"},
-            "status": {"type": "string", "enum": ["ok", "below_minimum_cohort"]},
+            "status": {"type": "string", "enum": ["ok", "below_minimum_cohort", "asking"]},
             "questions": _list(
                 _fields(
                     {

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.device.domain import Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings
+from tacit.device.items import Items
 from tacit.device.product import DOMAINS, Product, domain_of
 from tacit.device.reals import Buckets, Integers
 from tacit.device.text import Text
@@ -21,6 +22,7 @@ __all__ = [
     "Categories",
     "Domain",
     "Integers",
+    "Items",
     "Ordered",
     "Product",
     "Strings",

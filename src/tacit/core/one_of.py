@@ -22,7 +22,7 @@ from tacit.core.members import (
     per_member,
 )
 from tacit.core.simulated import split_counts
-from tacit.core.tally import Counts, checked_weights, same_mechanism
+from tacit.core.tally import checked_weights, same_mechanism
 from tacit.device.coins import Coins
 from tacit.device.compose import OneOfDevice
 from tacit.device.exact import WORD, ceil_div

@@ -14,13 +14,16 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from tacit.catalog import CATALOG
+from tacit.central.heatmap import heat_map
 from tacit.collector.active import Catalog, read_document
 from tacit.collector.ports import CollectionRecord
 from tacit.dashboard.assets import asset_routes, page, policy
 from tacit.dashboard.privacy import facts, guess, texts
 from tacit.dashboard.script import script_routes
 from tacit.dashboard.session import State, local_path, read_form, scope, signed_in, signed_out, to_login
+from tacit.dashboard.tools import read_wish, tools
 from tacit.errors import TacitError
+from tacit.post.methods import METHODS
 
 _HEX = frozenset("0123456789abcdef")
 _PAGES = {"": "collections.html", "/new": "builder.html", "/tokens": "tokens.html", "/audit": "audit.html"}
@@ -37,6 +40,13 @@ def _missing() -> Response:
 
 def _is_id(text: str) -> bool:
     return len(text) == 64 and set(text) <= _HEX
+
+
+def _wished(request: Request) -> tuple[dict[str, str], list[str]]:
+    """What the page of tools is asked for: single values, and the properties."""
+    query = request.query_params
+    known = ("n", "alpha", "objective", "mechanism")
+    return {name: query[name] for name in known if name in query}, query.getlist("property")
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,10 @@ class Pages:
             return page("missing.html", status=404)
         template = "builder.html" if record.state == "draft" else "collection.html"
         address, site = self._address(request, record.id), self.site(request)
-        return page(template, scope=found, id=record.id, state=record.state, address=address, site=site)
+        methods = json.dumps([method.to_row() for method in METHODS])
+        return page(
+            template, scope=found, id=record.id, state=record.state, address=address, site=site, methods=methods
+        )
 
     def survey(self, request: Request) -> Response:
         """The question form of a collection; drafts only as a preview for whoever is signed in."""
@@ -149,6 +162,25 @@ class Pages:
         headers = {"Content-Security-Policy": policy()}
         return Response(image.getvalue(), media_type="image/svg+xml", headers=headers)
 
+    def tools(self, request: Request) -> Response:
+        """Mechanisms of the central model, designed and shown; not local."""
+        found = scope(request, self.state)
+        if not found:
+            return to_login(request)
+        return page("tools.html", scope=found, **tools(*_wished(request)))
+
+    def matrix(self, request: Request) -> Response:
+        """The heat map of a mechanism of the central model; not local."""
+        if not scope(request, self.state):
+            return _missing()
+        try:
+            picture = heat_map(read_wish(*_wished(request)).make())
+        except TacitError:
+            return _missing()
+        # The picture carries its own style, which holds inside it alone.
+        headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+        return Response(picture, media_type="image/svg+xml", headers=headers)
+
     def _document(self, record: CollectionRecord) -> "dict[str, Any]":
         if record.state != "draft":
             return json.loads(record.document)
@@ -166,6 +198,8 @@ def routes(state: State, *, catalog: Catalog = CATALOG, public_url: str = "") ->
         *(Route(f"/dashboard{path}", pages.dashboard_page(template)) for path, template in _PAGES.items()),
         Route("/dashboard/login", pages.login, methods=["GET", "POST"]),
         Route("/dashboard/logout", pages.logout, methods=["POST"]),
+        Route("/dashboard/tools", pages.tools),
+        Route("/dashboard/tools/matrix.svg", pages.matrix),
         Route("/dashboard/collections/{id}", pages.collection),
         Route("/c/{id}", pages.survey),
         Route("/c/{id}/preview.json", pages.preview),

@@ -74,9 +74,13 @@ class Coefficients:
         """Number of coefficients."""
         return sum(self.orders)
 
-    @cached_property
+    @property
     def weights(self) -> Sequence[int]:
         """The weight of every coefficient."""
+        return self._weights
+
+    @cached_property
+    def _weights(self) -> list[int]:
         return [w for w, count in zip(self.by_order, self.orders, strict=True) for _ in range(count)]
 
     def member(self, i: int) -> Masks:

@@ -1,6 +1,5 @@
 """Free text of a declared alphabet and length, whose index keeps prefixes: heavy hitters are found in this domain."""
 
-from codecs import getincrementaldecoder
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -117,13 +116,19 @@ class Text(Attribute):
         text = spelt.rstrip("\0")
         if "\0" in text:
             return False
-        ended = digits == self.length or len(text) < len(spelt)
-        return not self.is_bytes or _begins_utf8(text.encode("latin-1"), ended)
+        room = self.length - digits if len(text) == len(spelt) else 0
+        return not self.is_bytes or _begins_utf8(text.encode("latin-1"), room)
 
 
-def _begins_utf8(data: bytes, ended: bool) -> bool:
+def _begins_utf8(data: bytes, room: int) -> bool:
+    """Whether at most `room` bytes more complete the last character; the smallest or the largest ones do if any do."""
+    ends = [byte * count for byte in (b"\x80", b"\xbf") for count in range(min(room, 3) + 1)]
+    return any(_is_utf8(data + end) for end in ends)
+
+
+def _is_utf8(data: bytes) -> bool:
     try:
-        getincrementaldecoder("utf-8")().decode(data, ended)
+        data.decode()
     except UnicodeDecodeError:
         return False
     return True

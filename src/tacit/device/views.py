@@ -44,7 +44,7 @@ def attribute_of(kind: str, value: Any, attribute: int, sizes: Sequence[int]) ->
         found = found if found is not None and 0 <= found < size else None
     if found is None:
         raise InvalidValue(
-            f"{kind}: the answer to attribute {attribute} is outside the domain, must be an integer from 0 to {size - 1}"
+            f"{kind}: the answer to attribute {attribute} is outside its domain, must be 0 to {size - 1}"
         )
     return found
 

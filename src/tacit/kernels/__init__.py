@@ -12,6 +12,7 @@ compiled = _library is not None
 _core = twin if _library is None else Native(_library)
 
 hash_support = _core.hash_support
+hash_matches = _core.hash_matches
 pooled_support = _core.pooled_support
 bit_columns = _core.bit_columns
 histogram = _core.histogram
@@ -38,6 +39,7 @@ __all__ = [
     "draw_hashed_bits",
     "draw_subsets",
     "hash32",
+    "hash_matches",
     "hash_support",
     "histogram",
     "isotonic",

@@ -19,7 +19,7 @@ _LIBRARY = Path(__file__).with_name("_tacit.so")
 _SIZE = ctypes.c_size_t
 _WORD = ctypes.c_uint64
 _COIN_WORDS = 1 << 17
-_ABI = 10
+_ABI = 11
 _TABLED_BUCKETS = 1 << 16
 _SHORT_RUN = 48
 """Runs of candidates with one upper half that are shorter on average are hashed one candidate after the other."""
@@ -78,8 +78,7 @@ class Native:
 
     def _hash_runs(self, seeds: U32, buckets: U32, g: int, low: U32, high: U32 | None, starts: U64) -> I64:
         """Unweighted supports of runs of candidates; the columns are read in place, the threads are in C."""
-        bounds = ((np.arange(g + 1, dtype=np.uint64) << np.uint64(32)) + np.uint64(g - 1)) // np.uint64(g)
-        n, d, runs = len(seeds), len(low), len(starts) - 1
+        bounds, n, d, runs = _bucket_bounds(g), len(seeds), len(low), len(starts) - 1
         halves = np.zeros(runs, np.uint32) if high is None else high[starts[:-1].astype(np.intp)]
         threads = min(thread_count(), 64) if n * d > 1 << 18 else 1
         out = np.zeros((threads, d), np.int64)
@@ -88,6 +87,25 @@ class Native:
             _SIZE(n), _at(bounds), _at(low), _at(halves), _at(starts), _SIZE(runs), _SIZE(threads), _at(out),
         )  # fmt: skip
         return out.sum(axis=0)
+
+    def hash_matches(self, seeds: U32, buckets: U32, g: int, values: U64) -> "npt.NDArray[np.int32]":
+        """How many of the values every report supports; reports are split over threads."""
+        high, low = _halves(values)
+        starts, bounds = _runs(high, len(low)), _bucket_bounds(g)
+        highs = np.zeros(1, np.uint32) if high is None else high[starts[:-1].astype(np.intp)]
+        seeds, buckets = np.ascontiguousarray(seeds, np.uint32), np.ascontiguousarray(buckets, np.uint32)
+        out = np.zeros(len(seeds), np.int32)
+
+        def part(rows: slice) -> I64:
+            s, b, o = seeds[rows], buckets[rows], out[rows]
+            runs = _SIZE(len(starts) - 1)
+            args = _at(s), _at(b), _SIZE(len(s)), _at(bounds), _at(low), _at(highs), _at(starts), runs, _at(o)
+            self._c.tacit_hash_matches(*args)
+            return np.zeros(0, np.int64)
+
+        if len(low):
+            _over_threads(part, len(seeds), len(seeds) * len(low))
+        return out
 
     def pooled_support(self, seeds: U32, table: I64, candidates: U64) -> I64:
         """Sum over public hash functions of the table cell each candidate falls into."""
@@ -240,6 +258,11 @@ def _runs(high: U32 | None, count: int) -> U64:
     """Where runs of candidates with equal upper halves begin, and where the last one ends."""
     inner = np.zeros(0, np.intp) if high is None else np.flatnonzero(high[1:] != high[:-1]) + 1
     return np.concatenate([[0], inner, [count]]).astype(np.uint64)
+
+
+def _bucket_bounds(g: int) -> U64:
+    """Where the buckets of the hash begin, and where the last one ends."""
+    return ((np.arange(g + 1, dtype=np.uint64) << np.uint64(32)) + np.uint64(g - 1)) // np.uint64(g)
 
 
 def _sum_over_threads(part: Callable[[slice], I64], n: int, work: int) -> I64:

@@ -55,6 +55,15 @@ def hash_support(seeds: U32, buckets: U32, g: int, candidates: U64, weights: I64
     return out
 
 
+def hash_matches(seeds: U32, buckets: U32, g: int, values: U64) -> "npt.NDArray[np.int32]":
+    """How many of the values every report supports."""
+    out = np.zeros(len(seeds), np.int32)
+    for rows in _row_chunks(len(seeds), len(values)):
+        supported = buckets_of(seeds[rows, None], values[None, :], g) == buckets[rows, None]
+        out[rows] = supported.sum(axis=1, dtype=np.int32)
+    return out
+
+
 def _weighted_columns(matrix: npt.NDArray[np.bool_] | U8, weights: I64 | None) -> I64:
     if weights is None:
         return matrix.sum(axis=0, dtype=np.int64)

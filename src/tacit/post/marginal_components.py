@@ -64,7 +64,9 @@ class Structure:
 
     def grouped(self, tables: Sequence[F64]) -> list[F64]:
         """Tables of the views, stacked by shape."""
-        return [np.stack([tables[i].reshape(group.shape) for i in group.members]) for group in self.groups]
+        members: list[list[int]] = [group.members.tolist() for group in self.groups]
+        pairs = zip(self.groups, members, strict=True)
+        return [np.stack([tables[i].reshape(group.shape) for i in places]) for group, places in pairs]
 
     def average(self, stacked: Sequence[F64], weight: F64) -> "Components":
         """The weighted average of every interaction; the total is one."""
@@ -75,7 +77,7 @@ class Structure:
             for axes, places in group.places.items():
                 pure = centred(margin(tables, range(len(group.shape)), axes), len(axes))
                 pure = pure.reshape(len(places), -1) * (weight[group.members] * share[places])[:, None]
-                at = self.starts[places][:, None] + np.arange(pure.shape[1])
+                at: I64 = self.starts[places][:, None] + np.arange(prod(pure.shape[1:]))
                 values += np.bincount(at.ravel(), pure.ravel(), len(values))
         values[self.starts[self.index[()]]] = 1.0
         return Components(self, values, total)
@@ -109,7 +111,7 @@ def _group(
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """The interactions of views that agree; `weight` is the sum of the weights behind each, zero where none is known."""
+    """The interactions of views that agree; `weight` is the sum of the weights behind each, zero if none is known."""
 
     structure: Structure
     values: F64

@@ -28,8 +28,8 @@ _STILL = 1e-5
 def norm_sub_rows(rows: F64, total: float = 1.0) -> F64:
     """Every row projected onto the simplex (Norm-Sub), all at once."""
     falling = -np.sort(-rows, axis=-1)
-    excess = (np.cumsum(falling, axis=-1) - total) / np.arange(1, rows.shape[-1] + 1)
-    kept = (falling > excess).sum(axis=-1, keepdims=True)
+    excess: F64 = (np.cumsum(falling, axis=-1) - total) / np.arange(1.0, falling.shape[-1] + 1)
+    kept: npt.NDArray[np.int64] = (falling > excess).sum(axis=-1, keepdims=True)
     return np.clip(rows - np.take_along_axis(excess, kept - 1, axis=-1), 0, None)
 
 

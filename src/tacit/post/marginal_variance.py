@@ -10,7 +10,7 @@ disjoint: the spread of the answer itself is taken off once.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -104,7 +104,10 @@ class Uncertainty:
             size = self.structure.sizes[attribute]
             even = np.full((size, size), 1 / size)
             parts.append(np.eye(size) - even if attribute in within else even)
-        return reduce(np.kron, parts, np.ones((1, 1)))
+        whole: F64 = np.ones((1, 1))
+        for part in parts:
+            whole = np.kron(whole, part).astype(np.float64)
+        return whole
 
     def linear(self, attributes: Attributes, rows: F64) -> F64:
         """Variance of `rows @ table`, the cells of the table in order."""

@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from math import sqrt
 from pathlib import Path
 from typing import cast
@@ -15,6 +16,7 @@ from tacit.errors import InvalidSpec, NoData
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+U8 = npt.NDArray[np.uint8]
 
 _CHUNK = 1 << 16
 _TRIES = 50
@@ -176,18 +178,32 @@ def top_itemsets(sets: Sets, size: int, k: int, *, largest: int | None = None) -
     """The k itemsets that most sets contain, exactly, with their counts; ties go to the first in order.
 
     Only items among the k most frequent (ties included) can take part: every item of a frequent itemset is as frequent.
+    The best itemset found so far is extended first, which never has a better extension, so that k of them suffice.
     """
     counts = sets.counts(size)
-    ranked = np.lexsort((np.arange(size), -counts))
-    least = int(counts[ranked[min(k, size) - 1]])
+    least = int(np.sort(counts)[-min(k, size)])
     items = np.flatnonzero(counts >= max(1, least))
-    found = [((int(item),), int(counts[item])) for item in items]
-    if largest != 1:
-        found += _larger(_bitmaps(sets, items, size), items, least, largest or len(items))
-    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
+    heap = [(-int(counts[item]), (int(item),)) for item in items]
+    heapify(heap)
+    bitmaps = dict(zip(items.tolist(), _bitmaps(sets, items, size), strict=True)) if largest != 1 else {}
+    found: list[tuple[tuple[int, ...], int]] = []
+    while heap and len(found) < k:
+        count, itemset = heappop(heap)
+        found.append((itemset, -count))
+        if len(itemset) < (largest or size):
+            _extend(heap, itemset, bitmaps)
+    return found
 
 
-def _bitmaps(sets: Sets, items: I64, size: int) -> npt.NDArray[np.uint8]:
+def _extend(heap: list[tuple[int, tuple[int, ...]]], itemset: tuple[int, ...], bitmaps: "dict[int, U8]") -> None:
+    """Push every itemset with one further, later item that some set contains."""
+    held, last = np.bitwise_and.reduce([bitmaps[item] for item in itemset]), itemset[-1]
+    for item, bitmap in bitmaps.items():
+        if item > last and (count := int(np.bitwise_count(held & bitmap).sum())):
+            heappush(heap, (-count, (*itemset, item)))
+
+
+def _bitmaps(sets: Sets, items: I64, size: int) -> U8:
     """One packed row per item: which sets hold it."""
     place = np.full(size, -1, np.int64)
     place[items] = np.arange(len(items))
@@ -198,21 +214,3 @@ def _bitmaps(sets: Sets, items: I64, size: int) -> npt.NDArray[np.uint8]:
         has[kept.items, np.repeat(np.arange(len(kept)), kept.lengths)] = True
         packed.append(np.packbits(has, axis=1))
     return np.concatenate(packed, axis=1)
-
-
-def _larger(bitmaps: npt.NDArray[np.uint8], items: I64, least: int, largest: int) -> list[tuple[tuple[int, ...], int]]:
-    """Itemsets of two and more items that at least `least` sets contain, depth first."""
-    found: list[tuple[tuple[int, ...], int]] = []
-
-    def extend(places: tuple[int, ...], held: npt.NDArray[np.uint8]) -> None:
-        for place in range(places[-1] + 1, len(items)):
-            both = held & bitmaps[place]
-            count = int(np.bitwise_count(both).sum())
-            if count >= max(1, least):
-                found.append((tuple(int(items[i]) for i in (*places, place)), count))
-                if len(places) + 1 < largest:
-                    extend((*places, place), both)
-
-    for place in range(len(items)):
-        extend((place,), bitmaps[place])
-    return found

@@ -306,7 +306,9 @@ def private_trie(
                                                          i == len(lengths) - 1, rng)  # fmt: skip
         prefixes, length = nodes[accepted], to
         share, deviation = share[accepted], deviation[accepted]
-    return _best(prefixes, share, deviation, max(k, len(prefixes)))
+    # The rule above looks at noise alone; an interval needs the variance of those who hold the value, and of sampling.
+    held = 1 + np.clip(share, 0, 1) * (oue.own - oue.other + 1) / oue.other
+    return _best(prefixes, share, deviation * np.sqrt(held), max(k, len(prefixes)))
 
 
 def _level(

@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -68,9 +67,9 @@ def read_population(
         rows = Counter[str]()
         skipped = 0
         for value, count in _csv_rows(stream, columns) if is_csv else _lines(stream):
-            if count < 0:
-                skipped += 1
-            rows[value] += max(0, count)
+            skipped += count < 0
+            if count > 0:
+                rows[value] += count
     encode = _encoder(domain, integers, lower)
     held, cut = Counter[int](), 0
     for value, count in rows.items():
@@ -87,11 +86,11 @@ def read_population(
 
 
 def _opened(path: str) -> TextIO:
-    file = Path(path).open("rb")
-    packed = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
-    binary = gzip.open(file) if packed else file
-    return io.TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="")  # pyright: ignore
+    with Path(path).open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    if packed:
+        return gzip.open(path, "rt", encoding="utf-8", errors="replace", newline="")
+    return Path(path).open(encoding="utf-8", errors="replace", newline="")
 
 
 def _lines(stream: TextIO) -> Rows:

@@ -120,9 +120,7 @@ class MarginalOutcome:
     last: Marginals
 
 
-def predicted_sse(
-    mechanism: Mechanism, records: I64, sizes: Sequence[int], tables: Sequence[Attributes]
-) -> float:
+def predicted_sse(mechanism: Mechanism, records: I64, sizes: Sequence[int], tables: Sequence[Attributes]) -> float:
     """The expected squared error of raw tables, summed over cells, with the true tables plugged in."""
     kept = kept_attributes(sizes)
     known: dict[Attributes, F64] = {}

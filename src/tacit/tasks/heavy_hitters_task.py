@@ -18,6 +18,7 @@ from tacit.device.domain import Domain, Strings
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.oracles.local_hash import OLH
 from tacit.tasks.heavy_hitters import Hitters, find_hitters, groups_of
+from tacit.tasks.hitters_options import detectable_words
 from tacit.tasks.hitters_plan import HittersPlan, plan_lengths, plan_pem
 from tacit.tasks.spelling import spelling_of
 from tacit.tasks.task import Answer, Forecast, Part, Query, Task
@@ -112,15 +113,6 @@ def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
         f"{detectable_words(plan)}"
     )
     return Forecast(float(np.sqrt(plan.oracle.variance_at_zero / last)), "the share of a value that is found", why)
-
-
-def detectable_words(plan: HittersPlan) -> str:
-    """What can be found, in words."""
-    half, sure = plan.detectable(0.5), plan.detectable(0.9)
-    if half > 1:
-        return "With so few respondents and this epsilon no share can be detected."
-    surely = f"from {sure:.3g} on nine times out of ten" if sure <= 1 else "none of them surely"
-    return f"A value held by a share of {half:.3g} is found every second time, {surely}."
 
 
 def _whole(given: Mapping[str, str], name: str, default: int, most: int) -> int:

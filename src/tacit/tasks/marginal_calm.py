@@ -66,7 +66,7 @@ def select_views(
 ) -> ViewPlan:
     """Algorithm 2: the number and the size of the views for tables of k attributes.
 
-    With `strict_paper` the branch for a single possible size ignores, as printed, that fewer views may cover all tables.
+    With `strict_paper` the branch for a single possible size ignores, as printed, that fewer views may cover all.
 
     >>> plan = select_views(n=2**16, sizes=[2] * 8, epsilon=2.0, k=3)
     >>> plan.count, plan.size

@@ -1,12 +1,13 @@
 """The methods for joint distributions, each as the mechanism that a collection publishes.
 
-Input perturbation (INP-*) works on all combinations of answers at once, marginal perturbation (MARG-*) on one table of k
-attributes per respondent: Cormode, Kulkarni and Srivastava, SIGMOD 2018; Kulkarni's dissertation, section 4.3. FC, AM,
-FT, EM, BE and CALM: Wang's dissertation, chapter 6. INP-HT with uniform weights is FT, MARG with the adaptive oracle AM.
+Input perturbation (INP-*) works on all combinations of answers at once, marginal perturbation (MARG-*) on one table of
+k attributes per respondent: Cormode, Kulkarni and Srivastava, SIGMOD 2018; Kulkarni's dissertation, section 4.3. FC,
+AM, FT, EM and CALM: Wang's dissertation, chapter 6. FT is INP-HT with uniform weights, AM is MARG with the adaptive
+oracle.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb, exp, prod, sqrt
 from typing import Any
@@ -89,7 +90,7 @@ def _whole(make: Callable[..., Mechanism], most: int = MAX_WHOLE) -> Callable[[A
     def made(question: Ask) -> Mechanism:
         if question.cells > most:
             raise InvalidSpec(
-                f"marginals: {question.cells} combinations are too many for one table, at most {most}; use calm or inp_ht"
+                f"marginals: {question.cells} combinations are too many for one table of {most}; use calm or inp_ht"
             )
         return make(size=question.cells, epsilon=question.budget)
 
@@ -162,6 +163,14 @@ def _calm(question: Ask) -> Mechanism:
     return one_of_views(question.sizes, views, lambda cells: adaptive_oracle(cells, question.budget))
 
 
+def _adaptive(*, size: int, epsilon: Budget) -> Mechanism:
+    return adaptive_oracle(size, epsilon)
+
+
+def _sketch(*, size: int, epsilon: Budget) -> Mechanism:
+    return HCMS(size=size, epsilon=epsilon, rows=5, width=256, key=1)
+
+
 METHODS: dict[str, Callable[[Ask], Mechanism]] = {
     "inp_ht": _signs,
     "calm": _calm,
@@ -170,15 +179,15 @@ METHODS: dict[str, Callable[[Ask], Mechanism]] = {
     "marg_rr": _all_tables(lambda cells, budget: SUE(size=cells, epsilon=budget)),
     "marg_rr_oue": _all_tables(lambda cells, budget: OUE(size=cells, epsilon=budget)),
     "am": _all_tables(adaptive_oracle),
-    "fc": lambda question: _whole(lambda size, epsilon: adaptive_oracle(size, epsilon))(question),
+    "fc": _whole(_adaptive),
     "inp_ps": _whole(GRR),
     "inp_rr": _whole(SUE, _MAX_UNARY),
     "inp_rr_oue": _whole(OUE, _MAX_UNARY),
     "inp_olh": _whole(OLH),
-    "inp_hcms": _whole(lambda size, epsilon: HCMS(size=size, epsilon=epsilon, rows=5, width=256, key=1)),
+    "inp_hcms": _whole(_sketch),
     "em": _each,
 }
-"""Every method by name. The unary reading of INP-RR and MARG-RR at epsilon/2 a bit is the papers'; `_oue` is the other."""
+"""Every method by name. INP-RR and MARG-RR at epsilon/2 a bit are the papers' reading; `_oue` is the other."""
 
 ALIASES = {"inp_em": "em", "inp_inv": "em"}
 
@@ -186,7 +195,7 @@ ALIASES = {"inp_em": "em", "inp_inv": "em"}
 def make_method(name: str, question: Ask) -> Mechanism:
     """The mechanism of a method; `ft` is inp_ht with uniform weights."""
     if name == "ft":
-        return _signs(Ask(**{**vars(question), "uniform": True}))
+        return _signs(replace(question, uniform=True))
     found = METHODS.get(ALIASES.get(name, name))
     if found is None:
         raise InvalidSpec(f"marginals: method is {name[:40]!r}, must be one of {', '.join([*METHODS, 'ft', *ALIASES])}")

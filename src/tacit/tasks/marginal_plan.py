@@ -173,5 +173,3 @@ def _reason(pick: MarginalOption, ranked: Sequence[MarginalOption]) -> str:
     ahead = "" if other is None else f", {pick.rmse / other.rmse:.0%} of the error of {other.method}"
     partly = "" if pick.covered == 1 else "; tables that no view covers are completed, which adds an error not counted"
     return f"{pick.method} has the least noise and sampling error{ahead}{partly}"
-
-

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from tacit.core.moments import Moments
 from tacit.device.coefficients import Coefficients
 from tacit.post.marginal_components import Components, Structure
-from tacit.post.marginal_nonneg import norm_sub_rows
 from tacit.post.marginal_table import Attributes, along_axes, margin, shape_of, subsets
 from tacit.post.marginal_variance import Precision, Uncertainty
 
@@ -102,7 +101,8 @@ class FromViews:
 def signs_of(bits: int) -> F64:
     """The Hadamard matrix of an attribute: (-1)^popcount(mask AND value)."""
     at = np.arange(1 << bits)
-    return 1.0 - 2.0 * (np.bitwise_count(at[:, None] & at[None, :]) & 1)
+    odd = np.bitwise_count(at[:, None] & at[None, :]) & 1
+    return np.where(odd, -1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,11 +267,6 @@ class FromEach:
     def missing(self, attributes: Attributes) -> list[Attributes]:
         """Everything was asked."""
         return [attributes] if not self.n else []
-
-
-def simplex(table: F64) -> F64:
-    """A table without negative cells, by Norm-Sub. Biased."""
-    return norm_sub_rows(table.reshape(1, -1)).reshape(table.shape)
 
 
 def moments_of(mechanism: Any) -> Moments:

@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from tacit.core.estimate import Estimate, check_choice, no_data
 from tacit.errors import InvalidSpec
+from tacit.post.marginal_answers import answer_tables, simplex
 from tacit.post.marginal_components import Components
 from tacit.post.marginal_nonneg import NonNegative, settle
 from tacit.post.marginal_reconstruct import Fitted, Targets, fit_entropy, fit_least_squares, fit_linear_program
-from tacit.post.marginal_table import Attributes, cell_labels, checked_attributes, shape_of, subsets
-from tacit.tasks.marginal_sources import F64, FromEach, FromViews, Source, simplex
+from tacit.post.marginal_table import Attributes, cell_labels, checked_attributes, shape_of
+from tacit.tasks.marginal_sources import F64, FromEach, FromViews, Source
 
 Reconstruct = Literal["entropy", "least_squares", "linear_program"]
 Status = Literal["covered", "reconstructed", "unseen", "no_data"]
@@ -127,7 +128,7 @@ class Marginals:
             shapes = [shape_of(self.source.sizes, a) for a in inner]
             return [(np.full(shape, 1 / prod(shape)), True) for shape in shapes]
         if isinstance(self.source, FromViews):
-            return _from_views(self._settled, inner, _FITS[self.reconstruct])
+            return answer_tables(self._settled, inner, _FITS[self.reconstruct])
         if isinstance(self.source, FromEach):
             from tacit.tasks.marginals_each import most_likely
 
@@ -165,41 +166,6 @@ class _Renamed:
 
     def missing(self, attributes: Attributes) -> list[Attributes]:
         return self.source.missing(self._inner(attributes))
-
-
-def _from_views(
-    settled: Components, asked: Sequence[Attributes], fit: Callable[[Sequence[int], Targets, int], Fitted]
-) -> list[tuple[F64, bool]]:
-    """Covered tables are read off; others with the same shape and the same known margins are fitted together."""
-    out: list[tuple[F64, bool]] = [(np.ones(()), True)] * len(asked)
-    waiting: dict[Any, list[int]] = {}
-    for i, attributes in enumerate(asked):
-        known = _maximal(settled, attributes)
-        if known == [attributes] or not attributes:
-            out[i] = (simplex(settled.table(attributes)) if attributes else np.ones(()), True)
-        else:
-            local = tuple(tuple(attributes.index(a) for a in inner) for inner in known)
-            waiting.setdefault((shape_of(settled.structure.sizes, attributes), local), []).append(i)
-    for (shape, local), members in waiting.items():
-        targets = [(axes, _stacked(settled, [asked[i] for i in members], axes)) for axes in local]
-        fitted = fit(shape, targets, len(members))
-        for i, table, met in zip(members, fitted.tables, fitted.converged, strict=True):
-            out[i] = (table, bool(met))
-    return out
-
-
-def _stacked(settled: Components, asked: Sequence[Attributes], axes: Attributes) -> F64:
-    return np.stack([simplex(settled.table(tuple(attributes[axis] for axis in axes))) for attributes in asked])
-
-
-def _maximal(settled: Components, attributes: Attributes) -> list[Attributes]:
-    """The largest subsets of a table that some view with reports contains."""
-    found: list[Attributes] = []
-    for inner in sorted(subsets(attributes), key=len, reverse=True):
-        if inner and not any(set(inner) <= set(known) for known in found):
-            if settled.component(inner) is not None:
-                found.append(inner)
-    return sorted(found)
 
 
 def kept_attributes(sizes: Sequence[int]) -> tuple[int, ...]:

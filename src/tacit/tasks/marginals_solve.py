@@ -155,7 +155,11 @@ def expected_source(mechanism: Mechanism, n: float, truth: Share, sizes: Sequenc
     if isinstance(mechanism, AllOf):
         grr = [cast("GRR", mechanism.member(i)) for i in range(len(mechanism.members))]
         draft = FromEach(shape, [(float(m.p), float(m.q)) for m in grr], truth, n)
-        return replace(draft, seen=lambda a: along_axes(draft.matrices(a), truth(a)))
+
+        def seen(attributes: Attributes) -> F64:
+            return along_axes(draft.matrices(attributes), truth(attributes))
+
+        return replace(draft, seen=seen)
     assert isinstance(mechanism, Oracle)
     return FromWhole(shape, np.zeros(shape), moments_of(mechanism), 1 / n, n, truth=truth)
 

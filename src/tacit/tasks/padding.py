@@ -30,6 +30,8 @@ _CHOICES = tuple(option for option in OPTIONS if option[0] in _INNER)
 _COVERED = 0.9
 """The share of sets that the padding length must cover."""
 _GAP = 4
+_LOSS = 10.0
+"""Those looked for are frequent ones, about three times the average; chosen by trial (docs/maths/set_size.md)."""
 
 
 def amplified_epsilon(epsilon: float, length: int) -> float:
@@ -109,7 +111,7 @@ class Lengths:
         """The length of least error: noise grows with it, and what larger sets lose shrinks. Biased where sizes are.
 
         The loss is made up for on average by `update_factor`; what single candidates lose differs from it by about as
-        much, which is counted for a candidate of average frequency.
+        much. Counted is the square of that, for a candidate of average frequency, times `_LOSS`.
         """
         odds, sizes = exp(float(as_budget(epsilon).declared)), np.arange(len(self.shares))
         longest = int(np.max(np.flatnonzero(self.shares), initial=1))
@@ -119,7 +121,7 @@ class Lengths:
             direct = (odds * length + candidates - 1) / (odds - 1) ** 2
             noise = min(direct, 4 * length**2 * odds / (odds - 1) ** 2) / n
             factor = self.update_factor(length)
-            return noise * factor**2 + (mean * (factor - 1)) ** 2
+            return noise * factor**2 + _LOSS * (mean * (factor - 1)) ** 2
 
         return min(range(1, longest + 1), key=error)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -55,11 +55,22 @@ def spelling_of(domain: Domain) -> Spelling:
     if isinstance(domain, Integers):
         return Spelling(domain.size, 2, max(1, (domain.size - 1).bit_length()))
     if isinstance(domain, Text) and domain.is_bytes:
-        return Spelling(domain.size, 2, 8 * domain.length, utf8_prefixes, SHARED_BEGINNINGS)
+        return _bytes(domain.length)
     if isinstance(domain, Text):
-        ended = _ended_prefixes(domain.fanout)
-        return Spelling(domain.size, domain.fanout, domain.length, ended, SHARED_BEGINNINGS)
+        return _texts(domain.fanout, domain.length)
     raise InvalidSpec(f"heavy hitters: the domain is {domain.kind}, must be text, bits or integers")
+
+
+@lru_cache(maxsize=16)
+def _bytes(length: int) -> Spelling:
+    """Bytes are spelt bit by bit, so that steps need not be whole bytes."""
+    possible = partial(utf8_prefixes, length=length)
+    return Spelling(1 << 8 * length, 2, 8 * length, possible, SHARED_BEGINNINGS)
+
+
+@lru_cache(maxsize=16)
+def _texts(fanout: int, length: int) -> Spelling:
+    return Spelling(fanout**length, fanout, length, _ended_prefixes(fanout), SHARED_BEGINNINGS)
 
 
 def _ended_prefixes(fanout: int) -> Callable[[U64, int], Mask]:
@@ -101,20 +112,23 @@ def _automaton() -> U8:
     return table
 
 
-@lru_cache(maxsize=8)
-def _partial(bits: int) -> Mask:
-    """alive[state, beginning]: whether a byte that begins with these bits can come next."""
-    alive = _automaton() != _DEAD
+_MISSING = np.array([0, 1, 2, 3, 2, 2, 3, 3, 0, 1 << 7], np.uint8)
+"""How many bytes every state still waits for; what is no text waits for more than there can be."""
+
+
+def _begun(bits: int, room: int) -> Mask:
+    """alive[state, beginning]: whether a byte that begins with these bits can come next, with `room` bytes after it."""
+    alive = _MISSING[_automaton()] <= room
     return alive.reshape(10, 1 << bits, -1).any(axis=2)
 
 
-def utf8_prefixes(prefixes: U64, digits: int) -> Mask:
-    """Whether some text in UTF-8, padded with zero bytes, begins with these bits."""
+def utf8_prefixes(prefixes: U64, digits: int, *, length: int) -> Mask:
+    """Whether some text of at most `length` bytes of UTF-8, padded with zero bytes, begins with these bits."""
     whole, rest = divmod(digits, 8)
     state = np.zeros(len(prefixes), np.uint8)
     for place in range(whole):
         byte = (prefixes >> np.uint64(digits - 8 * (place + 1))) & np.uint64(0xFF)
         state = _automaton()[state, byte.astype(np.intp)]
     if rest == 0:
-        return state != _DEAD
-    return _partial(rest)[state, (prefixes & np.uint64((1 << rest) - 1)).astype(np.intp)]
+        return _MISSING[state] <= length - whole
+    return _begun(rest, length - whole - 1)[state, (prefixes & np.uint64((1 << rest) - 1)).astype(np.intp)]

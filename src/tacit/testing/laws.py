@@ -139,7 +139,7 @@ def law_batch(mechanism: Mechanism) -> None:
     """A batch makes the same bytes as the device reference, value by value, from the same coins."""
     values = _batch(values_of(mechanism) * 7)
     batch, coins = mechanism.privatize(values, ReplayCoins(b"law")), ReplayCoins(b"law")
-    plain: list[Any] = values if isinstance(values, list) else values.tolist()
+    plain: list[Any] = values_of(mechanism) * 7 if isinstance(values, list) else values.tolist()
     assert batch.tobytes() == b"".join(mechanism.privatize_one(value, coins) for value in plain)
     assert mechanism.valid(batch).all()
     assert mechanism.decode(batch.tobytes()).tobytes() == batch.tobytes()

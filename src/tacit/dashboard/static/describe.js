@@ -51,7 +51,8 @@ function marks(device, domain, bytes, say) {
 /** One mechanism's bytes in words. @param {any} device @param {any} domain @param {number[]} bytes @param {Say} say */
 function words(device, domain, bytes, say) {
   const { kind, m, family } = device;
-  if (family) return level(family, domain, { member: numberOf(bytes.slice(0, 4)), bytes: bytes.slice(4) }, say);
+  if (family) return drawn(family, domain, { member: numberOf(bytes.slice(0, 4)), bytes: bytes.slice(4) }, say);
+  if (kind === "padded" || kind === "set_size") return ofSet(device, domain, bytes, say);
   if (kind === "grr") return say("saysValue", { value: labelOf(domain, numberOf(bytes), say), ...chances(device) });
   if (["sue", "oue", "rue", "the", "ss"].includes(kind)) return marks(device, domain, bytes, say);
   if (kind === "cbr") return say("saysBlock", { code: numberOf(bytes) + 1, codes: m, ...chances(device) });
@@ -72,27 +73,76 @@ function span(domain, first, last, say) {
 }
 
 /**
- * A level of a tree, whose mechanism speaks of groups of neighbouring answers.
+ * A report on a set: which entry was picked, or how many of those in question there are.
+ * @param {any} device
+ * @param {any} domain
+ * @param {number[]} bytes
+ * @param {Say} say
+ */
+function ofSet({ kind, candidates, choices, inner, length, most }, domain, bytes, say) {
+  const entry = (/** @type {number} */ i) => (candidates[i] ?? [i]).map((item) => domain.decode(item)).join(" + ");
+  const size = (/** @type {number} */ i) => (i < most ? String(i) : say("orMore", { low: most }));
+  const decode = kind === "padded" ? (/** @type {number} */ i) => (i < choices ? entry(i) : say("blank")) : size;
+  const asked = [
+    candidates.length && kind === "padded" ? say("saysAmong", { choices }) : "",
+    kind === "padded" ? say("saysPadded", { length }) : say("saysSize", { choices }),
+  ];
+  return [...asked, words(inner, { decode }, bytes, say)].filter(Boolean).join(" ");
+}
+
+/**
+ * One of a family of questions about the same answer: what was drawn, and what is said about it.
  * @param {any} family
  * @param {any} domain
  * @param {{member: number, bytes: number[]}} report
  * @param {Say} say
  * @returns {string}
  */
-function level({ fanout, heights, mechanisms, size }, domain, { member, bytes }, say) {
-  const [width, device] = [fanout ** heights[member], mechanisms[member]];
-  const decode = (/** @type {number} */ node) =>
-    span(domain, node * width, Math.min((node + 1) * width, size) - 1, say);
-  const asked = say(width > 1 ? "saysGroups" : "saysLeaves", { groups: device.size, example: decode(0) });
-  return `${asked} ${words(device, { decode }, bytes, say)}`;
+function drawn(family, domain, { member, bytes }, say) {
+  const device = family.mechanisms[member];
+  const { kind } = family;
+  if (kind === "tree" && ["text", "bits"].includes(domain.kind)) {
+    return `${beginning(family, domain, member, say)} ${words(device, domain, bytes, say)}`;
+  }
+  if (kind !== "tree" && kind !== "grid") return say("saysCode", { bytes: bytes.length });
+  const decode = (/** @type {number} */ node) => nodeOf(family, domain, member, node, say);
+  const single = [family.heights[member]].flat().every((height) => height === 0);
+  const asked = kind === "grid" ? "saysGrid" : single ? "saysLeaves" : "saysGroups";
+  return `${say(asked, { groups: device.size, example: decode(0) })} ${words(device, { decode }, bytes, say)}`;
+}
+
+/** The neighbouring answers that a node stands for. @param {any} family @param {any} domain @param {number} member
+ * @param {number} node @param {Say} say @returns {string} */
+function nodeOf({ kind, fanout, fanouts, heights, size, sizes }, domain, member, node, say) {
+  if (kind === "tree") return stretch(domain, node, fanout ** heights[member], size, say);
+  const widths = fanouts.map((/** @type {number} */ one, /** @type {number} */ a) => one ** heights[member][a]);
+  const parts = [];
+  for (let a = sizes.length - 1; a >= 0; a -= 1) {
+    const nodes = Math.ceil(sizes[a] / widths[a]);
+    parts.unshift(stretch(domain.attributes[a], node % nodes, widths[a], sizes[a], say));
+    node = Math.floor(node / nodes);
+  }
+  return parts.join(" · ");
+}
+
+/** @param {any} domain @param {number} node @param {number} width @param {number} size @param {Say} say */
+const stretch = (domain, node, width, size, say) =>
+  span(domain, node * width, Math.min((node + 1) * width, size) - 1, say);
+
+/** How much of a text a prefix covers. @param {any} family @param {any} domain @param {number} member @param {Say} say */
+function beginning({ heights }, { kind, alphabet, length }, member, say) {
+  const inBits = kind === "bits" || alphabet === "bytes";
+  const all = alphabet === "bytes" ? 8 * length : length;
+  return say(inBits ? "saysPrefixBits" : "saysPrefix", { digits: all - heights[member], all });
 }
 
 /** @param {number} codes */
 const codeWidth = (codes) => [1, 2, 4].find((width) => codes <= 256 ** width) ?? 8;
 
 /** Bytes of a member's report, where this page knows. @param {any} device @returns {number} */
-function widthOf({ kind, size, m, payload_bytes: payload }) {
+function widthOf({ kind, size, m, payload_bytes: payload, inner }) {
   if (payload) return 4 + payload;
+  if (kind === "padded" || kind === "set_size") return widthOf(inner);
   if (kind === "onebit") return 1;
   if (kind === "grr" || kind === "cbr") return codeWidth(m ?? size);
   return ["sue", "oue", "rue", "the", "ss"].includes(kind) ? Math.ceil(size / 8) : NaN;
@@ -111,7 +161,7 @@ export function describe({ policy, members, questions, mechanism }, { member, re
   if (policy === "single") {
     const { domain } = questions[0];
     const { family } = mechanism;
-    const said = family ? level(family, domain, { member, bytes }, say) : words(mechanism, domain, bytes, say);
+    const said = family ? drawn(family, domain, { member, bytes }, say) : words(mechanism, domain, bytes, say);
     return [said, say("deny")];
   }
   if (policy === "one_of") {

@@ -18,6 +18,20 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/**
+ * An element of a picture. Looks come from the style sheet, by class: the pages allow no style inside a document.
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Node | string)} children
+ * @returns {any}
+ */
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
 /** @param {any} child @returns {Node | string} */
 const asNode = (child) => (child instanceof Node ? child : String(child));
 

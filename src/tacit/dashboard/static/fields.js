@@ -1,6 +1,8 @@
 /** Form fields for every kind of domain. Each field knows how to read an answer that the domain can encode. */
 
 import { h } from "./dom.js";
+import { setField } from "./set_field.js";
+import { textField } from "./text_field.js";
 
 const MOST_RADIOS = 8;
 const MOST_BUCKETS = 12;
@@ -11,6 +13,9 @@ const MOST_BOXES = 16;
  * @property {HTMLElement} element
  * @property {() => any} read the answer, or undefined if there is none
  * @property {HTMLElement} focus where the keyboard goes when the answer is wrong
+ * @property {() => string} [why] what is wrong with an answer that the domain refuses
+ * @property {() => any} [keep] what is filled in, for the same field in another language
+ * @property {(kept: any) => void} [restore]
  * @typedef {(key: string, values?: Record<string, any>) => string} Say
  */
 
@@ -131,6 +136,8 @@ export function field(name, domain, say, label) {
   const { kind } = domain;
   if (kind === "product") return product(name, domain, say, label);
   if (kind === "bits") return bits(name, domain, say, label);
+  if (kind === "items") return setField(name, domain, say, label);
+  if (kind === "text") return textField(name, domain, say, label);
   if (kind === "strings") {
     const bytes = domain.max_bytes;
     return line(name, { type: "text", maxlength: bytes }, say("text", { bytes }), label);

@@ -33,9 +33,10 @@ export class Participation {
     return this.collection;
   }
 
-  /** What this device has for the collection. @returns {any} */
+  /** What this device has for the collection, or for an earlier round of the same plan. @returns {any} */
   entry() {
-    return this.entries().findLast(({ collection }) => collection === this.id);
+    const once = this.collection?.planId ?? this.id;
+    return this.entries().findLast(({ collection, plan }) => collection === this.id || plan === once);
   }
 
   /** @returns {any[]} */

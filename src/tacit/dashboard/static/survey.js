@@ -16,7 +16,7 @@ const desk = preview ? new Preview(id) : canRemember() ? new Participation(id) :
 let collection;
 let language = "en";
 let say = speaker(language);
-/** What the page shows: "ask", "review", "later" or "after". */
+/** What the page shows: "ask", "review", "later", "after", "closed" or "passed". */
 let view = "ask";
 /** @type {any[]} */
 let fields = [];
@@ -100,6 +100,7 @@ function promise() {
     h("h2", { id: "promise" }, say("privacyTitle")),
     h("p", {}, say("privacy")),
     policy !== "single" && h("p", {}, say(policy, { count: questions.length })),
+    collection.plan && h("p", {}, say("plan")),
     h("p", {}, say("epsilon", { epsilon: Number(epsilon.toPrecision(4)), sure })),
     h("p", {}, say("cohort", { count })),
     !preview && h("p", {}, h("a", { href: `/c/${id}/privacy` }, say("more"))),
@@ -125,7 +126,7 @@ function ask(question) {
     inputs().forEach((input, i) =>
       Array.isArray(kept[i]) ? ([input.checked, input.value] = kept[i]) : (input.value = kept[i]),
     );
-  return { ...made, question, complain, keep, restore, element: h("div", { class: "card" }, set) };
+  return { keep, restore, ...made, question, complain, element: h("div", { class: "card" }, set) };
 }
 
 /** Answers by name, or undefined after saying what is wrong. @returns {Record<string, any> | undefined} */
@@ -136,13 +137,15 @@ function read() {
   for (const one of fields) {
     const { name, domain } = one.question;
     const answer = one.read();
-    one.complain(answer === undefined ? say("missing") : fits(domain, answer) ? "" : say("invalid"));
-    if (answer === undefined || !fits(domain, answer)) wrong ??= one;
+    const complaint =
+      answer === undefined ? say("missing") : fits(domain, answer) ? "" : (one.why?.() ?? say("invalid"));
+    one.complain(complaint);
+    if (complaint) wrong ??= { ...one, complaint };
     answers[name] = answer;
   }
   if (!wrong) return answers;
   wrong.focus.focus();
-  announce(say(wrong.read() === undefined ? "missing" : "invalid"));
+  announce(wrong.complaint);
   return undefined;
 }
 
@@ -300,6 +303,7 @@ let returned = false;
 function body() {
   if (view === "after") return [after()];
   if (view === "closed") return [closed()];
+  if (view === "passed") return [outcome("■", "wait", "passedTitle", say("passedNote"))];
   if (view === "later")
     return [
       outcome(
@@ -341,6 +345,7 @@ function firstView() {
   const entry = desk?.entry();
   returned = entry?.state === "sent";
   if (entry && entry.state !== "held") return "after";
+  if (entry && entry.collection !== id && !preview) return "passed";
   if (published === "closed") return "closed";
   return entry ? "review" : "ask";
 }

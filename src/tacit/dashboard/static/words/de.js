@@ -16,6 +16,21 @@ export default {
   bit: "Punkt {i}",
   bitsText: "{length} Ziffern, jeweils 0 oder 1.",
   text: "Höchstens {bytes} Zeichen.",
+  find: "Liste durchsuchen",
+  set: "Kreuzen Sie alles an, was zutrifft. Nichts anzukreuzen ist auch eine Antwort.",
+  setMost: "Kreuzen Sie alles an, was zutrifft, höchstens {most}. Nichts anzukreuzen ist auch eine Antwort.",
+  setChosen: "{count} angekreuzt.",
+  setOver: "{count} angekreuzt, höchstens {most} sind möglich.",
+  setHidden: "{count} weitere werden nicht gezeigt; suchen Sie danach.",
+  textLower: "Höchstens {length} Kleinbuchstaben von a bis z.",
+  textPrintable:
+    "Höchstens {length} Zeichen: Buchstaben ohne Akzente und Umlaute, Ziffern, Leerzeichen und übliche Zeichen.",
+  textBytes:
+    "Kurz: Platz für {length} einfache Buchstaben oder Ziffern; Umlaute, andere Schriften und Emojis brauchen den Platz von zwei bis vier.",
+  textOf: "Höchstens {length} Zeichen, und nur diese: {characters}",
+  textStrange: "Hier nicht möglich: {characters}",
+  textOver: "Um {count} zu lang.",
+  textLeft: "Noch Platz für {count}.",
   missing: "Bitte beantworten Sie diese Frage.",
   invalid: "Diese Antwort ist bei dieser Frage nicht möglich.",
   privacyTitle: "Ihre Antwort bleibt hier",
@@ -25,6 +40,8 @@ export default {
     "Die Stärke des Rauschens ist ε = {epsilon}. Wer eine Antwort von Ihnen für einen Münzwurf hält, 50 %, kann sich nach Ihrem Bericht höchstens zu {sure} % sicher sein.",
   one_of: "Es gibt {count} Fragen. Ihr Browser wählt zufällig eine davon und berichtet nur über diese.",
   all_of: "Es gibt {count} Fragen. Der Bericht umfasst alle, und ε wird auf sie aufgeteilt.",
+  plan:
+    "Diese Frage wird in Runden gestellt, jedes Mal anderen Menschen. Wer in einer Runde geantwortet hat, wird nicht noch einmal gefragt.",
   cohort:
     "Ergebnisse werden erst ab {count} Berichten gezeigt. Weder Adresse noch Name noch Uhrzeit wird mit einem Bericht gespeichert.",
   more: "Wie das geht, mit genauen Zahlen",
@@ -48,6 +65,18 @@ export default {
     "Er ist eine verrauschte Angabe, in welcher von {groups} Gruppen benachbarter Antworten Ihre liegt, etwa {example}. Wie fein die Gruppen sind, wurde zufällig gewählt; jede zählt hier als eine Antwort.",
   saysLeaves:
     "Er ist eine verrauschte Angabe, welche der {groups} Antworten Ihre ist, ohne sie zu gruppieren. Wie fein die Gruppen sind, wurde zufällig gewählt.",
+  saysPadded:
+    "Ein Eintrag Ihrer Liste, mit leeren Einträgen auf {length} aufgefüllt, wurde zufällig gezogen; eine Liste von mehr als {length} wurde nicht aufgefüllt. Der gezogene Eintrag zählt hier als Ihre Antwort.",
+  saysAmong: "In dieser Runde geht es nur um {choices} Einträge; andere auf Ihrer Liste spielen keine Rolle.",
+  saysSize:
+    "Er ist eine verrauschte Angabe, wie viele der {choices} fraglichen Einträge auf Ihrer Liste stehen. Diese Zahl zählt hier als Ihre Antwort.",
+  blank: "ein leerer Eintrag",
+  saysPrefix:
+    "Er ist eine verrauschte Angabe über die ersten {digits} der {all} Stellen Ihres Textes. Wie viele, wurde zufällig gewählt; dieser Anfang zählt hier als Ihre Antwort.",
+  saysPrefixBits:
+    "Er ist eine verrauschte Angabe über die ersten {digits} der {all} Bits, mit denen Ihre Antwort geschrieben wird. Wie viele, wurde zufällig gewählt; dieser Anfang zählt hier als Ihre Antwort.",
+  saysGrid:
+    "Er ist eine verrauschte Angabe, in welcher von {groups} Kombinationen von Antworten Ihre liegt, etwa {example}. Wie fein sie sind, wurde zufällig gewählt; jede zählt hier als eine Antwort.",
   picked: "Zufällig gewählt wurde die Frage „{question}“.",
   deny: "Derselbe Bericht kann von jeder Antwort stammen; er beweist nichts über Sie.",
   send: "Diesen Bericht senden",
@@ -71,6 +100,9 @@ export default {
   answeredNote: "Eine zweite Antwort würde mehr über Sie verraten; deshalb gibt es nur eine je Gerät.",
   closedTitle: "Diese Sammlung ist geschlossen",
   closedNote: "Es werden keine Berichte mehr angenommen. Von dieser Seite kann nichts gesendet werden.",
+  passedTitle: "Die Runde ist vorbei",
+  passedNote:
+    "Auf diesem Gerät wurde für eine frühere Runde ein verrauschter Bericht gezogen und nie gesendet. Jene Runde ist geschlossen, und das Rauschen wird nur einmal gezogen; hier ist nichts mehr zu tun.",
   preview: "Vorschau eines Entwurfs: nichts wird gespeichert und nichts gesendet.",
   previewDone: "In der veröffentlichten Sammlung wäre der Bericht jetzt gesendet worden.",
   again: "Noch einmal",

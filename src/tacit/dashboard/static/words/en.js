@@ -16,6 +16,20 @@ export default {
   bit: "Item {i}",
   bitsText: "{length} digits, each 0 or 1.",
   text: "At most {bytes} characters.",
+  find: "Search the list",
+  set: "Tick everything that applies. Ticking nothing is an answer too.",
+  setMost: "Tick everything that applies, at most {most}. Ticking nothing is an answer too.",
+  setChosen: "{count} ticked.",
+  setOver: "{count} ticked, at most {most} are possible.",
+  setHidden: "{count} more are not shown; search to find them.",
+  textLower: "At most {length} letters from a to z, in lower case.",
+  textPrintable: "At most {length} characters: letters without accents, digits, spaces and common signs.",
+  textBytes:
+    "Short: room for {length} plain letters or digits; accents, other scripts and emoji take the room of two to four.",
+  textOf: "At most {length} characters, each one of: {characters}",
+  textStrange: "Not possible here: {characters}",
+  textOver: "Too long by {count}.",
+  textLeft: "Room for {count} more.",
   missing: "Please answer this question.",
   invalid: "This answer is not one of those that the question allows.",
   privacyTitle: "Your answer stays here",
@@ -25,6 +39,8 @@ export default {
     "The strength of the noise is ε = {epsilon}. If somebody takes an answer of yours for a coin toss, 50 %, then your report can make them at most {sure} % sure of it.",
   one_of: "There are {count} questions. Your browser picks one of them at random and reports on that one only.",
   all_of: "There are {count} questions. The report covers all of them, and ε is divided between them.",
+  plan:
+    "This question is asked in rounds, each time of other people. Whoever has answered in one round is not asked again.",
   cohort:
     "Results are shown only once at least {count} reports are in. No address, name or time is stored with a report.",
   more: "How this works, with exact numbers",
@@ -48,6 +64,18 @@ export default {
     "It is a noisy answer about which of {groups} groups of neighbouring answers yours is in, such as {example}. How fine the groups are was picked at random; each counts as one answer here.",
   saysLeaves:
     "It is a noisy answer about which of the {groups} answers is yours, without grouping them. How fine the groups are was picked at random.",
+  saysPadded:
+    "One entry of your list, filled up with blanks to {length}, was picked at random; a list of more than {length} was not filled up. The entry that was picked counts as your answer here.",
+  saysAmong: "This round asks about {choices} entries only; others on your list play no part.",
+  saysSize:
+    "It is a noisy answer about how many of the {choices} entries in question are on your list. That number counts as your answer here.",
+  blank: "a blank",
+  saysPrefix:
+    "It is a noisy answer about the first {digits} of the {all} places of your text. How many was picked at random; this beginning counts as your answer here.",
+  saysPrefixBits:
+    "It is a noisy answer about the first {digits} of the {all} bits that your answer is written with. How many was picked at random; this beginning counts as your answer here.",
+  saysGrid:
+    "It is a noisy answer about which of {groups} combinations of answers yours is in, such as {example}. How fine they are was picked at random; each counts as one answer here.",
   picked: "The question picked at random is “{question}”.",
   deny: "The same report can come from any answer, so it proves nothing about you.",
   send: "Send this report",
@@ -71,6 +99,9 @@ export default {
   answeredNote: "A second answer would reveal more about you, so there is only one per device.",
   closedTitle: "This collection is closed",
   closedNote: "No more reports are taken in. Nothing can be sent from this page.",
+  passedTitle: "The round is over",
+  passedNote:
+    "A noisy report was drawn on this device for an earlier round and was never sent. That round is closed, and noise is drawn only once, so there is nothing to do here.",
   preview: "Preview of a draft: try it out; nothing is stored and nothing is sent.",
   previewDone: "In the published collection the report would have been sent now.",
   again: "Try again",

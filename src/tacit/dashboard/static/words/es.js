@@ -16,6 +16,20 @@ export default {
   bit: "Punto {i}",
   bitsText: "{length} cifras, cada una 0 o 1.",
   text: "Como máximo {bytes} caracteres.",
+  find: "Buscar en la lista",
+  set: "Marque todo lo que corresponda. No marcar nada también es una respuesta.",
+  setMost: "Marque todo lo que corresponda, {most} como máximo. No marcar nada también es una respuesta.",
+  setChosen: "Casillas marcadas: {count}.",
+  setOver: "Casillas marcadas: {count}; {most} como máximo son posibles.",
+  setHidden: "No se muestran: {count}; búsquelos.",
+  textLower: "Como máximo {length} letras de la a a la z, en minúsculas.",
+  textPrintable: "Como máximo {length} caracteres: letras sin acento, cifras, espacios y signos corrientes.",
+  textBytes:
+    "Corto: caben {length} letras sencillas o cifras; los acentos, otras escrituras y los emojis ocupan el sitio de dos a cuatro.",
+  textOf: "Como máximo {length} caracteres, de entre estos: {characters}",
+  textStrange: "No es posible aquí: {characters}",
+  textOver: "Demasiado largo por {count}.",
+  textLeft: "Sitio restante: {count}.",
   missing: "Responda a esta pregunta, por favor.",
   invalid: "La pregunta no admite esta respuesta.",
   privacyTitle: "Su respuesta se queda aquí",
@@ -25,6 +39,8 @@ export default {
     "La intensidad del ruido es ε = {epsilon}. Si alguien cree que una respuesta suya es como lanzar una moneda, 50 %, su informe le puede dar como mucho un {sure} % de seguridad.",
   one_of: "Hay {count} preguntas. Su navegador elige una al azar e informa solo de esa.",
   all_of: "Hay {count} preguntas. El informe las cubre todas y ε se reparte entre ellas.",
+  plan:
+    "Esta pregunta se hace por rondas, cada vez a otras personas. Quien ha respondido en una ronda no vuelve a ser preguntado.",
   cohort:
     "Los resultados se muestran solo a partir de {count} informes. Con un informe no se guarda ni dirección, ni nombre, ni hora.",
   more: "Cómo funciona, con cifras exactas",
@@ -48,6 +64,18 @@ export default {
     "Es un dato con ruido sobre en cuál de {groups} grupos de respuestas vecinas está la suya, como {example}. La finura de los grupos se eligió al azar; cada grupo cuenta aquí como una respuesta.",
   saysLeaves:
     "Es un dato con ruido sobre cuál de las {groups} respuestas es la suya, sin agruparlas. La finura de los grupos se eligió al azar.",
+  saysPadded:
+    "Se sorteó un elemento de su lista, completada con blancos hasta {length}; una lista de más de {length} no se completó. El elemento sorteado cuenta aquí como su respuesta.",
+  saysAmong: "Esta ronda solo trata de {choices} elementos; los demás de su lista no intervienen.",
+  saysSize:
+    "Es un dato con ruido sobre cuántos de los {choices} elementos en cuestión están en su lista. Ese número cuenta aquí como su respuesta.",
+  blank: "un blanco",
+  saysPrefix:
+    "Es un dato con ruido sobre los primeros {digits} de los {all} lugares de su texto. Cuántos, se eligió al azar; ese comienzo cuenta aquí como su respuesta.",
+  saysPrefixBits:
+    "Es un dato con ruido sobre los primeros {digits} de los {all} bits con que se escribe su respuesta. Cuántos, se eligió al azar; ese comienzo cuenta aquí como su respuesta.",
+  saysGrid:
+    "Es un dato con ruido sobre en cuál de {groups} combinaciones de respuestas está la suya, como {example}. Su finura se eligió al azar; cada una cuenta aquí como una respuesta.",
   picked: "La pregunta elegida al azar es «{question}».",
   deny: "El mismo informe puede venir de cualquier respuesta: no demuestra nada sobre usted.",
   send: "Enviar este informe",
@@ -71,6 +99,9 @@ export default {
   answeredNote: "Una segunda respuesta revelaría más sobre usted; por eso solo hay una por dispositivo.",
   closedTitle: "Esta consulta está cerrada",
   closedNote: "Ya no se admiten informes. Desde esta página no se puede enviar nada.",
+  passedTitle: "La ronda ha terminado",
+  passedNote:
+    "En este dispositivo se sorteó un informe con ruido para una ronda anterior y nunca se envió. Esa ronda está cerrada y el ruido se sortea una sola vez; aquí no hay nada más que hacer.",
   preview: "Vista previa de un borrador: no se guarda ni se envía nada.",
   previewDone: "En la consulta publicada, el informe se habría enviado ahora.",
   again: "Probar otra vez",

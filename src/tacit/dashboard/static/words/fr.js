@@ -16,6 +16,20 @@ export default {
   bit: "Point {i}",
   bitsText: "{length} chiffres, chacun 0 ou 1.",
   text: "{bytes} caractères au plus.",
+  find: "Chercher dans la liste",
+  set: "Cochez tout ce qui convient. Ne rien cocher est aussi une réponse.",
+  setMost: "Cochez tout ce qui convient, {most} au plus. Ne rien cocher est aussi une réponse.",
+  setChosen: "Cases cochées : {count}.",
+  setOver: "Cases cochées : {count} ; {most} au plus sont possibles.",
+  setHidden: "Non affichés : {count} ; cherchez pour les trouver.",
+  textLower: "{length} lettres de a à z au plus, en minuscules.",
+  textPrintable: "{length} caractères au plus : lettres sans accent, chiffres, espaces et signes courants.",
+  textBytes:
+    "Court : place pour {length} lettres simples ou chiffres ; les accents, les autres écritures et les emojis prennent la place de deux à quatre.",
+  textOf: "{length} caractères au plus, choisis parmi : {characters}",
+  textStrange: "Impossible ici : {characters}",
+  textOver: "Trop long de {count}.",
+  textLeft: "Place restante : {count}.",
   missing: "Veuillez répondre à cette question.",
   invalid: "La question n’admet pas cette réponse.",
   privacyTitle: "Votre réponse reste ici",
@@ -25,6 +39,8 @@ export default {
     "La force du bruit est ε = {epsilon}. Si quelqu’un tient une de vos réponses pour un tirage à pile ou face, 50 %, votre rapport peut l’en rendre sûr à {sure} % au plus.",
   one_of: "Il y a {count} questions. Votre navigateur en tire une au hasard et ne rapporte que celle-là.",
   all_of: "Il y a {count} questions. Le rapport les couvre toutes, et ε est partagé entre elles.",
+  plan:
+    "Cette question est posée en plusieurs tours, chaque fois à d’autres personnes. Qui a répondu à un tour n’est plus interrogé.",
   cohort:
     "Les résultats ne sont montrés qu’à partir de {count} rapports. Ni adresse, ni nom, ni heure n’est conservé avec un rapport.",
   more: "Comment cela marche, en chiffres exacts",
@@ -48,6 +64,18 @@ export default {
     "C’est une indication bruitée sur le groupe où se trouve votre réponse, parmi {groups} groupes de réponses voisines, comme {example}. La finesse des groupes a été tirée au hasard ; chaque groupe compte ici comme une réponse.",
   saysLeaves:
     "C’est une indication bruitée sur votre réponse parmi les {groups} possibles, sans les regrouper. La finesse des groupes a été tirée au hasard.",
+  saysPadded:
+    "Un élément de votre liste, complétée par des blancs jusqu’à {length}, a été tiré au hasard ; une liste de plus de {length} n’a pas été complétée. L’élément tiré compte ici comme votre réponse.",
+  saysAmong: "Ce tour ne porte que sur {choices} éléments ; les autres de votre liste ne jouent aucun rôle.",
+  saysSize:
+    "C’est une indication bruitée sur le nombre d’éléments de votre liste parmi les {choices} en question. Ce nombre compte ici comme votre réponse.",
+  blank: "un blanc",
+  saysPrefix:
+    "C’est une indication bruitée sur les {digits} premières des {all} places de votre texte. Leur nombre a été tiré au hasard ; ce début compte ici comme votre réponse.",
+  saysPrefixBits:
+    "C’est une indication bruitée sur les {digits} premiers des {all} bits qui écrivent votre réponse. Leur nombre a été tiré au hasard ; ce début compte ici comme votre réponse.",
+  saysGrid:
+    "C’est une indication bruitée sur la combinaison de réponses où se trouve la vôtre, parmi {groups}, comme {example}. Leur finesse a été tirée au hasard ; chacune compte ici comme une réponse.",
   picked: "La question tirée au hasard est « {question} ».",
   deny: "Le même rapport peut venir de n’importe quelle réponse : il ne prouve rien sur vous.",
   send: "Envoyer ce rapport",
@@ -71,6 +99,9 @@ export default {
   answeredNote: "Une seconde réponse en révélerait davantage ; il n’y en a donc qu’une par appareil.",
   closedTitle: "Cette collecte est close",
   closedNote: "Plus aucun rapport n’est accepté. Rien ne peut être envoyé de cette page.",
+  passedTitle: "Le tour est terminé",
+  passedNote:
+    "Un rapport bruité a été tiré sur cet appareil pour un tour précédent et n’a jamais été envoyé. Ce tour est clos et le bruit n’est tiré qu’une fois ; il n’y a rien à faire ici.",
   preview: "Aperçu d’un brouillon : rien n’est conservé ni envoyé.",
   previewDone: "Dans la collecte publiée, le rapport aurait été envoyé maintenant.",
   again: "Recommencer",

@@ -1,0 +1,47 @@
+/** Post-processing: which methods the collector knows, what each promises, and a menu to choose one. */
+
+import { byId, h } from "./dom.js";
+
+/** The collector's table of methods. @type {any[]} */
+const METHODS = JSON.parse(byId("collection")?.dataset.methods ?? "[]");
+
+/** @param {string} name @returns {any} */
+const find = (name) => METHODS.find((method) => method.name === name);
+
+/** What is said of shares as they were estimated. */
+export const RAW = "Unbiased: right on average, so a small share may come out below zero. Use these for sums and tests.";
+
+const SUMS = /** @type {Record<string, string>} */ ({
+  yes: "all add up to 100 %",
+  almost: "all add up to 100 % or less",
+  no: "",
+});
+
+/** What a method promises, in a line. @param {string} name */
+export function promise(name) {
+  const method = find(name);
+  if (!method) return "Adjusted to be consistent. Easier to read, slightly biased.";
+  const rules = [method.non_negative && "no share is negative", SUMS[method.sums_to_one]].filter(Boolean);
+  const made = rules.length ? `Adjusted so that ${rules.join(" and ")}.` : "Neither adjusted to be positive nor to add up.";
+  const bias = method.biased ? "Easier to read, slightly biased." : "Unbiased.";
+  return `${made} ${bias} Good for ${method.best_for}.`;
+}
+
+/** What shown shares are. @param {string} mode raw or consistent @param {string} method */
+export const noteOf = (mode, method) => (mode === "raw" ? RAW : promise(method));
+
+/**
+ * A menu of the methods, in a row with its label; `show(name)` says which one was used.
+ * @param {string} id
+ * @param {(name: string) => void} choose
+ */
+export function methodMenu(id, choose) {
+  const options = METHODS.map(({ name, title }) => h("option", { value: name }, title));
+  const menu = h("select", { id, onchange: () => choose(menu.value) }, ...options);
+  const row = h("div", { class: "least" }, h("label", { for: id }, "Adjusted by"), menu);
+  const show = (/** @type {string} */ name) => {
+    row.hidden = !find(name);
+    menu.value = name;
+  };
+  return Object.assign(row, { show });
+}

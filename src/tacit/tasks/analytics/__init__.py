@@ -1,0 +1,1 @@
+"""Answers to SQL over rows whose private columns are known only as noisy reports."""

@@ -1,0 +1,236 @@
+"""Are two attributes related, and how? Tests and measures that know how noisy the tables are.
+
+The usual chi-square test takes the table for a table of counts. On noisy tables it calls nearly every independent pair
+dependent (86 to 96 % of them); it is here for comparison, under a name that says so. The Wald test divides what the
+table shows by the variance that the mechanism states, so that its level is the one that was asked for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import erfc, exp, lgamma, log, sqrt
+from typing import Any
+
+import numpy as np
+
+from tacit.core.normal import normal_isf
+from tacit.errors import InvalidSpec, NoData
+from tacit.post.marginal_answers import simplex
+from tacit.tasks.marginal_sources import F64
+from tacit.tasks.marginals import Table
+
+LEAST_MARGIN = 0.005
+"""Answers with a smaller share are too rare for a test that linearises around them."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """What a test found; `reliable` is false where a margin is nearly empty."""
+
+    statistic: float
+    degrees: int
+    p_value: float
+    reliable: bool
+    method: str
+
+    def rejects(self, level: float = 0.05) -> bool:
+        """Whether independence is rejected."""
+        return self.p_value < level
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number with its standard error and interval."""
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+
+    def to_row(self) -> dict[str, float | None]:
+        """Plain numbers; None where there is none."""
+        pairs = vars(self).items()
+        return {name: number if np.isfinite(number) else None for name, number in pairs}
+
+
+def chi_square_tail(statistic: float, degrees: int) -> float:
+    """The probability that a chi-square of so many degrees exceeds a value.
+
+    >>> round(chi_square_tail(3.841459, 1), 4), round(chi_square_tail(9.487729, 4), 4)
+    (0.05, 0.05)
+    """
+    if statistic <= 0:
+        return 1.0
+    half = statistic / 2
+    # Recurrence in steps of two degrees, from one or two.
+    tail = erfc(sqrt(half)) if degrees % 2 else exp(-half)
+    start = degrees % 2 or 2
+    for k in range(start, degrees, 2):
+        tail += exp(k / 2 * log(half) - half - lgamma(k / 2 + 1))
+    return min(1.0, tail)
+
+
+def _pair(table: Table) -> tuple[F64, F64]:
+    """The raw table of two attributes and its covariance."""
+    if len(table.shape) != 2 or min(table.shape) < 2:
+        raise InvalidSpec("association: needs a table of two attributes with at least two answers each")
+    if table.status in ("no_data", "unseen", "reconstructed"):
+        raise NoData(f"association: these attributes were not asked together ({table.status}); plan for tables of two")
+    return table.raw.value.reshape(table.shape), table.covariance()
+
+
+def wald_test(table: Table, *, population: bool = True) -> Test:
+    """Independence of two attributes by the delta method on the raw table (Wald).
+
+    The (r - 1)(c - 1) interactions p_ij - p_i p_j vanish under independence. Their covariance is that of the cells,
+    which the mechanism states, plus that of sampling the respondents from a population unless told otherwise. Of two
+    binary attributes and Hadamard coefficients it is Z = T_12 - T_1 T_2 over its variance.
+    """
+    cells, covariance = _pair(table)
+    rows, columns = cells.sum(axis=1), cells.sum(axis=0)
+    p = simplex(cells).ravel()
+    if population:
+        covariance = covariance + (np.diag(p) - np.outer(p, p)) / max(1.0, table.respondents)
+    interaction = (cells - np.outer(rows, columns))[1:, 1:].ravel()
+    gradient = _interaction_gradient(rows, columns)
+    spread = gradient @ covariance @ gradient.T
+    statistic = float(interaction @ np.linalg.pinv(spread, rcond=1e-10, hermitian=True) @ interaction)
+    degrees = len(interaction)
+    reliable = bool(min(rows.min(), columns.min()) > LEAST_MARGIN)
+    return Test(statistic, degrees, chi_square_tail(statistic, degrees), reliable, "wald")
+
+
+def _interaction_gradient(rows: F64, columns: F64) -> F64:
+    """Derivatives of p_ij - p_i p_j (all but the first row and column) with respect to every cell."""
+    r, c = len(rows), len(columns)
+    out: list[F64] = []
+    for i in range(1, r):
+        for j in range(1, c):
+            part = np.zeros((r, c))
+            part[i, j] += 1
+            part[i, :] -= columns[j]
+            part[:, j] -= rows[i]
+            out.append(part.ravel())
+    return np.array(out)
+
+
+def naive_chi_square(table: Table) -> Test:
+    """The chi-square test as if the consistent table were counts. Wrong on noisy tables; for comparison only."""
+    p = table.consistent
+    if p.ndim != 2:
+        raise InvalidSpec("association: needs a table of two attributes")
+    expected = np.outer(p.sum(axis=1), p.sum(axis=0))
+    seen = expected > 0
+    statistic = float(table.respondents * np.sum((p - expected)[seen] ** 2 / expected[seen]))
+    degrees = (p.shape[0] - 1) * (p.shape[1] - 1)
+    return Test(statistic, degrees, chi_square_tail(statistic, degrees), False, "naive chi-square, ignores the noise")
+
+
+def entropy_gain(p: F64) -> float:
+    """The mutual information of a table of two attributes, in nats; 0 ln 0 = 0."""
+    expected = np.outer(p.sum(axis=1), p.sum(axis=0))
+    seen = p > 0
+    return float(np.sum(p[seen] * np.log(p[seen] / expected[seen])))
+
+
+@dataclass(frozen=True)
+class Information:
+    """Mutual information in nats: plugged in, and less what the noise alone would show."""
+
+    plugged_in: float
+    bias: float
+
+    @property
+    def corrected(self) -> float:
+        """Less the bias, not below zero."""
+        return max(0.0, self.plugged_in - self.bias)
+
+
+def mutual_information(table: Table) -> Information:
+    """Mutual information of the consistent table, and the bias that the variance of the raw one explains.
+
+    To second order, noise adds half the trace of (Hessian times covariance). The Hessian is that at independence, which
+    is right where it matters: far from independence the bias is small next to the information.
+    """
+    cells, covariance = _pair(table)
+    p = np.maximum(np.outer(simplex(cells).sum(axis=1), simplex(cells).sum(axis=0)), 1e-4)
+    rows, columns = p.sum(axis=1), p.sum(axis=0)
+    hessian = np.diag(1 / p.ravel())
+    r, c = p.shape
+    hessian -= np.kron(np.diag(1 / rows), np.ones((c, c))) + np.kron(np.ones((r, r)), np.diag(1 / columns))
+    hessian += 1.0
+    bias = max(0.0, float(np.sum(hessian * covariance)) / 2)
+    return Information(entropy_gain(table.consistent), bias)
+
+
+def delta_method(table: Table, measure: Callable[[F64], float], *, level: float = 0.95) -> Measured:
+    """A smooth measure of a table with the error that the cells' covariance implies; derivatives are numerical."""
+    cells, covariance = table.raw.value.reshape(table.shape), table.covariance()
+    step = 1e-6
+    gradient = np.empty(cells.size)
+    for i in range(cells.size):
+        up, down = cells.copy(), cells.copy()
+        up.flat[i] += step
+        down.flat[i] -= step
+        gradient[i] = (measure(up) - measure(down)) / (2 * step)
+    value, variance = measure(cells), float(gradient @ covariance @ gradient)
+    if not np.isfinite(value) or not np.isfinite(variance):
+        return Measured(float("nan"), float("inf"), float("-inf"), float("inf"))
+    error = sqrt(max(0.0, variance))
+    half = normal_isf((1 - level) / 2) * error
+    return Measured(value, error, value - half, value + half)
+
+
+def odds_ratio(table: Table, *, level: float = 0.95) -> Measured:
+    """The odds ratio of two binary attributes; the interval is that of its logarithm. None with a negative cell."""
+    if table.shape != (2, 2):
+        raise InvalidSpec("odds ratio: needs a table of two binary attributes")
+
+    def log_odds(p: F64) -> float:
+        return float(np.log(p[0, 0] * p[1, 1] / (p[0, 1] * p[1, 0]))) if p.min() > 0 else float("nan")
+
+    found = delta_method(table, log_odds, level=level)
+    if not np.isfinite(found.value):
+        return Measured(float("nan"), float("inf"), 0.0, float("inf"))
+    ends = [float(np.exp(np.clip(x, -700, 700))) for x in (found.value, found.low, found.high)]
+    return Measured(ends[0], found.standard_error * ends[0], ends[1], ends[2])
+
+
+def correlation(table: Table, *, level: float = 0.95, values: tuple[Any, Any] | None = None) -> Measured:
+    """Pearson's correlation of two attributes; their answers count 0, 1, 2, ... unless values are given."""
+    x, y = (np.asarray(v, np.float64) for v in (values or tuple(np.arange(size) for size in table.shape)))
+
+    def pearson(p: F64) -> float:
+        a, b = p.sum(axis=1), p.sum(axis=0)
+        mx, my = a @ x, b @ y
+        vx, vy = a @ x**2 - mx**2, b @ y**2 - my**2
+        return float((x @ p @ y - mx * my) / np.sqrt(vx * vy)) if vx > 0 and vy > 0 else float("nan")
+
+    return delta_method(table, pearson, level=level)
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """Shares of the last attribute's answers given the others', with standard errors."""
+
+    value: F64
+    standard_error: F64
+
+
+def conditional(table: Table) -> Conditional:
+    """The distribution of the last attribute given the others; where nobody is left, its overall distribution."""
+    p = table.consistent
+    mass = p.sum(axis=-1, keepdims=True)
+    overall = p.reshape(-1, p.shape[-1]).sum(axis=0)
+    value = np.where(mass > 0, p / np.where(mass > 0, mass, 1), overall)
+    covariance = table.covariance()
+    errors = np.full(p.size, np.inf)
+    cells = np.arange(p.size).reshape(-1, p.shape[-1])
+    for row in cells:
+        total = float(p.ravel()[row].sum())
+        if total > LEAST_MARGIN:
+            for at in row:
+                # p/(p + rest): the derivative with respect to its own cell and to the others of the row.
+                gradient = -np.full(len(row), value.ravel()[at] / total)
+                gradient[at - row[0]] += 1 / total
+                errors[at] = sqrt(max(0.0, float(gradient @ covariance[np.ix_(row, row)] @ gradient)))
+    return Conditional(value, errors.reshape(p.shape))

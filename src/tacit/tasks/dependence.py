@@ -1,0 +1,269 @@
+"""Chow-Liu trees, models and synthetic data from tables: everything here is post-processing.
+
+Chow and Liu (1968); Kulkarni's dissertation, sections 2.5.1 and 4.5.2. Logistic regression and naive Bayes need nothing
+but tables of the label with the features. Synthetic records come from a tree, or from the table of all attributes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidSpec
+from tacit.tasks.association import Information, entropy_gain, mutual_information
+from tacit.tasks.marginal_sources import F64
+from tacit.tasks.marginals import Marginals
+
+I64 = npt.NDArray[np.int64]
+Edge = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A tree over all attributes, with the mutual information of its edges in nats."""
+
+    edges: tuple[Edge, ...]
+    """Parent and child, parents first; attribute 0 is the root."""
+    information: dict[Edge, float]
+    """Of all pairs, plugged in."""
+    corrected: dict[Edge, float]
+    """Of all pairs, less the bias of the noise."""
+
+    @property
+    def total(self) -> float:
+        """The information on the edges."""
+        return sum(self.corrected[_sorted(edge)] for edge in self.edges)
+
+
+def _sorted(edge: Edge) -> Edge:
+    return (min(edge), max(edge))
+
+
+def spanning_tree(m: int, weight: dict[Edge, float]) -> tuple[Edge, ...]:
+    """The tree of largest total weight, grown from attribute 0; ties go to the smaller attributes.
+
+    >>> spanning_tree(3, {(0, 1): .1, (0, 2): .5, (1, 2): .4})
+    ((0, 2), (2, 1))
+    """
+    inside, edges = {0}, list[Edge]()
+    while len(inside) < m:
+        outward = ((a, b) for a in sorted(inside) for b in range(m) if b not in inside)
+        best = max(outward, key=lambda edge: (weight[_sorted(edge)], -edge[0], -edge[1]))
+        edges.append(best)
+        inside.add(best[1])
+    return tuple(edges)
+
+
+def chow_liu(answers: Marginals) -> Tree:
+    """The tree that explains most of the dependence between pairs of attributes.
+
+    Pairs are ranked by the corrected information: noise would make the least known pairs look the most dependent.
+    Pairs that nobody was asked about together count as independent.
+    """
+    m = len(answers.sizes)
+    pairs = list(combinations(range(m), 2))
+    found: dict[Edge, Information] = {}
+    for pair, table in zip(pairs, answers.tables(pairs), strict=True):
+        known = table.status == "covered" and min(table.shape) > 1
+        found[pair] = mutual_information(table) if known else Information(0.0, 0.0)
+    plugged, corrected = ({p: getattr(i, name) for p, i in found.items()} for name in ("plugged_in", "corrected"))
+    ranked = {pair: (corrected[pair] or 1e-9 * plugged[pair]) for pair in pairs}
+    return Tree(spanning_tree(m, ranked), plugged, corrected)
+
+
+def true_information(records: I64, sizes: Sequence[int], edges: Sequence[Edge]) -> float:
+    """The information on some edges in records that are known, to judge a tree by."""
+    total = 0.0
+    for a, b in edges:
+        joint = np.bincount(records[:, a] * sizes[b] + records[:, b], minlength=sizes[a] * sizes[b])
+        total += entropy_gain(joint.reshape(sizes[a], sizes[b]) / max(1, len(records)))
+    return total
+
+
+def sample_tree(answers: Marginals, tree: Tree, n: int, rng: np.random.Generator) -> I64:
+    """Synthetic records: the root, then every child given its parent."""
+    out = np.zeros((n, len(answers.sizes)), np.int64)
+    out[:, 0] = _draw(np.broadcast_to(answers.table([0]).consistent, (n, answers.sizes[0])), rng)
+    for parent, child in tree.edges:
+        joint = answers.table([parent, child]).consistent
+        joint = joint if parent < child else joint.T
+        mass = joint.sum(axis=1, keepdims=True)
+        given = np.where(mass > 0, joint / np.where(mass > 0, mass, 1), joint.sum(axis=0))
+        out[:, child] = _draw(given[out[:, parent]], rng)
+    return out
+
+
+def _draw(rows: F64, rng: np.random.Generator) -> I64:
+    """One answer per row of probabilities."""
+    ends = np.cumsum(rows, axis=1)
+    return (rng.random((len(rows), 1)) * ends[:, -1:] >= ends[:, :-1]).sum(axis=1).astype(np.int64)
+
+
+def sample_table(answers: Marginals, attributes: Sequence[int], n: int, rng: np.random.Generator) -> I64:
+    """Synthetic records of a few attributes from their joint table, covered or reconstructed."""
+    table = answers.table(attributes)
+    flat = rng.choice(prod(table.shape), n, p=table.consistent.ravel() / table.consistent.sum())
+    return np.stack(np.unravel_index(flat, table.shape), axis=1).astype(np.int64)
+
+
+def junction_order(m: int, views: Sequence[tuple[int, ...]]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Attributes in the order they are drawn: (known ones to condition on, new ones), view by view.
+
+    Views are taken by how much they share with what is drawn already, so that each adds few attributes given many:
+    the cliques of a junction tree where the views have one, and an approximation of it elsewhere.
+    """
+    done: set[int] = set()
+    steps: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+    waiting = list(views)
+    while waiting:
+        best = max(waiting, key=lambda view: (len(done & set(view)), -len(view), tuple(-a for a in view)))
+        waiting.remove(best)
+        new = tuple(a for a in best if a not in done)
+        if new:
+            steps.append((tuple(a for a in best if a in done), new))
+            done.update(new)
+    left = tuple(a for a in range(m) if a not in done)
+    return [*steps, *(((), (a,)) for a in left)]
+
+
+def sample_views(answers: Marginals, views: Sequence[tuple[int, ...]], n: int, rng: np.random.Generator) -> I64:
+    """Synthetic records from views: every view's new attributes given those that are drawn already."""
+    out = np.zeros((n, len(answers.sizes)), np.int64)
+    for known, new in junction_order(len(answers.sizes), views):
+        table = answers.table([*known, *new])
+        order = [table.attributes.index(a) for a in (*known, *new)]
+        joint = np.transpose(table.consistent, order)
+        shape = [answers.sizes[a] for a in known]
+        flat = joint.reshape(prod(shape), -1)
+        mass = flat.sum(axis=1, keepdims=True)
+        given = np.where(mass > 0, flat / np.where(mass > 0, mass, 1), flat.sum(axis=0))
+        at = np.ravel_multi_index(tuple(out[:, a] for a in known), shape) if known else np.zeros(n, np.int64)
+        drawn = np.unravel_index(_draw(given[at], rng), [answers.sizes[a] for a in new])
+        for attribute, column in zip(new, drawn, strict=True):
+            out[:, attribute] = column
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveBayes:
+    """Log-probabilities of the label, and of every feature's answers given it."""
+
+    prior: F64
+    given: tuple[F64, ...]
+
+    def predict(self, features: I64) -> I64:
+        """The likeliest label of every row."""
+        score = np.broadcast_to(self.prior, (len(features), len(self.prior)))
+        for i, table in enumerate(self.given):
+            score = score + table[:, features[:, i]].T
+        return score.argmax(axis=1)
+
+
+def naive_bayes(answers: Marginals, label: int, features: Sequence[int], *, floor: float = 1e-4) -> NaiveBayes:
+    """Naive Bayes from the tables of the label with every feature; no record is needed."""
+    _check(answers, label, features)
+    prior = np.log(np.maximum(answers.table([label]).consistent, floor))
+    given: list[F64] = []
+    for feature in features:
+        joint = np.maximum(answers.table([label, feature]).consistent, floor * floor)
+        joint = joint if label < feature else joint.T
+        given.append(np.log(joint / joint.sum(axis=1, keepdims=True)))
+    return NaiveBayes(prior, tuple(given))
+
+
+def _check(answers: Marginals, label: int, features: Sequence[int]) -> None:
+    if not features or label in features or len(set(features)) < len(features):
+        raise InvalidSpec("model: features must be different attributes, at least one, without the label")
+    if not all(0 <= a < len(answers.sizes) for a in (label, *features)):
+        raise InvalidSpec(f"model: attributes must be integers from 0 to {len(answers.sizes) - 1}")
+
+
+@dataclass(frozen=True, eq=False)
+class Logistic:
+    """A logistic regression of a binary label on indicator features."""
+
+    intercept: float
+    weights: tuple[F64, ...]
+    """Per feature, one number per answer; the first answer has none."""
+
+    def predict(self, features: I64) -> I64:
+        """The likelier label of every row."""
+        score = np.full(len(features), self.intercept)
+        for i, weight in enumerate(self.weights):
+            score += weight[features[:, i]]
+        return (score > 0).astype(np.int64)
+
+
+def logistic(
+    answers: Marginals, label: int, features: Sequence[int], *, penalty: float = 1e-3, steps: int = 50
+) -> Logistic:
+    """Logistic regression by Newton's method; the joint table of label and features weighs every combination."""
+    _check(answers, label, features)
+    if answers.sizes[label] != 2:
+        raise InvalidSpec("logistic: the label must be binary; use naive Bayes for more answers")
+    table = answers.table([label, *features])
+    joint = np.moveaxis(table.consistent, table.attributes.index(label), 0)
+    rest = [a for a in table.attributes if a != label]
+    shape = [answers.sizes[a] for a in rest]
+    cells = np.indices(shape).reshape(len(rest), -1)
+    columns = [np.ones(cells.shape[1])]
+    for i, size in enumerate(shape):
+        columns += [(cells[i] == value).astype(np.float64) for value in range(1, size)]
+    beta = _newton(np.stack(columns, axis=1), joint.reshape(2, -1), penalty, steps)
+    weights: dict[int, F64] = {}
+    at = 1
+    for attribute, size in zip(rest, shape, strict=True):
+        weights[attribute] = np.concatenate([[0.0], beta[at : at + size - 1]])
+        at += size - 1
+    return Logistic(float(beta[0]), tuple(weights[a] for a in features))
+
+
+def _newton(design: F64, joint: F64, penalty: float, steps: int) -> F64:
+    ridge = np.full(design.shape[1], penalty)
+    ridge[0] = 1e-12
+    beta = np.zeros(design.shape[1])
+    for _ in range(steps):
+        move = _step(design, joint, beta, ridge)
+        beta = beta + np.clip(move, -2, 2)
+        if np.abs(move).max() < 1e-9:
+            break
+    return beta
+
+
+def _step(design: F64, joint: F64, beta: F64, ridge: F64) -> F64:
+    """One step of Newton's method on the penalised likelihood."""
+    total = joint.sum(axis=0)
+    chance = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
+    gradient = design.T @ (joint[1] - total * chance) - ridge * beta
+    curvature = (design * (total * chance * (1 - chance))[:, None]).T @ design + np.diag(ridge + 1e-12)
+    return np.asarray(np.linalg.solve(curvature, gradient), np.float64)
+
+
+def misclassified(predicted: I64, label: I64) -> float:
+    """The share of wrong predictions."""
+    return float(np.count_nonzero(predicted != label)) / max(1, len(label))
+
+
+def majority(label: I64, held_out: I64) -> float:
+    """The share of wrong predictions of always naming the most frequent label."""
+    return misclassified(np.full(len(held_out), np.bincount(label).argmax()), held_out)
+
+
+def classify_synthetic(train: I64, test: I64, *, kind: str = "linear", seed: int = 0) -> float:
+    """Train a support vector machine on records whose last column is the label, and return its error on others.
+
+    Needs scikit-learn. Features are one-hot; Wang's dissertation, section 6.3.4, does not say how it encodes them.
+    """
+    from sklearn.pipeline import make_pipeline  # pyright: ignore
+    from sklearn.preprocessing import OneHotEncoder  # pyright: ignore
+    from sklearn.svm import SVC, LinearSVC  # pyright: ignore
+
+    if len(np.unique(train[:, -1])) < 2:
+        return misclassified(np.full(len(test), train[0, -1]), test[:, -1])
+    machine = LinearSVC(random_state=seed) if kind == "linear" else SVC()  # pyright: ignore
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), machine)  # pyright: ignore
+    model.fit(train[:, :-1], train[:, -1])  # pyright: ignore
+    return misclassified(np.asarray(model.predict(test[:, :-1])), test[:, -1])  # pyright: ignore

@@ -1,0 +1,62 @@
+"""Plans for heavy hitters side by side: one per number of groups, best first, and what the best can find."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+from tacit.device.budget import Budget
+from tacit.errors import InvalidSpec
+from tacit.tasks.hitters_plan import MOST_EVALUATIONS, HittersPlan, plan_pem
+from tacit.tasks.spelling import Spelling
+
+_AROUND = 3
+
+
+@dataclass(frozen=True)
+class HittersOption:
+    """A plan and its name."""
+
+    plan: HittersPlan
+
+    @property
+    def name(self) -> str:
+        """Such as pem g=6."""
+        return f"pem g={len(self.plan.lengths)}"
+
+    @property
+    def rmse(self) -> float:
+        """The standard error of the share of a value that is found, by the last group alone."""
+        return sqrt(self.plan.oracle.variance_at_zero / max(1.0, self.plan.group_sizes[-1]))
+
+    def to_row(self) -> dict[str, Any]:
+        """The option in plain numbers; a share that cannot be detected at all is None."""
+        row = dict(self.plan.to_row())
+        for name in ("detectable_share", "surely_detectable_share"):
+            share: Any = row[name]
+            row[name] = share if share <= 1 else None
+        return {"method": "pem", "rmse": self.rmse, "server_operations": row.pop("evaluations")} | row
+
+
+def hitters_options(*, size: int, epsilon: Budget | str, n: int, k: int) -> tuple[list[HittersOption], str]:
+    """Plans over `size` values without structure, least detectable share first, and a sentence about the best."""
+    if not 2 <= size <= 1 << 64:
+        raise InvalidSpec("heavy hitters: size must be from 2 to 2^64")
+    spelling = Spelling(size, 2, max(1, (size - 1).bit_length()))
+    best = plan_pem(spelling, epsilon=epsilon, n=n, k=k)
+    groups = len(best.lengths)
+    others = range(max(1, groups - _AROUND), min(64, spelling.digits, groups + _AROUND) + 1)
+    plans = [plan_pem(spelling, epsilon=epsilon, n=n, k=k, groups=count) for count in others if count != groups]
+    affordable = [plan for plan in plans if plan.evaluations <= MOST_EVALUATIONS]
+    ranked = [best, *sorted(affordable, key=lambda plan: plan.detectable())]
+    recall = best.expected_recall()
+    expected = f"Of the {k} most frequent values, {recall:.0%} are expected to be found if shares fall like rank^-1.1."
+    return [HittersOption(plan) for plan in ranked], f"pem g={groups}. {detectable_words(best)} {expected}"
+
+
+def detectable_words(plan: HittersPlan) -> str:
+    """What can be found, in words."""
+    half, sure = plan.detectable(0.5), plan.detectable(0.9)
+    if half > 1:
+        return "With so few respondents and this epsilon no share can be detected."
+    surely = f"from {sure:.3g} on nine times out of ten" if sure <= 1 else "none of them surely"
+    return f"A value held by a share of {half:.3g} is found every second time, {surely}."
