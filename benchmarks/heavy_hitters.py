@@ -67,7 +67,7 @@ def main() -> None:
     for name, each in (("plain, g=6", outcome), ("planned", planned)):
         rate = each.evaluations / each.walk_seconds
         print(f"{name}: {n:,} reports, {each.evaluations:.3g} hash evaluations in {each.walk_seconds:.2f} s on "
-              f"{threads} threads, {rate / 1e9:.2f} G/s, {rate / bare:.2f} of the bare loop's, F1 {each.f1:.3f}")  # fmt: skip
+              f"{threads} threads, {rate / 1e9:.2f} G/s, {rate / bare:.2f} of the bare loop's")  # fmt: skip
     print(
         f"bare loop {bare / 1e9:.2f} G/s; peak memory {peak / 1024:.0f} MB, {(peak - base) / 1024:.0f} MB of it added"
     )

@@ -1,6 +1,6 @@
 /** Free text of a declared alphabet and length, whose index keeps prefixes. The twin of `tacit.device.text`. */
 
-import { Attribute, bounded, isText, specText } from "./domain.js";
+import { Attribute, isText, specText } from "./domain.js";
 import { InvalidSpec } from "./errors.js";
 import { WORD, tidy } from "./exact.js";
 import { utf8 } from "./sha256.js";
@@ -9,6 +9,13 @@ import { utf8 } from "./sha256.js";
 const characters = (first, last) => String.fromCharCode(...Array.from({ length: last - first + 1 }, (_, i) => first + i));
 /** @type {Record<string, string>} */
 const ALPHABETS = { lower: characters(97, 122), printable: characters(32, 126), bytes: characters(1, 255) };
+
+/** The longest texts over so many symbols whose indices fit into 64 bits. @param {number} base @returns {number} */
+function longest(base) {
+  let length = 1;
+  while (length < 64 && BigInt(base) ** BigInt(length + 1) <= WORD) length += 1;
+  return length;
+}
 
 /** Text of at most `length` symbols of an alphabet, read as a number with a digit per symbol; 0 stands for the end. */
 export class Text extends Attribute {
@@ -22,27 +29,34 @@ export class Text extends Attribute {
     const known = Object.hasOwn(ALPHABETS, this.alphabet);
     /** @type {string[]} */
     this.symbols = ["\0", ...(known ? ALPHABETS[this.alphabet] : this.alphabet)];
-    if (!known && this.symbols.some((one, i, all) => i && Number(one.codePointAt(0)) <= Number(all[i - 1].codePointAt(0)))) {
-      const rule = "characters in order of their code points, each once, without NUL";
-      throw new InvalidSpec(`${this.name}: alphabet must be one of ${Object.keys(ALPHABETS).join(", ")}, or ${rule}`);
+    const codes = this.symbols.map((one) => Number(one.codePointAt(0)));
+    if (!known && codes.some((code, i) => code <= codes[i - 1])) {
+      throw new InvalidSpec(
+        `${this.name}: alphabet must be one of ${Object.keys(ALPHABETS).join(", ")}, or characters in order of their code points, each once, without NUL`,
+      );
     }
-    let fits = 1;
-    while (fits < 64 && BigInt(this.symbols.length) ** BigInt(fits + 1) <= WORD) fits += 1;
-    const rule = `with ${this.symbols.length} symbols, at most ${fits} of them fit into 64 bits`;
-    /** @type {number} */
-    this.length = bounded(/** @type {any} */ (this).length, `${this.name}: ${rule}`, "length", 1, fits);
+    if (!Number.isInteger(this.length) || this.length < 1 || this.length > 64 || this.size > WORD) {
+      throw new InvalidSpec(
+        `${this.name}: length must be an integer from 1 to ${longest(codes.length)}: more of its ${codes.length} symbols do not fit into 64 bits`,
+      );
+    }
   }
 
+  /** @returns {number | bigint} */
   get size() {
     return tidy(BigInt(this.symbols.length) ** BigInt(this.length));
   }
 
   /** @param {number | bigint} index */
   label(index) {
-    const [all, base] = [[], BigInt(this.symbols.length)];
-    for (let rest = BigInt(index), i = 0; i < this.length; i += 1, rest /= base) all.unshift(Number(rest % base));
-    const bytes = this.alphabet === "bytes";
-    const text = bytes ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(all)) : all.map((i) => this.symbols[i]).join("");
+    const digits = [];
+    for (let rest = BigInt(index), i = this.length, base = BigInt(this.symbols.length); i; i -= 1, rest /= base) {
+      digits.unshift(Number(rest % base));
+    }
+    const text =
+      this.alphabet === "bytes"
+        ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(digits))
+        : digits.map((digit) => this.symbols[digit]).join("");
     return text.replace(/\0+$/, "");
   }
 
@@ -52,11 +66,11 @@ export class Text extends Attribute {
     const bytes = this.alphabet === "bytes";
     const digits = bytes ? [...utf8(text)] : [...text].map((one) => this.symbols.indexOf(one));
     if (digits.length > this.length || digits.some((digit) => digit < 1)) {
-      const unit = bytes ? "bytes of UTF-8 without NUL" : "characters of its alphabet";
-      this.refuse(`must be text of at most ${this.length} ${unit}`);
+      this.refuse(
+        `must be text of at most ${this.length} ${bytes ? "bytes of UTF-8 without NUL" : "characters of its alphabet"}`,
+      );
     }
-    const base = BigInt(this.symbols.length);
-    const index = digits.reduce((sum, digit) => sum * base + BigInt(digit), 0n);
-    return tidy(index * base ** BigInt(this.length - digits.length));
+    while (digits.length < this.length) digits.push(0);
+    return tidy(digits.reduce((sum, digit) => sum * BigInt(this.symbols.length) + BigInt(digit), 0n));
   }
 }

@@ -10,7 +10,7 @@ COLOURS = ("#0b6e99", "#c2541d", "#3d8b3d", "#7a4fb5", "#9a7b00", "#b0306a", "#4
 STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem;color:#1c2430;background:#fff}
 section{margin:2.5rem 0;display:grid;gap:1rem}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.85rem}
+table{width:max-content;border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.85rem}
 th,td{padding:.15rem .6rem;text-align:right;border-bottom:1px solid #d5dbe3}
 th:first-child,td:first-child{text-align:left}
 .found{font-weight:600}.soft{color:#5a6675}figure{margin:0;overflow-x:auto}
@@ -74,7 +74,7 @@ def _plot(note: dict[str, Any]) -> str:
     names = list(dict.fromkeys([*note["printed"], *note["found"]]))
     marks = "".join(_series(note, name, COLOURS[i % len(COLOURS)], at) for i, name in enumerate(names))
     legend = "".join(
-        f'<text x="{LEFT + 8 + 130 * (i % 4)}" y="{HEIGHT + 16 + 15 * (i // 4)}" fill="{COLOURS[i % len(COLOURS)]}">'
+        f'<text x="{LEFT + 8 + 130 * (i % 4)}" y="{HEIGHT + 16 + 15 * (i // 4)}" style="fill:{COLOURS[i % len(COLOURS)]}">'
         f"● {escape(name)}</text>"
         for i, name in enumerate(names)
     )

@@ -10,6 +10,7 @@ from statistics import mean
 
 import numpy as np
 import pytest
+from tests.papers.conftest import Beside
 
 from tacit.core.sets import Sets
 from tacit.simulate.baskets import Quest, percentile_length, pos_like, quest, read_baskets, top_itemsets
@@ -63,7 +64,12 @@ BETTER = {
 """Cells in which the theorem allows more than was printed."""
 
 
-def test_table_5_1_the_amplified_epsilon() -> None:
+def test_table_5_1_the_amplified_epsilon(beside: Beside) -> None:
+    names = [f"epsilon {epsilon}" for epsilon in TABLE_5_1]
+    beside("Wang, Table 5.1: the amplified epsilon", x=LENGTHS, axis="padding length", unit="epsilon'",
+           printed=dict(zip(names, TABLE_5_1.values(), strict=True)), tolerance="all 30 cells to the digits printed",
+           found={n: [amplified_epsilon(e, length) for length in LENGTHS]
+                  for n, e in zip(names, TABLE_5_1, strict=True)})  # fmt: skip
     for epsilon, row in TABLE_5_1.items():
         assert [round(amplified_epsilon(epsilon, length), 2) for length in LENGTHS] == list(row)
 

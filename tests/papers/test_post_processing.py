@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.papers.conftest import Beside
 
 import tacit
 from tacit.core.estimate import Estimate
@@ -107,12 +108,16 @@ GRID: dict[str, dict[str, float]] = {
 
 
 @pytest.mark.parametrize("epsilon", [pytest.param(e, marks=[] if e == "1" else pytest.mark.slow) for e in GRID])
-def test_full_domain_errors(epsilon: str, all_methods: dict[str, F64]) -> None:
+def test_full_domain_errors(epsilon: str, all_methods: dict[str, F64], beside: Beside) -> None:
     """Section 8.2.3, Figure 8.2."""
     made = all_methods
     if epsilon != "1":
         raw = collections(epsilon, 300, 7)
         made = processed(raw, QUICK, noise_of(epsilon)) | processed(raw[:120], PRIORS, noise_of(epsilon))
+    beside(f"Wang, Figure 8.2: squared error over the domain, epsilon {epsilon}", x=list(GRID[epsilon]), axis="method",
+           unit="mean squared error", logarithmic=True, printed={"recomputed": list(GRID[epsilon].values())},
+           found={"recomputed": [float(np.mean(squared(made[name]))) for name in GRID[epsilon]]},
+           tolerance="within 15 %")  # fmt: skip
     for name, printed in GRID[epsilon].items():
         agrees(squared(made[name]), printed)
 

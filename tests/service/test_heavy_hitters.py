@@ -127,4 +127,4 @@ def test_a_domain_without_prefixes_is_refused(client: Client) -> None:
     assert refused.status_code == 422 and "must be text, bits or integers" in refused.json()["detail"]
     long = {"kind": "text", "alphabet": "lower", "length": 14}
     refused = client.api("POST", "/collections", draft(questions=[WORD | {"domain": long}]))
-    assert refused.status_code == 422 and "at most 13 of them fit into 64 bits" in refused.json()["detail"]
+    assert refused.status_code == 422 and "from 1 to 13: more of its 27 symbols" in refused.json()["detail"]

@@ -1,11 +1,16 @@
 """Tables over several attributes: algebra, agreement, exact variances, reconstruction, bad input."""
 
-from itertools import combinations
+import json
+from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from tacit.central.priview import PriView
+from tacit.cli import cli
+from tacit.decode.em import maximum_likelihood
 from tacit.device.coins import ReplayCoins
 from tacit.errors import InvalidSpec, NoData
 from tacit.post.marginal_components import make_consistent
@@ -395,3 +400,58 @@ def test_models_from_tables_beat_the_majority():
         assert misclassified(model.predict(features), records[:, 4]) < 0.5 * majority(records[:, 4], records[:, 4])
     with pytest.raises(InvalidSpec):
         naive_bayes(answers, 4, [4])
+
+
+def test_maximum_likelihood_of_any_method_from_its_law():
+    """EM-GEN: the general decoder on views, over all combinations; near the truth, and non-negative."""
+    records = MIXED[:, :2]
+    mechanism = make_method("am", ask((3, 2), 2, "3", len(records)))
+    tally = simulate_tally(mechanism, records, (3, 2), np.random.default_rng(1))
+    fit = maximum_likelihood(mechanism, tally, values=list(product(range(3), range(2))))
+    assert fit.converged
+    assert np.abs(fit.frequency - true_table(records, (3, 2), (0, 1)).ravel()).max() < 0.05
+
+
+def test_plan_on_the_command_line():
+    line = ["plan", "--task", "marginals", "--binary", "8", "--n", "65536", "--epsilon", "2.0", "--k", "3", "--json"]
+    shown = json.loads(CliRunner().invoke(cli, line, catch_exceptions=False).output)
+    calm = next(option for option in shown["options"] if option["method"] == "calm")
+    assert (calm["views"], calm["view_size"]) == (14, 4)
+    assert shown["pick"]["spec"]["family"]["kind"] == "views"
+    assert CliRunner().invoke(cli, ["plan", "--task", "marginals", "--n", "9", "--epsilon", "1"]).exit_code == 2
+    assert "calm" in CliRunner().invoke(cli, line[:-1], catch_exceptions=False).output
+
+
+@pytest.mark.parametrize("method", ["calm", "auto"])
+def test_simulate_on_the_command_line(tmp_path: Path, method: str):
+    file = tmp_path / "answers.csv"
+    rows = ["a,b,c,d", *(",".join(map(str, row)) for row in RECORDS.tolist())]
+    file.write_text("\n".join(rows))
+    line = [
+        "simulate",
+        "marginals",
+        "--data",
+        str(file),
+        "--method",
+        method,
+        "--k",
+        "3",
+        "--epsilon",
+        "1.0",
+        "--seed",
+        "1",
+    ]
+    shown = json.loads(CliRunner().invoke(cli, [*line, "--json"], catch_exceptions=False).output)
+    assert shown.keys() >= {"mean_sse", "uniform_sse", "predicted_sse", "seconds"}
+    assert shown["mean_sse"] < shown["uniform_sse"]
+    again = json.loads(CliRunner().invoke(cli, [*line, "--json"], catch_exceptions=False).output)
+    assert again["mean_sse"] == shown["mean_sse"]
+    assert "mean_sse" in CliRunner().invoke(cli, line, catch_exceptions=False).output
+
+
+def test_records_that_are_none_are_refused(tmp_path: Path):
+    file = tmp_path / "answers.csv"
+    for text in ("", "a,b\n", "a,b\n1\n"):
+        file.write_text(text)
+        line = ["simulate", "marginals", "--data", str(file), "--epsilon", "1"]
+        assert CliRunner().invoke(cli, line).exit_code == 2

@@ -66,9 +66,9 @@ def test_letters_with_marks_are_the_same_in_both_forms() -> None:
 @pytest.mark.parametrize(
     ("alphabet", "length", "rule"),
     [
-        ("lower", 14, "with 27 symbols, at most 13 of them fit into 64 bits"),
-        ("printable", 10, "with 96 symbols, at most 9 of them"),
-        ("bytes", 9, "with 256 symbols, at most 8 of them"),
+        ("lower", 14, "from 1 to 13: more of its 27 symbols do not fit into 64 bits"),
+        ("printable", 10, "from 1 to 9: more of its 96 symbols"),
+        ("bytes", 9, "from 1 to 8: more of its 256 symbols"),
         ("bytes", 0, "from 1 to 8"),
         ("ba", 2, "order of their code points"),
         ("aa", 2, "order of their code points"),

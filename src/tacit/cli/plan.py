@@ -130,8 +130,8 @@ PLANNERS: dict[str, Callable[[Question], Plan]] = {
 @click.option("--all", "everything", is_flag=True, help="Show all options in the table, not the 12 best.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
-    task: str, size: int | None, binary: int | None, sizes: str | None, k: int | None, cover: bool, epsilon: str, n: int,
-    workload: str | None, target_error: float | None, max_report_bits: int | None, even_levels: bool,
+    task: str, size: int | None, binary: int | None, sizes: str | None, k: int | None, cover: bool, epsilon: str,
+    n: int, workload: str | None, target_error: float | None, max_report_bits: int | None, even_levels: bool,
     everything: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare the mechanisms for a question by exact error and choose one."""

@@ -45,6 +45,7 @@ class OneOf(OneOfDevice, Mechanism):
 
     `estimate` gives one Estimate per member. See docs/maths/one_of.md.
 
+    >>> from tacit.device.compose import Questions
     >>> from tacit.oracles.grr import GRR
     >>> m = OneOf(family=Questions(mechanisms=(GRR(size=2, epsilon="1"), GRR(size=5, epsilon="1"))))
     >>> m.budget.to_spec(), m.report_bits

@@ -10,11 +10,11 @@ from dataclasses import dataclass, fields
 from math import prod
 from typing import Any, ClassVar, Self, cast
 
-from tacit.device.base import Device, as_integer
+from tacit.device.base import Device
 from tacit.device.compose import as_members
-from tacit.device.levels import node_count
+from tacit.device.levels import indices_of, node_count
 from tacit.device.nested import rebuild
-from tacit.errors import InvalidSpec, InvalidValue
+from tacit.errors import InvalidSpec
 
 MAX_ATTRIBUTES = 3
 MAX_MEMBERS = 1 << 12
@@ -91,7 +91,7 @@ class Grid:
         shape = tuple(zip(self.sizes, self.nodes(i), widths, strict=True))
 
         def above(value: Any) -> Any:
-            rest, index, place = _inside(value, self.size), 0, 1
+            rest, index, place = indices_of(self.kind, value, self.size), 0, 1
             for size, nodes, width in reversed(shape):
                 index = index + rest % size // width * place
                 rest, place = rest // size, place * nodes
@@ -116,20 +116,6 @@ class Grid:
     def from_spec(cls, spec: dict[str, Any]) -> Self:
         """Rebuild from a wire spec whose mechanisms are built already; see `tacit.device.nested`."""
         return rebuild(cls.kind, cls, (f.name for f in fields(cls)), spec)
-
-
-def _inside(value: Any, size: int) -> Any:
-    """An index, or an array of them; what is none is refused without being shown, whichever member is asked."""
-    if getattr(value, "ndim", 0):
-        found = (
-            value if value.dtype.kind in "iu" and (not value.size or 0 <= value.min() <= value.max() < size) else None
-        )
-    else:
-        found = None if isinstance(value, str) else as_integer(value)
-        found = found if found is not None and 0 <= found < size else None
-    if found is None:
-        raise InvalidValue(f"grid: the value is outside the domain, must be an integer from 0 to {size - 1}")
-    return found
 
 
 def _listed(name: str, given: Any) -> tuple[Any, ...]:

@@ -67,7 +67,7 @@ class Tree:
     def view(self, i: int) -> Callable[[Any], Any]:
         """The node above a leaf."""
         width = self.fanout ** self.heights[i]
-        return lambda value: _above(_leaves(value, self.size), width)
+        return lambda value: _above(indices_of(self.kind, value, self.size), width)
 
     def mechanism(self, i: int) -> Device:
         """The mechanism of a level."""
@@ -86,8 +86,8 @@ class Tree:
         return rebuild(cls.kind, cls, (f.name for f in fields(cls)), spec)
 
 
-def _leaves(value: Any, size: int) -> Any:
-    """A leaf, or an array of leaves; what is none is refused without being shown, whichever levels are asked."""
+def indices_of(kind: str, value: Any, size: int) -> Any:
+    """An index, or an array of them; what is none is refused without being shown, whichever member is asked."""
     if getattr(value, "ndim", 0):
         inside = value.dtype.kind in "iu" and (not value.size or (value.min() >= 0 and int(value.max()) < size))
         found = value if inside else None
@@ -95,7 +95,7 @@ def _leaves(value: Any, size: int) -> Any:
         found = None if isinstance(value, str) else as_integer(value)
         found = found if found is not None and 0 <= found < size else None
     if found is None:
-        raise InvalidValue(f"tree: the value is outside the domain, must be an integer from 0 to {size - 1}")
+        raise InvalidValue(f"{kind}: the value is outside the domain, must be an integer from 0 to {size - 1}")
     return found
 
 

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 from unicodedata import normalize
 
-from tacit.device.domain import Attribute, bounded, is_text, spec_text
+from tacit.device.domain import Attribute, is_text, spec_text
 from tacit.errors import InvalidSpec, InvalidValue
 
 LOWER = "abcdefghijklmnopqrstuvwxyz"
@@ -43,8 +43,9 @@ class Text(Attribute):
             rule = "characters in order of their code points, each once, without NUL"
             raise InvalidSpec(f"{self.name}: alphabet must be one of {names}, or {rule}")
         fits = self.most_symbols(self.fanout)
-        rule = f"with {self.fanout} symbols, at most {fits} of them fit into 64 bits"
-        self._set("length", bounded(self.length, f"{self.name}: {rule}", "length", 1, fits))
+        if type(self.length) is not int or not 1 <= self.length <= fits:
+            rule = f"must be an integer from 1 to {fits}: more of its {self.fanout} symbols do not fit into 64 bits"
+            raise InvalidSpec(f"{self.name}: length {rule}")
 
     @staticmethod
     def _in_order(characters: str) -> bool:

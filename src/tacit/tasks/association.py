@@ -23,7 +23,7 @@ LEAST_MARGIN = 0.005
 
 
 @dataclass(frozen=True)
-class Test:
+class Verdict:
     """What a test found; `reliable` is false where a margin is nearly empty."""
 
     statistic: float
@@ -78,7 +78,7 @@ def _pair(table: Table) -> tuple[F64, F64]:
     return table.raw.value.reshape(table.shape), table.covariance()
 
 
-def wald_test(table: Table, *, population: bool = True) -> Test:
+def wald_test(table: Table, *, population: bool = True) -> Verdict:
     """Independence of two attributes by the delta method on the raw table (Wald).
 
     The (r - 1)(c - 1) interactions p_ij - p_i p_j vanish under independence. Their covariance is that of the cells,
@@ -96,7 +96,7 @@ def wald_test(table: Table, *, population: bool = True) -> Test:
     statistic = float(interaction @ np.linalg.pinv(spread, rcond=1e-10, hermitian=True) @ interaction)
     degrees = len(interaction)
     reliable = bool(min(rows.min(), columns.min()) > LEAST_MARGIN)
-    return Test(statistic, degrees, chi_square_tail(statistic, degrees), reliable, "wald")
+    return Verdict(statistic, degrees, chi_square_tail(statistic, degrees), reliable, "wald")
 
 
 def _interaction_gradient(rows: F64, columns: F64) -> F64:
@@ -113,7 +113,7 @@ def _interaction_gradient(rows: F64, columns: F64) -> F64:
     return np.array(out)
 
 
-def naive_chi_square(table: Table) -> Test:
+def naive_chi_square(table: Table) -> Verdict:
     """The chi-square test as if the consistent table were counts. Wrong on noisy tables; for comparison only."""
     p = table.consistent
     if p.ndim != 2:
@@ -122,7 +122,9 @@ def naive_chi_square(table: Table) -> Test:
     seen = expected > 0
     statistic = float(table.respondents * np.sum((p - expected)[seen] ** 2 / expected[seen]))
     degrees = (p.shape[0] - 1) * (p.shape[1] - 1)
-    return Test(statistic, degrees, chi_square_tail(statistic, degrees), False, "naive chi-square, ignores the noise")
+    return Verdict(
+        statistic, degrees, chi_square_tail(statistic, degrees), False, "naive chi-square, ignores the noise"
+    )
 
 
 def entropy_gain(p: F64) -> float:

@@ -122,13 +122,14 @@ def _group(length: int, member: Mechanism, tally: Any) -> Group:
 
 
 def affordable_keep(groups: list[Group], spelling: Spelling, k: int, most_evaluations: float) -> int:
-    """How many prefixes the cap on hash evaluations allows to keep, from k up to 3 k."""
+    """How many prefixes the cap allows to keep, from k up to 3 k, or 16 k where values share beginnings."""
     first = groups[0]
     spent = first.tally.n * float(spelling.fanout) ** first.length
     each = 0.0
     for before, group in pairwise(groups):
         each += group.tally.n * float(spelling.fanout) ** (group.length - before.length)
-    return k if not each else int(min(3 * k, max(k, (most_evaluations - spent) // each)))
+    most = (16 if spelling.last_weight > 1 else 3) * k
+    return k if not each else int(min(most, max(k, (most_evaluations - spent) // each)))
 
 
 def find_hitters(

@@ -6,7 +6,7 @@ says which share stands out in one group; here it is applied to all groups of a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import ceil, log, sqrt
 
@@ -28,6 +28,7 @@ MOST_CANDIDATES = 1 << 22
 MOST_GROUPS = 64
 SLACK = 1.645
 _KEPT = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
+_KEPT_OF_TEXT = (16, 8, 4)
 _ZIPF = 1.1
 
 
@@ -219,7 +220,16 @@ def _best_plan(
     if best is None:
         return plan_lengths(spelling, budget, n, k, prefix_lengths(spelling.digits, k, groups or MOST_GROUPS,
                                                                    fanout=spelling.fanout))  # fmt: skip
-    return best[1]
+    return _with_more_kept(best[1], most_evaluations)
+
+
+def _with_more_kept(plan: HittersPlan, most_evaluations: float) -> HittersPlan:
+    """Where values share beginnings, a frequent value need not have a frequent beginning: keep what the cap allows."""
+    for factor in _KEPT_OF_TEXT if plan.spelling.last_weight > 1 else ():
+        more = replace(plan, keep=factor * plan.k)
+        if more.keep > plan.keep and _affordable(more, most_evaluations):
+            return more
+    return plan
 
 
 def _affordable(plan: HittersPlan, most_evaluations: float) -> bool:

@@ -118,17 +118,18 @@ _MISSING = np.array([0, 1, 2, 3, 2, 2, 3, 3, 0, 1 << 7], np.uint8)
 
 def _begun(bits: int, room: int) -> Mask:
     """alive[state, beginning]: whether a byte that begins with these bits can come next, with `room` bytes after it."""
-    alive = _MISSING[_automaton()] <= room
-    return alive.reshape(10, 1 << bits, -1).any(axis=2)
+    alive: Mask = np.asarray(_MISSING[_automaton()] <= room)
+    return np.logical_or.reduce(alive.reshape(10, 1 << bits, -1), axis=2)
 
 
 def utf8_prefixes(prefixes: U64, digits: int, *, length: int) -> Mask:
     """Whether some text of at most `length` bytes of UTF-8, padded with zero bytes, begins with these bits."""
     whole, rest = divmod(digits, 8)
-    state = np.zeros(len(prefixes), np.uint8)
+    state: U8 = np.zeros(len(prefixes), np.uint8)
     for place in range(whole):
         byte = (prefixes >> np.uint64(digits - 8 * (place + 1))) & np.uint64(0xFF)
         state = _automaton()[state, byte.astype(np.intp)]
     if rest == 0:
-        return _MISSING[state] <= length - whole
-    return _begun(rest, length - whole - 1)[state, (prefixes & np.uint64((1 << rest) - 1)).astype(np.intp)]
+        return np.asarray(_MISSING[state] <= length - whole)
+    begun = (prefixes & np.uint64((1 << rest) - 1)).astype(np.intp)
+    return np.asarray(_begun(rest, length - whole - 1)[state, begun])

@@ -3,18 +3,13 @@
 import { BarChart } from "./chart.js";
 import { h, inLanguage } from "./dom.js";
 import { interval, label, number, percent, reports } from "./format.js";
+import { methodMenu, noteOf } from "./methods.js";
 
 /** How shares can be shown. */
 const MODES = /** @type {[string, string][]} */ ([
   ["consistent", "Consistent"],
   ["raw", "Raw"],
 ]);
-/** What each way of showing shares means. */
-export const NOTES = /** @type {Record<string, string>} */ ({
-  consistent: "Adjusted so that no share is negative and all add up to 100 %. Easier to read, slightly biased.",
-  raw: "Unbiased: right on average, so a small share may come out below zero. Use these for sums and tests.",
-});
-
 /** What the intervals of shown values promise. @param {string} mode @param {number} level */
 export const holds = (mode, level) =>
   mode === "raw"
@@ -74,14 +69,16 @@ export const modeSwitch = (choose) => switchOf(MODES, "How shares are shown", ch
 /**
  * The card of one question.
  * @param {any} first the question as it is answered now
+ * @param {(method: string) => void} process ask for the shares by another method of post-processing
  */
-export function answerCard(first) {
+export function answerCard(first, process) {
   const title = inLanguage(first.text);
   const chart = new BarChart(title);
   const note = h("p", { class: "soft" });
   const figure = h("div", {});
   const numbers = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Numbers: ${title}` });
   const based = h("span", { class: "soft number" });
+  const methods = methodMenu(`method-${first.name}`, process);
   let mode = "consistent";
   /** @type {any} */
   let question = first;
@@ -90,6 +87,7 @@ export function answerCard(first) {
   const choose = (/** @type {string} */ next) => {
     mode = next;
     toggle.press(mode);
+    if (question.rows.length) methods.show(mode === "raw" ? "" : question.method);
     based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, level)}`;
     draw();
   };
@@ -100,6 +98,7 @@ export function answerCard(first) {
     { class: "card", "aria-label": title },
     h("div", { class: "question-head" }, h("h2", {}, title), toggle),
     figure,
+    methods,
     note,
     details,
     based,
@@ -129,7 +128,7 @@ function drawInto({ question, mode, chart, note, figure }) {
     note.textContent = "Unbiased: right on average.";
     return figure.replaceChildren(...rows.map((/** @type {any} */ { value, raw }) => mean(label(value), raw)));
   }
-  note.textContent = NOTES[mode];
+  note.textContent = noteOf(mode, question.method);
   if (chart.element.parentNode !== figure) figure.replaceChildren(chart.element);
   return chart.draw(rows.map((/** @type {any} */ row) => ({ value: row.value, ...(row[mode] ?? row.raw) })));
 }

@@ -57,7 +57,7 @@ async function forecast() {
 /** What is missing, gently: the form is still being filled in. @param {Error} error */
 function unfinished(error) {
   const untouched = form.model.questions.some(
-    (/** @type {any} */ { kind, labels }) => ["categories", "ordered"].includes(kind) && !labels.trim(),
+    (/** @type {any} */ { kind, labels }) => ["categories", "ordered", "items"].includes(kind) && !labels.trim(),
   );
   return untouched && error instanceof Refused && error.status === 422
     ? "List the choices to see how precise the answers will be."

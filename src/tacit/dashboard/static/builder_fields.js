@@ -1,77 +1,12 @@
 /** The builder's form: languages, texts, questions, privacy and rules. */
 
+import { KINDS, domain, task } from "./builder_domains.js";
+import { check, field, select, text } from "./builder_inputs.js";
 import { h } from "./dom.js";
-import { items, newQuestion } from "./draft.js";
+import { isAdaptive, items, newQuestion } from "./draft.js";
 import { ownName } from "./words.js";
 
-const KINDS = [
-  ["categories", "One of several choices"],
-  ["ordered", "Choices in an order, such as never to always"],
-  ["booleans", "Yes or no"],
-  ["integers", "A whole number"],
-  ["buckets", "A number, asked as ranges"],
-  ["bits", "Several things to tick"],
-];
-const HISTOGRAM = ["histogram", "The share of every answer"];
-const RANGES = ["ranges", "Ranges and quantiles"];
-const TASKS = /** @type {Record<string, string[][]>} */ ({
-  ordered: [HISTOGRAM, RANGES],
-  integers: [HISTOGRAM, ["mean", "The mean"], RANGES],
-  buckets: [HISTOGRAM, RANGES],
-});
-
-/**
- * @typedef {object} Form
- * @property {any} model
- * @property {() => void} changed something was typed
- * @property {() => void} redraw fields were added or taken away
- */
-
-/** @param {string} label @param {any} input @param {string} [hint] */
-function field(label, input, hint) {
-  if (hint) input.setAttribute("aria-describedby", `${input.id}-hint`);
-  return h(
-    "div",
-    { class: "field" },
-    h("label", { for: input.id }, label),
-    input,
-    hint && h("span", { class: "hint", id: `${input.id}-hint` }, hint),
-  );
-}
-
-/** An input that keeps a property. @param {Form} form @param {any} object @param {string} name @param {string} id @param {any} [attributes] */
-function text(form, object, name, id, attributes = {}) {
-  const { tag = "input", read = (/** @type {string} */ value) => value, ...rest } = attributes;
-  const keep = () => {
-    object[name] = read(input.value);
-    form.changed();
-  };
-  const input = h(tag, { id, oninput: keep, autocomplete: "off", ...rest });
-  input.value = object[name] ?? "";
-  return input;
-}
-
-/** @param {Form} form @param {any} object @param {string} name @param {string} id @param {string[][]} options */
-function select(form, object, name, id, options) {
-  const keep = () => {
-    object[name] = input.value;
-    form.redraw();
-  };
-  const input = h("select", { id, onchange: keep }, ...options.map(([value, words]) => h("option", { value }, words)));
-  input.value = object[name];
-  return input;
-}
-
-/** @param {Form} form @param {any} object @param {string} name @param {string} words */
-function check(form, object, name, words) {
-  const keep = () => {
-    object[name] = box.checked;
-    form.changed();
-  };
-  const box = h("input", { type: "checkbox", onchange: keep });
-  box.checked = object[name];
-  return h("label", { class: "check" }, box, words);
-}
+/** @typedef {import("./builder_inputs.js").Form} Form */
 
 /** One text in every language. @param {Form} form @param {any} texts @param {string} id @param {string} label @param {any} [attributes] */
 function texts(form, texts, id, label, attributes = {}) {
@@ -110,46 +45,6 @@ function basics(form) {
   );
 }
 
-/** The fields of a question's domain. @param {Form} form @param {any} question @returns {any[]} */
-function domain(form, question) {
-  const id = (/** @type {string} */ name) => `${name}-${question.key}`;
-  const number = (/** @type {string} */ name, /** @type {string} */ label) =>
-    field(label, text(form, question, name, id(name), { type: "number", step: 1 }));
-  if (question.kind === "integers") {
-    return [h("div", { class: "pair" }, number("low", "From"), number("high", "To"), number("step", "In steps of"))];
-  }
-  if (question.kind === "buckets") {
-    const edges = field(
-      "Edges of the ranges",
-      text(form, question, "edges", id("edges"), { inputmode: "decimal" }),
-      "For example 0, 1000, 2500, 5000. A number belongs to the range that begins at it.",
-    );
-    return [
-      edges,
-      check(form, question, "openBelow", "Also ask for less than the first"),
-      check(form, question, "openAbove", "Also ask for the last and more"),
-    ];
-  }
-  if (question.kind === "bits") return [number("length", "How many things to tick")];
-  if (question.kind === "booleans") return [];
-  const labels = field("Choices, one per line", text(form, question, "labels", id("labels"), { tag: "textarea" }));
-  if (question.kind === "ordered") return [labels];
-  return [
-    labels,
-    field("Name of a last choice for everything else (may stay empty)", text(form, question, "other", id("other"))),
-  ];
-}
-
-/** What is wanted of the answers, where there is a choice. @param {Form} form @param {any} question */
-function task(form, question) {
-  const tasks = TASKS[question.kind];
-  if (!tasks) return null;
-  if (!tasks.some(([name]) => name === question.task)) question.task = "histogram";
-  const ranges = question.task === "ranges" && "The share of any range, the cumulative distribution and quantiles.";
-  const menu = select(form, question, "task", `task-${question.key}`, tasks);
-  return field("What you want to know", menu, ranges || undefined);
-}
-
 /** @param {Form} form @param {any} question @param {number} place */
 function ask(form, question, place) {
   const { questions } = form.model;
@@ -179,6 +74,7 @@ function asking(form) {
     document.getElementById(`text-${model.questions.at(-1).key}-${model.languages[0]}`)?.focus();
   };
   const several = model.questions.length > 1;
+  const alone = model.questions.find(isAdaptive);
   const policies = [
     ["one_of", "Each respondent reports on one question, picked at random (usually better)"],
     ["all_of", "Each respondent reports on all of them, epsilon is divided"],
@@ -188,7 +84,8 @@ function asking(form) {
     { class: "card", "aria-labelledby": "asking-title" },
     h("h2", { id: "asking-title" }, "Questions"),
     ...model.questions.map((/** @type {any} */ question, /** @type {number} */ i) => ask(form, question, i)),
-    h("div", {}, h("button", { type: "button", id: "add", onclick: add }, "Add a question")),
+    alone && several && h("p", { class: "hint-box" }, "A question that is asked in rounds must be the only one; remove the others."),
+    !alone && h("div", {}, h("button", { type: "button", id: "add", onclick: add }, "Add a question")),
     several && field("With several questions", select(form, model, "policy", "policy", policies)),
   );
 }

@@ -2,9 +2,12 @@
 
 import { address as apiAddress, call, copyFrom, notify, poll } from "./api.js";
 import { answerCard } from "./answers.js";
-import { RangeCard } from "./range_card.js";
 import { byId, h, inLanguage } from "./dom.js";
 import { count, epsilon, pill, reasonText, trouble } from "./format.js";
+import { GridCard } from "./grid_card.js";
+import { PlanCard } from "./plan_card.js";
+import { RangeCard } from "./range_card.js";
+import { RankedCard } from "./ranked_card.js";
 
 const root = byId("collection");
 const { id, address } = root.dataset;
@@ -15,7 +18,11 @@ const AGAIN = 5000;
 let document_;
 /** @type {Map<string, any>} */
 const cards = new Map();
-let answered = -1;
+/** The method of post-processing that was chosen, by question. @type {Map<string, string>} */
+const methods = new Map();
+/** @type {PlanCard | undefined} */
+let planCard;
+let answered = "";
 let answeredAt = 0;
 
 /** @param {string} name @param {string} value @param {string} id */
@@ -53,6 +60,7 @@ function sharing() {
         copyField("Link", address, "link"),
         copyField("Embed", embed, "embed"),
         h("p", { class: "soft" }, where),
+        document_.plan && h("p", { class: "soft" }, "The link leads to whichever round is open."),
       ),
     ),
     h(
@@ -65,17 +73,20 @@ function sharing() {
 }
 
 /** @param {any} status */
-function facts({ reports, rejected, minimum_cohort: cohort }) {
+function facts({ reports: here, rejected, minimum_cohort: cohort, plan }) {
+  const reports = plan ? plan.rounds.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.reports, 0) : here;
   const refused = Object.values(rejected).reduce((sum, one) => sum + one, 0);
   const fact = (/** @type {any} */ big, /** @type {string} */ small, /** @type {any[]} */ ...more) =>
     h("div", {}, h("b", {}, big), h("span", {}, small), ...more);
+  const few = !plan && reports < cohort;
   const meter =
-    reports < cohort &&
+    few &&
     h("progress", { class: "meter", max: cohort, value: reports, "aria-label": "Reports until answers are shown" });
+  const counted = plan ? "reports counted in all rounds" : "reports counted";
   return h(
     "section",
     { class: "facts", "aria-label": "In short" },
-    fact(count(reports), reports < cohort ? `reports of the ${count(cohort)} needed` : "reports counted", meter),
+    fact(count(reports), few ? `reports of the ${count(cohort)} needed` : counted, meter),
     fact(epsilon(document_.epsilon), "epsilon per respondent"),
     fact(count(refused), "reports refused"),
     fact(`${count(document_.retention_days)} days`, "until reports are deleted"),
@@ -193,9 +204,10 @@ function frame() {
           h("div", { class: "row" }, h("h1", {}, title), h("span", { id: "state" })),
           about !== title && h("p", { class: "lead" }, about),
         ),
-        admin && closeButton(),
+        admin && !document_.plan && closeButton(),
       ),
       h("div", { id: "facts" }),
+      h("div", { id: "plan" }),
       h("div", { id: "answers", class: "stack" }),
       sharing(),
       invitations(),
@@ -215,45 +227,76 @@ function frame() {
   root.setAttribute("aria-busy", "false");
 }
 
+/** Show a question by another method. @param {string} name @param {string} method */
+function processed(name, method) {
+  methods.set(name, method);
+  [answered, answeredAt] = ["", 0];
+  refresh();
+}
+
 /** The card of a question, as its task wants it. @param {any} question */
 function cardOf(question) {
-  if (question.task !== "ranges") return answerCard(question);
+  const process = (/** @type {string} */ method) => processed(question.name, method);
   const { name, domain } = document_.questions.find((/** @type {any} */ one) => one.name === question.name);
   const ask = (/** @type {string} */ query, /** @type {Record<string, any>} */ given) =>
     call("GET", `collections/${id}/questions/${name}/${query}?${new URLSearchParams(given)}`);
-  return new RangeCard(question, domain, ask);
+  if (["heavy_hitters", "items", "itemsets"].includes(question.task)) return new RankedCard(question, domain, ask);
+  if (question.task !== "ranges") return answerCard(question, process);
+  const Card = domain.kind === "product" ? GridCard : RangeCard;
+  return new Card(question, domain, ask, process);
+}
+
+/** A card in place of answers that are not there yet. @param {string} words */
+const notYet = (words) =>
+  h("div", { class: "card empty" }, h("h2", {}, "Answers appear here"), h("p", { class: "soft" }, words));
+
+/** Why there are no answers yet; empty if there are. @param {any} status */
+function missing({ reports, minimum_cohort: cohort, plan }) {
+  if (plan) return plan.finished ? "" : "The plan is still asking; what it found is shown after its last round.";
+  if (reports >= cohort) return "";
+  const left = count(cohort - reports);
+  return `Nothing is shown before ${count(cohort)} reports are in, so that no small group can be singled out. ${left} to go.`;
+}
+
+/** Answers by name of the question, each by the method that was chosen for it. */
+async function fetchAnswers() {
+  const get = (/** @type {string} */ more) => call("GET", `collections/${id}/answers?level=0.95${more}`);
+  const { questions, level } = await get("");
+  const shown = new Map(questions.map((/** @type {any} */ one) => [one.name, one]));
+  for (const method of new Set(methods.values())) {
+    const others = (await get(`&post=${method}`)).questions;
+    for (const one of others) if (methods.get(one.name) === method) shown.set(one.name, one);
+  }
+  return { shown, level };
 }
 
 /** @param {any} status */
-async function showAnswers({ reports, minimum_cohort: cohort }) {
+async function showAnswers(status) {
   const box = byId("answers");
-  if (reports < cohort) {
-    const left = count(cohort - reports);
-    return box.replaceChildren(
-      h(
-        "div",
-        { class: "card empty" },
-        h("h2", {}, "Answers appear here"),
-        h(
-          "p",
-          { class: "soft" },
-          `Nothing is shown before ${count(cohort)} reports are in, so that no small group can be singled out. ${left} to go.`,
-        ),
-      ),
-    );
-  }
-  if (reports === answered || Date.now() - answeredAt < AGAIN) return undefined;
-  [answered, answeredAt] = [reports, Date.now()];
-  const { questions, level } = await call("GET", `collections/${id}/answers?level=0.95`);
+  const words = missing(status);
+  if (words) return box.replaceChildren(notYet(words));
+  const now = `${status.reports} ${status.plan?.finished}`;
+  if (now === answered || Date.now() - answeredAt < AGAIN) return undefined;
+  [answered, answeredAt] = [now, Date.now()];
+  const { shown, level } = await fetchAnswers();
   if (!cards.size) box.replaceChildren();
-  for (const question of questions) {
-    if (!cards.has(question.name)) {
-      cards.set(question.name, cardOf(question));
-      box.append(cards.get(question.name).element);
+  for (const [name, question] of shown) {
+    if (!cards.has(name)) {
+      cards.set(name, cardOf(question));
+      box.append(cards.get(name).element);
     }
-    cards.get(question.name).update(question, level);
+    cards.get(name).update(question, level);
   }
   return undefined;
+}
+
+/** The rounds of an adaptive plan. @param {any} plan */
+function showPlan(plan) {
+  if (!planCard) {
+    planCard = new PlanCard(id, address, admin, refresh);
+    byId("plan").replaceChildren(planCard.element);
+  }
+  planCard.update(plan);
 }
 
 let lastStatus = "";
@@ -268,7 +311,8 @@ async function refresh() {
     if (JSON.stringify(status) !== lastStatus) {
       lastStatus = JSON.stringify(status);
       byId("facts").replaceChildren(facts(status));
-      byId("state").replaceChildren(pill(status.state));
+      byId("state").replaceChildren(pill(status.plan ? (status.plan.finished ? "closed" : "published") : status.state));
+      if (status.plan) showPlan(status.plan);
       byId("refused").replaceChildren(refusals(status.rejected));
       byId("close")?.toggleAttribute("hidden", status.state === "closed");
     }

@@ -1,7 +1,10 @@
 /** A collection while it is being written: what the builder's form holds, and the draft it stands for. */
 
 /** Domains that can be asked for more than a histogram. */
-const ORDERED = ["ordered", "integers", "buckets"];
+const SEVERAL_TASKS = ["ordered", "integers", "buckets", "pair", "items", "text", "bits"];
+
+/** How many symbols the alphabets have that have a name, the end of a text included. */
+const SYMBOLS = /** @type {Record<string, number>} */ ({ lower: 27, printable: 96, bytes: 256 });
 
 let made = 0;
 
@@ -21,7 +24,24 @@ export const newQuestion = () => ({
   openBelow: false,
   openAbove: true,
   length: "3",
+  most: "",
+  alphabet: "lower",
+  characters: "",
+  textLength: "8",
+  parts: [],
 });
+
+/** A question as the form holds it when its kind was chosen. @param {any} question */
+export function completed(question) {
+  if (question.kind === "pair" && !question.parts.length) question.parts = [newPart("first"), newPart("second")];
+  return question;
+}
+
+/** An attribute of a question about two. @param {string} name */
+const newPart = (name) => ({ ...newQuestion(), name, kind: "integers" });
+
+/** Whether a question is asked round by round. @param {any} question */
+export const isAdaptive = ({ kind }) => kind === "items";
 
 /** @returns {any} */
 export const newModel = () => ({
@@ -36,6 +56,7 @@ export const newModel = () => ({
   retentionDays: 365,
   origins: "",
   invitations: false,
+  k: 16,
 });
 
 /** @param {string} text @returns {string[]} */
@@ -58,8 +79,27 @@ export function nameFrom(text, place) {
   return plain.split("_").slice(0, 4).join("_").slice(0, 40) || `question_${place + 1}`;
 }
 
+/** The alphabet of a text as a document names it. @param {any} question @returns {string} */
+export const alphabetOf = ({ alphabet, characters }) =>
+  alphabet === "own"
+    ? [...new Set(characters.normalize("NFC"))].sort((a, b) => Number(a.codePointAt(0)) - Number(b.codePointAt(0))).join("")
+    : alphabet;
+
+/** The longest texts over an alphabet that fit into 64 bits; 0 without characters. @param {string} alphabet */
+export function fitting(alphabet) {
+  const symbols = BigInt(SYMBOLS[alphabet] ?? [...alphabet].length + 1);
+  if (symbols < 2n) return 0;
+  let longest = 1;
+  while (longest < 64 && symbols ** BigInt(longest + 1) <= 2n ** 64n) longest += 1;
+  return longest;
+}
+
 /** @param {any} question @returns {any} the wire form of its domain */
-function domainOf({ kind, labels, other, low, high, step, edges, openBelow, openAbove, length }) {
+function domainOf(question) {
+  const { kind, labels, other, low, high, step, edges, openBelow, openAbove, length, most, textLength, parts } = question;
+  if (kind === "pair") return { kind: "product", attributes: parts.map((/** @type {any} */ one) => ({ ...domainOf(one), name: one.name.trim() })) };
+  if (kind === "items") return { kind, labels: lines(labels), ...(most && { most: Number(most) }) };
+  if (kind === "text") return { kind, alphabet: alphabetOf(question), length: Number(textLength) };
   if (kind === "booleans") return { kind };
   if (kind === "integers") return { kind, low: Number(low), high: Number(high), step: Number(step) };
   if (kind === "buckets") return { kind, edges: items(edges), open_below: openBelow, open_above: openAbove };
@@ -82,8 +122,9 @@ export function draftOf(model) {
     let name = question.name || nameFrom(question.text[languages[0]] ?? "", i);
     if (taken.has(name)) name = `${name.slice(0, 36)}_${i + 1}`;
     taken.add(name);
-    const task = ORDERED.includes(question.kind) ? question.task : "histogram";
-    return { name, text: chosen(question.text, languages), domain: { ...domainOf(question), name }, task };
+    const task = SEVERAL_TASKS.includes(question.kind) ? question.task : "histogram";
+    const domain = question.kind === "pair" ? domainOf(question) : { ...domainOf(question), name };
+    return { name, text: chosen(question.text, languages), domain, task };
   });
   const about = chosen(model.about, languages);
   return {
@@ -97,6 +138,7 @@ export function draftOf(model) {
     retention_days: model.retentionDays,
     origins: items(model.origins),
     invitations: model.invitations,
+    ...(model.questions.some(isAdaptive) && { k: model.k }),
   };
 }
 
@@ -119,16 +161,31 @@ export function modelOf(draft) {
     retentionDays: draft.retention_days ?? 365,
     origins: (draft.origins ?? []).join("\n"),
     invitations: draft.invitations ?? false,
+    k: draft.k ?? 32,
   };
+}
+
+/** The wire form of a domain as the form holds it. @param {any} domain */
+function filled(domain) {
+  const given = { ...domain, labels: (domain.labels ?? []).join("\n"), edges: (domain.edges ?? []).join(", ") };
+  const known = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== undefined));
+  const numbers = Object.fromEntries(
+    ["low", "high", "step", "length", "most"].filter((key) => key in known).map((key) => [key, String(known[key])]),
+  );
+  const ends = { openBelow: domain.open_below ?? false, openAbove: domain.open_above ?? false };
+  return { ...known, ...numbers, ...ends, ...(domain.kind === "text" && spelt(domain)) };
+}
+
+/** @param {any} domain of texts */
+function spelt({ alphabet, length }) {
+  const named = alphabet in SYMBOLS;
+  return { alphabet: named ? alphabet : "own", characters: named ? "" : alphabet, textLength: String(length), length: "3" };
 }
 
 /** @param {any} question */
 function questionOf({ name, text, domain, task }) {
-  const given = { ...domain, labels: (domain.labels ?? []).join("\n"), edges: (domain.edges ?? []).join(", ") };
-  const known = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== undefined));
-  const numbers = Object.fromEntries(
-    ["low", "high", "step", "length"].filter((key) => key in known).map((key) => [key, String(known[key])]),
-  );
-  const ends = { openBelow: domain.open_below ?? false, openAbove: domain.open_above ?? false };
-  return { ...newQuestion(), ...known, ...numbers, ...ends, name, text: byLanguage(text), task: task ?? "histogram" };
+  const rest = { name, text: byLanguage(text), task: task ?? "histogram" };
+  if (domain.kind !== "product") return { ...newQuestion(), ...filled(domain), ...rest };
+  const parts = domain.attributes.map((/** @type {any} */ one) => ({ ...newPart(one.name), ...filled(one) }));
+  return { ...newQuestion(), ...rest, kind: "pair", parts };
 }

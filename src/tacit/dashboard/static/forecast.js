@@ -6,6 +6,12 @@ import { count } from "./format.js";
 const MOST_OPTIONS = 10;
 const ROUGH = 0.1;
 
+/** How adaptive tasks go on. */
+const ROUNDS = /** @type {Record<string, string>} */ ({
+  items: "Asked in up to 3 rounds of other people; the figure is for the first one.",
+  itemsets: "Asked in up to 5 rounds of other people; the figure is for the first one.",
+});
+
 /** Which tables of options are open: they are drawn anew with every change of the form. @type {Set<string>} */
 const open = new Set();
 
@@ -68,7 +74,8 @@ function row(question, asked, n, several) {
     h("span", {}, `With ${count(n)} respondents ${what}`),
     h("span", { class: "big" }, big),
     h("small", { class: "soft" }, `in 19 of 20 cases · ${bits} per report, by ${spelled(picked)}`),
-    question.why && h("small", { class: "soft why" }, `Why: ${reason(question.why)}.`),
+    ROUNDS[asked.task] && h("small", { class: "soft" }, ROUNDS[asked.task]),
+    question.why && h("small", { class: "soft why" }, `Why: ${reason(question.why).replace(/\.$/, "")}.`),
     compared(question),
   );
 }

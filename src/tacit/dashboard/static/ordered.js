@@ -7,14 +7,21 @@ export const EVERYTHING = "any answer";
 
 /** @param {any} spec the wire form of a domain */
 function sizeOf({ kind, labels, low, high, step, edges, open_below: below, open_above: above }) {
-  if (kind === "ordered") return labels.length;
+  if (labels) return labels.length;
   return kind === "integers" ? (high - low) / step + 1 : edges.length - 1 + Number(below) + Number(above);
 }
 
+/** Domains of two values count as ordered: their order does not matter. @param {any} spec @returns {any} */
+const asOrdered = (spec) =>
+  spec.kind === "booleans"
+    ? { ...spec, kind: "ordered", labels: ["false", "true"] }
+    : { ...spec, kind: spec.kind === "categories" ? "ordered" : spec.kind };
+
 /** An ordered domain, of which a question asks for ranges. */
 export class Leaves {
-  /** @param {any} spec the wire form of the domain: ordered, integers or buckets */
-  constructor(spec) {
+  /** @param {any} given the wire form of the domain: ordered, integers or buckets, or one of two values */
+  constructor(given) {
+    const spec = asOrdered(given);
     this.spec = spec;
     /** @type {string} */
     this.kind = spec.kind;

@@ -4,20 +4,28 @@ import { call, notify } from "./api.js";
 import { byId, h } from "./dom.js";
 import { count, pill } from "./format.js";
 
-const ITEMS = [
-  "One thing of everybody's list, to find the frequent ones",
-  "How many of the frequent things are on a list",
-  "One of the frequent things on a list, to count them",
-];
-/** What the rounds of a plan ask for. */
-const ROUNDS = /** @type {Record<string, string[]>} */ ({
-  svim: ITEMS,
-  svsm: [
-    ...ITEMS,
-    "How many of the likely combinations are on a list",
-    "One of the likely combinations on a list, to count them",
-  ],
-});
+/** How many rounds a plan has at most; short lists need fewer. */
+const MOST_ROUNDS = /** @type {Record<string, number>} */ ({ svim: 3, svsm: 5 });
+
+/** What rounds ask for, by collection: a published document never changes. @type {Map<string, string>} */
+const asked = new Map();
+
+/** What a mechanism on sets asks for. @param {any} mechanism */
+function wordsOf({ kind, candidates, size }) {
+  const sets = candidates.some((/** @type {any[]} */ items) => items.length > 1);
+  const choices = `${count(candidates.length || size)} ${sets ? "combinations" : "things"}`;
+  return kind === "padded"
+    ? `One of the ${choices} in question that is on a list, to count them`
+    : `How many of the ${choices} in question are on a list`;
+}
+
+/** Find out what rounds ask for. @param {any[]} rounds @returns {Promise<void>} */
+async function learn(rounds) {
+  for (const { id } of rounds.filter((one) => !asked.has(one.id))) {
+    const { mechanism } = (await call("GET", `collections/${id}`)).document;
+    asked.set(id, wordsOf(mechanism));
+  }
+}
 
 /** @param {any} round @param {string} words @param {string} here the collection of this page */
 function line({ id, round, state, reports, target }, words, here) {
@@ -35,9 +43,9 @@ function line({ id, round, state, reports, target }, words, here) {
   );
 }
 
-/** @param {number} round @param {string} words */
-const waiting = (round, words) =>
-  h("li", { class: "later" }, h("div", { class: "row" }, h("b", {}, `Round ${round}`), h("span", { class: "pill still" }, "Later")), h("span", {}, words));
+/** @param {string} method */
+const following = (method) =>
+  h("li", { class: "later" }, h("span", {}, `More rounds follow, at most ${MOST_ROUNDS[method] ?? "a few"} in all.`));
 
 /** The card of a plan. */
 export class PlanCard {
@@ -71,14 +79,18 @@ export class PlanCard {
   }
 
   /** @param {any} plan as the collector tells */
-  update(plan) {
+  async update(plan) {
     this.plan = plan;
-    const all = ROUNDS[plan.method] ?? [];
-    const later = plan.finished ? [] : all.slice(plan.rounds.length);
-    this.rounds.replaceChildren(
-      ...plan.rounds.map((/** @type {any} */ round) => line(round, all[round.round - 1], this.id)),
-      ...later.map((words, i) => waiting(plan.rounds.length + i + 1, words)),
-    );
+    this.draw();
+    await learn(plan.rounds).catch(() => {});
+    if (plan === this.plan) this.draw();
+  }
+
+  draw() {
+    const { plan } = this;
+    const more = !plan.finished && plan.rounds.length < (MOST_ROUNDS[plan.method] ?? Infinity);
+    const rows = plan.rounds.map((/** @type {any} */ round) => line(round, asked.get(round.id) ?? "", this.id));
+    this.rounds.replaceChildren(...rows, ...(more ? [following(plan.method)] : []));
     this.words.textContent = plan.finished
       ? "All rounds are closed; what they found is below."
       : "Every round asks other people, and the next one is made from what this one finds. A round closes by itself when its reports are in; the same link always leads to the round that is open.";

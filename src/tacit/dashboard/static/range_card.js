@@ -1,9 +1,10 @@
 /** The card of a question for ranges: a histogram to drag over, the cumulative distribution, quantiles, and where
  * answers gather. Everything but the histogram is asked of the collector, one query each. */
 
-import { NOTES, holds, modeSwitch, numberTable, switchOf } from "./answers.js";
+import { holds, modeSwitch, numberTable, switchOf } from "./answers.js";
 import { h, inLanguage } from "./dom.js";
 import { count, interval, percent, reports } from "./format.js";
+import { methodMenu, noteOf } from "./methods.js";
 import { EVERYTHING, Leaves, barsOf } from "./ordered.js";
 import { Cumulative, Histogram } from "./range_charts.js";
 import { Picker } from "./range_picker.js";
@@ -28,7 +29,7 @@ const bandNote = (band, level) =>
     : `Each point of the true curve, by itself, lies in the band in ${cases(level)}.`;
 
 /** The share of a range in words. @param {any} share @param {string} answers @param {number} level */
-function reading({ estimate, standard_error: error, low, high }, answers, level) {
+export function reading({ estimate, standard_error: error, low, high }, answers, level) {
   if (estimate === null) return ["not known yet", ` No report says anything about ${answers} so far.`];
   if (answers === EVERYTHING) return ["100 %", " of respondents, by definition: the range leaves nothing out."];
   const range = interval({ low, high, standard_error: error }, percent);
@@ -59,8 +60,9 @@ export class RangeCard {
    * @param {any} question as it is answered now
    * @param {any} domain its wire form
    * @param {(query: string, given: Record<string, any>) => Promise<any>} ask
+   * @param {(method: string) => void} process ask for the shares by another method of post-processing
    */
-  constructor(question, domain, ask) {
+  constructor(question, domain, ask, process) {
     this.question = question;
     this.ask = ask;
     this.title = inLanguage(question.text);
@@ -69,6 +71,7 @@ export class RangeCard {
     this.histogram = new Histogram(this.title, (first, last) => this.picker.choose(first, last));
     this.cumulative = new Cumulative(this.title);
     this.modes = modeSwitch((mode) => this.choose(mode));
+    this.methods = methodMenu(`method-${question.name}`, process);
     this.bands = switchOf(BANDS, "What the band promises", (band) => this.chooseBand(band));
     this.threshold = thresholds(`threshold-${question.name}`, () => this.refresh("heavy"));
     this.quantiles = region(`Quantiles: ${this.title}`);
@@ -84,7 +87,7 @@ export class RangeCard {
 
   /** The histogram with the handles below it, and what the chosen range comes to. */
   exploring() {
-    const { histogram, picker, figure, words, note } = this;
+    const { histogram, picker, figure, words, note, methods } = this;
     const hint = "Drag over the bars or move the handles to read the share of a range.";
     return h(
       "div",
@@ -92,6 +95,7 @@ export class RangeCard {
       h("div", {}, histogram.element, picker.rail),
       h("p", { class: "soft" }, hint),
       h("div", { class: "range-row" }, picker.typed, h("p", { class: "reading", role: "status" }, figure, words)),
+      methods,
       note,
     );
   }
@@ -133,7 +137,8 @@ export class RangeCard {
     const bars = barsOf(leaves, question.rows, mode, most);
     const each = bars[0].last - bars[0].first + 1;
     const adds = each > 1 ? ` Each bar adds up ${count(each)} neighbouring answers.` : "";
-    this.note.textContent = `${NOTES[mode]}${adds} The share of a chosen range is always the unbiased one.`;
+    this.methods.show(mode === "raw" ? "" : question.method);
+    this.note.textContent = `${noteOf(mode, question.method)}${adds} The share of a chosen range is always the unbiased one.`;
     this.based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, this.level)}`;
     histogram.draw(bars, leaves);
     histogram.choose(picker.low, picker.high);

@@ -15,9 +15,11 @@ export class Picker {
    * @param {import("./ordered.js").Leaves} leaves
    * @param {string} id
    * @param {() => void} changed
+   * @param {string} [of] what the answers are about, where a page has several pickers of one question
    */
-  constructor(leaves, id, changed) {
+  constructor(leaves, id, changed, of = "") {
     this.leaves = leaves;
+    this.of = of && ` of ${of}`;
     this.changed = changed;
     this.low = Math.floor(leaves.size / 4);
     this.high = Math.max(this.low, Math.ceil((3 * leaves.size) / 4) - 1);
@@ -27,7 +29,7 @@ export class Picker {
     this.fields = fields.map(([end]) => this.field(end, id));
     this.rail = h("div", { class: "rail" }, h("div", { class: "rail-chosen" }), ...this.handles);
     const labelled = this.fields.map((field, i) =>
-      h("div", { class: "field" }, h("label", { for: field.id }, ENDS[i][1]), field),
+      h("div", { class: "field" }, h("label", { for: field.id }, ENDS[i][1], this.of && h("span", { class: "hidden-text" }, this.of)), field),
     );
     this.typed = h("div", { class: "ends" }, ...labelled);
     this.show();
@@ -35,7 +37,7 @@ export class Picker {
 
   /** @param {End} end @param {string} name */
   handle(end, name) {
-    const input = h("input", { type: "range", min: 0, max: this.leaves.size - 1, step: 1, "aria-label": name });
+    const input = h("input", { type: "range", min: 0, max: this.leaves.size - 1, step: 1, "aria-label": name + this.of });
     input.dataset.end = end;
     input.addEventListener("input", () => this.move(end, Number(input.value)));
     return input;

@@ -15,14 +15,14 @@ const name = (value) => (Array.isArray(value) ? value.join(" + ") : value === ""
 /** The probability that something nobody holds looks as frequent. @param {number} chance */
 const noiseText = (chance) => (chance < 0.0005 ? "under 0.1 %" : `${(100 * chance).toFixed(chance < 0.1 ? 1 : 0)} %`);
 
-/** @param {any[]} rows @param {string} what @param {number} level */
-function rankedTable(rows, what, level) {
+/** @param {any[]} rows @param {string} what @param {number} level @param {number} [before] how many rank above them */
+function rankedTable(rows, what, level, before = 0) {
   const line = (/** @type {any} */ row, /** @type {number} */ i) =>
     h(
       "tr",
-      { class: row.noise > DOUBTFUL ? "doubtful" : null },
-      h("td", {}, count(i + 1)),
-      h("th", { scope: "row" }, name(row.value), row.noise > DOUBTFUL && h("small", {}, "may be noise")),
+      {},
+      h("td", {}, count(before + i + 1)),
+      h("th", { scope: "row" }, name(row.value)),
       h("td", {}, percent(row.estimate, row.standard_error)),
       h("td", {}, interval(row, percent).replace(/^from /, "")),
       h("td", {}, noiseText(row.noise)),
@@ -49,6 +49,7 @@ export class RankedCard {
   based = h("span", { class: "soft number" });
   picture = h("div", {});
   status = h("p", { class: "soft", role: "status" });
+  summary = h("summary", {});
 
   /**
    * @param {any} question as it is answered now
@@ -62,12 +63,14 @@ export class RankedCard {
     this.isSearch = question.task === "heavy_hitters";
     this.chart = new BarChart(this.title);
     this.numbers = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Ranking: ${this.title}` });
+    this.rest = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `May be noise: ${this.title}` });
+    this.doubtful = h("details", {}, this.summary, this.rest);
     this.k = h("select", { id: `k-${question.name}`, onchange: () => this.search() });
     this.k.append(...HOW_MANY.map((k) => h("option", { value: k, selected: k === 32 }, count(k))));
     const many = h("div", { class: "least" }, h("label", { for: this.k.id }, "At most"), this.k);
     const listed = domain.kind !== "strings";
     this.isListed = listed;
-    this.body = h("div", { class: "stack" }, this.chart.element, this.picture, this.note, this.numbers);
+    this.body = h("div", { class: "stack" }, this.chart.element, this.picture, this.note, this.numbers, this.doubtful);
     const head = h("div", { class: "question-head" }, h("h2", {}, this.title), this.isSearch && listed && many);
     const named = this.isSearch && lookup(question.name, ask, rankedValues);
     this.element = h("section", { class: "card", "aria-label": this.title }, head, this.status, this.body, this.notes, named, this.based);
@@ -93,17 +96,26 @@ export class RankedCard {
     else if (answer.status === "ok") this.show(answer.values.map(rowOf), { words: answer.about, notes: answer.flags });
   }
 
+  /** Rows that may be noise, for whoever wants to see them. @param {any[]} rows @param {number} before */
+  doubt(rows, before) {
+    this.doubtful.hidden = !rows.length;
+    this.summary.textContent = `${count(rows.length)} more, which may be noise`;
+    this.rest.replaceChildren(...(rows.length ? [rankedTable(rows, this.what, this.level, before)] : []));
+  }
+
   /** @param {any[]} rows @param {{detectable?: number | null, words?: string, notes: string[]}} about */
   show(rows, { detectable, words, notes }) {
     const sure = rows.filter(({ noise }) => noise <= DOUBTFUL);
-    this.status.textContent = rows.length ? "" : "Nothing stands out from the noise.";
+    this.status.textContent = sure.length ? "" : "Nothing stands out from the noise.";
     this.chart.element.hidden = !sure.length;
     if (sure.length) this.chart.draw(sure.map((row) => ({ ...row, value: name(row.value) })));
     const drawn = rows.some(({ value }) => Array.isArray(value)) && network(sure);
     this.picture.replaceChildren(...(drawn ? [drawn] : []));
-    this.numbers.replaceChildren(...(rows.length ? [rankedTable(rows, this.what, this.level)] : []));
+    this.numbers.replaceChildren(...(sure.length ? [rankedTable(sure, this.what, this.level)] : []));
+    this.numbers.hidden = !sure.length;
+    this.doubt(rows.filter(({ noise }) => noise > DOUBTFUL), sure.length);
     const least = detectable ? `A share below ${percent(detectable)} cannot be told from noise here.` : "";
-    this.note.textContent = [words ?? least, sure.length < rows.length && "The chart leaves out what may be noise."].filter(Boolean).join(" ");
+    this.note.textContent = words ?? least;
     this.notes.replaceChildren(...notes.map((one) => h("li", {}, sentence(one))));
     this.notes.hidden = !notes.length;
   }

@@ -72,7 +72,7 @@ def cover_spans(spans: Spans, size: int, fanout: int, heights: Sequence[int]) ->
             ends = [np.arange(start // width, inner // width), np.arange(outer // width, -(-stop // width))]
             found.setdefault(heights[i], []).extend(end for end in ends if len(end))
             start, stop = inner, outer
-    return [(height, np.concatenate(nodes)) for height, nodes in sorted(found.items())]
+    return [(height, np.concatenate(nodes)) for height, nodes in sorted(found.items()) if nodes]
 
 
 def sides(spans: Spans, size: int, fanout: int, heights: Sequence[int], top: int) -> list[Side]:

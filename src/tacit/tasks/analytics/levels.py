@@ -1,0 +1,212 @@
+"""How respondents are asked about their private dimensions: groups of combined levels, each at a part of epsilon.
+
+Every respondent answers one member of every group, drawn by public coins. HIO is one group of all combined levels;
+HI is a group per combined level at a share of epsilon each; the marginal baseline MG is one group of one member, the
+cells themselves. Split-and-conjunction SC asks every level of every dimension, each a group of its own, and SCO one
+level of every dimension; they answer a box by the product of its dimensions (Wang's dissertation, chapter 7).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd, prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.compose import AllOf, OneOf
+from tacit.core.mechanism import Mechanism
+from tacit.core.pure import PureOracle
+from tacit.device.budget import Budget, Share, as_epsilon
+from tacit.device.grid import Grid
+from tacit.errors import InvalidSpec
+from tacit.oracles.grr import GRR
+from tacit.oracles.local_hash import OLH
+from tacit.post.grid_shape import GridShape, Heights
+from tacit.tasks.analytics.cover import Covering, Part
+
+I64 = npt.NDArray[np.int64]
+METHODS = ("hio", "hiocap1", "hiocap2", "mg", "hi", "sc", "sco")
+_GRR_VALUES = 1 << 12
+_WEIGHT_SCALE = 1 << 16
+FANOUT = 5
+"""The fan-out that minimises the bound of HIO, (b - 1)/ln^2 b."""
+
+
+def level_oracle(values: int, epsilon: "Budget | str") -> PureOracle:
+    """Randomised response on few values, local hashing on many: whichever has the smaller variance."""
+    hashed = OLH(size=values, epsilon=epsilon)
+    if values > _GRR_VALUES:
+        return hashed
+    direct = GRR(size=values, epsilon=epsilon)
+    return direct if direct.moments.other <= hashed.moments.other else hashed
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Members of which every respondent answers one: their heights, oracles and probabilities."""
+
+    heights: tuple[Heights, ...]
+    oracles: tuple[PureOracle, ...]
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """How respondents are asked: the groups, and the mechanism that goes into a collection document."""
+
+    method: str
+    shape: GridShape
+    groups: tuple[Group, ...]
+    mechanism: Mechanism
+    product: bool = False
+    """Whether a box is answered by the product over its dimensions, as in split-and-conjunction."""
+
+    @cached_property
+    def places(self) -> dict[Heights, tuple[int, int]]:
+        """Group and member of every combined level."""
+        return {
+            heights: (g, i) for g, group in enumerate(self.groups) for i, heights in enumerate(group.heights)
+        }  # fmt: skip
+
+    def member(self, heights: Heights) -> tuple[PureOracle, float]:
+        """The oracle of a combined level, and how often it is drawn."""
+        g, i = self.places[heights]
+        return self.groups[g].oracles[i], self.groups[g].shares[i]
+
+    def noise(self, heights: Heights, part: Part) -> float:
+        """Second moment of a respondent's term outside of all nodes of a part, over the probability of its level."""
+        oracle, share = self.member(heights)
+        sums = np.array([part.coefficients.sum()]), np.array([np.sum(part.coefficients**2)])
+        zero = np.zeros(1)
+        return float(oracle.moments.of_sums(*sums, zero, zero)[0]) / share
+
+    @cached_property
+    def covering(self) -> Covering:
+        """How regions are covered."""
+        return Covering(self.shape, frozenset(self.places), self.noise)
+
+    @property
+    def largest_level(self) -> int:
+        """Nodes of the finest combined level."""
+        return max(prod(self.shape.nodes(heights)) for heights in self.places)
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of one report."""
+        return self.mechanism.report_bits
+
+    def nodes_of(self, heights: Heights, values: I64) -> npt.NDArray[np.uint64]:
+        """The node of a combined level above every row of values."""
+        index = np.zeros(len(values), np.int64)
+        for i, count in enumerate(self.shape.nodes(heights)):
+            index = index * count + values[:, i] // self.shape.fanouts[i] ** heights[i]
+        return index.astype(np.uint64)
+
+
+def _one_of(shape: GridShape, heights: Sequence[Heights], epsilon: "Budget | str", weights: Sequence[int]) -> OneOf:
+    oracles = tuple(level_oracle(prod(shape.nodes(item)), epsilon) for item in heights)
+    family = Grid(
+        sizes=shape.sizes, fanouts=shape.fanouts, heights=tuple(heights), mechanisms=oracles, weights=tuple(weights)
+    )
+    return OneOf(family=family)
+
+
+def _group_of(one: OneOf, heights: Sequence[Heights]) -> Group:
+    members = range(len(heights))
+    oracles = tuple(_pure(one.member(i)) for i in members)
+    return Group(tuple(heights), oracles, tuple(one.probability(i) for i in members))
+
+
+def _pure(mechanism: Mechanism) -> PureOracle:
+    if not isinstance(mechanism, PureOracle):
+        raise InvalidSpec(f"analytics: levels are asked by {mechanism.kind}, must be a pure oracle such as olh")
+    return mechanism
+
+
+def one_of(
+    method: str, shape: GridShape, heights: Sequence[Heights], epsilon: str, weights: Sequence[int] = ()
+) -> Design:
+    """Every respondent answers one of some combined levels (coarsest first) at the whole epsilon."""
+    mechanism = _one_of(shape, heights, epsilon, weights or (1,) * len(heights))
+    return Design(method, shape, (_group_of(mechanism, heights),), mechanism)
+
+
+def capped(shape: GridShape, most: int) -> list[Heights]:
+    """Combined levels that leave out all but `most` dimensions: what queries on so many dimensions need."""
+    return [
+        heights
+        for heights in shape.every_height()
+        if sum(height != top for height, top in zip(heights, shape.tops, strict=True)) <= most
+    ]
+
+
+def hio(shape: GridShape, epsilon: str, *, weights: Sequence[int] = ()) -> Design:
+    """HIO: all combined levels but the known total (sections 7.3.2 and 7.4.1)."""
+    return one_of("hio", shape, shape.every_height(), epsilon, weights)
+
+
+def hiocap(shape: GridShape, epsilon: str, most: int, *, weights: Sequence[int] = ()) -> Design:
+    """HIO for queries that constrain at most so many dimensions."""
+    return one_of(f"hiocap{most}", shape, capped(shape, most), epsilon, weights)
+
+
+def mg(shape: GridShape, epsilon: str) -> Design:
+    """The marginal baseline: everybody reports the cell (section 7.2.3)."""
+    return one_of("mg", shape, [(0,) * len(shape.sizes)], epsilon)
+
+
+def _all_of(method: str, shape: GridShape, heights: Sequence[Heights], epsilon: str, *, product: bool) -> Design:
+    share = Share(epsilon, f"1/{len(heights)}")
+    oracles = tuple(level_oracle(prod(shape.nodes(item)), share) for item in heights)
+    groups = tuple(Group((item,), (oracle,), (1.0,)) for item, oracle in zip(heights, oracles, strict=True))
+    return Design(method, shape, groups, AllOf(epsilon=epsilon, members=oracles, state="log"), product)
+
+
+def hi(shape: GridShape, epsilon: str) -> Design:
+    """HI: every combined level at an equal share of epsilon (sections 7.3.1 and 7.4.1)."""
+    return _all_of("hi", shape, shape.every_height(), epsilon, product=False)
+
+
+def sc(shape: GridShape, epsilon: str) -> Design:
+    """Split-and-conjunction: every level of every dimension at an equal share (section 7.4.3)."""
+    return _all_of("sc", shape, capped(shape, 1), epsilon, product=True)
+
+
+def sco(shape: GridShape, epsilon: str) -> Design:
+    """Split-and-conjunction with one random level per dimension."""
+    share = Share(epsilon, f"1/{len(shape.sizes)}")
+    groups: list[Group] = []
+    members: list[OneOf] = []
+    for i, (size, fanout) in enumerate(zip(shape.sizes, shape.fanouts, strict=True)):
+        side = GridShape((size,), (fanout,))
+        one = _one_of(side, side.every_height(), share, (1,) * len(side.every_height()))
+        whole = [(*shape.tops[:i], *item, *shape.tops[i + 1 :]) for item in side.every_height()]
+        groups.append(_group_of(one, whole))
+        members.append(one)
+    return Design("sco", shape, tuple(groups), AllOf(epsilon=epsilon, members=tuple(members), state="log"), True)
+
+
+_BUILDERS: dict[str, Callable[[GridShape, str], Design]] = {
+    "hio": lambda shape, epsilon: hio(shape, epsilon),
+    "hiocap1": lambda shape, epsilon: hiocap(shape, epsilon, 1),
+    "hiocap2": lambda shape, epsilon: hiocap(shape, epsilon, 2),
+    "mg": mg,
+    "hi": hi,
+    "sc": sc,
+    "sco": sco,
+}
+
+
+def make_design(method: str, shape: GridShape, epsilon: str) -> Design:
+    """A design by the name of its method."""
+    as_epsilon(epsilon)
+    if method not in _BUILDERS:
+        raise InvalidSpec(f"analytics: method is {method[:40]!r}, must be one of auto, {', '.join(METHODS)}")
+    return _BUILDERS[method](shape, epsilon)
+
+
+def whole_weights(shares: npt.NDArray[np.float64]) -> tuple[int, ...]:
+    """Shares as integer weights, none of them zero."""
+    whole = [max(1, round(share * _WEIGHT_SCALE / shares.max())) for share in shares.tolist()]
+    return tuple(weight // gcd(*whole) for weight in whole)

@@ -1,0 +1,248 @@
+"""SQL text to `syntax`: sqlglot parses, and only what is listed here goes on; everything else is refused by name."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import InvalidSpec
+from tacit.tasks.analytics.sql_conditions import Reader
+from tacit.tasks.analytics.syntax import Aggregate, Both, Column, Order, Output, Select, Truth
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+MAX_TEXT = 20_000
+_EXPLAIN = re.compile(r"\s*explain\s+", re.IGNORECASE)
+_PARTS = frozenset({"expressions", "from_", "from", "where", "group", "order", "limit", "offset"})
+_REFUSED = {
+    "joins": "JOIN: put the columns into the table before it is collected",
+    "laterals": "LATERAL: put the columns into the table before it is collected",
+    "with_": "WITH: write one SELECT",
+    "with": "WITH: write one SELECT",
+    "having": "HAVING: answers are noisy, so read them all and their standard errors; or use ORDER BY and LIMIT",
+    "distinct": "DISTINCT: write GROUP BY and COUNT(*)",
+    "windows": "WINDOW: write GROUP BY",
+    "qualify": "QUALIFY: write GROUP BY",
+    "locks": "FOR UPDATE: answers are read only",
+    "into": "SELECT INTO: answers are read only",
+}
+
+
+def parse_sql(text: str, columns: Sequence[str], table: str) -> Select:
+    """A query over these columns, or InvalidSpec that names what is refused and what to write instead.
+
+    >>> parse_sql("SELECT COUNT(*) FROM t WHERE age < 30", ["age"], "t").aggregates[0].function
+    'count'
+    """
+    if len(text) > MAX_TEXT:
+        raise InvalidSpec(f"sql: the query has {len(text)} characters, must have at most {MAX_TEXT}")
+    found = _EXPLAIN.match(text)
+    body = text[found.end() :] if found else text
+    try:
+        return _select(_parsed(body), columns, table, explain=found is not None)
+    except RecursionError:
+        raise InvalidSpec("sql: the query is nested too deeply") from None
+
+
+def _parsed(text: str) -> "exp.Select":
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    if not re.match(r"\s*(select|with|\()", text, re.IGNORECASE):
+        word = (text.split() or ["nothing"])[0][:20].upper()
+        raise InvalidSpec(f"sql: a query begins with SELECT (or EXPLAIN SELECT), not with {word}")
+    try:
+        kinds = [token.token_type.name for token in sqlglot.tokenize(text, read="postgres")]
+        if "SEMICOLON" in kinds[:-1]:
+            raise InvalidSpec("sql: several statements at once; send one SELECT")
+        parsed = sqlglot.parse_one(text, read="postgres")
+    except SqlglotError as error:
+        first = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()[0]
+        raise InvalidSpec(f"sql: the text is not SQL: {first[:200]}") from None
+    if not isinstance(parsed, exp.Select):
+        raise InvalidSpec(f"sql: {parsed.key.upper()} is not answered; write one SELECT")
+    return parsed
+
+
+def _select(parsed: "exp.Select", columns: Sequence[str], table: str, *, explain: bool) -> Select:
+    args: dict[str, Any] = parsed.args
+    for part, given in args.items():
+        if given and part not in _PARTS:
+            raise InvalidSpec(f"sql: {_REFUSED.get(part, part.upper() + ': write a plain SELECT without it')}")
+    alias = _check_source(args.get("from_") or args.get("from"), table)
+    reader = Reader(columns, {table.lower(), alias.lower()})
+    where = args.get("where")
+    outputs = tuple(_output(item, reader) for item in args["expressions"])
+    groups = _groups(args.get("group"), outputs, reader)
+    _check_outputs(outputs, groups)
+    return Select(
+        outputs=outputs,
+        condition=Truth(True) if where is None else reader.condition(where.this),
+        groups=groups,
+        order=_orders(args.get("order"), outputs, reader),
+        limit=_number(args.get("limit"), "LIMIT"),
+        offset=_number(args.get("offset"), "OFFSET") or 0,
+        explain=explain,
+    )
+
+
+def _check_source(source: Any, table: str) -> str:
+    from sqlglot import exp
+
+    if source is None:
+        raise InvalidSpec(f"sql: FROM is missing; write FROM {table}")
+    inner = source.this
+    if not isinstance(inner, exp.Table):
+        raise InvalidSpec("sql: a subquery in FROM is not answered; write one SELECT over the table itself")
+    if inner.name.lower() != table.lower():
+        raise InvalidSpec(f"sql: there is no table {inner.name[:60]!r}; write FROM {table}")
+    for part, given in inner.args.items():
+        if given and part not in ("this", "alias", "db"):
+            name = {"sample": "TABLESAMPLE", "joins": "JOIN"}.get(part, part.upper())
+            raise InvalidSpec(f"sql: {name} is not answered; write FROM {table}")
+    return inner.alias or table
+
+
+def _output(item: Any, reader: Reader) -> Output:
+    from sqlglot import exp
+
+    name = item.alias if isinstance(item, exp.Alias) else ""
+    inner = item.this if isinstance(item, exp.Alias) else item
+    if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
+        raise InvalidSpec("sql: SELECT * would show rows; write aggregates such as COUNT(*)")
+    if isinstance(inner, exp.Column):
+        column = reader.column(inner)
+        return Output(name or column.name, column)
+    aggregate = _aggregate(inner, reader)
+    return Output(name or aggregate.text, aggregate)
+
+
+def _functions() -> dict[type, str]:
+    from sqlglot import exp
+
+    return {
+        exp.Count: "count", exp.CountIf: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Variance: "var_samp",
+        exp.VariancePop: "var_pop", exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp",
+        exp.StddevPop: "stddev_pop",
+    }  # fmt: skip
+
+
+_INSTEAD = {
+    "window": "OVER (a window function): write GROUP BY",
+    "max": "MAX: extremes cannot be estimated; write AVG and STDDEV",
+    "min": "MIN: extremes cannot be estimated; write AVG and STDDEV",
+    "median": "MEDIAN: write COUNT(*) of ranges of a private column, or AVG",
+    "subquery": "a subquery: write one SELECT",
+    "div": "arithmetic with aggregates: write AVG for SUM/COUNT, or divide the answers",
+}
+
+
+def _aggregate(item: Any, reader: Reader) -> Aggregate:
+    from sqlglot import exp
+
+    text = item.sql(dialect="postgres")
+    condition: Any = Truth(True)
+    if isinstance(item, exp.Filter):
+        condition, item = reader.condition(item.expression.this), item.this
+    function = _functions().get(type(item))
+    if function is None:
+        instead = _INSTEAD.get(item.key, f"{item.key.upper()}: write COUNT, SUM, AVG, VARIANCE or STDDEV of columns")
+        raise InvalidSpec(f"sql: SELECT {instead}")
+    if isinstance(item, exp.CountIf):
+        return Aggregate(function, None, _both(condition, reader.condition(item.this)), text)
+    inner = item.this
+    if isinstance(inner, exp.Distinct):
+        raise InvalidSpec("sql: DISTINCT inside an aggregate is not answered; write GROUP BY and COUNT(*)")
+    if isinstance(inner, exp.Star):
+        return Aggregate(function, None, condition, text)
+    if isinstance(inner, exp.Case):
+        chosen, inner = _case(inner, reader, function)
+        condition = _both(condition, chosen)
+    argument = reader.expression(inner)
+    constant = function == "count" and not isinstance(argument, Column)
+    return Aggregate(function, None if constant else argument, condition, text)
+
+
+def _both(a: Any, b: Any) -> Any:
+    return b if a == Truth(True) else Both((a, b))
+
+
+def _case(case: Any, reader: Reader, function: str) -> tuple[Any, Any]:
+    """CASE WHEN condition THEN value [ELSE 0 or NULL] END: the condition and the value."""
+    from sqlglot import exp
+
+    branches, other = case.args.get("ifs") or [], case.args.get("default")
+    zero = isinstance(other, exp.Literal) and other.this == "0" and function == "sum"
+    plain = other is None or isinstance(other, exp.Null) or zero
+    if len(branches) != 1 or case.this is not None or not plain:
+        raise InvalidSpec(
+            "sql: CASE must be CASE WHEN condition THEN value END (ELSE 0 inside SUM); or write FILTER (WHERE ...)"
+        )
+    return reader.condition(branches[0].this), branches[0].args["true"]
+
+
+def _groups(group: Any, outputs: tuple[Output, ...], reader: Reader) -> tuple[Column, ...]:
+    from sqlglot import exp
+
+    if group is None:
+        return ()
+    if any(given for part, given in group.args.items() if part != "expressions"):
+        raise InvalidSpec("sql: GROUP BY takes columns; write ROLLUP, CUBE and sets as several queries")
+    found: list[Column] = []
+    for item in group.expressions:
+        if isinstance(item, exp.Literal):
+            column = outputs[_place(item, outputs, "GROUP BY")].item
+        else:
+            column = reader.column(item) if isinstance(item, exp.Column) else None
+        if not isinstance(column, Column):
+            raise InvalidSpec("sql: GROUP BY takes columns, not expressions")
+        found.append(column)
+    return tuple(dict.fromkeys(found))
+
+
+def _check_outputs(outputs: tuple[Output, ...], groups: tuple[Column, ...]) -> None:
+    for output in outputs:
+        if isinstance(output.item, Column) and output.item not in groups:
+            raise InvalidSpec(f"sql: {output.item.name} is neither in GROUP BY nor inside an aggregate")
+    if not any(isinstance(output.item, Aggregate) for output in outputs):
+        raise InvalidSpec("sql: the query has no aggregate; write one such as COUNT(*)")
+
+
+def _place(item: Any, outputs: tuple[Output, ...], where: str) -> int:
+    place = int(item.this) if not item.is_string and str(item.this).isdigit() else 0
+    if not 1 <= place <= len(outputs):
+        raise InvalidSpec(f"sql: {where} {str(item.this)[:20]} names no column of the answer, 1 to {len(outputs)}")
+    return place - 1
+
+
+def _orders(order: Any, outputs: tuple[Output, ...], reader: Reader) -> tuple[Order, ...]:
+    from sqlglot import exp
+
+    if order is None:
+        return ()
+    texts: list[Callable[[Output], str]] = [
+        lambda output: output.name.lower(),
+        lambda output: output.item.name.lower() if isinstance(output.item, Column) else output.item.text.lower(),
+    ]
+    found: list[Order] = []
+    for item in order.expressions:
+        inner, descending = item.this, bool(item.args.get("desc"))
+        if isinstance(inner, exp.Literal):
+            found.append(Order(_place(inner, outputs, "ORDER BY"), descending))
+            continue
+        text = (inner.name if isinstance(inner, exp.Column) else inner.sql(dialect="postgres")).lower()
+        place = next((i for get in texts for i, output in enumerate(outputs) if get(output) == text), None)
+        if place is None:
+            raise InvalidSpec(f"sql: ORDER BY {text[:60]} is not in the answer; add it to SELECT")
+        found.append(Order(place, descending))
+    return tuple(found)
+
+
+def _number(item: Any, name: str) -> int | None:
+    if item is None:
+        return None
+    inner = item.expression
+    if inner is None or not str(inner.this).isdigit() or getattr(inner, "is_string", True):
+        raise InvalidSpec(f"sql: {name} must be a whole number")
+    return int(inner.this)

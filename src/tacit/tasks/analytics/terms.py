@@ -1,0 +1,203 @@
+"""Per-respondent terms of a query: an unbiased 0-or-1, and an unbiased estimate of its variance.
+
+For a region and a respondent t, z_t has expectation 1 if t is inside and 0 if not, and v_t has the variance of z_t as
+its expectation. Then sum x_t z_t estimates the sum of a public measure x over the region, without bias, and
+sum x_t^2 v_t its variance, exactly in expectation; neither needs to be computed again for another measure, another
+public filter or another grouping. See docs/maths/analytics.md.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidSpec
+from tacit.post.grid_shape import Heights
+from tacit.tasks.analytics.cover import Coefficients, Part
+from tacit.tasks.analytics.levels import Design
+from tacit.tasks.analytics.linked import Linked
+from tacit.tasks.analytics.regions import Region, slab
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """For every row an unbiased indicator, and an unbiased estimate of that indicator's variance."""
+
+    inside: F64
+    variance: F64
+
+
+def constant_terms(n: int, value: float) -> Terms:
+    """What is known: no variance."""
+    return Terms(np.full(n, value), np.zeros(n))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The second moment of one member's term is `rest + linear a + square a^2`, a the respondent's coefficient."""
+
+    rest: float
+    linear: float
+    square: float
+
+
+def spread_of(design: Design, heights: Heights, part: Part) -> Spread:
+    """From the four moments of the oracle, which know GRR's correlated cells as well as OLH's independent ones."""
+    oracle, _ = design.member(heights)
+    sums = part.coefficients.sum(), np.sum(part.coefficients**2)
+    ones = [np.array([x, x, x]) for x in sums]
+    found = oracle.moments.of_sums(*ones, np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])).tolist()
+    return Spread(found[0], found[1] - found[0], found[2] - found[0] + 1)
+
+
+Given = Callable[[Heights, Part], tuple[I64 | slice, F64, F64]]
+"""Rows of a member, and for each the sums over nodes of a W and of a^2 W, over the member's probability."""
+
+
+def linear_terms(design: Design, n: int, coefficients: Coefficients, given: Given) -> Terms:
+    """Terms of a sum over nodes.
+
+    A respondent's variance is sum_l E2_l/pi_l - (mean)^2 in every group; the mean of a lone group is the indicator
+    less the known constant, and that of a group with one member is the coefficient of the respondent's node.
+    """
+    c = coefficients.constant
+    inside, variance = np.full(n, c), np.zeros(n)
+    groups = {design.places[heights][0] for heights in coefficients.parts}
+    for heights, part in coefficients.parts.items():
+        _, share = design.member(heights)
+        spread = spread_of(design, heights, part)
+        rows, sums, squares = given(heights, part)
+        inside[rows] += sums
+        variance += spread.rest / share
+        square = spread.square / share - (1.0 if len(groups) > 1 else 0.0)
+        variance[rows] += spread.linear / share * sums + square * squares
+    if len(groups) == 1:
+        variance -= (1 - 2 * c) * inside + c * c
+    return Terms(inside, variance)
+
+
+def _from_reports(linked: Linked) -> Given:
+    def given(heights: Heights, part: Part) -> tuple[I64 | slice, F64, F64]:
+        answers, (_, share) = linked.answers[heights], linked.design.member(heights)
+        sums = answers.sums(part) / share
+        same = part.constant
+        squares = same * sums if same is not None else answers.sums(_squared(part)) / share
+        return answers.rows, sums, squares
+
+    return given
+
+
+def _squared(part: Part) -> Part:
+    return Part(part.nodes, part.coefficients**2)
+
+
+def _from_values(design: Design, values: I64) -> Given:
+    """The true coefficients of respondents whose values are known, for exact variances."""
+
+    def given(heights: Heights, part: Part) -> tuple[I64 | slice, F64, F64]:
+        nodes = design.nodes_of(heights, values)
+        at = np.minimum(np.searchsorted(part.nodes, nodes), len(part.nodes) - 1)
+        held = np.where(part.nodes[at] == nodes, part.coefficients[at], 0.0)
+        return slice(None), held, held**2
+
+    return given
+
+
+def multiplied(factors: Sequence[Terms]) -> Terms:
+    """The product of independent terms: E z^2 = v + E z for an indicator, and second moments multiply."""
+    inside = np.asarray(prod(factor.inside for factor in factors), np.float64)
+    second = np.asarray(prod(factor.variance + factor.inside for factor in factors), np.float64)
+    return Terms(inside, second - inside)
+
+
+Pieces = list[list[Coefficients]]
+"""Boxes, and the factors of each; one box of one factor where a region is a sum over nodes."""
+
+
+def pieces_of(design: Design, region: Region) -> Pieces:
+    """What to compute for a region."""
+    if not design.product:
+        found = design.covering.region(region)
+        if found is None:
+            raise InvalidSpec(_unanswerable(design, region))
+        return [[found]]
+    pieces: Pieces = []
+    for box in region.boxes:
+        factors = [design.covering.region(slab(region.sizes, i, box[i])) for i in region.constrained(box)]
+        pieces.append([factor for factor in factors if factor is not None])
+    return pieces
+
+
+def _unanswerable(design: Design, region: Region) -> str:
+    most = max(len(region.constrained(box)) for box in region.boxes)
+    return (
+        f"condition: {design.method} cannot answer conditions on {most} private columns at once; "
+        "constrain fewer of them, or collect with hio, whose levels combine all"
+    )
+
+
+def _joined(pieces: Pieces, terms: Callable[[Coefficients], Terms]) -> Terms:
+    boxes = [multiplied([terms(factor) for factor in factors]) for factors in pieces]
+    if len(boxes) == 1:
+        return boxes[0]
+    inside = np.asarray(sum(box.inside for box in boxes), np.float64)
+    # Boxes of one respondent share reports; for an indicator, z^2 - z has the variance as its expectation.
+    return Terms(inside, inside**2 - inside)
+
+
+def region_terms(linked: Linked, region: Region) -> Terms:
+    """Terms of all rows for a region; what is known is not estimated."""
+    if region.is_full or region.is_empty:
+        return constant_terms(linked.n, float(region.is_full))
+    given = _from_reports(linked)
+    return _joined(pieces_of(linked.design, region), lambda c: linear_terms(linked.design, linked.n, c, given))
+
+
+def exact_terms(design: Design, values: I64, region: Region) -> Terms:
+    """The same for known values: true indicators and true variances (of one box, where boxes are products)."""
+    if region.is_full or region.is_empty:
+        return constant_terms(len(values), float(region.is_full))
+    pieces = pieces_of(design, region)
+    if len(pieces) > 1:
+        raise InvalidSpec("exact variance: a product design has one for single boxes alone")
+    given = _from_values(design, values)
+    return _joined(pieces, lambda c: linear_terms(design, len(values), c, given))
+
+
+def expected_variance(design: Design, region: Region) -> float:
+    """The mean of a respondent's variance when private values are spread evenly; known before any report."""
+    if region.is_full or region.is_empty:
+        return 0.0
+    total = 0.0
+    for factors in pieces_of(design, region):
+        means = [_expected(design, factor) for factor in factors]
+        total += prod(v + z for z, v in means) - prod(z for z, _ in means)
+    return total
+
+
+def _expected(design: Design, coefficients: Coefficients) -> tuple[float, float]:
+    """Mean indicator and mean variance."""
+
+    def given(heights: Heights, part: Part) -> tuple[I64 | slice, F64, F64]:
+        share = _volumes(design, heights, part)
+        return slice(None), np.array([part.coefficients @ share]), np.array([part.coefficients**2 @ share])
+
+    terms = linear_terms(design, 1, coefficients, given)
+    return float(terms.inside[0]), float(terms.variance[0])
+
+
+def _volumes(design: Design, heights: Heights, part: Part) -> F64:
+    """The share of all combinations under every node of a part."""
+    shape = design.shape
+    share, rest = np.ones(len(part.nodes)), part.nodes.astype(np.int64)
+    for i in reversed(range(len(shape.sizes))):
+        count, width = shape.nodes(heights)[i], shape.fanouts[i] ** heights[i]
+        node = rest % count
+        rest = rest // count
+        share = share * (np.minimum((node + 1) * width, shape.sizes[i]) - node * width) / shape.sizes[i]
+    return share
