@@ -1,8 +1,7 @@
 /** What every mechanism has on the device: fields that are the wire spec, checks, and report bytes. */
 
 import { asBudget } from "./budget.js";
-import { ABSTRACT, InvalidSpec, InvalidValue } from "./errors.js";
-import { tidy } from "./exact.js";
+import { ABSTRACT, InvalidSpec } from "./errors.js";
 import { Published } from "./nested.js";
 
 /**
@@ -26,26 +25,27 @@ export function littleEndian(value, width) {
 }
 
 /**
- * An integer of a spec or a private value as the library keeps it (see `tidy`), or undefined.
- * @param {unknown} value
- * @returns {number | bigint | undefined}
+ * One of `outcomes` codes as bytes.
+ * @param {number | bigint} code
+ * @param {number | bigint} outcomes
+ * @returns {Uint8Array}
  */
-function asInteger(value) {
-  if (typeof value === "bigint") return tidy(value);
-  return Number.isSafeInteger(value) ? /** @type {number} */ (value) : undefined;
-}
+export const coded = (code, outcomes) => littleEndian(code, widthBytes(outcomes));
+
+/** @param {Uint8Array} bitmap packed from bit 0 @param {number} i @returns {number} 1 if bit i is set, else 0 */
+export const bitAt = (bitmap, i) => (bitmap[i >> 3] >> (i & 7)) & 1;
+
+/** @param {Uint8Array} bitmap packed from bit 0 @param {number} i the bit to set */
+export const setBit = (bitmap, i) => (bitmap[i >> 3] |= 1 << (i & 7));
 
 /** A mechanism as the device sees it. Its `fields`, with `kind`, are the spec; everything else is derived. */
 export class Device extends Published {
   /** @type {readonly string[]} */
   static fields = ["epsilon"];
 
-  /** @param {Record<string, any>} fields */
-  constructor(fields) {
-    super();
-    for (const name of this.type.fields) /** @type {any} */ (this)[name] = fields[name];
+  prepare() {
     /** @type {import("./budget.js").Budget} */
-    this.budget = asBudget(fields.epsilon);
+    this.budget = asBudget(/** @type {any} */ (this).epsilon);
     /** @type {import("./budget.js").WireBudget} */
     this.epsilon = this.budget.wire;
     if (/** @type {any} */ (this.epsilon).sampled && !(/** @type {any} */ (this.type).amplifiable)) {
@@ -53,12 +53,7 @@ export class Device extends Published {
     }
     /** floor(e^epsilon * 2^64), the bound that no realised likelihood ratio exceeds. */
     this.odds = this.budget.odds;
-    this.check();
-    Object.freeze(this);
   }
-
-  /** Refuse fields that cannot exist, and derive exact integers from the others. */
-  check() {}
 
   /**
    * The noisy report on one private value.
@@ -68,23 +63,6 @@ export class Device extends Published {
    */
   privatizeOne(_value, _coins) {
     throw new InvalidSpec(ABSTRACT);
-  }
-
-  /**
-   * Check an integer field (digit text is accepted for large ones) and store it.
-   * @param {string} name
-   * @param {number | bigint} low
-   * @param {number | bigint} high
-   * @returns {number} a BigInt instead if it is 2^53 or more, which only sizes of hashed domains can be
-   */
-  integer(name, low, high) {
-    const given = /** @type {any} */ (this)[name];
-    const value = asInteger(typeof given === "string" && /^[0-9]{1,20}$/.test(given) ? BigInt(given) : given);
-    if (value === undefined || value < low || value > high) {
-      throw new InvalidSpec(`${this.kind}: ${name} must be an integer from ${low} to ${high}`);
-    }
-    /** @type {any} */ (this)[name] = value;
-    return /** @type {number} */ (value);
   }
 
   /**
@@ -107,21 +85,5 @@ export class Device extends Published {
    */
   checkSize(high) {
     return this.integer("size", 2, high);
-  }
-
-  /**
-   * A private value as an index below `size`; the message never shows the value.
-   * @param {unknown} value
-   * @param {number | bigint} size
-   * @returns {number} a BigInt instead if it is 2^53 or more
-   */
-  index(value, size) {
-    const index = asInteger(value) ?? -1;
-    if (index < 0 || index >= size) {
-      throw new InvalidValue(
-        `${this.kind}: the value is outside the domain, must be an integer from 0 to ${BigInt(size) - 1n}`,
-      );
-    }
-    return /** @type {number} */ (index);
   }
 }

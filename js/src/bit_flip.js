@@ -1,6 +1,6 @@
 /** dBitFlip on the device: noisy bits of a few buckets that were drawn without looking at the value. */
 
-import { Device, littleEndian, widthBytes } from "./base.js";
+import { Device, coded, setBit } from "./base.js";
 import { WORD, rootFloor } from "./exact.js";
 import { lowCell } from "./grr.js";
 import { distinct } from "./hadamard.js";
@@ -44,10 +44,9 @@ export class DBitFlip extends Device {
     const index = this.index(value, this.size);
     const bits = new Uint8Array(Math.ceil(this.sampled / 8));
     buckets.forEach((bucket, i) => {
-      if (coins.below(bucket === index ? this.t1 : this.t0)) bits[i >> 3] |= 1 << (i & 7);
+      if (coins.below(bucket === index ? this.t1 : this.t0)) setBit(bits, i);
     });
-    const width = widthBytes(this.size);
-    return concat(...buckets.map((bucket) => littleEndian(bucket, width)), bits);
+    return concat(...buckets.map((bucket) => coded(bucket, this.size)), bits);
   }
 
   /**

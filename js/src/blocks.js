@@ -3,10 +3,11 @@
  * The twin of `tacit.device.blocks`.
  */
 
-import { Device, littleEndian, widthBytes } from "./base.js";
+import { Device, bitAt, coded, setBit } from "./base.js";
 import { contains, isPrime, paley, shapeOf, singer } from "./designs.js";
 import { InvalidSpec } from "./errors.js";
 import { WORD, tighten, uniformSpread } from "./exact.js";
+import { concat } from "./sha256.js";
 
 const MAX_SUBSET_SIZE = 2 ** 12;
 const MAX_CYCLIC_MODULUS = 2 ** 22;
@@ -78,12 +79,12 @@ export class SS extends Block {
     const index = this.index(value, this.m);
     const chosen = new Uint8Array((this.m + 7) >> 3);
     const inside = coins.below(this.include);
-    if (inside) chosen[index >> 3] |= 1 << (index & 7);
+    if (inside) setBit(chosen, index);
     for (let top = this.m - 1 - this.k + Number(inside); top < this.m - 1; top += 1) {
       const t = coins.uniform(top + 1);
       let at = t + Number(t >= index);
-      if ((chosen[at >> 3] >> (at & 7)) & 1) at = top + Number(top >= index);
-      chosen[at >> 3] |= 1 << (at & 7);
+      if (bitAt(chosen, at)) at = top + Number(top >= index);
+      setBit(chosen, at);
     }
     // The number of words must not tell whether the value was included.
     if (inside) coins.word();
@@ -145,7 +146,7 @@ export class CBR extends Block {
     const index = this.index(value, this.size);
     const { family, order, dimension } = this;
     const point = cyclicPoints(family, order, dimension)[this.pick(coins)];
-    return littleEndian((index + this.m - point) % this.m, widthBytes(this.m));
+    return coded((index + this.m - point) % this.m, this.m);
   }
 }
 
@@ -172,13 +173,10 @@ export class ABR extends Block {
    */
   privatizeOne(value, coins) {
     const index = this.index(value, this.size);
-    const [m, width] = [BigInt(this.m), widthBytes(this.m)];
+    const m = BigInt(this.m);
     const w = 1 + coins.uniform((this.m - 1) / 2);
     // The product of two residues exceeds 2^53 in large domains.
     const c = (BigInt(w) * BigInt(index) + m - BigInt(this.pick(coins))) % m;
-    const report = new Uint8Array(2 * width);
-    report.set(littleEndian(w, width));
-    report.set(littleEndian(c, width), width);
-    return report;
+    return concat(coded(w, this.m), coded(c, this.m));
   }
 }

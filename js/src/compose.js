@@ -2,6 +2,7 @@
 
 import { Device, littleEndian } from "./base.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
+import { areIntegers, isLess } from "./exact.js";
 import { Published } from "./nested.js";
 import { concat } from "./sha256.js";
 
@@ -25,13 +26,6 @@ export function answersOf(kind, value, count) {
 }
 
 /**
- * @param {import("./exact.js").Fraction} a
- * @param {import("./exact.js").Fraction} b
- * @returns {boolean} whether a exceeds b
- */
-const exceeds = ([a, b], [c, d]) => a * d > c * b;
-
-/**
  * The explicit family: question i is attribute i of the respondent's answers, with its own mechanism.
  * Another family is any class with `kind`, `length`, `weights`, `view`, `mechanism`, `spec` and `fromSpec`.
  */
@@ -39,23 +33,11 @@ export class Questions extends Published {
   static kind = "questions";
   static fields = ["mechanisms", "weights"];
 
-  /** @param {Record<string, any>} fields */
-  constructor(fields) {
-    super();
-    for (const name of this.type.fields) /** @type {any} */ (this)[name] = fields[name];
+  prepare() {
     /** @type {Device[]} */
-    this.mechanisms = asMembers(this.kind, fields.mechanisms, MAX_MEMBERS);
-    /** @type {number[]} */
-    this.weights = fields.weights;
-    this.check();
-    Object.freeze(this);
-  }
-
-  /** Refuse fields that cannot exist. */
-  check() {
-    if (!Array.isArray(this.weights)) {
-      throw new InvalidSpec(`${this.kind}: weights must be a list`);
-    }
+    this.mechanisms = asMembers(this.kind, /** @type {any} */ (this).mechanisms, MAX_MEMBERS);
+    /** Checked by the mechanism that draws with them. @type {number[]} */
+    this.weights = /** @type {any} */ (this).weights;
   }
 
   get length() {
@@ -86,7 +68,7 @@ export class OneOf extends Device {
     }
     this.checkWeights();
     for (let i = 0; i < this.family.length; i += 1) {
-      if (exceeds(this.family.mechanism(i).budget.declared, this.budget.declared)) {
+      if (isLess(this.budget.declared, this.family.mechanism(i).budget.declared)) {
         throw new InvalidSpec("one_of: a member's epsilon must be at most epsilon");
       }
     }
@@ -96,14 +78,12 @@ export class OneOf extends Device {
 
   checkWeights() {
     const { length, weights } = this.family;
-    if (length < 1 || length > MAX_MEMBERS || weights.length !== length) {
-      throw new InvalidSpec(`one_of: family must have 1 to ${MAX_MEMBERS} members with a weight each`);
-    }
-    const positive = weights.every((weight) => Number.isSafeInteger(weight) && weight >= 1 && weight <= MAX_WEIGHT);
+    const fits = length > 0 && length <= MAX_MEMBERS && areIntegers(weights, 1) && weights.length === length;
+    if (!fits) throw new InvalidSpec(`one_of: family must have 1 to ${MAX_MEMBERS} members with a positive weight each`);
     /** The sum of the weights. @type {number} */
-    this.total = positive ? weights.reduce((sum, weight) => sum + weight, 0) : 0;
-    if (this.total < 1 || this.total > MAX_WEIGHT) {
-      throw new InvalidSpec(`one_of: weights must be positive and add up to at most ${MAX_WEIGHT}`);
+    this.total = weights.reduce((sum, weight) => sum + weight, 0);
+    if (this.total > MAX_WEIGHT) {
+      throw new InvalidSpec(`one_of: weights must add up to at most ${MAX_WEIGHT}`);
     }
   }
 
@@ -125,10 +105,7 @@ export class OneOf extends Device {
     const member = this.drawMember(coins);
     const payload = family.mechanism(member).privatizeOne(family.view(member)(value), coins);
     if (payload.length > width) throw new InvalidSpec("one_of: a member's report is wider than payload_bytes");
-    const report = new Uint8Array(4 + width);
-    report.set(littleEndian(member, 4));
-    report.set(payload, 4);
-    return report;
+    return concat(littleEndian(member, 4), payload, new Uint8Array(width - payload.length));
   }
 }
 
@@ -145,7 +122,7 @@ export class AllOf extends Device {
     const spent = this.members.reduce(([a, b], { budget: { declared } }) => {
       return /** @type {typeof none} */ ([a * declared[1] + declared[0] * b, b * declared[1]]);
     }, none);
-    if (exceeds(spent, this.budget.declared)) {
+    if (isLess(this.budget.declared, spent)) {
       throw new InvalidSpec("all_of: the members' epsilons must add up to at most epsilon");
     }
     this.choice("state", "joint", "log", "members");

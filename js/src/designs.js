@@ -13,6 +13,7 @@
  * @property {Uint8Array} block S as a bitmap: point i is bit i % 8, least significant first, of byte i / 8
  */
 
+import { bitAt, setBit } from "./base.js";
 import { InvalidSpec } from "./errors.js";
 
 /** A device keeps m bits and a server transforms m floats: beyond this neither is reasonable. */
@@ -47,7 +48,7 @@ export const isPrime = (n) => primeFactors(n)[0] === n;
  * @returns {boolean}
  */
 export function contains(design, point) {
-  return ((design.block[point >> 3] >> (point & 7)) & 1) === 1;
+  return bitAt(design.block, point) === 1;
 }
 
 /**
@@ -110,7 +111,7 @@ export function paley(m) {
   for (let odd = 1; odd < m; odd += 2) {
     // Consecutive squares differ by consecutive odd numbers.
     square = (square + odd) % m;
-    block[square >> 3] |= 1 << (square & 7);
+    setBit(block, square);
   }
   return { ...shape, block };
 }
@@ -127,8 +128,7 @@ export function paley(m) {
 function zeros(p, coefficients, e, modulus) {
   const degree = coefficients.length;
   const taps = coefficients.map((_, j) => j).filter((j) => coefficients[j] > 0);
-  const block = new Uint8Array((modulus + 7) >> 3).fill(255, 0, modulus >> 3);
-  if (modulus % 8 > 0) block[modulus >> 3] = (1 << modulus % 8) - 1;
+  const block = new Uint8Array((modulus + 7) >> 3);
   const sequence = new Uint16Array(e * modulus);
   sequence[degree - 1] = 1;
   for (let i = degree; i < sequence.length; i += 1) {
@@ -136,9 +136,10 @@ function zeros(p, coefficients, e, modulus) {
     for (const j of taps) total += coefficients[j] * sequence[i - degree + j];
     sequence[i] = total % p;
   }
-  for (let i = 0; i < sequence.length; i += 1) {
-    const point = i % modulus;
-    if (sequence[i] > 0) block[point >> 3] &= ~(1 << (point & 7));
+  for (let point = 0; point < modulus; point += 1) {
+    let sum = 0;
+    for (let i = point; i < sequence.length; i += modulus) sum += sequence[i];
+    if (sum === 0) setBit(block, point);
   }
   return block;
 }

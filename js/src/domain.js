@@ -37,45 +37,12 @@ export function specText(value, who, what, maxBytes) {
   return text;
 }
 
-/**
- * An integer field within bounds, or InvalidSpec with the rule.
- * @param {unknown} value
- * @param {string} who
- * @param {string} what
- * @param {number} low
- * @param {number} high
- * @returns {number}
- */
-export function bounded(value, who, what, low, high) {
-  const number = Number.isSafeInteger(value) ? /** @type {number} */ (value) : NaN;
-  if (!(low <= number && number <= high)) {
-    throw new InvalidSpec(`${who}: ${what} must be an integer from ${low} to ${high}`);
-  }
-  return number;
-}
-
 /** A set of answers, numbered from 0 to size - 1. Its `fields`, with `kind`, are the spec. */
 export class Domain extends Published {
-  /** @param {Record<string, any>} fields */
-  constructor(fields) {
-    super();
-    for (const name of this.type.fields) /** @type {any} */ (this)[name] = fields[name];
-    this.check();
-    Object.freeze(this);
-  }
-
-  /** What errors call this domain. */
-  get who() {
-    return this.kind;
-  }
-
   /** Number of answers: a BigInt from 2^53 on. @returns {number | bigint} */
   get size() {
     return 0;
   }
-
-  /** Refuse fields that cannot exist, and bring the others into their canonical form. */
-  check() {}
 
   /** The index of an answer: a BigInt from 2^53 on. @param {any} _value @returns {number | bigint} */
   encode(_value) {
@@ -219,7 +186,7 @@ export class Bits extends Attribute {
   check() {
     super.check();
     /** @type {number} */
-    this.length = bounded(/** @type {any} */ (this).length, this.who, "length", 1, 64);
+    this.length = this.integer("length", 1, 64);
   }
 
   get size() {
@@ -254,7 +221,7 @@ export class Strings extends Attribute {
     /** @type {string} */
     this.key = specText(/** @type {any} */ (this).key, this.who, "key", MAX_LABEL_BYTES);
     /** @type {number} */
-    this.max_bytes = bounded(/** @type {any} */ (this).max_bytes, this.who, "max_bytes", 1, MAX_STRING_BYTES);
+    this.max_bytes = this.integer("max_bytes", 1, MAX_STRING_BYTES);
   }
 
   get size() {

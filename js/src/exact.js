@@ -117,3 +117,39 @@ export function uniformSpread(...moduli) {
   }
   return spread;
 }
+
+/** @param {Fraction} a @param {Fraction} b @returns {boolean} whether a is below b */
+export const isLess = ([a, b], [c, d]) => a * d < c * b;
+
+/**
+ * @param {unknown} list
+ * @param {number} low
+ * @param {number} [high]
+ * @returns {list is number[]} whether this is a list of integers from low to high
+ */
+export const areIntegers = (list, low, high = Number.MAX_SAFE_INTEGER) =>
+  Array.isArray(list) && list.every((item) => Number.isSafeInteger(item) && item >= low && item <= high);
+
+/**
+ * The number with these digits, the first the most significant; digit i is below sizes[i].
+ * @param {ArrayLike<number | bigint>} digits
+ * @param {(number | bigint)[]} sizes
+ * @returns {number | bigint}
+ */
+export const joined = (digits, sizes) =>
+  tidy(sizes.reduce((/** @type {bigint} */ sum, size, i) => sum * BigInt(size) + BigInt(digits[i]), 0n));
+
+/**
+ * The digits of a number, the inverse of `joined`.
+ * @param {number | bigint} number
+ * @param {(number | bigint)[]} sizes
+ * @returns {(number | bigint)[]}
+ */
+export function digitsOf(number, sizes) {
+  let rest = BigInt(number);
+  return sizes.reduceRight((/** @type {(number | bigint)[]} */ digits, size) => {
+    const digit = tidy(rest % BigInt(size));
+    rest /= BigInt(size);
+    return [digit, ...digits];
+  }, []);
+}

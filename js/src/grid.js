@@ -3,25 +3,10 @@
 import { Device } from "./base.js";
 import { Questions } from "./compose.js";
 import { InvalidSpec } from "./errors.js";
-import { WORD } from "./exact.js";
+import { WORD, areIntegers, digitsOf, joined } from "./exact.js";
+import { above } from "./levels.js";
 
 const MAX_SIZE = 2 ** 40;
-
-/** @param {unknown} list @param {number} low @returns {boolean} whether all of a list are integers from low to 2^40 */
-const whole = (list, low) =>
-  Array.isArray(list) && list.every((item) => Number.isInteger(item) && item >= low && item <= MAX_SIZE);
-
-/**
- * The node above an answer. Divides step by step, which is exact where a power of the fan-out might not be.
- * @param {number} answer
- * @param {number} fanout
- * @param {number} height
- * @returns {number}
- */
-function above(answer, fanout, height) {
-  for (; answer && height > 0; height -= 1) answer = Math.floor(answer / fanout);
-  return answer;
-}
 
 /** The family of combined levels: member i asks for the nodes of heights `heights[i]`, one per attribute. */
 export class Grid extends Questions {
@@ -29,9 +14,8 @@ export class Grid extends Questions {
   static fields = ["sizes", "fanouts", "heights", "mechanisms", "weights"];
 
   check() {
-    super.check();
     const { sizes, fanouts, heights } = /** @type {any} */ (this);
-    const shaped = whole(sizes, 2) && whole(fanouts, 2) && sizes.length === fanouts.length && sizes.length < 4;
+    const shaped = areIntegers(sizes, 2, MAX_SIZE) && areIntegers(fanouts, 2, MAX_SIZE) && sizes.length === fanouts.length && sizes.length < 4;
     /** @type {number[]} */
     this.sizes = sizes;
     /** @type {number[]} */
@@ -53,7 +37,7 @@ export class Grid extends Questions {
    */
   isMember(heights, i) {
     const { sizes, fanouts, mechanisms } = this;
-    if (!whole(heights, 0) || heights.length !== sizes.length) return false;
+    if (!areIntegers(heights, 0) || heights.length !== sizes.length) return false;
     const before = this.heights[i - 1] ?? [Infinity];
     const differs = heights.findIndex((/** @type {number} */ height, /** @type {number} */ a) => height !== before[a]);
     if (differs < 0 || heights[differs] > before[differs]) return false;
@@ -67,20 +51,15 @@ export class Grid extends Questions {
   /** @param {number[]} answers @param {number[]} heights @returns {number} the index of the nodes above answers */
   combine(answers, heights) {
     const { sizes, fanouts } = this;
-    return answers.reduce((index, answer, a) => {
-      return index * (above(sizes[a] - 1, fanouts[a], heights[a]) + 1) + above(answer, fanouts[a], heights[a]);
-    }, 0);
+    /** @param {number[]} values */
+    const nodes = (values) => values.map((value, a) => above(value, fanouts[a], heights[a]));
+    return Number(joined(nodes(answers), nodes(sizes.map((size) => size - 1)).map((last) => last + 1n)));
   }
 
   /** The nodes above a combination of answers. @param {number} i @returns {(value: any) => any} */
   view(i) {
     return (value) => {
-      let rest = Device.prototype.index.call(/** @type {any} */ (this), value, this.size);
-      const answers = this.sizes.map(() => 0);
-      for (let a = answers.length - 1; a >= 0; a -= 1) {
-        answers[a] = rest % this.sizes[a];
-        rest = Math.floor(rest / this.sizes[a]);
-      }
+      const answers = /** @type {number[]} */ (digitsOf(this.index(value, this.size), this.sizes));
       return this.combine(answers, this.heights[i]);
     };
   }

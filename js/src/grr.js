@@ -1,6 +1,6 @@
 /** Generalised randomised response on the device, and the one-word draw that most other kinds are built on. */
 
-import { Device, littleEndian, widthBytes } from "./base.js";
+import { Device, coded } from "./base.js";
 import { InvalidSpec } from "./errors.js";
 import { WORD, ceilDiv } from "./exact.js";
 
@@ -47,6 +47,6 @@ export class GRR extends Device {
   /** One word, one index. @param {number} value @param {import("./coins.js").Coins} coins @returns {Uint8Array} */
   privatizeOne(value, coins) {
     const index = this.index(value, this.size);
-    return littleEndian(grrDraw(index, this.size, this.low, coins), widthBytes(this.size));
+    return coded(grrDraw(index, this.size, this.low, coins), this.size);
   }
 }

@@ -3,7 +3,7 @@
  * Column v has the entry (-1)^popcount(j AND v) in row j; the size is padded to a power of two, the order K.
  */
 
-import { Device, littleEndian, widthBytes } from "./base.js";
+import { Device, coded, littleEndian } from "./base.js";
 import { ABSTRACT, InvalidSpec } from "./errors.js";
 import { grrDraw, lowCell } from "./grr.js";
 import { concat } from "./sha256.js";
@@ -145,7 +145,7 @@ export class HRR extends Hadamard {
   privatizeOne(value, coins) {
     const index = this.index(value, this.size);
     const row = this.first + coins.uniform(this.order - this.first);
-    return littleEndian(2 * row + this.code([row], index, coins), widthBytes(2 * this.order));
+    return coded(2 * row + this.code([row], index, coins), 2 * this.order);
   }
 }
 
@@ -167,7 +167,7 @@ export class HRRSigned extends Hadamard {
   privatizeOne(value, coins) {
     const index = this.index(value, this.size);
     const odd = 2 * coins.uniform(this.order / 2) + 1;
-    return littleEndian(odd - 1 + this.code([odd], index, coins), widthBytes(this.order));
+    return coded(odd - 1 + this.code([odd], index, coins), this.order);
   }
 }
 
@@ -195,9 +195,8 @@ class ManyRows extends Hadamard {
   privatizeOne(value, coins) {
     const index = this.index(value, this.size);
     const rows = this.rows(coins);
-    const width = widthBytes(this.order);
     const pattern = this.code(rows, index, coins);
-    return concat(...rows.map((row) => littleEndian(row, width)), littleEndian(pattern, 1));
+    return concat(...rows.map((row) => coded(row, this.order)), littleEndian(pattern, 1));
   }
 }
 

@@ -1,6 +1,6 @@
 /** Sets of listed items. The twin of `tacit.device.items`. */
 
-import { Ordered, bounded } from "./domain.js";
+import { Ordered } from "./domain.js";
 
 /** Sets of items out of a list, the empty set included; `most` limits how many one answer may hold. */
 export class Items extends Ordered {
@@ -11,7 +11,7 @@ export class Items extends Ordered {
     super.check();
     const { most } = /** @type {any} */ (this);
     /** @type {number | null} */
-    this.most = most === null ? most : bounded(most, this.who, "most", 1, this.size);
+    this.most = most === null ? most : this.integer("most", 1, this.size);
   }
 
   /** The places of the items, increasing. @param {any} value @returns {any} */

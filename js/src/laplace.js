@@ -5,7 +5,7 @@
  * rounded so that no likelihood ratio exceeds the declared one.
  */
 
-import { Device, littleEndian, widthBytes } from "./base.js";
+import { Device, coded } from "./base.js";
 import { InvalidSpec } from "./errors.js";
 import { WORD, bisect, expFloor, rootFloor } from "./exact.js";
 import { concat } from "./sha256.js";
@@ -83,8 +83,7 @@ export class SHE extends Device {
     const index = this.index(value, this.size);
     const codes = Array.from({ length: this.size }, () => lookUp(this.cumulative, coins.word()));
     codes[index] = this.outputs - 1 - codes[index];
-    const width = widthBytes(this.outputs);
-    return concat(...codes.map((code) => littleEndian(code, width)));
+    return concat(...codes.map((code) => coded(code, this.outputs)));
   }
 }
 
@@ -149,7 +148,7 @@ export class DiscreteLaplace extends Device {
   privatizeOne(value, coins) {
     const noisy = this.index(value, this.top + 1) + lookUp(this.cumulative, coins.word()) - this.reach;
     const code = Math.min(Math.max(noisy + this.bound, 0), this.outputs - 1);
-    return littleEndian(code, widthBytes(this.outputs));
+    return coded(code, this.outputs);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Local hashing on the device: hash the value to a few buckets, then randomised response on the bucket. */
 
-import { Device, littleEndian, widthBytes } from "./base.js";
+import { Device, coded, littleEndian } from "./base.js";
 import { WORD } from "./exact.js";
 import { grrDraw, lowCell } from "./grr.js";
 import { bucket, rowSeed } from "./hashing.js";
@@ -38,7 +38,7 @@ class LocalHash extends Device {
     coins.take();
     const seed = coins.high;
     const noisy = grrDraw(bucket(seed, index, this.g), this.g, this.low, coins);
-    return concat(littleEndian(seed, 4), littleEndian(noisy, widthBytes(this.g)));
+    return concat(littleEndian(seed, 4), coded(noisy, this.g));
   }
 }
 
@@ -80,7 +80,7 @@ class Pooled extends LocalHash {
     const index = this.index(value, this.size);
     const row = coins.uniform(this.pool);
     const noisy = grrDraw(bucket(rowSeed(this.key, row), index, this.g), this.g, this.low, coins);
-    return littleEndian(row * this.g + noisy, widthBytes(this.pool * this.g));
+    return coded(row * this.g + noisy, this.pool * this.g);
   }
 }
 

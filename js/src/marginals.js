@@ -1,22 +1,19 @@
 /** Several attributes of one respondent: a view of a few of them, or one sign of a Hadamard coefficient. */
 
-import { Device } from "./base.js";
 import { answersOf, Questions } from "./compose.js";
 import { InvalidSpec } from "./errors.js";
+import { areIntegers } from "./exact.js";
 
 const MAX_ATTRIBUTES = 1024;
 const MAX_MEMBERS = 2 ** 20;
 const MAX_CELLS = 2 ** 40;
-const { index, integer } = Device.prototype;
 
 /** What both families share: attributes with numbers of answers. */
 class Attributes extends Questions {
   check() {
-    super.check();
     /** @type {number[]} */
     this.sizes = /** @type {any} */ (this).sizes;
-    const known = Array.isArray(this.sizes) && this.sizes.length >= 1 && this.sizes.length <= MAX_ATTRIBUTES;
-    if (!known || !this.sizes.every((size) => Number.isSafeInteger(size) && size >= 2 && size <= MAX_CELLS)) {
+    if (!areIntegers(this.sizes, 2, MAX_CELLS) || !this.sizes.length || this.sizes.length > MAX_ATTRIBUTES) {
       throw new InvalidSpec(`${this.kind}: sizes must be integers from 2 on, one per attribute`);
     }
   }
@@ -24,7 +21,7 @@ class Attributes extends Questions {
   /** The checked answers to all attributes. @param {any} value @returns {number[]} */
   answers(value) {
     const given = answersOf(this.kind, value, this.sizes.length);
-    return given.map((answer, i) => index.call(/** @type {any} */ (this), answer, this.sizes[i]));
+    return given.map((answer, i) => this.index(answer, this.sizes[i]));
   }
 }
 
@@ -50,8 +47,7 @@ export class Views extends Attributes {
 
   /** @param {unknown} view @returns {boolean} */
   isView(view) {
-    if (!Array.isArray(view) || !view.length) return false;
-    return view.every((a, i) => Number.isInteger(a) && a > (i ? view[i - 1] : -1) && a < this.sizes.length);
+    return areIntegers(view, 0, this.sizes.length - 1) && view.length > 0 && view.every((a, i) => !(a <= view[i - 1]));
   }
 
   get length() {
@@ -71,10 +67,10 @@ export class Views extends Attributes {
     };
   }
 
-  /** @param {number} i @returns {Device} */
+  /** @param {number} i @returns {import("./base.js").Device} */
   mechanism(i) {
     const cells = this.cells(i);
-    return /** @type {Device} */ (this.mechanisms.find((mechanism) => /** @type {any} */ (mechanism).size === cells));
+    return /** @type {import("./base.js").Device} */ (this.mechanisms.find((mechanism) => /** @type {any} */ (mechanism).size === cells));
   }
 }
 
@@ -86,13 +82,12 @@ export class Coefficients extends Attributes {
   check() {
     /** @type {number[]} */
     this.by_order = /** @type {any} */ (this).by_order;
-    /** @type {any} */ (this).weights = this.by_order;
     super.check();
     const { sizes, by_order: given } = this;
     /** @type {number} */
-    this.k = integer.call(/** @type {any} */ (this), "k", 1, sizes.length);
+    this.k = this.integer("k", 1, sizes.length);
     const sign = this.mechanisms.length === 1 && /** @type {any} */ (this.mechanisms[0]).size === 2;
-    if (!sign || given.length !== this.k || !given.every((w) => Number.isSafeInteger(w) && w >= 1)) {
+    if (!sign || !areIntegers(given, 1) || given.length !== this.k) {
       throw new InvalidSpec("coefficients: needs one mechanism over two values, and k positive weights in by_order");
     }
     /** Non-zero masks of every attribute. @type {number[]} */
@@ -147,7 +142,7 @@ export class Coefficients extends Attributes {
     };
   }
 
-  /** @returns {Device} the mechanism of every sign */
+  /** @returns {import("./base.js").Device} the mechanism of every sign */
   mechanism() {
     return this.mechanisms[0];
   }

@@ -5,7 +5,8 @@
  */
 
 import { digest } from "./canonical.js";
-import { InvalidSpec } from "./errors.js";
+import { InvalidSpec, InvalidValue } from "./errors.js";
+import { tidy } from "./exact.js";
 
 const MAX_DEPTH = 8;
 
@@ -52,32 +53,21 @@ export const kindsOf = (kinds) => kinds.map(({ kind }) => kind).join(", ");
  * @param {any} given
  */
 export function checkFields(who, known, given) {
-  for (const name of Object.keys(given ?? {}).sort()) {
-    if (!known.includes(name)) {
-      throw new InvalidSpec(`${who}: unknown field '${name}', must be one of ${known.join(", ")}`);
-    }
-  }
-  for (const name of known) {
-    if (!Object.hasOwn(given ?? {}, name)) {
-      throw new InvalidSpec(`${who}: field '${name}' is missing; a published spec states every field`);
-    }
-  }
+  const stated = Object.keys(given ?? {});
+  const odd = stated.sort().find((name) => !known.includes(name));
+  if (odd) throw new InvalidSpec(`${who}: unknown field '${odd}', must be one of ${known.join(", ")}`);
+  const missing = known.find((name) => !stated.includes(name));
+  if (missing) throw new InvalidSpec(`${who}: field '${missing}' is missing; a published spec states every field`);
 }
 
 /**
- * Make a value from the fields of its spec, which must be exactly the known ones, in canonical form.
- * @template {{spec: () => Record<string, any>}} Made
- * @param {{kind: string, fields: readonly string[], new (fields: Record<string, any>): Made}} type
- * @param {Record<string, any>} spec
- * @returns {Made}
+ * An integer of a spec or a private value as the library keeps it (see `tidy`), or undefined.
+ * @param {unknown} value
+ * @returns {number | bigint | undefined}
  */
-function rebuild(type, { kind: _, ...spec }) {
-  checkFields(type.kind, [...type.fields].sort(), spec);
-  const made = new type(spec);
-  const stated = made.spec();
-  const wrong = type.fields.find((name) => !isSame(written(spec[name]), stated[name]));
-  if (wrong) throw new InvalidSpec(`${type.kind}: field '${wrong}' is not in canonical form`);
-  return made;
+function asInteger(value) {
+  if (typeof value === "bigint") return tidy(value);
+  return Number.isSafeInteger(value) ? /** @type {number} */ (value) : undefined;
 }
 
 /** What is published as a spec: its `fields`, with `kind`, say everything about it. */
@@ -86,6 +76,25 @@ export class Published {
   static kind = "";
   /** The names of the fields of the wire spec. @type {readonly string[]} */
   static fields = [];
+
+  /** @param {Record<string, any>} fields */
+  constructor(fields) {
+    for (const name of this.type.fields) /** @type {any} */ (this)[name] = fields[name];
+    this.prepare();
+    this.check();
+    Object.freeze(this);
+  }
+
+  /** Check the fields that all of a sort have in common. */
+  prepare() {}
+
+  /** Refuse fields that cannot exist, bring the others into their canonical form, and derive what follows from them. */
+  check() {}
+
+  /** What errors begin with. */
+  get who() {
+    return this.kind;
+  }
 
   /** @returns {typeof Published} */
   get type() {
@@ -112,14 +121,55 @@ export class Published {
   }
 
   /**
-   * Rebuild from a wire spec, whose parts may be built already; unknown and missing fields are refused by name.
+   * Check an integer field (digit text is accepted where it may exceed 2^53) and store it.
+   * @param {string} name
+   * @param {number | bigint} low
+   * @param {number | bigint} high
+   * @returns {number} a BigInt instead if it is 2^53 or more, which only sizes of hashed domains can be
+   */
+  integer(name, low, high) {
+    const given = /** @type {any} */ (this)[name];
+    const digits = high > Number.MAX_SAFE_INTEGER && typeof given === "string" && /^[0-9]{1,20}$/.test(given);
+    const value = asInteger(digits ? BigInt(given) : given);
+    if (value === undefined || value < low || value > high) {
+      throw new InvalidSpec(`${this.who}: ${name} must be an integer from ${low} to ${high}`);
+    }
+    /** @type {any} */ (this)[name] = value;
+    return /** @type {number} */ (value);
+  }
+
+  /**
+   * A private value as an index below `size`; the message never shows the value.
+   * @param {unknown} value
+   * @param {number | bigint} size
+   * @returns {number} a BigInt instead if it is 2^53 or more
+   */
+  index(value, size) {
+    const index = asInteger(value) ?? -1;
+    if (index < 0 || index >= size) {
+      throw new InvalidValue(
+        `${this.who}: the value is outside the domain, must be an integer from 0 to ${BigInt(size) - 1n}`,
+      );
+    }
+    return /** @type {number} */ (index);
+  }
+
+  /**
+   * Rebuild from a wire spec, whose parts may be built already. Its fields must be exactly the known ones, in canonical
+   * form; others are refused by name.
    * @template Made
    * @this {{new (fields: Record<string, any>): Made}}
    * @param {Record<string, any>} spec
    * @returns {Made}
    */
-  static fromSpec(spec) {
-    return /** @type {any} */ (rebuild(/** @type {any} */ (this), spec));
+  static fromSpec({ kind: _, ...spec }) {
+    const { kind, fields } = /** @type {any} */ (this);
+    checkFields(kind, [...fields].sort(), spec);
+    const made = new this(spec);
+    const stated = /** @type {any} */ (made).spec();
+    const wrong = fields.find((/** @type {string} */ name) => !isSame(written(spec[name]), stated[name]));
+    if (wrong) throw new InvalidSpec(`${kind}: field '${wrong}' is not in canonical form`);
+    return made;
   }
 }
 
@@ -127,8 +177,7 @@ export class Published {
 const written = (value) => (Array.isArray(value) ? value.map(written) : typeof value?.spec === "function" ? value.spec() : value);
 
 /** @param {any} a @param {any} b @returns {boolean} whether two JSON values are the same */
-function isSame(a, b) {
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
-  const [here, there] = [Object.keys(a), Object.keys(b)];
-  return here.length === there.length && here.every((name) => Object.hasOwn(b, name) && isSame(a[name], b[name]));
-}
+const isSame = (a, b) =>
+  a && b && typeof a === "object" && typeof b === "object"
+    ? Object.keys({ ...a, ...b }).every((name) => isSame(a[name], b[name]))
+    : a === b;

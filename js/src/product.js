@@ -2,8 +2,9 @@
 
 import { Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings, listed } from "./domain.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
-import { tidy } from "./exact.js";
+import { digitsOf, joined, tidy } from "./exact.js";
 import { Items } from "./items.js";
+import { kindsOf } from "./nested.js";
 import { Buckets, Integers } from "./reals.js";
 import { Text } from "./text.js";
 
@@ -33,8 +34,13 @@ export class Product extends Domain {
     return this.attributes.map((one) => one.who);
   }
 
+  /** Numbers of answers to the attributes, in order. */
+  get sizes() {
+    return this.attributes.map((one) => one.size);
+  }
+
   get size() {
-    return tidy(this.attributes.reduce((size, one) => size * BigInt(one.size), 1n));
+    return tidy(this.sizes.reduce((/** @type {bigint} */ all, size) => all * BigInt(size), 1n));
   }
 
   /** The index of every attribute's answer. @param {any} value @returns {(number | bigint)[]} */
@@ -63,19 +69,12 @@ export class Product extends Domain {
 
   /** @param {(number | bigint)[]} indices @returns {number | bigint} */
   join(indices) {
-    const sizes = this.attributes.map((one) => BigInt(one.size));
-    return tidy(indices.reduce((/** @type {bigint} */ index, digit, i) => index * sizes[i] + BigInt(digit), 0n));
+    return joined(indices, this.sizes);
   }
 
   /** The indices of the attributes. @param {number | bigint} index @returns {(number | bigint)[]} */
   split(index) {
-    let rest = BigInt(index);
-    const digits = [...this.attributes].reverse().map((one) => {
-      const digit = rest % BigInt(one.size);
-      rest /= BigInt(one.size);
-      return tidy(digit);
-    });
-    return digits.reverse();
+    return digitsOf(index, this.sizes);
   }
 
   /** @param {number | bigint} index */
@@ -90,9 +89,9 @@ export const DOMAINS = [Categories, Booleans, Integers, Buckets, Ordered, Bits, 
 
 /** The domain of a wire spec. @param {any} spec @returns {Domain} */
 export function domainOf(spec) {
-  const domain = isObject(spec) && DOMAINS.find((one) => one.kind === spec.kind);
+  const domain = DOMAINS.find((one) => one.kind === spec?.kind);
   if (domain) return domain.fromSpec(spec);
-  throw new InvalidSpec(`domain: kind must be one of ${DOMAINS.map((one) => one.kind).join(", ")}`);
+  throw new InvalidSpec(`domain: kind must be one of ${kindsOf(DOMAINS)}`);
 }
 
 /** @param {any} item @returns {Attribute} */

@@ -5,12 +5,12 @@
  * one unchanged value tells no more than those bits do; the instantaneous layer only delays how fast they show.
  */
 
-import { Device, littleEndian, widthBytes } from "./base.js";
+import { Device, bitAt, coded } from "./base.js";
 import { InvalidSpec } from "./errors.js";
 import { WORD, ceilDiv, rootFloor, shortestDecimal } from "./exact.js";
 import { bucket, rowSeed } from "./hashing.js";
 import { concat } from "./sha256.js";
-import { SUE, bitPlanes, drawBits, symmetricThresholds } from "./unary.js";
+import { SUE, drawBits, symmetricThresholds } from "./unary.js";
 
 const MAX_BITS = 2 ** 16;
 const MAX_COHORTS = 2 ** 16;
@@ -50,7 +50,7 @@ function instantThresholds(device) {
 
 /** @param {Uint8Array} packed @param {number} size @returns {number[]} the positions of the set bits */
 const setBits = (packed, size) =>
-  Array.from({ length: size }, (_, i) => i).filter((i) => (packed[i >> 3] >> (i & 7)) & 1);
+  Array.from({ length: size }, (_, i) => i).filter((i) => bitAt(packed, i));
 
 /**
  * Permanent bits from the remembered coins (or the same coins), then fresh bits on top of them.
@@ -62,8 +62,8 @@ const setBits = (packed, size) =>
  * @returns {Uint8Array}
  */
 function drawLayers(size, ones, { thresholds, instant }, coins, permanent = coins) {
-  const bits = drawBits(size, ones, bitPlanes(...thresholds), permanent);
-  return instant ? drawBits(size, setBits(bits, size), bitPlanes(...instant), coins) : bits;
+  const bits = drawBits(size, ones, thresholds, permanent);
+  return instant ? drawBits(size, setBits(bits, size), instant, coins) : bits;
 }
 
 /** Basic RAPPOR: permanent bits of symmetric unary encoding, reported through an instantaneous layer. */
@@ -144,6 +144,6 @@ export class RAPPOR extends Device {
       throw new InvalidSpec(`${this.kind}: cohort must be from 0 to ${this.cohorts - 1}`);
     }
     const bits = drawLayers(this.bits, this.positions(mine, index), this, coins, permanent);
-    return concat(littleEndian(mine, widthBytes(this.cohorts)), bits);
+    return concat(coded(mine, this.cohorts), bits);
   }
 }

@@ -3,9 +3,9 @@
  * A number is read as the decimal its owner wrote; a float stands for its shortest decimal.
  */
 
-import { Attribute, bounded, listed } from "./domain.js";
+import { Attribute, listed } from "./domain.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
-import { bisect, shortestDecimal, tidy } from "./exact.js";
+import { bisect, isLess, shortestDecimal, tidy } from "./exact.js";
 
 const SAFE = Number.MAX_SAFE_INTEGER;
 const MAX_EDGES = 2 ** 20;
@@ -45,13 +45,12 @@ export class Integers extends Attribute {
 
   check() {
     super.check();
-    const { low, high, step } = /** @type {any} */ (this);
     /** @type {number} */
-    this.low = bounded(low, this.who, "low", -SAFE, SAFE);
+    this.low = this.integer("low", -SAFE, SAFE);
     /** @type {number} */
-    this.high = bounded(high, this.who, "high", -SAFE, SAFE);
+    this.high = this.integer("high", -SAFE, SAFE);
     /** @type {number} */
-    this.step = bounded(step, this.who, "step", 1, SAFE);
+    this.step = this.integer("step", 1, SAFE);
     const reach = BigInt(this.high) - BigInt(this.low);
     if (reach < 0n || reach % BigInt(this.step) || reach / BigInt(this.step) >= SAFE) {
       throw new InvalidSpec(`${this.name}: high must be low plus fewer than 2^53 whole steps`);
@@ -136,6 +135,3 @@ function limitsOf({ edges, open_below: below, open_above: above }) {
   const parts = [below ? "" : `at least ${edges[0]}`, above ? "" : `below ${edges.at(-1)}`];
   return parts.filter(Boolean).join(" and ");
 }
-
-/** @param {import("./exact.js").Fraction} a @param {import("./exact.js").Fraction} b */
-const isLess = ([a, b], [c, d]) => a * d < c * b;

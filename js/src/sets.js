@@ -4,7 +4,7 @@ import { Device } from "./base.js";
 import { CBR, SS } from "./blocks.js";
 import { listed } from "./domain.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
-import { WORD, ceilDiv } from "./exact.js";
+import { WORD, areIntegers, ceilDiv, isLess } from "./exact.js";
 import { GRR } from "./grr.js";
 import { BLH, OLH } from "./local_hash.js";
 import { built } from "./memo.js";
@@ -43,19 +43,16 @@ class SetDevice extends Device {
     /** @type {number[][]} */
     this.candidates = listed(/** @type {any} */ (this).candidates, this.kind, "candidates");
     this.candidates.forEach((one, i, all) => {
-      const inside = listed(one, this.kind, "a candidate").every(
-        (item, j) => Number.isInteger(item) && item < this.size && item > (one[j - 1] ?? -1),
-      );
+      const inside = areIntegers(one, 0, this.size - 1) && one.every((item, j) => !(item <= one[j - 1]));
       // The first item that differs from the candidate before must be larger.
-      const at = one.findIndex((item, j) => item !== all[i - 1]?.[j]);
-      if (!inside || at < 0 || (i && all[i - 1][at] > one[at])) {
+      const at = inside ? one.findIndex((item, j) => item !== all[i - 1]?.[j]) : -1;
+      if (at < 0 || (i && all[i - 1][at] > one[at])) {
         throw new InvalidSpec(`${this.kind}: candidates must be increasing lists of items, in increasing order`);
       }
     });
     /** Number of candidates. */
     this.choices = this.candidates.length || this.size;
-    const [[a, b], [c, d]] = [this.inner.budget.declared, this.budget.declared];
-    const fits = this.inner.size === this.values() && a * d <= b * c;
+    const fits = this.inner.size === this.values() && !isLess(this.budget.declared, this.inner.budget.declared);
     const { length } = /** @type {any} */ (this);
     if (!fits || (this.inner.epsilon.sampled ?? length) !== length) {
       throw new InvalidSpec(`${this.kind}: inner must be for all values, at this epsilon, amplified for the length if at all`);

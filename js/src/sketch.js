@@ -1,13 +1,13 @@
 /** Count sketches on the device: one of `rows` public hash functions, and a noisy cell of `width` under it. */
 
-import { Device, littleEndian, widthBytes } from "./base.js";
+import { Device, coded } from "./base.js";
 import { InvalidSpec } from "./errors.js";
 import { WORD, rootFloor } from "./exact.js";
 import { grrDraw, lowCell } from "./grr.js";
 import { parity } from "./hadamard.js";
 import { bucket, rowSeed } from "./hashing.js";
 import { concat } from "./sha256.js";
-import { bitPlanes, drawBits, symmetricThresholds } from "./unary.js";
+import { drawBits, symmetricThresholds } from "./unary.js";
 
 const MAX_BITS = 2 ** 16;
 const MAX_ROWS = 2 ** 20;
@@ -59,8 +59,8 @@ export class CMS extends Sketch {
   privatizeOne(value, coins) {
     const index = this.index(value, this.size);
     const row = coins.uniform(this.rows);
-    const bits = drawBits(this.width, [this.cell(row, index)], bitPlanes(...this.thresholds), coins);
-    return concat(littleEndian(row, widthBytes(this.rows)), bits);
+    const bits = drawBits(this.width, [this.cell(row, index)], this.thresholds, coins);
+    return concat(coded(row, this.rows), bits);
   }
 }
 
@@ -88,6 +88,6 @@ export class HCMS extends Sketch {
     const row = coins.uniform(this.rows);
     const coefficient = this.first + coins.uniform(this.width - this.first);
     const sign = grrDraw(parity(coefficient & this.cell(row, index)), 2, this.low, coins);
-    return littleEndian(2 * (row * this.width + coefficient) + sign, widthBytes(2 * this.rows * this.width));
+    return coded(2 * (row * this.width + coefficient) + sign, 2 * this.rows * this.width);
   }
 }

@@ -2,7 +2,7 @@
 
 import { Attribute, isText, specText } from "./domain.js";
 import { InvalidSpec } from "./errors.js";
-import { WORD, tidy } from "./exact.js";
+import { WORD, digitsOf, joined, tidy } from "./exact.js";
 import { utf8 } from "./sha256.js";
 
 /** @param {number} first @param {number} last */
@@ -47,12 +47,14 @@ export class Text extends Attribute {
     return tidy(BigInt(this.symbols.length) ** BigInt(this.length));
   }
 
+  /** How many symbols there are at every place. @returns {number[]} */
+  get bases() {
+    return Array(this.length).fill(this.symbols.length);
+  }
+
   /** @param {number | bigint} index */
   label(index) {
-    const digits = [];
-    for (let rest = BigInt(index), i = this.length, base = BigInt(this.symbols.length); i; i -= 1, rest /= base) {
-      digits.unshift(Number(rest % base));
-    }
+    const digits = digitsOf(index, this.bases).map(Number);
     const text =
       this.alphabet === "bytes"
         ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(digits))
@@ -70,7 +72,6 @@ export class Text extends Attribute {
         `must be text of at most ${this.length} ${bytes ? "bytes of UTF-8 without NUL" : "characters of its alphabet"}`,
       );
     }
-    while (digits.length < this.length) digits.push(0);
-    return tidy(digits.reduce((sum, digit) => sum * BigInt(this.symbols.length) + BigInt(digit), 0n));
+    return joined([...digits, ...this.bases.fill(0)], this.bases);
   }
 }

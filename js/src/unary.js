@@ -39,7 +39,7 @@ export function symmetricThresholds(bitOdds, pairOdds) {
  * @param {bigint} t0
  * @returns {Planes}
  */
-export function bitPlanes(t1, t0) {
+function bitPlanes(t1, t0) {
   /** @param {bigint} t @param {number} j */
   const bit = (t, j) => -Number((t >> BigInt(63 - j)) & 1n);
   return Array.from({ length: 64 }, (_, j) => [bit(t1, j), bit(t0, j)]);
@@ -52,11 +52,12 @@ const laneMask = (count) => (count >= 32 ? -1 : count > 0 ? (1 << count) - 1 : 0
  * `size` noisy bits of the vector whose set bits are at the positions `ones`, packed from bit 0.
  * @param {number} size
  * @param {Iterable<number>} ones
- * @param {Planes} planes
+ * @param {[bigint, bigint]} thresholds (t1, t0)
  * @param {import("./coins.js").Coins} coins
  * @returns {Uint8Array}
  */
-export function drawBits(size, ones, planes, coins) {
+export function drawBits(size, ones, thresholds, coins) {
+  const planes = bitPlanes(...thresholds);
   const lanes = new Int32Array(2 * Math.ceil(size / 64));
   for (const position of ones) lanes[position >> 5] |= 1 << (position & 31);
   const view = new DataView(new ArrayBuffer(4 * lanes.length));
@@ -99,7 +100,7 @@ export class Unary extends Device {
 
   /** `size` bits, packed from bit 0. @param {number} value @param {import("./coins.js").Coins} coins @returns {Uint8Array} */
   privatizeOne(value, coins) {
-    return drawBits(this.size, [this.index(value, this.size)], bitPlanes(...this.thresholds), coins);
+    return drawBits(this.size, [this.index(value, this.size)], this.thresholds, coins);
   }
 }
 

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.browser.crowds import send_crowd
 from tests.browser.test_pages import sign_in
-
-from tacit.core.compose import OneOf
-from tacit.simulate.coins import SimulationCoins
-from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
 
 AGE: dict[str, Any] = {
     "name": "age",
@@ -37,20 +34,6 @@ AGES: dict[str, Any] = {"title": TITLES, "about": TITLES, "questions": [AGE], "e
 
 def crowd(n: int, size: int) -> Any:
     return np.random.default_rng(1).binomial(size - 1, 0.4, n)
-
-
-def send_crowd(context: Any, site: Any, collection: str, values: Any) -> None:
-    """Perturb a whole crowd and post its reports as one batch."""
-    mechanism = site.collector.find(collection).mechanism
-    reports = mechanism.privatize(values, SimulationCoins(1))
-    if isinstance(mechanism, OneOf):
-        chosen = {i: reports["payload"][reports["member"] == i] for i in np.unique(reports["member"]).tolist()}
-        blocks = [Block(member, len(rows), rows.tobytes()) for member, rows in chosen.items()]
-    else:
-        blocks = [Block(0, len(reports), reports.tobytes())]
-    body = encode_batch(Batch(collection, new_batch_id(), tuple(blocks)))
-    reply = context.request.post(f"{site.url}/c/{collection}/reports", data=body, headers={"Content-Type": MEDIA_TYPE})
-    assert reply.status == 201, reply.text()
 
 
 def ask(context: Any, site: Any, collection: str, question: str, query: str, **given: Any) -> Any:

@@ -74,7 +74,8 @@ def _plot(note: dict[str, Any]) -> str:
     names = list(dict.fromkeys([*note["printed"], *note["found"]]))
     marks = "".join(_series(note, name, COLOURS[i % len(COLOURS)], at) for i, name in enumerate(names))
     legend = "".join(
-        f'<text x="{LEFT + 8 + 130 * (i % 4)}" y="{HEIGHT + 16 + 15 * (i // 4)}" style="fill:{COLOURS[i % len(COLOURS)]}">'
+        f'<text x="{LEFT + 8 + 130 * (i % 4)}" y="{HEIGHT + 16 + 15 * (i // 4)}" '
+        f'style="fill:{COLOURS[i % len(COLOURS)]}">'
         f"● {escape(name)}</text>"
         for i, name in enumerate(names)
     )

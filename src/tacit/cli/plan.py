@@ -168,12 +168,12 @@ def _sizes(task: str, size: int | None, binary: int | None, sizes: str | None) -
 def _table(found: Plan, kept: int, question: Question) -> None:
     header = ["option", "rmse", "report bits", "server operations"]
     weighted = any("gain" in row for row in found.options)
-    header += ["gain of weights"] if weighted else []
+    header += ["rmse, weighted levels"] if weighted else []
     header += [f"n for {question.target_error:g}"] if question.target_error is not None else []
     rows: list[list[str]] = []
     for name, row in list(zip(found.names, found.options, strict=True))[:kept]:
         cells = [name, f"{row['rmse']:.6f}", str(row["report_bits"]), f"{row['server_operations']:.2g}"]
-        cells += [f"{row['gain']:.1%}"] if weighted else []
+        cells += [f"{row['rmse_weighted']:.6f}"] if weighted else []
         rows.append([*cells, f"{row['n_needed']:,}"] if "n_needed" in row else cells)
     domain = f"{len(question.sizes)} attributes" if question.sizes else f"{question.size} values"
     title = f"{domain}, epsilon {question.epsilon}, {question.n:,} respondents, error over {found.over}"

@@ -7,6 +7,7 @@ import click
 
 from tacit.cli.output import print_json, progress
 from tacit.cli.post import POST
+from tacit.cli.simulate_analytics import analytics
 from tacit.cli.simulate_hitters import heavy_hitters
 from tacit.cli.simulate_itemsets import itemsets
 from tacit.cli.simulate_marginals import marginals
@@ -18,6 +19,7 @@ def simulate() -> None:
     """Simulate a collection and compare its error with the prediction."""
 
 
+simulate.add_command(analytics)
 simulate.add_command(heavy_hitters)
 simulate.add_command(itemsets)
 simulate.add_command(ranges)

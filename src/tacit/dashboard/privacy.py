@@ -9,8 +9,11 @@ from tacit.core.mechanism import Mechanism
 from tacit.core.pure import PureOracle
 from tacit.device.base import Device
 from tacit.device.compose import OneOfDevice
+from tacit.device.domain import Bits, Domain
 from tacit.device.exact import WORD
 from tacit.device.levels import Tree
+from tacit.device.sets import PaddedDevice, SetSizeDevice
+from tacit.device.text import Text
 from tacit.numeric.mean import OneBit
 from tacit.wire.document import Collection, Question
 
@@ -63,6 +66,10 @@ def chances(device: Device) -> tuple[Chance, ...]:
             for nodes, found in levels
             for one in found
         )
+    if isinstance(device, PaddedDevice | SetSizeDevice):
+        what = "drawn entry" if isinstance(device, PaddedDevice) else "respondent's own number"
+        inner = (Chance(one.what.replace("respondent's own answer", what), one.exact) for one in chances(device.inner))
+        return tuple(Chance(one.what.replace("other answer", "other one"), one.exact) for one in inner)
     if isinstance(device, PureOracle):
         own = "the report supports the respondent's own answer"
         return Chance(own, device.p), Chance("the report supports any one other answer", device.q)
@@ -72,8 +79,14 @@ def chances(device: Device) -> tuple[Chance, ...]:
     return ()
 
 
-def _first_line(device: Device) -> str:
-    if tree := tree_of(device):
+def _first_line(device: Device, domain: Domain) -> str:
+    tree = tree_of(device)
+    if tree and isinstance(domain, Text | Bits):
+        return (
+            f"The device draws one of {len(tree)} lengths and reports, with the whole epsilon, on the beginning of the "
+            "answer of that length: one hash function, one noisy hash."
+        )
+    if tree:
         return (
             f"Neighbouring answers are grouped in {len(tree)} levels, from coarse to fine. The device draws one level "
             "and reports, with the whole epsilon, on the group that holds the answer there."
@@ -90,7 +103,7 @@ def _facts(question: Question, device: Device) -> Facts:
     return Facts(
         question=question,
         kind=device.kind,
-        spelled_out=_first_line(device),
+        spelled_out=_first_line(device, question.domain),
         values=question.domain.size,
         declared=_declared(device),
         realised=device.realised_epsilon(),

@@ -125,10 +125,9 @@ def affordable_keep(groups: list[Group], spelling: Spelling, k: int, most_evalua
     """How many prefixes the cap allows to keep, from k up to 3 k, or 16 k where values share beginnings."""
     first = groups[0]
     spent = first.tally.n * float(spelling.fanout) ** first.length
-    each = 0.0
-    for before, group in pairwise(groups):
-        each += group.tally.n * float(spelling.fanout) ** (group.length - before.length)
-    most = (16 if spelling.last_weight > 1 else 3) * k
+    steps = [spelling.fanout ** (group.length - before.length) for before, group in pairwise(groups)]
+    each = sum(float(group.tally.n * step) for group, step in zip(groups[1:], steps, strict=True))
+    most = min((16 if spelling.last_weight > 1 else 3) * k, max(k, MOST_CANDIDATES // max([1, *steps])))
     return k if not each else int(min(most, max(k, (most_evaluations - spent) // each)))
 
 

@@ -98,8 +98,8 @@ class RangeOption:
         if self.method == "hh":
             row |= {"fanout": self.shape.fanout}
         row |= {
-            "rmse": self.rmse,
-            "rmse_even_levels": sqrt(self.uniform_error / self.n),
+            "rmse": sqrt(self.uniform_error / self.n),
+            "rmse_weighted": self.rmse,
             "report_bits": self.report_bits,
             "server_operations": self.server_operations,
             "levels": [member.kind for member in self.members[::-1]],

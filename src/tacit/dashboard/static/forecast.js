@@ -25,16 +25,25 @@ function precision({ half_width_95: half, of }, task) {
   return [`${task === "histogram" ? "each share" : what} will be known to`, points(half)];
 }
 
+/** Mechanisms whose names say little. */
+const NAMES = /** @type {Record<string, string>} */ ({
+  padded: "padding and sampling",
+  set_size: "a noisy number",
+  one_of: "one of several prefixes",
+});
+
 /** The name of an option in words: "hh:4:oue" is a tree. @param {string} name */
 function spelled(name) {
   const [method, ...rest] = name.split(":");
+  if (NAMES[method]) return NAMES[method];
   if (method === "hh") return `tree of fan-out ${rest[0]}, ${rest[1] === "mixed" ? "several oracles" : rest[1]}`;
   if (method === "haar") return `Haar transform, ${rest[0]}`;
-  return method === "flat" ? `no tree, ${rest[0]}` : method;
+  if (method === "grid") return `trees of fan-outs ${rest[0].replaceAll("x", " × ")}`;
+  return method === "flat" ? ["no tree", ...rest].join(", ") : method;
 }
 
 /** Names of options inside a sentence, in words. @param {string} why */
-const reason = (why) => why.replace(/\b(?:hh:\d+|haar|flat):\w+/g, (name) => `“${spelled(name)}”`);
+const reason = (why) => why.replace(/\b(?:(?:hh:\d+|haar|flat):\w+|grid:[\dx]+)/g, (name) => `“${spelled(name)}”`);
 
 /** @param {number} bits */
 const size = (bits) => (bits === 1 ? "1 bit" : `${count(bits)} bits`);

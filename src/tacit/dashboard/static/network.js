@@ -3,7 +3,11 @@
 import { h, svg } from "./dom.js";
 import { percent } from "./format.js";
 
-const [WIDTH, HEIGHT] = [560, 380];
+/** Sizes of the picture: [least room for it, width, height, half the width and half the height of the circle]. */
+const SIZES = [
+  [520, 560, 380, 150, 130],
+  [0, 320, 300, 82, 100],
+];
 const MOST_LETTERS = 16;
 const MOST_NODES = 24;
 
@@ -39,13 +43,13 @@ function words({ nodes, lines }) {
   return `Network of ${nodes.size} items and ${lines.size} pairs that occur together. Strongest: ${said}. The table has all numbers.`;
 }
 
-/** Where things are on the circle. @param {string[]} names */
-function places(names) {
-  const [x, y] = [WIDTH / 2, HEIGHT / 2];
+/** Where things are on the circle. @param {string[]} names @param {number[]} size */
+function places(names, [, wide, tall, a, b]) {
   return new Map(
     names.map((name, i) => {
       const turn = (2 * Math.PI * i) / names.length - Math.PI / 2;
-      return [name, { x: x + 150 * Math.cos(turn), y: y + 130 * Math.sin(turn), cos: Math.cos(turn), sin: Math.sin(turn) }];
+      const [cos, sin] = [Math.cos(turn), Math.sin(turn)];
+      return [name, { x: wide / 2 + a * cos, y: tall / 2 + b * sin, cos, sin }];
     }),
   );
 }
@@ -60,14 +64,16 @@ function nameOf(name, { x, y, cos, sin }, radius) {
 /**
  * The network of itemsets, or null if no two items were found together.
  * @param {any[]} rows {value: string[], estimate}, best first
+ * @param {number} room how wide it may be
  * @returns {HTMLElement | null}
  */
-export function network(rows) {
+export function network(rows, room) {
   const graph = graphOf(rows);
   const { nodes, lines } = graph;
   if (!lines.size) return null;
   const most = Math.max(...nodes.values(), 1e-9);
-  const at = places([...nodes.keys()]);
+  const size = SIZES.find(([least]) => room >= least) ?? SIZES[0];
+  const at = places([...nodes.keys()], size);
   const strokes = [...lines.values()].map(({ ends, share }) => {
     const [a, b] = ends.map((end) => at.get(end));
     const ends_ = { x1: a.x, y1: a.y, x2: b.x, y2: b.y };
@@ -79,7 +85,7 @@ export function network(rows) {
     const label = svg("title", {}, `${name}: ${percent(share)}`);
     return [svg("circle", { class: "node", cx: place.x, cy: place.y, r: radius }, label), nameOf(name, place, radius)];
   });
-  const view = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": words(graph), class: "network" };
+  const view = { viewBox: `0 0 ${size[1]} ${size[2]}`, role: "img", "aria-label": words(graph), class: "network" };
   const legend = "Circles are items, lines join items that were found together; larger and thicker is more frequent.";
   return h("div", {}, svg("svg", view, ...strokes, ...circles), h("p", { class: "soft" }, legend));
 }

@@ -30,7 +30,7 @@ function rankedTable(rows, what, level, before = 0) {
   const heads = ["Rank", what, "Share", `${Math.round(100 * level)} % interval`, "Probability of noise"];
   return h(
     "table",
-    { class: "ranked wraps" },
+    { class: "ranked" },
     h("caption", { class: "hidden-text" }, `${what}, most frequent first`),
     h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
     h("tbody", {}, ...rows.map(line)),
@@ -109,7 +109,7 @@ export class RankedCard {
     this.status.textContent = sure.length ? "" : "Nothing stands out from the noise.";
     this.chart.element.hidden = !sure.length;
     if (sure.length) this.chart.draw(sure.map((row) => ({ ...row, value: name(row.value) })));
-    const drawn = rows.some(({ value }) => Array.isArray(value)) && network(sure);
+    const drawn = rows.some(({ value }) => Array.isArray(value)) && network(sure, this.element.clientWidth);
     this.picture.replaceChildren(...(drawn ? [drawn] : []));
     this.numbers.replaceChildren(...(sure.length ? [rankedTable(sure, this.what, this.level)] : []));
     this.numbers.hidden = !sure.length;

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
-from math import prod
+from math import inf, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +113,9 @@ def net(shape: GridShape, terms: Sequence[tuple[Heights, U64, float]], constant:
             grouped.setdefault(heights, []).append((nodes, sign))
     parts: dict[Heights, Part] = {}
     for heights, items in grouped.items():
+        if len(items) == 1:  # The nodes of one product are different, and in rising order once sorted.
+            parts[heights] = Part(np.sort(items[0][0]), np.full(len(items[0][0]), items[0][1]))
+            continue
         nodes, at = np.unique(np.concatenate([nodes for nodes, _ in items]), return_inverse=True)
         signs = np.concatenate([np.full(len(nodes), sign) for nodes, sign in items])
         sums = np.bincount(at, signs, len(nodes))
@@ -122,56 +126,71 @@ def net(shape: GridShape, terms: Sequence[tuple[Heights, U64, float]], constant:
 
 @dataclass(frozen=True, eq=False)
 class Covering:
-    """How regions are covered by the members of a design; `score` is the noise of one member's part."""
+    """How regions are covered by the members of a design.
+
+    `score` is the noise of a number of nodes of one member that all have the coefficient 1 or all -1.
+    """
 
     shape: GridShape
     members: frozenset[Heights]
-    score: Callable[[Heights, Part], float]
+    score: Callable[[Heights, int], float]
 
-    def heights(self, dimension: int) -> list[int]:
-        """The heights at which a dimension is asked, and its root where some member leaves it out."""
-        return sorted({heights[dimension] for heights in self.members})
+    @cached_property
+    def _heights(self) -> list[list[int]]:
+        """The heights at which every dimension is asked, and its root where some member leaves it out."""
+        return [sorted({heights[i] for heights in self.members}) for i in range(len(self.shape.sizes))]
 
-    def noise(self, coefficients: Coefficients) -> float:
-        """What decides between two ways to write the same region; infinite if it cannot be answered so."""
-        if not self.members.issuperset(coefficients.parts):
-            return float("inf")
-        return sum(self.score(heights, part) for heights, part in coefficients.parts.items())
+    def _noise(self, chosen: Sequence[Side]) -> float:
+        """What decides between two ways to write the same box; infinite if it cannot be answered so."""
+        total = 0.0
+        for combination in product(*chosen):
+            heights = tuple(height for height, _, _ in combination)
+            if heights == self.shape.tops:
+                continue
+            if heights not in self.members:
+                return inf
+            total += self.score(heights, prod(len(nodes) for _, nodes, _ in combination))
+        return total
 
     def region(self, region: Region) -> Coefficients | None:
         """The least noisy way: box by box, or the total without what is outside. None if there is none."""
-        ways = [self._boxes(region)]
+        direct, noise = self._boxes(region)
         rest = ~region
-        if len(rest.boxes) <= 2 * len(region.boxes) + 2:
-            other = self._boxes(rest)
-            ways.append(None if other is None else _negated(other))
-        found = [way for way in ways if way is not None]
-        return min(found, key=self.noise, default=None)
+        if len(rest.boxes) <= len(region.boxes) + len(region.sizes):
+            other, less = self._boxes(rest)
+            if other is not None and less < noise:
+                return _negated(net(self.shape, [term for side in other for term in _crossed(self.shape, side)]))
+        if direct is None:
+            return None
+        return net(self.shape, [term for side in direct for term in _crossed(self.shape, side)])
 
-    def _boxes(self, region: Region) -> Coefficients | None:
-        terms: list[tuple[Heights, U64, float]] = []
+    def _boxes(self, region: Region) -> tuple[list[Sequence[Side]] | None, float]:
+        """The best way to write every box, and their noise; without a way, it is infinite."""
+        found: list[Sequence[Side]] = []
+        total = 0.0
         for box in region.boxes:
-            best = self._box(box)
-            if best is None:
-                return None
-            terms += best
-        return net(self.shape, terms)
+            chosen, noise = self._box(box)
+            if chosen is None:
+                return None, inf
+            found.append(chosen)
+            total += noise
+        return found, total
 
-    def _box(self, box: Box) -> list[tuple[Heights, U64, float]] | None:
+    def _box(self, box: Box) -> tuple[Sequence[Side] | None, float]:
         shape = self.shape
         each = [
-            sides(spans, shape.sizes[i], shape.fanouts[i], self.heights(i), shape.tops[i])
+            sides(spans, shape.sizes[i], shape.fanouts[i], self._heights[i], shape.tops[i])
             for i, spans in enumerate(box)
         ]
-        options: list[tuple[float, list[tuple[Heights, U64, float]]]] = []
+        best: Sequence[Side] | None = None
+        least = inf
         for chosen in product(*each):
             if prod(sum(len(nodes) for _, nodes, _ in side) for side in chosen) > MAX_NODES:
                 continue
-            terms = _crossed(shape, chosen)
-            noise = self.noise(net(shape, terms))
-            if noise < float("inf"):
-                options.append((noise, terms))
-        return min(options, key=lambda option: option[0])[1] if options else None
+            noise = self._noise(chosen)
+            if noise < least:
+                best, least = chosen, noise
+        return best, least
 
 
 def _negated(coefficients: Coefficients) -> Coefficients:

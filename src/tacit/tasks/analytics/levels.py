@@ -7,7 +7,7 @@ level of every dimension; they answer a box by the product of its dimensions (Wa
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd, prod
 
@@ -23,10 +23,11 @@ from tacit.errors import InvalidSpec
 from tacit.oracles.grr import GRR
 from tacit.oracles.local_hash import OLH
 from tacit.post.grid_shape import GridShape, Heights
-from tacit.tasks.analytics.cover import Covering, Part
+from tacit.tasks.analytics.consistency import Consistent
+from tacit.tasks.analytics.cover import Covering
 
 I64 = npt.NDArray[np.int64]
-METHODS = ("hio", "hiocap1", "hiocap2", "mg", "hi", "sc", "sco")
+METHODS = ("hio", "hio_consistent", "hiocap1", "hiocap2", "mg", "hi", "sc", "sco")
 _GRR_VALUES = 1 << 12
 _WEIGHT_SCALE = 1 << 16
 FANOUT = 5
@@ -61,6 +62,8 @@ class Design:
     mechanism: Mechanism
     product: bool = False
     """Whether a box is answered by the product over its dimensions, as in split-and-conjunction."""
+    consistent: bool = False
+    """Whether all levels together answer a region, as least squares combine them."""
 
     @cached_property
     def places(self) -> dict[Heights, tuple[int, int]]:
@@ -74,16 +77,17 @@ class Design:
         g, i = self.places[heights]
         return self.groups[g].oracles[i], self.groups[g].shares[i]
 
-    def noise(self, heights: Heights, part: Part) -> float:
-        """Second moment of a respondent's term outside of all nodes of a part, over the probability of its level."""
+    def noise(self, heights: Heights, nodes: int) -> float:
+        """Second moment of a respondent's term outside of so many nodes, over the probability of their level."""
         oracle, share = self.member(heights)
-        sums = np.array([part.coefficients.sum()]), np.array([np.sum(part.coefficients**2)])
-        zero = np.zeros(1)
-        return float(oracle.moments.of_sums(*sums, zero, zero)[0]) / share
+        moments = oracle.moments
+        return (nodes * moments.other + nodes * (nodes - 1) * moments.other_other) / share
 
     @cached_property
-    def covering(self) -> Covering:
-        """How regions are covered."""
+    def covering(self) -> "Covering | Consistent":
+        """How regions are written as nodes."""
+        if self.consistent:
+            return Consistent(self.shape, {heights: 1 / self.noise(heights, 1) for heights in self.places})
         return Covering(self.shape, frozenset(self.places), self.noise)
 
     @property
@@ -151,6 +155,13 @@ def hiocap(shape: GridShape, epsilon: str, most: int, *, weights: Sequence[int] 
     return one_of(f"hiocap{most}", shape, capped(shape, most), epsilon, weights)
 
 
+def hio_consistent(shape: GridShape, epsilon: str) -> Design:
+    """HIO whose levels are combined by constrained inference; for domains of few combinations."""
+    found = replace(hio(shape, epsilon), method="hio_consistent", consistent=True)
+    assert found.covering  # Refuses at once what is too large to solve.
+    return found
+
+
 def mg(shape: GridShape, epsilon: str) -> Design:
     """The marginal baseline: everybody reports the cell (section 7.2.3)."""
     return one_of("mg", shape, [(0,) * len(shape.sizes)], epsilon)
@@ -160,7 +171,7 @@ def _all_of(method: str, shape: GridShape, heights: Sequence[Heights], epsilon: 
     share = Share(epsilon, f"1/{len(heights)}")
     oracles = tuple(level_oracle(prod(shape.nodes(item)), share) for item in heights)
     groups = tuple(Group((item,), (oracle,), (1.0,)) for item, oracle in zip(heights, oracles, strict=True))
-    return Design(method, shape, groups, AllOf(epsilon=epsilon, members=oracles, state="log"), product)
+    return Design(method, shape, groups, AllOf(epsilon=epsilon, members=oracles, state="log"), product=product)
 
 
 def hi(shape: GridShape, epsilon: str) -> Design:
@@ -184,11 +195,12 @@ def sco(shape: GridShape, epsilon: str) -> Design:
         whole = [(*shape.tops[:i], *item, *shape.tops[i + 1 :]) for item in side.every_height()]
         groups.append(_group_of(one, whole))
         members.append(one)
-    return Design("sco", shape, tuple(groups), AllOf(epsilon=epsilon, members=tuple(members), state="log"), True)
+    return Design("sco", shape, tuple(groups), AllOf(epsilon=epsilon, members=tuple(members), state="log"), product=True)
 
 
 _BUILDERS: dict[str, Callable[[GridShape, str], Design]] = {
     "hio": lambda shape, epsilon: hio(shape, epsilon),
+    "hio_consistent": hio_consistent,
     "hiocap1": lambda shape, epsilon: hiocap(shape, epsilon, 1),
     "hiocap2": lambda shape, epsilon: hiocap(shape, epsilon, 2),
     "mg": mg,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ class Answers:
     """The reports of one member, and the rows they belong to."""
 
     oracle: PureOracle
-    rows: I64
+    rows: "I64 | slice"
     supports: Callable[[Part], F64]
     """For every report, the sum of the coefficients of the nodes it supports."""
 
@@ -64,7 +65,7 @@ def _direct(oracle: GRR, reports: Reports) -> Callable[[Part], F64]:
     return supports
 
 
-def answers_of(oracle: PureOracle, rows: I64, reports: Reports) -> Answers:
+def answers_of(oracle: PureOracle, rows: "I64 | slice", reports: Reports) -> Answers:
     """The reports of one member, checked."""
     good = oracle.check_reports(reports)
     if isinstance(oracle, LocalHashOracle):
@@ -76,46 +77,56 @@ def answers_of(oracle: PureOracle, rows: I64, reports: Reports) -> Answers:
 
 @dataclass(frozen=True, eq=False)
 class Linked:
-    """All reports of a design, row by row: the reports of every combined level."""
+    """All reports of a design: those of every combined level, and which rows they belong to.
+
+    Where every row has one report, rows are put into the order of the levels: `order[i]` is the row that was given
+    at place i. What belongs to a level is then in one piece, of the reports as of the public columns.
+    """
 
     design: Design
     n: int
     answers: dict[Heights, Answers]
+    order: I64 | None = None
 
 
-def _by_member(group: Group, members: npt.NDArray[Any], get: Callable[[int, I64], Reports]) -> dict[Heights, Answers]:
+Found = tuple[dict[Heights, Answers], "I64 | None"]
+
+
+def _by_member(group: Group, members: npt.NDArray[Any], get: Callable[[int, I64], Reports], *, alone: bool) -> Found:
+    """The answers of every member, and the order of the rows; that of the levels where the group is alone."""
     order = np.argsort(members, kind="stable")
-    ends = np.cumsum(np.bincount(members, minlength=len(group.heights)))
-    pieces = np.split(order, ends[:-1])
-    return {
-        heights: answers_of(oracle, rows, get(i, rows))
-        for i, (heights, oracle, rows) in enumerate(zip(group.heights, group.oracles, pieces, strict=True))
-    }
+    ends = np.cumsum(np.bincount(members, minlength=len(group.heights))).tolist()
+    found: dict[Heights, Answers] = {}
+    for i, (start, stop) in enumerate(pairwise([0, *ends])):
+        rows = order[start:stop]
+        place = slice(start, stop) if alone else rows
+        found[group.heights[i]] = answers_of(group.oracles[i], place, get(i, rows))
+    return found, order if alone else None
 
 
-def _unwrapped(group: Group, mechanism: Mechanism, reports: Reports) -> dict[Heights, Answers]:
+def _unwrapped(group: Group, mechanism: Mechanism, reports: Reports, *, alone: bool) -> Found:
     """The answers to one group, whose member is named in the report where there are several."""
     if not isinstance(mechanism, OneOf):
-        rows = np.arange(len(reports))
-        return {group.heights[0]: answers_of(group.oracles[0], rows, reports)}
+        return {group.heights[0]: answers_of(group.oracles[0], slice(0, len(reports)), reports)}, None
     checked = mechanism.check_reports(reports)
 
     def payload(i: int, rows: I64) -> Reports:
         member = mechanism.member(i)
         return member.decode(checked["payload"][rows][:, : member.report_dtype.itemsize].tobytes())
 
-    return _by_member(group, checked["member"].astype(np.int64), payload)
+    return _by_member(group, checked["member"].astype(np.int64), payload, alone=alone)
 
 
 def link(design: Design, reports: Reports) -> Linked:
     """The reports of a design's mechanism, one per row."""
     mechanism = design.mechanism
-    found: dict[Heights, Answers] = {}
-    if isinstance(mechanism, AllOf):
-        for i, group in enumerate(design.groups):
-            found |= _unwrapped(group, mechanism.member(i), np.ascontiguousarray(reports[f"answer_{i}"]))
-    else:
-        found = _unwrapped(design.groups[0], mechanism, reports)
+    if not isinstance(mechanism, AllOf):
+        found, order = _unwrapped(design.groups[0], mechanism, reports, alone=True)
+        return Linked(design, len(reports), found, order)
+    found = {}
+    for i, group in enumerate(design.groups):
+        inner = np.ascontiguousarray(reports[f"answer_{i}"])
+        found |= _unwrapped(group, mechanism.member(i), inner, alone=False)[0]
     return Linked(design, len(reports), found)
 
 
@@ -126,6 +137,7 @@ def collect(design: Design, values: I64, coins: Coins, rng: np.random.Generator)
     respondents are a batch.
     """
     found: dict[Heights, Answers] = {}
+    order: I64 | None = None
     for group in design.groups:
         shares = np.array(group.shares)
         bounds = np.cumsum(shares / shares.sum())[:-1]
@@ -134,5 +146,6 @@ def collect(design: Design, values: I64, coins: Coins, rng: np.random.Generator)
         def reports(i: int, rows: I64, group: Group = group) -> Reports:
             return group.oracles[i].privatize(design.nodes_of(group.heights[i], values[rows]), coins)
 
-        found |= _by_member(group, members, reports)
-    return Linked(design, len(values), found)
+        some, order = _by_member(group, members, reports, alone=len(design.groups) == 1)
+        found |= some
+    return Linked(design, len(values), found, order)

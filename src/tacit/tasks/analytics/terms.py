@@ -66,24 +66,23 @@ def linear_terms(design: Design, n: int, coefficients: Coefficients, given: Give
     less the known constant, and that of a group with one member is the coefficient of the respondent's node.
     """
     c = coefficients.constant
-    inside, variance = np.full(n, c), np.zeros(n)
-    groups = {design.places[heights][0] for heights in coefficients.parts}
+    alone = len({design.places[heights][0] for heights in coefficients.parts}) == 1
+    spreads = {heights: spread_of(design, heights, part) for heights, part in coefficients.parts.items()}
+    rest = sum(spread.rest / design.member(heights)[1] for heights, spread in spreads.items())
+    inside, variance = np.full(n, c), np.full(n, rest - (c - c * c if alone else 0.0))
     for heights, part in coefficients.parts.items():
-        _, share = design.member(heights)
-        spread = spread_of(design, heights, part)
+        share, spread = design.member(heights)[1], spreads[heights]
         rows, sums, squares = given(heights, part)
         inside[rows] += sums
-        variance += spread.rest / share
-        square = spread.square / share - (1.0 if len(groups) > 1 else 0.0)
-        variance[rows] += spread.linear / share * sums + square * squares
-    if len(groups) == 1:
-        variance -= (1 - 2 * c) * inside + c * c
+        linear = spread.linear / share - (1 - 2 * c if alone else 0.0)
+        square = spread.square / share - (0.0 if alone else 1.0)
+        variance[rows] += linear * sums + square * squares
     return Terms(inside, variance)
 
 
 def _from_reports(linked: Linked) -> Given:
     def given(heights: Heights, part: Part) -> tuple[I64 | slice, F64, F64]:
-        answers, (_, share) = linked.answers[heights], linked.design.member(heights)
+        answers, share = linked.answers[heights], linked.design.member(heights)[1]
         sums = answers.sums(part) / share
         same = part.constant
         squares = same * sums if same is not None else answers.sums(_squared(part)) / share
@@ -110,6 +109,8 @@ def _from_values(design: Design, values: I64) -> Given:
 
 def multiplied(factors: Sequence[Terms]) -> Terms:
     """The product of independent terms: E z^2 = v + E z for an indicator, and second moments multiply."""
+    if len(factors) == 1:
+        return factors[0]
     inside = np.asarray(prod(factor.inside for factor in factors), np.float64)
     second = np.asarray(prod(factor.variance + factor.inside for factor in factors), np.float64)
     return Terms(inside, second - inside)

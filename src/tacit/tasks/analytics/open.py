@@ -1,0 +1,59 @@
+"""Open a table: rows, schema, design and reports become a connection."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tacit.core.mechanism import Reports
+from tacit.errors import InvalidSpec, ReportRejected
+from tacit.tasks.analytics.connection import Connection, ReportSource
+from tacit.tasks.analytics.levels import Design
+from tacit.tasks.analytics.linked import Linked, link
+from tacit.tasks.analytics.plan import FANOUTS, Option, options
+from tacit.tasks.analytics.predicate import Conditions
+from tacit.tasks.analytics.public import ArrowRows, OrderedRows, Public, Rows
+from tacit.tasks.analytics.regions import Region
+from tacit.tasks.analytics.schema import Schema
+from tacit.tasks.analytics.sql import parse_sql
+from tacit.tasks.analytics.syntax import Both
+
+
+def open_table(schema: Schema, rows: "Rows | Any", design: Design, reports: "Reports | Linked") -> Connection:
+    """A connection to rows (an Arrow table, or anything with the port `Rows`) and their reports, row by row."""
+    table = rows if isinstance(getattr(rows, "n", None), int) else ArrowRows(rows)
+    linked = reports if isinstance(reports, Linked) else link(design, reports)
+    if linked.n != table.n:
+        raise ReportRejected(f"analytics: {linked.n} reports for {table.n} rows; every row has one report")
+    private = [dimension.name for dimension in schema.dimensions if dimension.name in table.names]
+    if private:
+        raise InvalidSpec(f"analytics: {private[0]} is private and must not be among the public columns")
+    ordered = table if linked.order is None else OrderedRows(table, linked.order)
+    return Connection(schema, ordered, ReportSource(linked), design)
+
+
+def regions_of(schema: Schema, rows: Rows, queries: Sequence[str]) -> list[Region]:
+    """The regions that queries ask for: the workload to collect for. Groups by private columns are asked as a whole."""
+    names = [dimension.name for dimension in schema.dimensions] + list(rows.names)
+    conditions = Conditions(schema, Public(rows))
+    found: list[Region] = []
+    for text in queries:
+        select = parse_sql(text, names, schema.table)
+        for aggregate in select.aggregates:
+            for part in conditions.parts(Both((select.condition, aggregate.condition))):
+                region = part.region
+                for column in select.groups:
+                    place = schema.dimension(column.name)
+                    region = region if place is None else region & conditions.of_dimension(place, 0)
+                found.append(region)
+    return found
+
+
+def choose_design(
+    schema: Schema, epsilon: str, workload: Sequence[Region], n: int, *, method: str = "auto", fanout: int | None = None
+) -> Option:
+    """The design with the least expected variance over a workload of regions."""
+    fanouts = FANOUTS if fanout is None else (fanout,)
+    if any(item < 2 for item in fanouts):
+        raise InvalidSpec(f"analytics: fanout is {fanout}, must be at least 2")
+    shapes = list({schema.shape(item): (item, schema.shape(item)) for item in fanouts}.values())
+    methods = {} if method == "auto" else {"methods": (method,)}
+    return options(shapes, epsilon, workload, n, **methods)[0]

@@ -1,0 +1,179 @@
+"""Conditions that mix public and private columns: rows fall into parts, and each part into a region of private values.
+
+NOT is pushed down to comparisons first. What remains is built from comparisons by AND and OR alone, so that a public
+comparison that is unknown, because its column is missing, counts as false wherever it stands.
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Union
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidSpec
+from tacit.tasks.analytics.public import Public
+from tacit.tasks.analytics.regions import Region, everything, nothing, slab
+from tacit.tasks.analytics.schema import Dimension, Schema
+from tacit.tasks.analytics.syntax import (
+    Among,
+    Both,
+    Column,
+    Compare,
+    Condition,
+    Constant,
+    Either,
+    Expression,
+    Missing,
+    Negation,
+    Truth,
+    columns_in,
+)
+
+Mask = npt.NDArray[np.bool_]
+MAX_PUBLIC = 16
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+@dataclass(frozen=True)
+class Known:
+    """A condition on public columns alone, by its place in a list."""
+
+    place: int
+
+
+@dataclass(frozen=True)
+class Joined:
+    """AND or OR of other formulas."""
+
+    every: bool
+    items: "tuple[Formula, ...]"
+
+
+Formula = Union[Known, Region, Joined]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows, all of them where the mask is None, and the private values that are asked of them."""
+
+    mask: Mask | None
+    region: Region
+
+
+def pushed(item: Condition, *, negated: bool = False) -> Condition:
+    """The same condition with NOT at comparisons only."""
+    match item:
+        case Negation(inner):
+            return pushed(inner, negated=not negated)
+        case Both(items) | Either(items):
+            parts = tuple(pushed(part, negated=negated) for part in items)
+            return Both(parts) if isinstance(item, Both) != negated else Either(parts)
+        case Truth(value):
+            return Truth(value != negated)
+        case Compare(sign, left, right):
+            return Compare(_OPPOSITE[sign], left, right) if negated else item
+        case _:
+            return Negation(item) if negated else item
+
+
+class Conditions:
+    """Turns conditions into parts, given the schema and the public rows."""
+
+    def __init__(self, schema: Schema, public: Public) -> None:
+        """Nothing is read yet."""
+        self._schema = schema
+        self._public = public
+        self._sizes = tuple(schema.dimensions[i].size for i in schema.kept)
+
+    def parts(self, condition: Condition) -> list[Part]:
+        """Disjoint sets of rows that are asked for something, each with its region."""
+        known: list[Condition] = []
+        formula = self._formula(pushed(condition), known)
+        if not known:
+            return [Part(None, self._region(formula, 0))]
+        if len(known) > MAX_PUBLIC:
+            raise InvalidSpec(
+                f"sql: {len(known)} public conditions are mixed with private ones by OR, must be at most {MAX_PUBLIC}"
+            )
+        codes = np.zeros(self._public.rows.n, np.int64)
+        for i, item in enumerate(known):
+            codes |= self._public.mask(item).astype(np.int64) << i
+        found = [(int(code), self._region(formula, int(code))) for code in np.flatnonzero(np.bincount(codes))]
+        return [Part(codes == code, region) for code, region in found if not region.is_empty]
+
+    def _formula(self, item: Condition, known: list[Condition]) -> Formula:
+        names = set(columns_in(item))
+        private = {name for name in names if self._schema.dimension(name) is not None}
+        if isinstance(item, Truth):
+            return everything(self._sizes) if item.value else nothing(self._sizes)
+        if not private:
+            known.append(item)
+            return Known(len(known) - 1)
+        if isinstance(item, (Both, Either)):
+            return self._joined(item, known)
+        if len(names) > 1:
+            raise InvalidSpec(f"sql: {sorted(private)[0]} is private, compare it with constants, not with columns")
+        return self._private(item, next(iter(private)))
+
+    def _joined(self, item: "Both | Either", known: list[Condition]) -> Joined:
+        """Public items side by side are one condition, which is looked at once."""
+        kind = type(item)
+        public = tuple(i for i in item.items if not self._names_private(i) and not isinstance(i, Truth))
+        others = [i for i in item.items if i not in public]
+        formulas = [self._formula(i, known) for i in others]
+        if public:
+            formulas.append(self._formula(public[0] if len(public) == 1 else kind(public), known))
+        return Joined(kind is Both, tuple(formulas))
+
+    def _names_private(self, item: Condition) -> bool:
+        return any(self._schema.dimension(name) is not None for name in columns_in(item))
+
+    def _region(self, formula: Formula, code: int) -> Region:
+        if isinstance(formula, Known):
+            return everything(self._sizes) if code >> formula.place & 1 else nothing(self._sizes)
+        if isinstance(formula, Region):
+            return formula
+        parts = [self._region(item, code) for item in formula.items]
+        return reduce(lambda a, b: a & b if formula.every else a | b, parts)
+
+    def _private(self, item: Condition, name: str) -> Region:
+        place = self._schema.dimension(name)
+        assert place is not None
+        dimension = self._schema.dimensions[place]
+        if isinstance(item, Negation):
+            return ~self._private(item.item, name)
+        if isinstance(item, Compare):
+            return self._compare(item, dimension, place)
+        if isinstance(item, Among) and isinstance(item.item, Column):
+            equal = [Compare("=", item.item, value) for value in item.values]
+            return reduce(lambda a, b: a | b, (self._compare(each, dimension, place) for each in equal))
+        if isinstance(item, Missing):
+            return nothing(self._sizes)
+        raise InvalidSpec(f"sql: {name} is private, compare it with =, <>, <, >, BETWEEN or IN")
+
+    def _compare(self, item: Compare, dimension: Dimension, place: int) -> Region:
+        column, sign, value = _oriented(item, dimension.name)
+        del column
+        spans = dimension.spans(sign, value)
+        if place not in self._schema.kept:
+            return everything(self._sizes) if spans else nothing(self._sizes)
+        return slab(self._sizes, self._schema.kept.index(place), spans)
+
+    def of_dimension(self, place: int, index: int) -> Region:
+        """One value of a private column."""
+        if place not in self._schema.kept:
+            return everything(self._sizes)
+        return slab(self._sizes, self._schema.kept.index(place), ((index, index),))
+
+
+def _oriented(item: Compare, name: str) -> tuple[Column, str, int | float | str | bool]:
+    """Column, sign and constant, the column first."""
+    left: Expression = item.left
+    right: Expression = item.right
+    if isinstance(left, Column) and isinstance(right, Constant):
+        return left, item.sign, right.value
+    if isinstance(right, Column) and isinstance(left, Constant):
+        return right, _MIRRORED[item.sign], left.value
+    raise InvalidSpec(f"sql: {name} is private, compare it with a constant; no arithmetic with it is answered")

@@ -1,0 +1,287 @@
+"""Public columns: measures, filters and groups, exactly and by Arrow's compute functions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidSpec
+from tacit.tasks.analytics.schema import MAX_MEASURE
+from tacit.tasks.analytics.syntax import (
+    Among,
+    Arithmetic,
+    Both,
+    Column,
+    Compare,
+    Condition,
+    Constant,
+    Either,
+    Expression,
+    Like,
+    Missing,
+    Negation,
+    Truth,
+)
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+_KEPT_MEASURES = 8
+
+
+class Rows(Protocol):
+    """The port through which public columns are read: how many rows, and columns as Arrow arrays."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the public columns."""
+        ...
+
+    def column(self, name: str) -> Any:
+        """A public column, as an Arrow array of all rows in order."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowRows:
+    """Rows of an Arrow table in memory."""
+
+    table: Any
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.table.num_rows
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """Names of the columns."""
+        return tuple(self.table.column_names)
+
+    def column(self, name: str) -> Any:
+        """A column."""
+        return self.table[name]
+
+
+class OrderedRows:
+    """Rows in another order; columns are put into it when they are first asked for."""
+
+    def __init__(self, rows: Rows, order: I64) -> None:
+        """Place i of the new order is row `order[i]`."""
+        self._rows = rows
+        self._order = order
+        self._columns: dict[str, Any] = {}
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self._rows.n
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the columns."""
+        return self._rows.names
+
+    def column(self, name: str) -> Any:
+        """A column, in order."""
+        if name not in self._columns:
+            self._columns[name] = self._rows.column(name).take(self._order)
+        return self._columns[name]
+
+
+_SIGNS = {
+    "=": "equal", "<>": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
+    "+": "add", "-": "subtract", "*": "multiply",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Public:
+    """Evaluates expressions over rows; text of a query never reaches another engine."""
+
+    rows: Rows
+    _measures: "dict[Expression, tuple[F64, Mask | None]]" = field(default_factory=dict[Any, Any], repr=False)
+
+    def _values(self, item: Expression) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if isinstance(item, Column):
+            return self.rows.column(item.name)
+        if isinstance(item, Constant):
+            return pa.scalar(item.value)
+        left, right = self._number(item.left), self._number(item.right)
+        if item.sign == "/":
+            # A quotient by zero is missing, as NULLIF would make it; it is never infinite.
+            zero = pc.equal(right, 0.0)
+            safe = pc.if_else(zero, pa.scalar(None, pa.float64()), right)
+            return pc.divide(left, safe)
+        return pc.call_function(_SIGNS[item.sign], [left, right])
+
+    def _number(self, item: Expression) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        values = self._values(item)
+        if not _is_number(values.type):
+            raise InvalidSpec(f"sql: {_name(item)} is {values.type}, must be a number to calculate with")
+        return pc.cast(values, pa.float64(), safe=False)
+
+    def measure(self, item: Expression) -> tuple[F64, Mask | None]:
+        """A measure of every row, zero where it is missing, and where it is there (None: everywhere)."""
+        if item not in self._measures:
+            while len(self._measures) >= _KEPT_MEASURES:
+                self._measures.pop(next(iter(self._measures)))
+            self._measures[item] = self._measure(item)
+        return self._measures[item]
+
+    def _measure(self, item: Expression) -> tuple[F64, Mask | None]:
+        import pyarrow.compute as pc
+
+        values = self._spread(self._number(item))
+        present = None if not values.null_count else np.asarray(pc.is_valid(values))
+        numbers = np.asarray(pc.fill_null(values, 0.0), np.float64)
+        if not np.all(np.abs(numbers) <= MAX_MEASURE):
+            raise InvalidSpec(
+                f"sql: {_name(item)} has infinite or huge values, must be at most {MAX_MEASURE:g}; filter or scale them"
+            )
+        return numbers, present
+
+    def present(self, name: str) -> Mask:
+        """Where a column is not missing."""
+        import pyarrow.compute as pc
+
+        return np.asarray(pc.is_valid(self.rows.column(name)))
+
+    def _spread(self, values: Any) -> Any:
+        import pyarrow as pa
+
+        return values if hasattr(values, "__len__") else pa.repeat(values, self.rows.n)
+
+    def mask(self, item: Condition) -> Mask:
+        """Where a condition on public columns holds; where it is unknown, it does not."""
+        import pyarrow.compute as pc
+
+        found = self._truth(item)
+        return np.asarray(pc.fill_null(self._spread(found), False), np.bool_)
+
+    def _truth(self, item: Condition) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        match item:
+            case Truth(value):
+                return pa.scalar(value)
+            case Both(items) | Either(items):
+                join = pc.and_kleene if isinstance(item, Both) else pc.or_kleene
+                found = self._truth(items[0])
+                for other in items[1:]:
+                    found = join(found, self._truth(other))
+                return found
+            case Negation(inner):
+                return pc.invert(self._truth(inner))
+            case Missing(inner):
+                return pc.is_null(self._values(inner))
+            case Like(inner, pattern, ignore_case):
+                return pc.match_like(self._text(inner), pattern, ignore_case=ignore_case)
+            case Among(inner, values):
+                return self._truth(Either(tuple(Compare("=", inner, value) for value in values)))
+            case Compare(sign, left, right):
+                return self._compare(sign, left, right)
+
+    def _text(self, item: Expression) -> Any:
+        values = self._values(item)
+        if not _is_text(values.type):
+            raise InvalidSpec(f"sql: LIKE is for text, and {_name(item)} is {values.type}")
+        return values
+
+    def _compare(self, sign: str, left: Expression, right: Expression) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        a, b = self._values(left), self._values(right)
+        kinds = _kind(a.type), _kind(b.type)
+        if "time" in kinds and "text" in kinds:
+            a, b = (self._as_time(x, y.type, item) for x, y, item in ((a, b, left), (b, a, right)))
+        elif kinds[0] != kinds[1]:
+            raise InvalidSpec(
+                f"sql: {_name(left)} ({a.type}) cannot be compared with {_name(right)} ({b.type}); "
+                "text is written in quotes and numbers without"
+            )
+        try:
+            return pc.call_function(_SIGNS[sign], [a, b])
+        except pa.ArrowNotImplementedError:
+            raise InvalidSpec(f"sql: {_name(left)} cannot be compared with {sign}") from None
+
+    def _as_time(self, values: Any, kind: Any, item: Expression) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if _kind(values.type) == "time":
+            return values
+        try:
+            return pc.cast(values, kind)
+        except pa.ArrowInvalid:
+            raise InvalidSpec(f"sql: {_name(item)} is no {kind}; write it as 2026-01-31") from None
+
+    def groups(self, names: Sequence[str]) -> tuple[I64, list[tuple[Any, ...]]]:
+        """The group of every row, and the values that every group has in these columns."""
+        import pyarrow.compute as pc
+
+        codes, keys = np.zeros(self.rows.n, np.int64), [()] if not names else []
+        values: list[list[Any]] = []
+        for name in names:
+            encoded = pc.dictionary_encode(self.rows.column(name), null_encoding="encode")
+            chunk = encoded.combine_chunks() if hasattr(encoded, "combine_chunks") else encoded
+            codes = codes * max(1, len(chunk.dictionary)) + np.asarray(chunk.indices, np.int64)
+            values.append(chunk.dictionary.to_pylist())
+        if not names:
+            return codes, list(keys)
+        found, codes = np.unique(codes, return_inverse=True)
+        return codes, [_key(int(code), values) for code in found]
+
+
+def _key(code: int, values: list[list[Any]]) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for column in reversed(values):
+        code, place = divmod(code, max(1, len(column)))
+        found.append(column[place])
+    return tuple(reversed(found))
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return types.is_string(kind) or types.is_large_string(kind)
+
+
+def _kind(kind: Any) -> str:
+    import pyarrow.types as types
+
+    if types.is_boolean(kind):
+        return "truth"
+    if types.is_dictionary(kind):
+        return _kind(kind.value_type)
+    if types.is_temporal(kind):
+        return "time"
+    return "number" if _is_number(kind) else "text" if _is_text(kind) else str(kind)
+
+
+def _name(item: Expression) -> str:
+    if isinstance(item, Column):
+        return item.name
+    return repr(item.value)[:40] if isinstance(item, Constant) else "the expression"

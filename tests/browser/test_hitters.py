@@ -1,0 +1,175 @@
+"""Free text and heavy hitters in a real browser."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.browser.crowds import send_crowd
+from tests.browser.test_pages import sign_in
+from tests.browser.test_ranges import ask
+
+from tacit.catalog import CATALOG
+from tacit.collector.active import read_document
+from tacit.device.domain import Bits
+from tacit.device.text import Text
+
+WORD: dict[str, Any] = {
+    "name": "word",
+    "text": {"en": "Which word?", "de": "Welches Wort?", "fr": "Quel mot ?", "es": "¿Qué palabra?"},
+    "domain": {"kind": "text", "alphabet": "lower", "length": 4},
+    "task": "heavy_hitters",
+}
+TITLES = {"en": "Words", "de": "Wörter", "fr": "Mots", "es": "Palabras"}
+WORDS: dict[str, Any] = {
+    "title": TITLES, "about": TITLES, "questions": [WORD], "epsilon": "4", "minimum_cohort": 10, "respondents": 8000,
+}  # fmt: skip
+
+
+def test_a_text_is_checked_while_it_is_typed_and_leaves_as_a_noisy_report(page: Any, site: Any) -> None:
+    collection = site.publish(**WORDS)
+    page.goto(f"{site.url}/c/{collection}")
+    page.wait_for_selector("text=At most 4 letters from a to z, in lower case")
+    sent: list[Any] = []
+    page.on("request", sent.append)
+    field = page.get_by_role("textbox")
+    assert [field.get_attribute(name) for name in ("spellcheck", "autocomplete")] == ["false", "off"]
+    for typed, words in (("Tè", "Not possible here: T è"), ("coffee", "Too long by 2"), ("tea", "Room for 1 more")):
+        field.fill(typed)
+        page.wait_for_selector(f"text={words}")
+        assert field.get_attribute("aria-invalid") == str("more" not in words).lower()
+    field.fill("coffee")
+    page.click("text=Show me what will be sent")
+    page.wait_for_selector(".error:has-text('Too long by 2')")
+    field.fill("")
+    page.click("text=Show me what will be sent")
+    page.wait_for_selector("text=Please answer this question")
+    field.fill("tea")
+    page.click("text=Show me what will be sent")
+    page.wait_for_selector("#report")
+    for language, words in {
+        "English": "noisy",
+        "Deutsch": "verrausch",
+        "français": "bruité",
+        "español": "ruido",
+    }.items():
+        page.click(f".languages >> text={language}")
+        assert words in page.inner_text(".said") and "{" not in page.inner_text(".said")
+    assert sent == []  # Nothing was asked of any server while somebody typed.
+    page.click(".review .primary")
+    page.wait_for_selector("#outcome")
+    (request,) = [one for one in sent if one.method == "POST"]
+    (entry,) = json.loads(request.post_data)["reports"]
+    mechanism = read_document(site.collector.record(collection).document, CATALOG).mechanism
+    member = mechanism.member(entry["member"]) if hasattr(mechanism, "family") else mechanism
+    assert member.valid(member.decode(bytes.fromhex(entry["report"]))).all()
+    assert "tea" not in page.evaluate("JSON.stringify(localStorage)")
+    assert site.reports(collection) == 1
+
+
+@pytest.mark.parametrize(
+    ("domain", "rule", "typed"),
+    [
+        ({"kind": "text", "alphabet": "bytes", "length": 8}, "room for 8 plain letters", "né 🙂"),
+        ({"kind": "text", "alphabet": "printable", "length": 9}, "letters without accents, digits", "a-Z {1}"),
+        ({"kind": "text", "alphabet": "0123456789", "length": 19}, "each one of: 0 1 2 3", "0456"),
+        ({"kind": "bits", "length": 20}, "20 digits, each 0 or 1", "01" * 10),
+        ({"kind": "integers", "low": 0, "high": 10**12}, "A whole number from 0 to 1000000000000", "123456789012"),
+    ],
+)
+def test_every_domain_of_heavy_hitters_can_be_answered(
+    page: Any, site: Any, domain: dict[str, Any], rule: str, typed: str
+) -> None:
+    collection = site.publish(**WORDS | {"questions": [WORD | {"domain": domain}]})
+    page.goto(f"{site.url}/c/{collection}")
+    page.wait_for_selector(f"text={rule}")
+    page.fill("input[name=word]", typed)
+    page.click("text=Show me what will be sent")
+    page.wait_for_selector("#report")
+    assert "{" not in page.inner_text(".said")
+    page.click("text=Send this report")
+    page.wait_for_selector("text=has arrived")
+    assert site.reports(collection) == 1
+
+
+def test_frequent_texts_are_ranked_and_others_looked_up(page: Any, context: Any, site: Any) -> None:
+    """8,000 respondents at epsilon 4: shares of 0.5 and 0.3 against noise below 0.02 cannot be missed."""
+    collection = site.publish(**WORDS)
+    domain = Text("word", "lower", 4)
+    values = np.array([domain.encode(word) for word in ("tea", "milk", "cola")], np.uint64)
+    send_crowd(context, site, collection, values[np.random.default_rng(1).choice(3, 8000, p=[0.5, 0.3, 0.2])])
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{collection}")
+    page.wait_for_selector(".ranked td", timeout=20_000)
+    top = ask(context, site, collection, "word", "top", k=32)
+    sure = [row["value"] for row in top["values"] if row["noise_probability"] <= 0.05]
+    assert page.locator(".ranked tbody th:visible").all_inner_texts() == sure and sure[:3] == ["tea", "milk", "cola"]
+    first = page.locator(".ranked tbody tr").first.inner_text()
+    assert f"{100 * top['values'][0]['low']:.1f} %" in first and "under 0.1 %" in first
+    page.wait_for_selector(f"text={top['about']}")
+    page.get_by_label("At most").select_option("8")
+    page.wait_for_selector("details:has-text('5 more, which may be noise')")
+    page.click("text=Look up values by name")
+    page.get_by_label("Values, one per line").fill("tea\nrum")
+    page.get_by_role("button", name="Look up").click()
+    page.wait_for_selector("tr:has(th:has-text('rum'))")
+    page.expected = ["422"]
+    page.get_by_label("Values, one per line").fill("Übel")
+    page.get_by_role("button", name="Look up").click()
+    page.wait_for_selector("text=a value is not in the domain")
+
+
+def test_the_builder_asks_for_heavy_hitters(page: Any, site: Any) -> None:
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/new")
+    page.fill("#title-en", "Words")
+    page.get_by_label("Question", exact=True).fill("Which word?")
+    page.get_by_label("Answer", exact=True).select_option("text")
+    page.wait_for_selector("text=At most 13 characters.")
+    page.wait_for_selector("text=the share of a value that is found will be known to")
+    page.wait_for_selector(".why:has-text('is found every second time')")
+    page.get_by_label("Characters").select_option("own")
+    page.get_by_label("All characters").fill("9876543210-0")
+    page.wait_for_selector("text=At most 17 characters.")
+    page.get_by_label("Longest text").fill("12")
+    page.click("text=Publish")
+    page.wait_for_selector("text=Answers appear here")
+    question = site.collector.find(page.url.rsplit("/", 1)[1]).collection.questions[0]
+    assert (question.domain.alphabet, question.domain.length, question.task) == ("-0123456789", 12, "heavy_hitters")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        WORD | {"domain": {"kind": "text", "alphabet": "äöü", "length": 9}},
+        WORD | {"domain": {"kind": "bits", "length": 40}},
+        WORD | {"domain": {"kind": "integers", "low": 0, "high": 10**9}},
+        WORD | {"domain": {"kind": "items", "labels": ["a", "b", "c"], "most": 2}, "task": "itemsets"},
+        WORD
+        | {
+            "domain": {
+                "kind": "product",
+                "attributes": [
+                    {"kind": "integers", "name": "age", "low": 0, "high": 9, "step": 1},
+                    {"kind": "buckets", "name": "pay", "edges": ["0", "9.5"], "open_below": False, "open_above": True},
+                ],
+            },
+            "task": "ranges",
+        },
+    ],
+)
+def test_saved_drafts_come_back_as_they_were(page: Any, site: Any, question: dict[str, Any]) -> None:
+    more = {"k": 2} if question["task"] == "itemsets" else {}
+    draft = site.draft(**WORDS | {"questions": [question]} | more)
+    before = site.collector.preview(draft)
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{draft}")
+    page.expected = ["500"] if more else []
+    page.wait_for_selector("#forecast :text-matches('points|collector')")
+    page.click("text=Save draft")
+    page.wait_for_selector("text=Draft saved")
+    assert site.collector.preview(draft) == before
+
+
+def test_bits_are_found_as_strings() -> None:
+    assert Bits("flags", 3).decode(5) == "101"  # What a ranking of bit strings shows.

@@ -1,0 +1,145 @@
+"""Sets and adaptive plans in a real browser: what leaves it is a noisy report, and rounds lead to an answer."""
+
+import json
+from typing import Any
+
+from tests.browser.crowds import BASKET, BASKETS, ITEMS, baskets, run_plan, send_crowd
+from tests.browser.test_pages import sign_in
+
+from tacit.catalog import CATALOG
+from tacit.collector.active import read_document
+
+
+def test_a_set_leaves_the_browser_as_a_noisy_report(page: Any, site: Any) -> None:
+    collection = site.publish(**BASKETS)
+    sent: list[Any] = []
+    page.on("request", lambda request: sent.append(request) if request.method == "POST" else None)
+    page.goto(f"{site.url}/c/{collection}")
+    page.wait_for_selector("text=Tick everything that applies, at most 4")
+    for label in ITEMS[:5]:
+        page.get_by_label(label).check()
+    page.click("text=Show me what will be sent")
+    page.wait_for_selector(".error:has-text('5 ticked, at most 4 are possible')")
+    page.get_by_role("searchbox").fill("item 2")
+    assert page.locator(".set input:visible[type=checkbox]").count() == 9  # Four are found, and five are ticked.
+    page.get_by_label(ITEMS[0]).uncheck()
+    page.click("text=Show me what will be sent")
+    shown = page.inner_text("#report").replace(" ", "")
+    assert sent == [] and site.reports(collection) == 0
+    page.click("text=Send this report")
+    page.wait_for_selector("text=has arrived")
+    (entry,) = json.loads(sent[0].post_data)["reports"]
+    assert entry == {"member": 0, "report": shown}
+    mechanism = read_document(site.collector.record(collection).document, CATALOG).mechanism
+    assert mechanism.kind == "padded" and mechanism.valid(mechanism.decode(bytes.fromhex(shown))).all()
+    assert "item" not in sent[0].post_data + page.evaluate("JSON.stringify(localStorage)")
+    assert site.reports(collection) == 1
+
+
+def test_a_report_on_a_set_is_described_in_every_language(page: Any, site: Any) -> None:
+    """A list so short that its sizes are asked first, and one whose items are: nothing ticked is an answer too."""
+    said = {"English": "your list", "Deutsch": "Ihrer Liste", "français": "votre liste", "español": "su lista"}
+    for labels in (ITEMS, ITEMS[:5]):
+        question = BASKET | {"domain": {"kind": "items", "labels": labels}}
+        page.goto(f"{site.url}/c/{site.publish(**BASKETS | {'questions': [question]})}")
+        page.click("text=Show me what will be sent")
+        for language, words in said.items():
+            page.click(f".languages >> text={language}")
+            described = page.inner_text(".said")
+            assert words in described and "{" not in described, described
+
+
+def test_ticks_survive_a_change_of_language(page: Any, site: Any) -> None:
+    page.goto(f"{site.url}/c/{site.publish(**BASKETS)}")
+    page.get_by_label(ITEMS[7]).check()
+    page.click("text=Deutsch")
+    page.wait_for_selector("text=Nichts anzukreuzen ist auch eine Antwort")
+    assert page.get_by_label(ITEMS[7]).is_checked() and page.locator(".set input:checked").count() == 1
+
+
+def test_a_list_of_thousands_stays_quick_to_search(page: Any, site: Any) -> None:
+    labels = [f"Entrée {i}" for i in range(5000)]
+    question = BASKET | {"domain": {"kind": "items", "labels": labels}}
+    page.goto(f"{site.url}/c/{site.publish(**BASKETS | {'questions': [question]})}")
+    page.wait_for_selector("text=4,940 more are not shown")
+    page.get_by_role("searchbox").fill("entree 4321")
+    page.get_by_label("Entrée 4321").check()
+    page.get_by_role("searchbox").fill("")
+    assert page.locator(".set input[type=checkbox]").first.is_checked()  # What is ticked stays in sight.
+    page.click("text=Show me what will be sent")
+    page.wait_for_selector("#report")
+
+
+def test_a_respondent_answers_one_round_only(page: Any, context: Any, site: Any) -> None:
+    first = site.publish(**BASKETS)
+    page.goto(f"{site.url}/c/{first}")
+    page.click("text=Show me what will be sent")
+    page.wait_for_selector("#report")  # Drawn and held: the round closes before it is sent.
+    send_crowd(context, site, first, baskets(2000, 1))
+    second = site.collector.advance(first)["current"]
+    page.goto(f"{site.url}/c/{first}")
+    page.wait_for_url(f"**/c/{second}")
+    page.wait_for_selector("text=The round is over")
+    assert page.query_selector("form") is None
+    page.evaluate("localStorage.clear()")
+    page.goto(f"{site.url}/c/{second}")
+    page.click("text=Show me what will be sent")
+    page.click("text=Send this report")
+    page.wait_for_selector("text=has arrived")
+    send_crowd(context, site, second, baskets(2000, 2))
+    site.collector.advance(first)
+    page.goto(f"{site.url}/c/{second}")
+    page.wait_for_selector("text=You have answered this already")
+
+
+def test_a_plan_is_built_published_and_run_to_its_end_on_the_pages(page: Any, context: Any, site: Any) -> None:
+    """4,000 respondents a round at epsilon 5: shares of 0.6 and 0.4 against noise below 0.05 cannot be missed."""
+    page.expected = ["409"]
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/new")
+    page.fill("#title-en", "Baskets")
+    page.get_by_label("Question", exact=True).fill("What did you buy?")
+    page.get_by_label("Answer", exact=True).select_option("items")
+    page.get_by_label("Things on the list").fill("\n".join(ITEMS))
+    page.get_by_label("How many to look for").fill("3")
+    page.fill("#epsilon", "5")
+    page.fill("#cohort", "10")
+    page.fill("#respondents", "60000")
+    page.click("text=Publish")
+    page.wait_for_selector("text=The plan is still asking")
+    first = page.url.rsplit("/", 1)[1]
+    assert site.collector.find(first).collection.plan.k == 3
+
+    def advance() -> None:
+        page.click("text=Advance now")
+        page.click("dialog >> text=Close the round")
+
+    advance()
+    page.wait_for_selector("#notice:has-text('0 reports')")
+    for number in (1, 2, 3):
+        current = site.collector.open_round(first)
+        assert page.get_attribute("a:has-text('Open the survey of round')", "href") == f"{site.url}/c/{current}"
+        send_crowd(context, site, current, baskets(4000, number), number)
+        page.wait_for_selector(f".rounds li:nth-child({number}):has-text('4,000 of')")
+        advance()
+        page.wait_for_selector(f".rounds li:nth-child({number}):has-text('Closed')")
+    page.wait_for_selector("text=All rounds are closed")
+    page.wait_for_selector(".ranked td")
+    assert set(page.locator(".ranked tbody th").all_inner_texts()) == set(ITEMS[:3])
+    page.wait_for_selector("text=cannot be told from noise here")
+    assert page.get_by_role("button", name="Advance now").count() == 0
+
+
+def test_itemsets_are_a_table_and_a_network(page: Any, context: Any, site: Any) -> None:
+    first = site.publish(**BASKETS | {"questions": [BASKET | {"task": "itemsets"}], "k": 4})
+    run_plan(context, site, first, 2000)
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{first}")
+    page.wait_for_selector(".ranked td")
+    rows = site.collector.answers(first, 0.95).questions[0]["rows"]
+    cells = page.locator(".ranked tbody tr").all_inner_texts()
+    for row, text in zip(rows, cells, strict=False):
+        assert " + ".join(row["value"]) in text and f"{100 * row['raw']['estimate']:.1f} %" in text
+    picture = page.locator("svg.network")
+    assert picture.locator("line").count() >= 1 and picture.locator("circle").count() >= 3
+    assert f"{ITEMS[0]} and {ITEMS[1]} at" in picture.get_attribute("aria-label")

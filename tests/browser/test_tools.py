@@ -1,0 +1,169 @@
+"""Rectangles, methods of post-processing, and the page for the central model, in a real browser."""
+
+import os
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.browser.crowds import BASKET, BASKETS, run_plan, send_crowd
+from tests.browser.test_hitters import WORDS
+from tests.browser.test_pages import COMMUTE, send_reports, sign_in
+from tests.browser.test_ranges import ask, numbers
+
+from tacit.central import design
+from tacit.dashboard import tools
+
+AGE: dict[str, Any] = {"kind": "integers", "name": "age", "low": 20, "high": 80, "step": 4}
+PAY: dict[str, Any] = {"kind": "ordered", "name": "pay", "labels": ["low", 'so, "so"', "high", "very high"]}
+BOTH: dict[str, Any] = {"kind": "product", "attributes": [AGE, PAY]}
+QUESTION: dict[str, Any] = {"name": "who", "text": "Who are you?", "domain": BOTH, "task": "ranges"}
+WHO: dict[str, Any] = {"title": "Who", "epsilon": "2", "minimum_cohort": 10, "questions": [QUESTION]}
+
+
+def crowd(n: int) -> Any:
+    rng = np.random.default_rng(1)
+    return rng.binomial(15, 0.4, n) * 4 + rng.integers(0, 4, n)
+
+
+def test_a_rectangle_is_chosen_by_handles_fields_and_dragging(page: Any, context: Any, site: Any) -> None:
+    collection = site.publish(**WHO)
+    send_crowd(context, site, collection, crowd(8000))
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{collection}")
+
+    def reads(words: str, low: str, high: str) -> None:
+        page.wait_for_selector(f".reading:has-text('{words}')")
+        share = ask(context, site, collection, "who", "rectangle", low=low, high=high)["share"]
+        wanted = [100 * share[name] for name in ("estimate", "low", "high")]
+        assert numbers(page.inner_text(".reading")) == pytest.approx(wanted, abs=0.06)
+
+    reads('age 36 to 64 and pay so, "so" to high', '36,"so, ""so"""', "64,high")
+    assert page.locator(".heat .cell").count() == 64
+    page.get_by_role("slider", name="Lowest answer of age").focus()
+    page.keyboard.press("End")
+    reads('age 80 and pay so, "so" to high', '80,"so, ""so"""', "80,high")
+    page.get_by_role("slider", name="Lowest answer of pay").focus()
+    page.keyboard.press("Home")
+    page.get_by_role("slider", name="Highest answer of pay").focus()
+    page.keyboard.press("End")
+    reads("answer age 80:", "80,", "80,")
+    box = page.locator(".heat").bounding_box()
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 60, steps=3)
+    page.mouse.up()
+    ends = [page.locator(f"#{end}-who-0").input_value() for end in ("low", "high")]
+    reads(f"age {ends[0]} to {ends[1]} and pay high to very high", f"{ends[0]},high", f"{ends[1]},very high")
+    page.click("text=Table of these numbers")
+    assert page.locator(".numbers tbody tr").count() == 64
+
+
+def test_shares_are_shown_by_the_method_that_is_chosen(page: Any, context: Any, site: Any) -> None:
+    collection = site.publish(**COMMUTE)
+    send_reports(context, site, collection, 200)
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{collection}")
+    page.wait_for_selector("text=no share is negative and all add up to 100 %")
+    page.click("text=Table of these numbers")
+    for method, promise in (("norm", "Adjusted so that all add up to 100 %. Unbiased."), ("base_cut", "single values")):
+        page.get_by_label("Adjusted by").select_option(method)
+        page.wait_for_selector(f"text={promise}")
+        rows = site.collector.answers(collection, 0.95, method).questions[0]["rows"]
+        shown = page.locator(".numbers tbody tr").all_inner_texts()
+        for row, text in zip(rows, shown, strict=True):
+            given = numbers(text)
+            assert given[0] == pytest.approx(100 * row["raw"]["estimate"], abs=0.06)
+            assert given[4] == pytest.approx(100 * row["consistent"]["estimate"], abs=0.06)
+    page.click("button:has-text('Raw')")
+    page.wait_for_selector("text=Unbiased: right on average, so")
+    assert page.get_by_label("Adjusted by").count() == 0 or not page.get_by_label("Adjusted by").is_visible()
+
+
+def test_a_mechanism_of_the_central_model_is_designed_and_shown(page: Any, context: Any, site: Any) -> None:
+    assert context.request.get(f"{site.url}/dashboard/tools/matrix.svg?n=4").status == 404
+    sign_in(page, site)
+    page.click("nav >> text=Tools")
+    page.wait_for_selector("text=This is the central model, NOT LOCAL")
+    assert page.query_selector(".matrix") is None
+    page.get_by_label("People in the group").fill("5")
+    page.get_by_label("Mechanism").select_option("em")
+    page.click("text=Design it")
+    page.wait_for_selector(".matrix")
+    assert page.evaluate("document.querySelector('.matrix').naturalWidth") > 0
+    assert page.locator("tr:has(th:has-text('fairness')) td").inner_text() == "yes"
+    page.click("text=Table of these probabilities")
+    assert page.locator(".numbers tbody tr").count() == 6
+    page.get_by_label("Alpha").fill("1/")
+    page.click("text=Design it")
+    page.wait_for_selector(".problem:has-text('must be strictly between 0 and 1')")
+
+
+@pytest.mark.parametrize(
+    ("given", "properties", "word"),
+    [
+        ({"n": "33"}, (), "from 1 to 32"),
+        ({"n": "²"}, (), "from 1 to 32"),
+        ({"alpha": "0." + "9" * 99}, (), "24 characters"),
+        ({"alpha": "nan"}, (), "strictly between"),
+        ({"objective": "l9"}, (), "listed"),
+        ({"mechanism": "rm"}, (), "listed"),
+        ({"n": "4"}, ("x" * 5000,), "must be among"),
+        ({"n": "1", "objective": "l0,1"}, (), "below n = 1"),
+    ],
+)
+def test_wishes_outside_the_limits_are_refused_with_the_rule(
+    given: dict[str, str], properties: tuple[str, ...], word: str
+) -> None:
+    shown = tools.tools(given, properties)
+    assert word in shown["problem"] and shown["found"] is None and len(shown["problem"]) < 300
+
+
+def test_without_scipy_the_page_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(design, "import_module", absent)
+    shown = tools.tools({"n": "7", "alpha": "0.8125"}, ("fairness",))
+    assert "install tacit with the extra `central`" in shown["problem"]
+    assert tools.tools({"n": "7", "mechanism": "gm"}, ())["found"]["exact"]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
+def test_new_pages_are_accessible_and_fit(browser: Any, site: Any, scheme: str, width: int) -> None:
+    name = "axe_playwright_python.sync_playwright"
+    axe = (import_module(name) if os.environ.get("CI") == "true" else pytest.importorskip(name)).Axe()
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 850}, locale="en-GB")
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+
+    def check(path: str, *steps: str) -> None:
+        page.goto(site.url + path)
+        for step in steps[:-1]:
+            page.click(step)
+        page.wait_for_selector(steps[-1])
+        found = axe.run(page).response["violations"]
+        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == [], path
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+    sets, done = site.publish(**BASKETS), site.publish(**BASKETS | {"questions": [BASKET | {"task": "itemsets"}]})
+    words, who = site.publish(**WORDS), site.publish(**WHO)
+    run_plan(context, site, done, 2000)
+    send_crowd(context, site, who, crowd(500))
+    check(f"/c/{sets}", "text=item 03", ".set")
+    check(f"/c/{sets}", "text=Show me what will be sent", "#report")
+    check(f"/c/{words}", "form")
+    check(f"/c/{who}", "form")
+    check(f"/c/{sets}/privacy", "table")
+    check(f"/c/{words}/privacy", "table")
+    sign_in(page, site)
+    check(f"/dashboard/collections/{sets}", ".rounds li")
+    check(f"/dashboard/collections/{done}", ".network")
+    check(f"/dashboard/collections/{who}", ".heat .cell")
+    check("/dashboard/tools?n=4&mechanism=gm", "text=Table of these", ".numbers")
+    for kind in ("text", "pair", "items"):
+        page.goto(f"{site.url}/dashboard/new")
+        page.get_by_label("Answer", exact=True).select_option(kind)
+        assert axe.run(page).response["violations"] == [], kind
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, kind
+    context.close()
