@@ -31,9 +31,7 @@ def make_connection(n: int, rng: np.random.Generator):
 
 def ranges(count: int, rng: np.random.Generator) -> list[str]:
     edges = np.sort(rng.integers(0, SIZE, (count, 2, 2)), axis=2).tolist()
-    return [
-        f"SELECT SUM(x) FROM t WHERE a BETWEEN {a} AND {b} AND b BETWEEN {c} AND {d}" for (a, b), (c, d) in edges
-    ]
+    return [f"SELECT SUM(x) FROM t WHERE a BETWEEN {a} AND {b} AND b BETWEEN {c} AND {d}" for (a, b), (c, d) in edges]
 
 
 def timed(connection, text: str) -> float:
@@ -53,11 +51,16 @@ def main() -> None:
     worst = "SELECT SUM(x) FROM t WHERE a BETWEEN 1 AND 1022 AND b BETWEEN 1 AND 1022"
     print(f"the range without its ends: {1e3 * timed(connection, worst):.0f} ms")
     nodes = "SELECT SUM(x) FROM t WHERE a BETWEEN 126 AND 873 AND b BETWEEN 126 AND 873"
-    print(f"a range of many nodes ({connection.explain(nodes).steps[0].nodes}): {1e3 * timed(connection, nodes):.0f} ms")
+    print(
+        f"a range of many nodes ({connection.explain(nodes).steps[0].nodes}): {1e3 * timed(connection, nodes):.0f} ms"
+    )
     print(f"the same condition again, AVG: {1e3 * timed(connection, nodes.replace('SUM', 'AVG')):.0f} ms")
     grouped = nodes.replace("SELECT", "SELECT os,") + " GROUP BY os"
     print(f"the same condition by public groups: {1e3 * timed(connection, grouped):.0f} ms")
     seconds = np.array([timed(connection, text) for text in ranges(given.queries, rng)])
+    start = perf_counter()
+    connection.queries(ranges(given.queries, rng))
+    print(f"a batch of {given.queries} other random ranges: {perf_counter() - start:.2f} s")
     low, high = np.quantile(seconds, [0.5, 0.95])
     print(
         f"{given.queries} random ranges: {seconds.sum():.2f} s, median {1e3 * low:.0f} ms, 95 % below "

@@ -116,6 +116,8 @@ export class GRR extends IndexDevice {
   static readonly kind: "grr";
   constructor(fields: { epsilon: WireBudget; size: number });
   readonly size: number;
+  /** Of 2^64 words of a coin, how many give each untrue value. */
+  readonly low: bigint;
 }
 
 /** Symmetric unary encoding: both kinds of bits flip alike. */
@@ -123,6 +125,8 @@ export class SUE extends IndexDevice {
   static readonly kind: "sue";
   constructor(fields: { epsilon: WireBudget; size: number });
   readonly size: number;
+  /** Of 2^64 words of a coin, how many set the bit of the true value, and of any other. */
+  readonly thresholds: [bigint, bigint];
 }
 
 /** Optimised unary encoding: the whole budget protects the zeros. */
@@ -130,6 +134,8 @@ export class OUE extends IndexDevice {
   static readonly kind: "oue";
   constructor(fields: { epsilon: WireBudget; size: number });
   readonly size: number;
+  /** Of 2^64 words of a coin, how many set the bit of the true value, and of any other. */
+  readonly thresholds: [bigint, bigint];
 }
 
 /** Re-optimised unary encoding: the best split of the budget for this domain size. */
@@ -137,6 +143,8 @@ export class RUE extends IndexDevice {
   static readonly kind: "rue";
   constructor(fields: { epsilon: WireBudget; size: number });
   readonly size: number;
+  /** Of 2^64 words of a coin, how many set the bit of the true value, and of any other. */
+  readonly thresholds: [bigint, bigint];
 }
 
 /** Thresholding with histogram encoding: Laplace noise, then one bit above theta. */
@@ -145,6 +153,8 @@ export class THE extends IndexDevice {
   constructor(fields: { epsilon: WireBudget; size: number; theta: string });
   readonly size: number;
   readonly theta: string;
+  /** Of 2^64 words of a coin, how many set the bit of the true value, and of any other. */
+  readonly thresholds: [bigint, bigint];
 }
 
 /** Binary local hashing: two buckets. */
@@ -219,6 +229,11 @@ export class SS extends IndexDevice {
   constructor(fields: { epsilon: WireBudget; size: number; subset: number });
   readonly size: number;
   readonly subset: number;
+  /** Number of points, and of points in a block. */
+  readonly m: number;
+  readonly k: number;
+  /** Of 2^64 words of a coin, how many put the value into the block. */
+  readonly include: bigint;
 }
 
 /** Cyclic block response: a shift of one difference set. */
@@ -229,6 +244,11 @@ export class CBR extends IndexDevice {
   readonly family: "singer" | "paley";
   readonly order: number;
   readonly dimension: number;
+  /** Number of points, and of points in a block. */
+  readonly m: number;
+  readonly k: number;
+  /** Of 2^64 words of a coin, how many put the value into the block. */
+  readonly include: bigint;
 }
 
 /** Affine block response: an affine image of an interval. */
@@ -239,6 +259,11 @@ export class ABR extends IndexDevice {
   readonly modulus: number;
   readonly block: number;
   readonly state: "counts" | "log";
+  /** Number of points, and of points in a block. */
+  readonly m: number;
+  readonly k: number;
+  /** Of 2^64 words of a coin, how many put the value into the block. */
+  readonly include: bigint;
 }
 
 /** Basic RAPPOR: permanent bits of symmetric unary encoding, reported through an instantaneous layer. */
@@ -344,6 +369,8 @@ export class Padded extends Device {
   readonly candidates: number[][];
   readonly inner: Device;
   readonly length: number;
+  /** Number of candidates; the items themselves where none are listed. */
+  readonly choices: number;
   /** Which candidates a set contains, increasing. */
   contained(value: number[]): number[];
   /** The report on one sampled element of a set. */
@@ -358,6 +385,8 @@ export class SetSize extends Device {
   readonly candidates: number[][];
   readonly inner: Device;
   readonly most: number;
+  /** Number of candidates; the items themselves where none are listed. */
+  readonly choices: number;
   /** Which candidates a set contains, increasing. */
   contained(value: number[]): number[];
   /** The report on the number of candidates in a set. */

@@ -26,30 +26,75 @@ PACKAGES = {"esbuild": "0.28.2", "terser": "5.51.2"}
 MOST_BYTES = 15_000
 
 # Both tools through their interfaces: the executables differ between platforms. Esbuild puts the modules together,
-# terser gives short names that repeat, which gzip rewards with another four per cent. A page reads documents that a
-# collector has checked, so errors in the bundle say who and what is wrong ("grr: size") and leave the rule ("must be an
-# integer from 2 to 16777216") to the modules it is made of: 1,000 bytes.
+# terser gives short names that repeat, which gzip rewards with another four per cent. Before that, modules lose:
+#
+# - Rules of specs. A page reads documents that a collector has checked, so errors say who is wrong ("grr", "grr: size")
+#   and leave the rule ("must be an integer from 2 to 16777216") to the modules. What the client itself says to people,
+#   about collections and reports, stays. Throwing is left to a function: a call is shorter than a statement.
+# - Assignments that only tell the type of a field, which is stored already, and methods that every kind must define.
+# - Names of members, unless the same word is declared in the types of the package, is quoted, as fields on the wire
+#   are, belongs to the language, or stands in a module that reads documents, replies or what a page stores.
+#
+# js/test/bundle.test.js holds the bundle to every golden vector and to the reports, receipts and ledger of the modules.
 SCRIPT = r"""
 const { build } = require("esbuild");
 const { minify } = require("terser");
-const { readFileSync, writeFileSync } = require("fs");
-const [entry, target] = process.argv.slice(1);
+const { readFileSync, readdirSync, writeFileSync } = require("fs");
+const { basename, dirname, join } = require("path");
+const { runInNewContext } = require("vm");
+const [entry, target, ...declarations] = process.argv.slice(1);
+const folder = dirname(entry);
+const read = (path) => readFileSync(path, "utf8");
 
-const RULE = /(new Invalid(?:Spec|Value)\(\s*([`"'])(?:(?!\2)[^\\])*?),? (?:must |\$\{rule\})(?:(?!\2)[^\\])*\2/g;
-const GIVEN_RULE = /(\.refuse\()(?:`[^`]*`|"[^"]*")\)/g;
-const ABSTRACT = /\n  \w+\([^)]*\) \{\n    throw new \w+\(ABSTRACT\);\n  \}\n/g;
-const shortened = (source) => source.replace(RULE, "$1$2").replace(GIVEN_RULE, "$1)").replace(ABSTRACT, "");
+const TEXT = /("[^"]*"|'[^']*'|`(?:[^`$]|\$\{[^}]*\})*`),?\s*\)/.source;
+const REFUSAL = new RegExp(/throw new (Invalid(?:Spec|Value))\(\s*/.source + TEXT, "g");
+const GIVEN_RULE = new RegExp(/(\.refuse\()\s*/.source + TEXT, "g");
+const ABSTRACT = /\n  (?:get )?\w+\([^)]*\) \{\n    throw new \w+\(ABSTRACT\);\n  \}\n/g;
+const TYPE_ALONE = /^ *this\.(\w+) = \/\*\* @type \{any\} \*\/ \(this\)\.\1;\n/gm;
+const STORED = /this\.(\w+) = (?=this\.integer\("\1"|this\.checkSize\()/g;
+const SPEAKING = ["client.js", "ledger.js"];
+const OUTSIDE = [...SPEAKING, "budget.js", "document.js"];
+const TYPES = ["InvalidSpec", "InvalidValue"];
+const THROWING = TYPES.map((type) => `throw${type} = (words) => { throw new ${type}(words); }`);
+
+const refusal = (said) => (_, type, text) => {
+  const words = text.slice(1, -1).replace(/(,? must |;|, \$\{rule\})[^]*/, "");
+  const who = said || type === "InvalidValue" ? words : words.replace(/: (?!\$\{\w+\}$)[^]*/, "");
+  const variable = /^\$\{([^}]*)\}$/.exec(who);
+  return `throw${type}(${variable ? variable[1] : text[0] + who + text[0]})`;
+};
+
+function shortened(path) {
+  const needed = [ABSTRACT, TYPE_ALONE, STORED].reduce((source, pattern) => source.replace(pattern, ""), read(path));
+  const short = needed.replace(GIVEN_RULE, "$1)").replace(REFUSAL, refusal(SPEAKING.includes(basename(path))));
+  if (basename(path) === "errors.js") return `${short}\nexport const ${THROWING.join(", ")};`;
+  return `import { throwInvalidSpec, throwInvalidValue } from "./errors.js";\n${short}`;
+}
 const short = {
   name: "short",
-  setup: ({ onLoad }) =>
-    onLoad({ filter: /\.js$/ }, ({ path }) => ({ contents: shortened(readFileSync(path, "utf8")) })),
+  setup: ({ onLoad }) => onLoad({ filter: /\.js$/ }, ({ path }) => ({ contents: shortened(path) })),
 };
+
+function internalNames() {
+  const bare = (path) => read(path).replace(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, "");
+  const found = (texts, ...patterns) =>
+    texts.flatMap((text) => patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(([, name]) => name)));
+  const sources = readdirSync(folder).map((name) => bare(join(folder, name)));
+  const members = found(sources, /^  (?:static |get )*(\w+)(?:\(.*\) \{$| = )/gm, /\bthis\.(\w+) = /g);
+  const language = runInNewContext(`Object.getOwnPropertyNames(globalThis).flatMap((name) =>
+    [Object(globalThis[name]), Object(globalThis[name]?.prototype)].flatMap(Object.getOwnPropertyNames))`);
+  const outside = OUTSIDE.map((name) => bare(join(folder, name)));
+  const known = found([...declarations.map(bare), ...outside], /(?<!#)\b(\w+)/g);
+  const kept = new Set([...known, ...found(sources, /"(\w+)"/g), ...language]);
+  return [...new Set(members)].filter((name) => !kept.has(name));
+}
 
 async function bundle() {
   const options = { bundle: true, format: "esm", minify: true, target: "es2022", write: false, plugins: [short] };
   const { outputFiles } = await build({ entryPoints: [entry], ...options });
-  const compress = { passes: 3, hoist_funs: true, keep_fargs: false };
-  const { code } = await minify(outputFiles[0].text, { module: true, ecma: 2022, compress });
+  const compress = { passes: 3, hoist_funs: true, keep_fargs: false, pure_getters: true, pure_funcs: ["BigInt"] };
+  const properties = { regex: new RegExp(`^(${internalNames().join("|")})$`), builtins: true };
+  const { code } = await minify(outputFiles[0].text, { module: true, ecma: 2022, compress, mangle: { properties } });
   writeFileSync(target, code);
 }
 
@@ -115,7 +160,9 @@ def bundle(node: str) -> int:
     """Make the bundle; return its size, compressed."""
     DIST.mkdir(parents=True, exist_ok=True)
     target = DIST / "tacit.js"
-    result = subprocess.run([node, "-e", SCRIPT, str(SOURCE / "browser.js"), str(target)], cwd=WORKSHOP, check=False)
+    types = [ROOT / "js" / "index.d.ts", *sorted((ROOT / "js" / "types").glob("*.d.ts"))]
+    arguments = [str(path) for path in (SOURCE / "browser.js", target, *types)]
+    result = subprocess.run([node, "-e", SCRIPT, *arguments], cwd=WORKSHOP, check=False)
     if result.returncode:
         raise Failed("the modules could not be bundled")
     return len(gzip.compress(target.read_bytes(), 9, mtime=0))

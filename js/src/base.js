@@ -18,11 +18,8 @@ export const widthBytes = (outcomes) =>
  * @param {number} width
  * @returns {Uint8Array}
  */
-export function littleEndian(value, width) {
-  const bytes = new Uint8Array(width);
-  for (let i = 0, rest = BigInt(value); i < width; i += 1, rest >>= 8n) bytes[i] = Number(rest & 255n);
-  return bytes;
-}
+export const littleEndian = (value, width) =>
+  Uint8Array.from({ length: width }, (_, i) => Number((BigInt(value) >> BigInt(8 * i)) & 255n));
 
 /**
  * One of `outcomes` codes as bytes.
@@ -32,18 +29,21 @@ export function littleEndian(value, width) {
  */
 export const coded = (code, outcomes) => littleEndian(code, widthBytes(outcomes));
 
-/** @param {Uint8Array} bitmap packed from bit 0 @param {number} i @returns {number} 1 if bit i is set, else 0 */
-export const bitAt = (bitmap, i) => (bitmap[i >> 3] >> (i & 7)) & 1;
+/** @param {number} size @returns {Uint8Array} so many bits, packed from bit 0 */
+export const bitmap = (size) => new Uint8Array(Math.ceil(size / 8));
 
-/** @param {Uint8Array} bitmap packed from bit 0 @param {number} i the bit to set */
-export const setBit = (bitmap, i) => (bitmap[i >> 3] |= 1 << (i & 7));
+/** @param {Uint8Array} bits packed from bit 0 @param {number} i @returns {number} 1 if bit i is set, else 0 */
+export const bitAt = (bits, i) => (bits[i >> 3] >> (i & 7)) & 1;
+
+/** @param {Uint8Array} bits packed from bit 0 @param {number} i the bit to set */
+export const setBit = (bits, i) => (bits[i >> 3] |= 1 << (i & 7));
 
 /** A mechanism as the device sees it. Its `fields`, with `kind`, are the spec; everything else is derived. */
 export class Device extends Published {
   /** @type {readonly string[]} */
   static fields = ["epsilon"];
 
-  prepare() {
+  begin() {
     /** @type {import("./budget.js").Budget} */
     this.budget = asBudget(/** @type {any} */ (this).epsilon);
     /** @type {import("./budget.js").WireBudget} */

@@ -1,6 +1,6 @@
 /** dBitFlip on the device: noisy bits of a few buckets that were drawn without looking at the value. */
 
-import { Device, coded, setBit } from "./base.js";
+import { Device, bitmap, coded, setBit } from "./base.js";
 import { WORD, rootFloor } from "./exact.js";
 import { lowCell } from "./grr.js";
 import { distinct } from "./hadamard.js";
@@ -21,11 +21,8 @@ export class DBitFlip extends Device {
     const most = Math.min(this.size, MAX_SAMPLED);
     /** @type {number} */
     this.sampled = this.integer("sampled", 1, most);
-    const [t1, t0] = thresholds(this.odds, this.sampled);
-    /** Words that set the bit of the true bucket. @type {bigint} */
-    this.t1 = t1;
-    /** Words that set the bit of any other. @type {bigint} */
-    this.t0 = t0;
+    /** (t1, t0): words that set the bit of the true bucket, and of any other. @type {[bigint, bigint]} */
+    this.thresholds = thresholds(this.odds, this.sampled);
   }
 
   /** @param {import("./coins.js").Coins} coins @returns {number[]} the sampled buckets in increasing order */
@@ -41,10 +38,10 @@ export class DBitFlip extends Device {
    * @returns {Uint8Array}
    */
   answer(buckets, value, coins) {
-    const index = this.index(value, this.size);
-    const bits = new Uint8Array(Math.ceil(this.sampled / 8));
+    const index = this.index(value);
+    const bits = bitmap(this.sampled);
     buckets.forEach((bucket, i) => {
-      if (coins.below(bucket === index ? this.t1 : this.t0)) setBit(bits, i);
+      if (coins.below(this.thresholds[Number(bucket !== index)])) setBit(bits, i);
     });
     return concat(...buckets.map((bucket) => coded(bucket, this.size)), bits);
   }
@@ -66,7 +63,7 @@ export class DBitFlip extends Device {
    * @returns {string}
    */
   memoKey(buckets, value) {
-    const index = this.index(value, this.size);
+    const index = this.index(value);
     return buckets.includes(index) ? String(index) : "none";
   }
 }

@@ -3,8 +3,8 @@
  * The twin of `tacit.device.blocks`.
  */
 
-import { Device, bitAt, coded, setBit } from "./base.js";
-import { contains, isPrime, paley, shapeOf, singer } from "./designs.js";
+import { Device, bitAt, bitmap, coded, setBit } from "./base.js";
+import { isPrime, paley, shapeOf, singer } from "./designs.js";
 import { InvalidSpec } from "./errors.js";
 import { WORD, tighten, uniformSpread } from "./exact.js";
 import { concat } from "./sha256.js";
@@ -77,7 +77,7 @@ export class SS extends Block {
    */
   privatizeOne(value, coins) {
     const index = this.index(value, this.m);
-    const chosen = new Uint8Array((this.m + 7) >> 3);
+    const chosen = bitmap(this.m);
     const inside = coins.below(this.include);
     if (inside) setBit(chosen, index);
     for (let top = this.m - 1 - this.k + Number(inside); top < this.m - 1; top += 1) {
@@ -109,7 +109,7 @@ function cyclicPoints(family, order, dimension) {
   const design = family === "paley" ? paley(order) : singer(order, dimension);
   const points = new Uint32Array(design.modulus);
   for (let point = 0, inside = 0, outside = design.k; point < design.modulus; point += 1) {
-    points[contains(design, point) ? inside++ : outside++] = point;
+    points[bitAt(design.block, point) ? inside++ : outside++] = point;
   }
   tables.set(name, points);
   return points;
@@ -143,7 +143,7 @@ export class CBR extends Block {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const index = this.index(value, this.size);
+    const index = this.index(value);
     const { family, order, dimension } = this;
     const point = cyclicPoints(family, order, dimension)[this.pick(coins)];
     return coded((index + this.m - point) % this.m, this.m);
@@ -172,7 +172,7 @@ export class ABR extends Block {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const index = this.index(value, this.size);
+    const index = this.index(value);
     const m = BigInt(this.m);
     const w = 1 + coins.uniform((this.m - 1) / 2);
     // The product of two residues exceeds 2^53 in large domains.

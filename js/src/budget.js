@@ -12,7 +12,7 @@
  */
 
 import { InvalidSpec } from "./errors.js";
-import { WORD, expFloor, shortestDecimal } from "./exact.js";
+import { WORD, areIntegers, expFloor, scaledDecimal, shortestDecimal } from "./exact.js";
 
 const SCALE = 10n ** 18n;
 
@@ -36,12 +36,12 @@ export function asBudget(value) {
  * @returns {Budget}
  */
 function epsilon(value) {
-  const match = typeof value === "string" && /^([0-9]{1,3})(?:\.([0-9]{1,18}))?$/.exec(value.trim());
-  const scaled = match ? BigInt(match[1] + (match[2] ?? "").padEnd(18, "0")) : 0n;
-  if (!match || scaled * 1000n < SCALE || scaled > 32n * SCALE) {
+  const text = String(value).trim();
+  const scaled = typeof value === "string" ? scaledDecimal(text, 18) : -1n;
+  if (scaled * 1000n < SCALE || scaled > 32n * SCALE) {
     throw new InvalidSpec('epsilon must be decimal text from "0.001" to "32" with at most 18 decimals');
   }
-  return budget(shortestDecimal(match[0]), [scaled, SCALE]);
+  return budget(shortestDecimal(text), [scaled, SCALE]);
 }
 
 /**
@@ -67,11 +67,9 @@ function shareOf(of, share) {
  * @returns {Budget}
  */
 function amplified(of, sampled) {
-  if (typeof sampled !== "number" || !Number.isInteger(sampled) || sampled < 1 || sampled > 2 ** 20) {
-    throw new InvalidSpec("sampled must be an integer from 1 to 2^20");
-  }
-  const wire = { of: /** @type {string} */ (of.wire), sampled };
-  return budget(wire, of.declared, BigInt(sampled) * (of.odds - WORD) + WORD);
+  if (!areIntegers([sampled], 1, 2 ** 20)) throw new InvalidSpec("sampled must be an integer from 1 to 2^20");
+  const wire = { of: /** @type {string} */ (of.wire), sampled: Number(sampled) };
+  return budget(wire, of.declared, BigInt(wire.sampled) * (of.odds - WORD) + WORD);
 }
 
 /**

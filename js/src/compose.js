@@ -27,13 +27,13 @@ export function answersOf(kind, value, count) {
 
 /**
  * The explicit family: question i is attribute i of the respondent's answers, with its own mechanism.
- * Another family is any class with `kind`, `length`, `weights`, `view`, `mechanism`, `spec` and `fromSpec`.
+ * Another family has its own `length`, `weights`, `view` and `mechanism`.
  */
 export class Questions extends Published {
   static kind = "questions";
   static fields = ["mechanisms", "weights"];
 
-  prepare() {
+  begin() {
     /** @type {Device[]} */
     this.mechanisms = asMembers(this.kind, /** @type {any} */ (this).mechanisms, MAX_MEMBERS);
     /** Checked by the mechanism that draws with them. @type {number[]} */
@@ -46,7 +46,7 @@ export class Questions extends Published {
 
   /** Attribute i of a list of answers. @param {number} i @returns {(value: any) => any} */
   view(i) {
-    return (value) => answersOf("questions", value, this.length)[i];
+    return (value) => answersOf(this.kind, value, this.length)[i];
   }
 
   /** @param {number} i @returns {Device} */
@@ -63,9 +63,7 @@ export class OneOf extends Device {
   check() {
     /** @type {Questions} */
     this.family = /** @type {any} */ (this).family;
-    if (typeof this.family?.mechanism !== "function" || typeof this.family.view !== "function") {
-      throw new InvalidSpec("one_of: family must be a family of questions");
-    }
+    if (!(this.family instanceof Questions)) throw new InvalidSpec("one_of: family must be a family of questions");
     this.checkWeights();
     for (let i = 0; i < this.family.length; i += 1) {
       if (isLess(this.budget.declared, this.family.mechanism(i).budget.declared)) {
@@ -79,7 +77,7 @@ export class OneOf extends Device {
   checkWeights() {
     const { length, weights } = this.family;
     const fits = length > 0 && length <= MAX_MEMBERS && areIntegers(weights, 1) && weights.length === length;
-    if (!fits) throw new InvalidSpec(`one_of: family must have 1 to ${MAX_MEMBERS} members with a positive weight each`);
+    if (!fits) throw new InvalidSpec(`one_of: family must have 1 to ${MAX_MEMBERS} members with positive weights`);
     /** The sum of the weights. @type {number} */
     this.total = weights.reduce((sum, weight) => sum + weight, 0);
     if (this.total > MAX_WEIGHT) {

@@ -13,8 +13,9 @@
  * @property {Uint8Array} block S as a bitmap: point i is bit i % 8, least significant first, of byte i / 8
  */
 
-import { bitAt, setBit } from "./base.js";
+import { bitmap, setBit } from "./base.js";
 import { InvalidSpec } from "./errors.js";
+import { digitsOf } from "./exact.js";
 
 /** A device keeps m bits and a server transforms m floats: beyond this neither is reasonable. */
 const MAX_MODULUS = 2 ** 26;
@@ -26,7 +27,7 @@ const MAX_MODULUS = 2 ** 26;
  */
 export function primeFactors(n) {
   const found = [];
-  for (let divisor = 2; divisor * divisor <= n; divisor += divisor === 2 ? 1 : 2) {
+  for (let divisor = 2; divisor * divisor <= n; divisor += 1) {
     if (n % divisor === 0) found.push(divisor);
     while (n % divisor === 0) n /= divisor;
   }
@@ -40,16 +41,6 @@ export function primeFactors(n) {
  * @returns {boolean}
  */
 export const isPrime = (n) => primeFactors(n)[0] === n;
-
-/**
- * Whether a point of 0..modulus-1 is in S.
- * @param {Cyclic} design
- * @param {number} point
- * @returns {boolean}
- */
-export function contains(design, point) {
-  return bitAt(design.block, point) === 1;
-}
 
 /**
  * The number of one-dimensional subspaces of F_q^t.
@@ -106,7 +97,7 @@ export function singer(q, t) {
  */
 export function paley(m) {
   const shape = shapeOf("paley", m, 1);
-  const block = new Uint8Array((m + 7) >> 3);
+  const block = bitmap(m);
   let square = 0;
   for (let odd = 1; odd < m; odd += 2) {
     // Consecutive squares differ by consecutive odd numbers.
@@ -128,7 +119,7 @@ export function paley(m) {
 function zeros(p, coefficients, e, modulus) {
   const degree = coefficients.length;
   const taps = coefficients.map((_, j) => j).filter((j) => coefficients[j] > 0);
-  const block = new Uint8Array((modulus + 7) >> 3);
+  const block = bitmap(modulus);
   const sequence = new Uint16Array(e * modulus);
   sequence[degree - 1] = 1;
   for (let i = degree; i < sequence.length; i += 1) {
@@ -158,8 +149,7 @@ export function primitivePolynomial(p, degree, q) {
   const order = (p - 1) * subspaces(p, degree);
   const primes = [...primeFactors(q - 1), ...primeFactors(order / (q - 1))];
   for (let number = p + 1; ; number += 1) {
-    const coefficients = [];
-    for (let j = 0, rest = number; j < degree; j += 1, rest = Math.floor(rest / p)) coefficients.push(rest % p);
+    const coefficients = digitsOf(number, new Array(degree).fill(p)).map(Number).reverse();
     if (rootHasOrder(coefficients, p, order, primes)) return coefficients;
   }
 }
@@ -187,7 +177,7 @@ function rootHasOrder(coefficients, p, order, primes) {
  */
 function powerOfX(exponent, coefficients, p) {
   const degree = coefficients.length;
-  let value = [1, ...new Array(degree - 1).fill(0)];
+  let value = [1];
   for (const bit of exponent.toString(2)) {
     // Squaring, and for a one bit a further multiplication by x, which is a shift by one place.
     const wide = new Array(2 * degree).fill(0);

@@ -29,23 +29,21 @@ const matches = (value, pattern) => typeof value === "string" && pattern.test(va
  * @param {any} value
  * @param {string} where
  * @param {number} most
- * @returns {Record<string, string>}
  */
 function texts(value, where, most) {
   const pairs = Object.entries(value?.constructor === Object ? value : {});
   const fits = ([language, text]) =>
     matches(language, /^[a-z]{2,3}(_[a-z]{2,8})?$/) && matches(text, /[^]/) && [...text].length <= most;
   insist(pairs.length && pairs.every(fits), where, `text of 1 to ${most} characters by language`);
-  return value;
 }
 
 /** @param {any} value @param {number} i @returns {Question} */
 function question(value, i) {
   const where = `questions[${i}]`;
   checkFields(where, ["domain", "name", "task", "text"], value);
-  const { name, task } = value;
-  for (const word of [name, task]) insist(matches(word, NAME), where, "named by lower-case words");
-  return { name, task, text: texts(value.text, where, 500), domain: domainOf(value.domain) };
+  for (const word of [value.name, value.task]) insist(matches(word, NAME), where, "named by lower-case words");
+  texts(value.text, where, 500);
+  return { ...value, domain: domainOf(value.domain) };
 }
 
 /** How many values a mechanism, or a family over one domain, is for. @param {any} device @returns {number | bigint} */
@@ -60,31 +58,27 @@ export class Collection {
   constructor(value) {
     checkFields("document", FIELDS, value);
     insist(value.version === 1, "document.version", "1");
+    texts(value.title, "document.title", 200);
+    texts(value.about, "document.about", 4000);
+    // What concerns the collector alone is taken as it was published: the digest holds it fast.
+    Object.assign(this, value);
     /** SHA-256 of the canonical document, in hexadecimal. @type {string} */
     this.id = digest(value);
-    this.title = texts(value.title, "document.title", 200);
-    this.about = texts(value.about, "document.about", 4000);
     /** @type {Question[]} */
     this.questions = listed(value.questions, "document", "questions").map(question);
-    this.policy = value.policy;
     this.mechanism = deviceOf(value.mechanism);
     /** The privacy budget of one respondent, in wire form. */
     this.epsilon = this.mechanism.epsilon;
-    // What concerns the collector alone is taken as it was published: the digest holds it fast.
-    this.minimum_cohort = value.minimum_cohort;
-    this.retention_days = value.retention_days;
-    this.origins = value.origins;
-    this.invitations = value.invitations;
-    this.plan = value.plan;
-    // What a respondent takes part in once: the first document of a plan, or this one.
+    /** What a respondent takes part in once: the first document of a plan, or this one. @type {string} */
     this.planId = value.plan?.first || this.id;
-    this.#check();
-    insist(canonical(value.epsilon) === canonical(this.epsilon), "document.epsilon", "that of the mechanism");
+    this.#check(value);
     Object.freeze(this);
   }
 
-  #check() {
-    const { questions, policy, members } = this;
+  /** @param {any} value the document */
+  #check({ policy, epsilon }) {
+    const { questions, members } = this;
+    insist(canonical(epsilon) === canonical(this.epsilon), "document.epsilon", "that of the mechanism");
     const count = questions.length;
     insist(count > 0 && count <= 64, "document.questions", "a list of 1 to 64 questions");
     insist(new Set(questions.map(({ name }) => name)).size === count, "document.questions", "of different names");

@@ -10,7 +10,9 @@ import { Published } from "./nested.js";
 import { utf8 } from "./sha256.js";
 
 const MAX_LABELS = 2 ** 20;
-const [MAX_NAME_BYTES, MAX_LABEL_BYTES, MAX_STRING_BYTES] = [64, 256, 2 ** 16];
+const MAX_NAME_BYTES = 64;
+const MAX_LABEL_BYTES = 256;
+const MAX_STRING_BYTES = 2 ** 16;
 
 /** @param {unknown} value @returns {value is string} text that can be written as UTF-8 */
 export const isText = (value) => typeof value === "string" && !/\p{Surrogate}/u.test(value);
@@ -41,7 +43,7 @@ export function specText(value, who, what, maxBytes) {
 export class Domain extends Published {
   /** Number of answers: a BigInt from 2^53 on. @returns {number | bigint} */
   get size() {
-    return 0;
+    throw new InvalidSpec(ABSTRACT);
   }
 
   /** The index of an answer: a BigInt from 2^53 on. @param {any} _value @returns {number | bigint} */
@@ -50,7 +52,9 @@ export class Domain extends Published {
   }
 
   /** The label of an index that lies in the domain. @param {number} _index @returns {any} */
-  label(_index) {}
+  label(_index) {
+    throw new InvalidSpec(ABSTRACT);
+  }
 
   /** The label of an index. @param {number | bigint} index @returns {any} */
   decode(index) {
@@ -72,18 +76,13 @@ export class Domain extends Published {
 
 /** A domain with a name, which is what its errors begin with. */
 export class Attribute extends Domain {
-  check() {
+  begin() {
     /** @type {string} */
     this.name = specText(/** @type {any} */ (this).name, this.kind, "name", MAX_NAME_BYTES);
   }
 
   get who() {
     return this.name;
-  }
-
-  /** @param {string} rule @returns {never} */
-  refuse(rule) {
-    throw new InvalidValue(`${this.name}: the value is outside the domain, ${rule}`);
   }
 }
 
@@ -93,7 +92,6 @@ export class Ordered extends Attribute {
   static fields = ["name", "labels"];
 
   check() {
-    super.check();
     const labels = listed(/** @type {any} */ (this).labels, this.who, "labels");
     if (labels.length < 1 || labels.length > MAX_LABELS) {
       throw new InvalidSpec(`${this.name}: labels must be 1 to ${MAX_LABELS} texts`);
@@ -135,9 +133,9 @@ export class Categories extends Ordered {
 
   check() {
     super.check();
-    const { other } = /** @type {any} */ (this);
+    const { other = null } = /** @type {any} */ (this);
     /** @type {string | null} */
-    this.other = other === null || other === undefined ? null : specText(other, this.who, "other", MAX_LABEL_BYTES);
+    this.other = other === null ? other : specText(other, this.who, "other", MAX_LABEL_BYTES);
     if (this.other !== null && this.places.has(this.other)) {
       throw new InvalidSpec(`${this.name}: other must differ from every label`);
     }
@@ -173,8 +171,8 @@ export class Booleans extends Attribute {
 
   /** @param {any} value */
   encode(value) {
-    if ([true, 1, "true"].includes(value)) return 1;
-    return [false, 0, "false"].includes(value) ? 0 : this.refuse("must be true or false");
+    const place = [false, true, 0, 1, "false", "true"].indexOf(value);
+    return place < 0 ? this.refuse("must be true or false") : place % 2;
   }
 }
 
@@ -184,7 +182,6 @@ export class Bits extends Attribute {
   static fields = ["name", "length"];
 
   check() {
-    super.check();
     /** @type {number} */
     this.length = this.integer("length", 1, 64);
   }
@@ -201,13 +198,10 @@ export class Bits extends Attribute {
   /** @param {any} value */
   encode(value) {
     const text = typeof value === "string";
-    const bits = text || Array.isArray(value) ? [...value] : [];
-    /** @type {any[][]} */
-    const [zeros, ones] = text ? [["0"], ["1"]] : [[0, false], [1, true]];
-    if (bits.length !== this.length || !bits.every((bit) => zeros.includes(bit) || ones.includes(bit))) {
-      this.refuse(`must be ${this.length} bits, 0 or 1 each`);
-    }
-    return tidy(BigInt(`0b${bits.map((bit) => Number(ones.includes(bit))).join("")}`));
+    const known = text ? ["0", "1"] : [0, 1, false, true];
+    const bits = text || Array.isArray(value) ? Array.from(value, (bit) => known.indexOf(bit)) : [];
+    if (bits.length !== this.length || bits.includes(-1)) this.refuse(`must be ${this.length} bits, 0 or 1 each`);
+    return tidy(BigInt(`0b${bits.map((place) => place % 2).join("")}`));
   }
 }
 
@@ -217,7 +211,6 @@ export class Strings extends Attribute {
   static fields = ["name", "key", "max_bytes"];
 
   check() {
-    super.check();
     /** @type {string} */
     this.key = specText(/** @type {any} */ (this).key, this.who, "key", MAX_LABEL_BYTES);
     /** @type {number} */

@@ -9,6 +9,9 @@
 /** One coin word is uniform on [0, WORD); a probability is an integer number of words. */
 export const WORD = 1n << 64n;
 
+/** Probabilities in a spec are decimals of at most nine places. */
+export const BILLION = 10n ** 9n;
+
 const GUARD_BITS = 96n;
 
 /** @param {bigint} a @param {bigint} b @returns {bigint} the smallest integer not below a/b, for a >= 0 < b */
@@ -34,6 +37,18 @@ export function shortestDecimal(text) {
   const rest = decimals.replace(/0+$/, "");
   const short = Number(whole) + (rest && `.${rest}`);
   return text[0] === "-" && short !== "0" ? `-${short}` : short;
+}
+
+/**
+ * Decimal text times 10^places, for text with at most three digits before the point and `places` after it.
+ * @param {unknown} text
+ * @param {number} places
+ * @returns {bigint} -1 for anything else
+ */
+export function scaledDecimal(text, places) {
+  const decimal = typeof text === "string" && /^[0-9]{1,3}(\.[0-9]+)?$/.test(text);
+  const [whole, decimals = ""] = decimal ? text.split(".") : "";
+  return whole && decimals.length <= places ? BigInt(whole + decimals.padEnd(places, "0")) : -1n;
 }
 
 /**
@@ -152,4 +167,15 @@ export function digitsOf(number, sizes) {
     rest /= BigInt(size);
     return [digit, ...digits];
   }, []);
+}
+
+/**
+ * Whether a list comes before another, compared item by item.
+ * @param {number[]} list
+ * @param {number[]} other
+ * @returns {boolean}
+ */
+export function comesBefore(list, other) {
+  const differs = other.findIndex((item, i) => item !== list[i]);
+  return differs >= 0 && !(list[differs] > other[differs]);
 }

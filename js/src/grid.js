@@ -3,7 +3,7 @@
 import { Device } from "./base.js";
 import { Questions } from "./compose.js";
 import { InvalidSpec } from "./errors.js";
-import { WORD, areIntegers, digitsOf, joined } from "./exact.js";
+import { WORD, areIntegers, comesBefore, digitsOf, joined } from "./exact.js";
 import { above } from "./levels.js";
 
 const MAX_SIZE = 2 ** 40;
@@ -14,16 +14,16 @@ export class Grid extends Questions {
   static fields = ["sizes", "fanouts", "heights", "mechanisms", "weights"];
 
   check() {
-    const { sizes, fanouts, heights } = /** @type {any} */ (this);
-    const shaped = areIntegers(sizes, 2, MAX_SIZE) && areIntegers(fanouts, 2, MAX_SIZE) && sizes.length === fanouts.length && sizes.length < 4;
     /** @type {number[]} */
-    this.sizes = sizes;
+    this.sizes = /** @type {any} */ (this).sizes;
     /** @type {number[]} */
-    this.fanouts = fanouts;
+    this.fanouts = /** @type {any} */ (this).fanouts;
     /** @type {number[][]} */
-    this.heights = heights;
+    this.heights = /** @type {any} */ (this).heights;
+    const { sizes, fanouts, heights } = this;
+    const whole = areIntegers(sizes, 2) && areIntegers(fanouts, 2, MAX_SIZE);
     /** @type {number} */
-    this.size = shaped ? sizes.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1) : 0;
+    this.size = whole && sizes.length === fanouts.length && sizes.length < 4 ? sizes.reduce((a, b) => a * b, 1) : 0;
     const listed = Array.isArray(heights) && heights.length === this.length && this.size > 1 && this.size <= MAX_SIZE;
     if (!listed || !heights.every(this.isMember, this)) {
       throw new InvalidSpec("grid: heights must fall, each with a mechanism over its nodes");
@@ -38,9 +38,7 @@ export class Grid extends Questions {
   isMember(heights, i) {
     const { sizes, fanouts, mechanisms } = this;
     if (!areIntegers(heights, 0) || heights.length !== sizes.length) return false;
-    const before = this.heights[i - 1] ?? [Infinity];
-    const differs = heights.findIndex((/** @type {number} */ height, /** @type {number} */ a) => height !== before[a]);
-    if (differs < 0 || heights[differs] > before[differs]) return false;
+    if (!comesBefore(heights, this.heights[i - 1] ?? [Infinity])) return false;
     if (heights.some((/** @type {number} */ t, /** @type {number} */ a) => t && !above(sizes[a] - 1, fanouts[a], t - 1))) {
       return false;
     }
@@ -59,7 +57,7 @@ export class Grid extends Questions {
   /** The nodes above a combination of answers. @param {number} i @returns {(value: any) => any} */
   view(i) {
     return (value) => {
-      const answers = /** @type {number[]} */ (digitsOf(this.index(value, this.size), this.sizes));
+      const answers = /** @type {number[]} */ (digitsOf(this.index(value), this.sizes));
       return this.combine(answers, this.heights[i]);
     };
   }
@@ -86,7 +84,7 @@ export class Rounded extends Device {
 
   /** One word to round with, then the inner ones. @param {any} value @param {import("./coins.js").Coins} coins */
   privatizeOne(value, coins) {
-    const pair = this.index(value, this.size);
+    const pair = this.index(value);
     const number = pair % (this.top + 1);
     const up = coins.below((BigInt(number) * WORD) / BigInt(this.top));
     return this.inner.privatizeOne(((pair - number) / (this.top + 1)) * 2 + Number(up), coins);

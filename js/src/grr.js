@@ -13,7 +13,7 @@ import { WORD, ceilDiv } from "./exact.js";
 export function lowCell(odds, size) {
   const others = BigInt(size - 1);
   const low = ceilDiv(WORD * WORD, odds + others * WORD);
-  if (WORD - others * low <= low) throw new InvalidSpec(`epsilon is too small among ${size} values`);
+  if (WORD - others * low <= low) throw new InvalidSpec(`epsilon must be larger to choose among ${size} values`);
   return low;
 }
 
@@ -46,7 +46,7 @@ export class GRR extends Device {
 
   /** One word, one index. @param {number} value @param {import("./coins.js").Coins} coins @returns {Uint8Array} */
   privatizeOne(value, coins) {
-    const index = this.index(value, this.size);
+    const index = this.index(value);
     return coded(grrDraw(index, this.size, this.low, coins), this.size);
   }
 }

@@ -133,7 +133,7 @@ export class HRR extends Hadamard {
   check() {
     super.check();
     /** The first row that may be drawn. @type {number} */
-    this.first = Number(this.choice("skip_zero", true, false));
+    this.least = Number(this.choice("skip_zero", true, false));
   }
 
   /**
@@ -143,8 +143,8 @@ export class HRR extends Hadamard {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const index = this.index(value, this.size);
-    const row = this.first + coins.uniform(this.order - this.first);
+    const index = this.index(value);
+    const row = this.least + coins.uniform(this.order - this.least);
     return coded(2 * row + this.code([row], index, coins), 2 * this.order);
   }
 }
@@ -165,7 +165,7 @@ export class HRRSigned extends Hadamard {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const index = this.index(value, this.size);
+    const index = this.index(value);
     const odd = 2 * coins.uniform(this.order / 2) + 1;
     return coded(odd - 1 + this.code([odd], index, coins), this.order);
   }
@@ -193,7 +193,7 @@ class ManyRows extends Hadamard {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const index = this.index(value, this.size);
+    const index = this.index(value);
     const rows = this.rows(coins);
     const pattern = this.code(rows, index, coins);
     return concat(...rows.map((row) => coded(row, this.order)), littleEndian(pattern, 1));

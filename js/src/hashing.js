@@ -22,10 +22,7 @@ export function mix32(x) {
  * @returns {number} below 2^32
  */
 export function hash32(seed, value) {
-  const [low, high] =
-    typeof value === "bigint"
-      ? [Number(value & 0xffffffffn), Number(value >> 32n)]
-      : [value >>> 0, Math.floor(value / 2 ** 32)];
+  const [low, high] = [BigInt(value) & 0xffffffffn, BigInt(value) >> 32n].map(Number);
   const first = mix32(seed ^ high);
   const second = mix32(first + 0x9e3779b9);
   const x = Math.imul(mix32(low) ^ first, 0x85ebca6b);
@@ -42,7 +39,7 @@ export function hash32(seed, value) {
 export const bucket = (seed, value, buckets) => Math.floor((hash32(seed, value) * buckets) / 2 ** 32);
 
 /** The seed of public hash function number `row` of a collection with public key `key`. */
-export const rowSeed = hash32;
+export { hash32 as rowSeed };
 
 /**
  * The 64-bit id of a free string: SHA-256 under a public key, so that ids of two collections differ.

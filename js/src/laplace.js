@@ -80,7 +80,7 @@ export class SHE extends Device {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const index = this.index(value, this.size);
+    const index = this.index(value);
     const codes = Array.from({ length: this.size }, () => lookUp(this.cumulative, coins.word()));
     codes[index] = this.outputs - 1 - codes[index];
     return concat(...codes.map((code) => coded(code, this.outputs)));
@@ -95,7 +95,11 @@ export class SHE extends Device {
  */
 function mirroredCells({ grid, bound, outputs, rate, odds }) {
   const power = powers(rate, grid + bound);
-  const cells = weightsOf(power, grid, bound).map((weight) => wordsOf(weight, power) || 1n);
+  // Weights over 1 + a: (1 - a) a^|z| inside, a^|z| at the ends, which stand for all beyond them.
+  const cells = Array.from({ length: outputs }, (_, i) => {
+    const z = Math.abs(i - bound);
+    return wordsOf(power[z] - (i && i < outputs - 1 ? power[z + 1] : 0n), power) || 1n;
+  });
   const half = rootFloor(odds, 2);
   const middle = (outputs - 1) / 2;
   for (let j = 0; j < middle; j += 1) {
@@ -105,19 +109,6 @@ function mirroredCells({ grid, bound, outputs, rate, odds }) {
   cells[middle] += WORD - cells.reduce((sum, words) => sum + words, 0n);
   if (cells[middle] < 1n) throw new InvalidSpec("she: bound is too large for this epsilon");
   return cells;
-}
-
-/**
- * Weights over 1 + a: (1 - a) a^|z| inside, a^|z| at the ends, which stand for all beyond them.
- * @param {bigint[]} power
- * @param {number} grid
- * @param {number} bound
- * @returns {bigint[]}
- */
-function weightsOf(power, grid, bound) {
-  const weights = [power[bound]];
-  for (let z = 1 - bound; z < grid + bound; z += 1) weights.push(power[Math.abs(z)] - power[Math.abs(z) + 1]);
-  return [...weights, power[grid + bound]];
 }
 
 /** A number on the grid 0 .. top plus discrete Laplace noise, clamped to -bound .. top + bound. */

@@ -92,7 +92,7 @@ export class Ledger {
     if (before && !repeats) throw new AlreadyAnswered(before);
     const bytes = repeats ? repeat(mechanism, id, value, kept, coins) : mechanism.privatizeOne(value, coins);
     // A report of one_of begins with the member it speaks of; batches say it beside the report.
-    const [member, at] = mechanism instanceof OneOf ? [bytes[0] | (bytes[1] << 8), 4] : [0, 0];
+    const [member, at] = mechanism instanceof OneOf ? [new DataView(bytes.buffer).getUint32(0, true), 4] : [0, 0];
     /** @type {Entry} */
     const entry = {
       ...{ collection: id, base, title, epsilon, batch: randomHex(coins, 2), member, report: hex(bytes.slice(at)) },

@@ -23,13 +23,13 @@ export class Tree extends Questions {
   static fields = ["size", "fanout", "heights", "mechanisms", "weights"];
 
   check() {
-    const { heights, length } = /** @type {any} */ (this);
     /** @type {number | bigint} */
     this.size = this.integer("size", 2, WORD);
     /** @type {number | bigint} */
     this.fanout = this.integer("fanout", 2, WORD);
     /** @type {number[]} */
-    this.heights = heights;
+    this.heights = /** @type {any} */ (this).heights;
+    const { heights, length } = this;
     if (!areIntegers(heights, 0) || heights.length !== length || !heights.every(this.isLevel, this)) {
       throw new InvalidSpec("tree: heights must fall, each with a mechanism over its nodes");
     }
@@ -42,11 +42,12 @@ export class Tree extends Questions {
    */
   isLevel(height, i) {
     const last = above(BigInt(this.size) - 1n, this.fanout, height);
-    return !(height >= this.heights[i - 1]) && last > 0n && /** @type {any} */ (this.mechanisms[i]).size === tidy(last + 1n);
+    const { size } = /** @type {any} */ (this.mechanisms[i]);
+    return !(height >= this.heights[i - 1]) && last > 0n && size === tidy(last + 1n);
   }
 
   /** The node above a leaf. @param {number} i @returns {(value: any) => any} */
   view(i) {
-    return (value) => tidy(above(this.index(value, this.size), this.fanout, this.heights[i]));
+    return (value) => tidy(above(this.index(value), this.fanout, this.heights[i]));
   }
 }

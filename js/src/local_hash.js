@@ -7,7 +7,6 @@ import { bucket, rowSeed } from "./hashing.js";
 import { concat } from "./sha256.js";
 
 const MAX_BUCKETS = 2 ** 16;
-const MAX_SIZE = WORD;
 
 /** A fresh 32-bit seed per report and the noisy bucket of the value under it. */
 class LocalHash extends Device {
@@ -15,7 +14,7 @@ class LocalHash extends Device {
 
   check() {
     /** @type {number | bigint} */
-    this.size = this.checkSize(MAX_SIZE);
+    this.size = this.checkSize(WORD);
     /** Number of buckets. @type {number} */
     this.g = this.checkBuckets();
     /** Words of each untrue bucket. @type {bigint} */
@@ -34,7 +33,7 @@ class LocalHash extends Device {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const index = this.index(value, this.size);
+    const index = this.index(value);
     coins.take();
     const seed = coins.high;
     const noisy = grrDraw(bucket(seed, index, this.g), this.g, this.low, coins);
@@ -77,7 +76,7 @@ class Pooled extends LocalHash {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const index = this.index(value, this.size);
+    const index = this.index(value);
     const row = coins.uniform(this.pool);
     const noisy = grrDraw(bucket(rowSeed(this.key, row), index, this.g), this.g, this.low, coins);
     return coded(row * this.g + noisy, this.pool * this.g);

@@ -70,7 +70,7 @@ export class Views extends Attributes {
   /** @param {number} i @returns {import("./base.js").Device} */
   mechanism(i) {
     const cells = this.cells(i);
-    return /** @type {import("./base.js").Device} */ (this.mechanisms.find((mechanism) => /** @type {any} */ (mechanism).size === cells));
+    return /** @type {any} */ (this.mechanisms).find((/** @type {any} */ { size }) => size === cells);
   }
 }
 
@@ -134,9 +134,8 @@ export class Coefficients extends Attributes {
       const answers = this.answers(value);
       let ones = 0;
       for (const [attribute, mask] of this.member(i)) {
-        for (let [m, v] = [mask, answers[attribute]]; m; m = Math.floor(m / 2), v = Math.floor(v / 2)) {
-          ones += (m % 2) * (v % 2);
-        }
+        const masked = BigInt(mask) & BigInt(answers[attribute]);
+        ones += masked.toString(2).split("1").length - 1;
       }
       return ones % 2;
     };

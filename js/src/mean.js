@@ -1,7 +1,6 @@
 /** The mean of numbers by one bit each, and the rounding that lets a repeated answer take few values. */
 
 import { Device } from "./base.js";
-import { InvalidSpec } from "./errors.js";
 import { WORD } from "./exact.js";
 import { lowCell } from "./grr.js";
 
@@ -28,7 +27,8 @@ export class OneBit extends Device {
 
 /**
  * Round down to a multiple of `step`, or up if value + alpha reaches the next one. With alpha uniform on
- * 0 .. step - 1, drawn once and kept, the result has mean `value` exactly.
+ * 0 .. step - 1, drawn once and kept, the result has mean `value` exactly. A step that divides the top of the grid
+ * never leaves it.
  * @param {number} value
  * @param {number} alpha
  * @param {number} step
@@ -37,17 +37,4 @@ export class OneBit extends Device {
 export function alphaRound(value, alpha, step) {
   const down = Math.floor(value / step) * step;
   return value + alpha < down + step ? down : down + step;
-}
-
-/**
- * A step that divides the grid, so that rounding up never leaves it.
- * @param {number} step
- * @param {number} top
- * @returns {number}
- */
-export function checkedStep(step, top) {
-  if (step < 1 || top % step) {
-    throw new InvalidSpec("memo: step must be a divisor of top");
-  }
-  return step;
 }

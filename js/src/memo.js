@@ -8,7 +8,7 @@ import { DBitFlip } from "./bit_flip.js";
 import { Coins } from "./coins.js";
 import { InvalidSpec } from "./errors.js";
 import { GRR } from "./grr.js";
-import { OneBit, alphaRound, checkedStep } from "./mean.js";
+import { OneBit, alphaRound } from "./mean.js";
 import { findKind } from "./nested.js";
 import { concat, hex, hmac, unhex, utf8 } from "./sha256.js";
 import { OUE, RUE, SUE } from "./unary.js";
@@ -120,11 +120,11 @@ export class Memoized extends Device {
     if (this.inner.odds > this.odds) {
       throw new InvalidSpec("memo: epsilon must be at least that of the inner mechanism");
     }
-    const number = this.inner instanceof OneBit;
+    // Numbers alone are rounded.
+    const { top = 0 } = this.inner;
     /** @type {number} */
-    this.step = number
-      ? checkedStep(this.integer("step", 1, this.inner.top), this.inner.top)
-      : this.integer("step", 0, 0);
+    this.step = this.integer("step", Math.min(top, 1), top);
+    if (top % this.step) throw new InvalidSpec("memo: step must be a divisor of top");
     /** The digest that separates the coins of this mechanism from those of any other. @type {Uint8Array} */
     this.parameters = unhex(this.digest);
   }
@@ -166,9 +166,8 @@ export class Memoized extends Device {
       const key = inner.memoKey(buckets, value);
       return [key, inner.answer(buckets, value, memory.coins(parameters, key))];
     }
-    const number = inner instanceof OneBit;
-    const given = this.index(value, number ? inner.top + 1 : inner.size);
-    const index = number ? alphaRound(given, once.uniform(this.step), this.step) : given;
+    const given = this.index(value, inner.size ?? inner.top + 1);
+    const index = this.step ? alphaRound(given, once.uniform(this.step), this.step) : given;
     return [String(index), inner.privatizeOne(index, memory.coins(parameters, String(index)))];
   }
 }

@@ -10,12 +10,9 @@ import { tidy } from "./exact.js";
 
 const MAX_DEPTH = 8;
 
-/** @param {unknown} value @returns {value is Record<string, any>} */
-const isPlain = (value) => typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
-
 /**
  * The value of a wire spec; `find` gives the class of an object that carries a kind, or throws.
- * @param {unknown} spec
+ * @param {any} spec
  * @param {(spec: Record<string, any>) => Buildable} find
  * @param {number} [depth]
  * @returns {any}
@@ -23,7 +20,7 @@ const isPlain = (value) => typeof value === "object" && value !== null && Object
 export function build(spec, find, depth = 0) {
   if (depth > MAX_DEPTH) throw new InvalidSpec(`spec: specs are nested more than ${MAX_DEPTH} deep`);
   if (Array.isArray(spec)) return spec.map((item) => build(item, find, depth + 1));
-  if (!isPlain(spec) || !Object.hasOwn(spec, "kind")) return spec;
+  if (spec?.constructor !== Object || !Object.hasOwn(spec, "kind")) return spec;
   const kind = find(spec);
   const parts = Object.entries(spec).map(([name, value]) => [name, name === kind.own ? value : build(value, find, depth + 1)]);
   return kind.fromSpec(Object.fromEntries(parts));
@@ -55,7 +52,7 @@ export const kindsOf = (kinds) => kinds.map(({ kind }) => kind).join(", ");
 export function checkFields(who, known, given) {
   const stated = Object.keys(given ?? {});
   const odd = stated.sort().find((name) => !known.includes(name));
-  if (odd) throw new InvalidSpec(`${who}: unknown field '${odd}', must be one of ${known.join(", ")}`);
+  if (odd !== undefined) throw new InvalidSpec(`${who}: unknown field '${odd}', must be one of ${known.join(", ")}`);
   const missing = known.find((name) => !stated.includes(name));
   if (missing) throw new InvalidSpec(`${who}: field '${missing}' is missing; a published spec states every field`);
 }
@@ -80,13 +77,13 @@ export class Published {
   /** @param {Record<string, any>} fields */
   constructor(fields) {
     for (const name of this.type.fields) /** @type {any} */ (this)[name] = fields[name];
-    this.prepare();
+    this.begin();
     this.check();
     Object.freeze(this);
   }
 
   /** Check the fields that all of a sort have in common. */
-  prepare() {}
+  begin() {}
 
   /** Refuse fields that cannot exist, bring the others into their canonical form, and derive what follows from them. */
   check() {}
@@ -138,19 +135,20 @@ export class Published {
     return /** @type {number} */ (value);
   }
 
+  /** Refuse a private value, which the message never shows. @param {string} rule @returns {never} */
+  refuse(rule) {
+    throw new InvalidValue(`${this.who}: the value is outside the domain, ${rule}`);
+  }
+
   /**
-   * A private value as an index below `size`; the message never shows the value.
+   * A private value as an index below `size`.
    * @param {unknown} value
-   * @param {number | bigint} size
+   * @param {number | bigint} [size]
    * @returns {number} a BigInt instead if it is 2^53 or more
    */
-  index(value, size) {
+  index(value, size = /** @type {any} */ (this).size) {
     const index = asInteger(value) ?? -1;
-    if (index < 0 || index >= size) {
-      throw new InvalidValue(
-        `${this.who}: the value is outside the domain, must be an integer from 0 to ${BigInt(size) - 1n}`,
-      );
-    }
+    if (index < 0 || index >= size) this.refuse(`must be an integer from 0 to ${BigInt(size) - 1n}`);
     return /** @type {number} */ (index);
   }
 

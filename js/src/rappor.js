@@ -7,7 +7,7 @@
 
 import { Device, bitAt, coded } from "./base.js";
 import { InvalidSpec } from "./errors.js";
-import { WORD, ceilDiv, rootFloor, shortestDecimal } from "./exact.js";
+import { BILLION, WORD, ceilDiv, rootFloor, scaledDecimal, shortestDecimal } from "./exact.js";
 import { bucket, rowSeed } from "./hashing.js";
 import { concat } from "./sha256.js";
 import { SUE, drawBits, symmetricThresholds } from "./unary.js";
@@ -15,7 +15,6 @@ import { SUE, drawBits, symmetricThresholds } from "./unary.js";
 const MAX_BITS = 2 ** 16;
 const MAX_COHORTS = 2 ** 16;
 const MAX_HASHES = 16;
-const BILLION = 10n ** 9n;
 
 /**
  * Keep a probability field in its shortest form.
@@ -24,12 +23,12 @@ const BILLION = 10n ** 9n;
  * @returns {bigint} the probability in billionths
  */
 function probability(device, name) {
-  const match = typeof device[name] === "string" && /^(?:0(?:\.([0-9]{1,9}))?|1(?:\.0{1,9})?)$/.exec(device[name]);
-  if (!match) {
+  const billionths = scaledDecimal(device[name], 9);
+  if (billionths < 0n || billionths > BILLION) {
     throw new InvalidSpec(`${device.kind}: ${name} must be decimal text from "0" to "1"`);
   }
-  device[name] = shortestDecimal(match[0]);
-  return BigInt(match[0][0] + (match[1] ?? "").padEnd(9, "0"));
+  device[name] = shortestDecimal(device[name]);
+  return billionths;
 }
 
 /**
@@ -85,7 +84,7 @@ export class BasicRAPPOR extends SUE {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins, permanent) {
-    return drawLayers(this.size, [this.index(value, this.size)], this, coins, permanent);
+    return drawLayers(this.size, [this.index(value)], this, coins, permanent);
   }
 }
 

@@ -9,7 +9,7 @@ import { bisect, isLess, shortestDecimal, tidy } from "./exact.js";
 
 const SAFE = Number.MAX_SAFE_INTEGER;
 const MAX_EDGES = 2 ** 20;
-const NUMBER = /^([+-]?)(?:([0-9]{1,40})(?:\.([0-9]{1,40}))?|\.([0-9]{1,40}))(?:[eE]([+-]?[0-9]{1,3}))?$/;
+const NUMBER = /^[+-]?([0-9]{1,40}(\.[0-9]{1,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,3})?$/;
 const EDGE = /^-?[0-9]{1,15}(?:\.[0-9]{1,18})?$/;
 
 /**
@@ -19,12 +19,10 @@ const EDGE = /^-?[0-9]{1,15}(?:\.[0-9]{1,18})?$/;
  */
 export function asNumber(value) {
   if (typeof value === "bigint") return [value, 1n];
-  if (typeof value !== "number" && typeof value !== "string") return undefined;
-  const match = NUMBER.exec(String(value));
-  if (!match) return undefined;
-  const [, sign, whole = "", after = "", only = "", exponent = "0"] = match;
-  const decimals = after + only;
-  const digits = BigInt(whole + decimals) * (sign === "-" ? -1n : 1n);
+  if (!["number", "string"].includes(typeof value) || !NUMBER.test(String(value))) return undefined;
+  const [mantissa, exponent = 0] = String(value).split(/e/i);
+  const [whole, decimals = ""] = mantissa.split(".");
+  const digits = BigInt(whole + decimals);
   const places = Number(exponent) - decimals.length;
   return places >= 0 ? [digits * 10n ** BigInt(places), 1n] : [digits, 10n ** BigInt(-places)];
 }
@@ -44,7 +42,6 @@ export class Integers extends Attribute {
   static fields = ["name", "low", "high", "step"];
 
   check() {
-    super.check();
     /** @type {number} */
     this.low = this.integer("low", -SAFE, SAFE);
     /** @type {number} */
@@ -87,7 +84,6 @@ export class Buckets extends Attribute {
   static fields = ["name", "edges", "open_below", "open_above"];
 
   check() {
-    super.check();
     const { open_below: below, open_above: above, edges: given } = /** @type {any} */ (this);
     const edges = listed(given, this.who, "edges");
     if (typeof below !== "boolean" || typeof above !== "boolean") {

@@ -3,8 +3,8 @@
 import { Device } from "./base.js";
 import { CBR, SS } from "./blocks.js";
 import { listed } from "./domain.js";
-import { InvalidSpec, InvalidValue } from "./errors.js";
-import { WORD, areIntegers, ceilDiv, isLess } from "./exact.js";
+import { ABSTRACT, InvalidSpec, InvalidValue } from "./errors.js";
+import { WORD, areIntegers, ceilDiv, comesBefore, isLess } from "./exact.js";
 import { GRR } from "./grr.js";
 import { BLH, OLH } from "./local_hash.js";
 import { built } from "./memo.js";
@@ -44,15 +44,13 @@ class SetDevice extends Device {
     this.candidates = listed(/** @type {any} */ (this).candidates, this.kind, "candidates");
     this.candidates.forEach((one, i, all) => {
       const inside = areIntegers(one, 0, this.size - 1) && one.every((item, j) => !(item <= one[j - 1]));
-      // The first item that differs from the candidate before must be larger.
-      const at = inside ? one.findIndex((item, j) => item !== all[i - 1]?.[j]) : -1;
-      if (at < 0 || (i && all[i - 1][at] > one[at])) {
+      if (!inside || !comesBefore(all[i - 1] ?? [], one)) {
         throw new InvalidSpec(`${this.kind}: candidates must be increasing lists of items, in increasing order`);
       }
     });
     /** Number of candidates. */
     this.choices = this.candidates.length || this.size;
-    const fits = this.inner.size === this.values() && !isLess(this.budget.declared, this.inner.budget.declared);
+    const fits = this.inner.size === this.innerSize() && !isLess(this.budget.declared, this.inner.budget.declared);
     const { length } = /** @type {any} */ (this);
     if (!fits || (this.inner.epsilon.sampled ?? length) !== length) {
       throw new InvalidSpec(`${this.kind}: inner must be for all values, at this epsilon, amplified for the length if at all`);
@@ -60,8 +58,8 @@ class SetDevice extends Device {
   }
 
   /** The number of values of the inner mechanism. @returns {number} */
-  values() {
-    return 0;
+  innerSize() {
+    throw new InvalidSpec(ABSTRACT);
   }
 
   /** Which candidates a set contains, increasing. @param {any} value @returns {number[]} */
@@ -78,7 +76,7 @@ export class Padded extends SetDevice {
   static kind = "padded";
   static fields = ["epsilon", "size", "candidates", "inner", "length"];
 
-  values() {
+  innerSize() {
     /** @type {number} */
     this.length = this.integer("length", 1, 2 ** 16);
     return this.choices + this.length;
@@ -97,7 +95,7 @@ export class SetSize extends SetDevice {
   static kind = "set_size";
   static fields = ["epsilon", "size", "candidates", "inner", "most"];
 
-  values() {
+  innerSize() {
     /** @type {number} */
     this.most = this.integer("most", 1, Math.min(this.choices, 2 ** 16));
     return this.most + 1;

@@ -61,15 +61,16 @@ export function sha256(message) {
   const state = Int32Array.from(START);
   for (let offset = 0; offset < view.byteLength; offset += 64) {
     const w = schedule(view, offset);
-    let [a, b, c, d, e, f, g, h] = state;
+    let mixed = [...state];
     for (let i = 0; i < 64; i += 1) {
+      const [a, b, c, d, e, f, g, h] = mixed;
       const choice = (e & f) ^ (~e & g);
-      const one = (h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice + ROUNDS[i] + w[i]) | 0;
+      const one = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice + ROUNDS[i] + w[i];
       const majority = (a & b) ^ (a & c) ^ (b & c);
       const two = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority;
-      [h, g, f, e, d, c, b, a] = [g, f, e, (d + one) | 0, c, b, a, (one + two) | 0];
+      mixed = [(one + two) | 0, a, b, c, (d + one) | 0, e, f, g];
     }
-    [a, b, c, d, e, f, g, h].forEach((x, i) => (state[i] += x));
+    mixed.forEach((x, i) => (state[i] += x));
   }
   const digest = new DataView(new ArrayBuffer(32));
   state.forEach((x, i) => digest.setInt32(4 * i, x));

@@ -57,7 +57,7 @@ export class CMS extends Sketch {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const index = this.index(value, this.size);
+    const index = this.index(value);
     const row = coins.uniform(this.rows);
     const bits = drawBits(this.width, [this.cell(row, index)], this.thresholds, coins);
     return concat(coded(row, this.rows), bits);
@@ -72,7 +72,7 @@ export class HCMS extends Sketch {
   check() {
     super.check();
     /** The first coefficient that may be drawn; coefficient 0 is the same for every value. @type {number} */
-    this.first = Number(this.choice("skip_zero", true, false));
+    this.least = Number(this.choice("skip_zero", true, false));
     /** Words of the untrue sign. @type {bigint} */
     this.low = lowCell(this.odds, 2);
   }
@@ -84,9 +84,9 @@ export class HCMS extends Sketch {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const index = this.index(value, this.size);
+    const index = this.index(value);
     const row = coins.uniform(this.rows);
-    const coefficient = this.first + coins.uniform(this.width - this.first);
+    const coefficient = this.least + coins.uniform(this.width - this.least);
     const sign = grrDraw(parity(coefficient & this.cell(row, index)), 2, this.low, coins);
     return coded(2 * (row * this.width + coefficient) + sign, 2 * this.rows * this.width);
   }

@@ -2,7 +2,7 @@
 
 import { Attribute, isText, specText } from "./domain.js";
 import { InvalidSpec } from "./errors.js";
-import { WORD, digitsOf, joined, tidy } from "./exact.js";
+import { WORD, areIntegers, digitsOf, joined, tidy } from "./exact.js";
 import { utf8 } from "./sha256.js";
 
 /** @param {number} first @param {number} last */
@@ -23,7 +23,6 @@ export class Text extends Attribute {
   static fields = ["name", "alphabet", "length"];
 
   check() {
-    super.check();
     /** @type {string} */
     this.alphabet = specText(/** @type {any} */ (this).alphabet, this.who, "alphabet", 2 ** 14);
     const known = Object.hasOwn(ALPHABETS, this.alphabet);
@@ -35,7 +34,7 @@ export class Text extends Attribute {
         `${this.name}: alphabet must be one of ${Object.keys(ALPHABETS).join(", ")}, or characters in order of their code points, each once, without NUL`,
       );
     }
-    if (!Number.isInteger(this.length) || this.length < 1 || this.length > 64 || this.size > WORD) {
+    if (!areIntegers([this.length], 1, 64) || this.size > WORD) {
       throw new InvalidSpec(
         `${this.name}: length must be an integer from 1 to ${longest(codes.length)}: more of its ${codes.length} symbols do not fit into 64 bits`,
       );

@@ -9,10 +9,9 @@
 
 import { Device } from "./base.js";
 import { ABSTRACT, InvalidSpec } from "./errors.js";
-import { WORD, ceilDiv, expFloor, integerRoot, rootFloor, shortestDecimal } from "./exact.js";
+import { BILLION, WORD, ceilDiv, expFloor, integerRoot, rootFloor, scaledDecimal, shortestDecimal } from "./exact.js";
 
 const MAX_BITS = 2 ** 16;
-const BILLION = 10n ** 9n;
 
 /**
  * The smallest t0 that keeps t1 (W - t0) / (t0 (W - t1)) within the odds.
@@ -100,7 +99,7 @@ export class Unary extends Device {
 
   /** `size` bits, packed from bit 0. @param {number} value @param {import("./coins.js").Coins} coins @returns {Uint8Array} */
   privatizeOne(value, coins) {
-    return drawBits(this.size, [this.index(value, this.size)], this.thresholds, coins);
+    return drawBits(this.size, [this.index(value)], this.thresholds, coins);
   }
 }
 
@@ -158,9 +157,7 @@ export class THE extends Unary {
   /** Keep theta in its shortest form. @returns {bigint} theta in billionths */
   parseTheta() {
     const { theta: given } = /** @type {any} */ (this);
-    const match = typeof given === "string" && /^([01])(?:\.([0-9]{1,9}))?$/.exec(given);
-    const [, whole, decimals = ""] = match || ["", "0"];
-    const theta = BigInt(whole + decimals.padEnd(9, "0"));
+    const theta = scaledDecimal(given, 9);
     if (2n * theta < BILLION || theta > BILLION) {
       throw new InvalidSpec('the: theta must be decimal text from "0.5" to "1"');
     }

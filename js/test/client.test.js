@@ -3,7 +3,9 @@ import { createServer } from "node:http";
 import { afterEach, beforeEach, test } from "node:test";
 
 import { Respondent } from "../src/client.js";
-import { ReplayCoins, SystemCoins } from "../src/coins.js";
+import { ReplayCoins, ScriptedCoins, SystemCoins } from "../src/coins.js";
+import { deviceOf } from "../src/kinds.js";
+import { Ledger } from "../src/ledger.js";
 import { read, unhex } from "./vectors.js";
 
 const vectors = read("documents.json");
@@ -91,6 +93,17 @@ test("a member of one_of is stated beside its padded report", async () => {
   }
   const reports = uploads.flatMap(({ body }) => JSON.parse(body).reports);
   assert.ok(reports.every(({ member, report }) => member < 3 && report.length === 8));
+});
+
+test("a member beyond 16 bits is stated whole", () => {
+  const mechanisms = [{ kind: "grr", epsilon: "1", size: 2 }];
+  const family = { kind: "coefficients", sizes: [2 ** 17], k: 1, by_order: [1], mechanisms };
+  const mechanism = deviceOf({ kind: "one_of", epsilon: "1", family, payload_bytes: 1 });
+  const collection = { id: "0", planId: "0", title: {}, epsilon: "1", mechanism, encode: (answers) => answers };
+  const [wanted, members] = [100_000n, 2n ** 17n - 1n];
+  const coins = new ScriptedCoins([((wanted << 64n) + members - 1n) / members, 0n, 0n, 0n]);
+  const { member, report } = new Ledger(storage).record(collection, [5], { coins, base, invitation: "" });
+  assert.deepEqual([member, report.length], [Number(wanted), 2]);
 });
 
 test("failures are tried again with the same bytes and growing waits", async () => {

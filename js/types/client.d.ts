@@ -29,6 +29,10 @@ export class Collection {
   readonly retention_days: number;
   readonly origins: readonly string[];
   readonly invitations: boolean;
+  /** The adaptive plan that this document is a round of, if there is one. */
+  readonly plan: Record<string, any> | null;
+  /** What a respondent takes part in once: the first document of the plan, or this one. */
+  readonly planId: string;
   /** The mechanism of every question. */
   readonly members: readonly Device[];
   /** Answers by question name as the value that the mechanism perturbs, or InvalidValue. */
@@ -58,6 +62,8 @@ export interface Entry extends Receipt {
   member: number;
   report: string;
   invitation: string;
+  /** What is answered once: see `Collection.planId`. */
+  plan: string;
 }
 
 /** `localStorage`, or anything like it. */

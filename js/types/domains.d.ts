@@ -54,6 +54,8 @@ export class Text extends Attribute {
   constructor(fields: { name: string; alphabet: string; length: number });
   readonly alphabet: string;
   readonly length: number;
+  /** The end of a text, then the symbols in order. */
+  readonly symbols: readonly string[];
 }
 
 /** Free text by a 64-bit keyed hash. */

@@ -8,6 +8,9 @@ from tests.browser.test_pages import sign_in
 
 from tacit.catalog import CATALOG
 from tacit.collector.active import read_document
+from tacit.oracles.blocks import CBR, SS
+from tacit.oracles.grr import GRR
+from tacit.oracles.unary import OUE, RUE, SUE, THE
 
 
 def test_a_set_leaves_the_browser_as_a_noisy_report(page: Any, site: Any) -> None:
@@ -143,3 +146,21 @@ def test_itemsets_are_a_table_and_a_network(page: Any, context: Any, site: Any) 
     picture = page.locator("svg.network")
     assert picture.locator("line").count() >= 1 and picture.locator("circle").count() >= 3
     assert f"{ITEMS[0]} and {ITEMS[1]} at" in picture.get_attribute("aria-label")
+
+
+def test_the_probabilities_in_words_are_those_of_the_mechanism(page: Any, site: Any) -> None:
+    made = [GRR(size=9, epsilon="1.5"), SUE(size=9, epsilon="1"), OUE(size=9, epsilon="2"), RUE(size=9, epsilon="2")]
+    made += [THE(size=9, epsilon="2"), SS(size=30, epsilon="1"), CBR(size=20, epsilon="1"), CBR(size=5001, epsilon="4")]
+    page.goto(f"{site.url}/c/{site.publish(**BASKETS)}")
+    said = page.evaluate(
+        """async (specs) => {
+            const { deviceOf } = await import("/js/tacit.js");
+            const { chances, codesOf } = await import("/static/chances.js");
+            return specs.map((spec) => ({ ...chances(deviceOf(spec)), codes: codesOf(deviceOf(spec)) }));
+        }""",
+        [device.spec() for device in made],
+    )
+    for device, words in zip(made, said, strict=True):
+        assert abs(float(words["own"]) - 100 * device.p) <= 0.51, device.kind
+        assert abs(float(words["other"]) - 100 * device.q) <= 0.51, device.kind
+        assert device.kind != "cbr" or words["codes"] == device.m

@@ -1,13 +1,17 @@
 """Maximum likelihood from `log_prob` alone: against the closed form, a general solver, and its own stated errors."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from click.testing import CliRunner
 from scipy.optimize import minimize
 
 import tacit
+from tacit.cli import cli
 from tacit.core.estimate import Estimate
 from tacit.decode.em import Fit, all_values, group_reports, maximum_likelihood, observed, smooth_once
 from tacit.errors import InvalidSpec, NoData
@@ -181,3 +185,24 @@ def test_what_cannot_be_fitted_is_refused() -> None:
         all_values(tacit.RAPPOR(epsilon="1", bits=16, hashes=2, cohorts=2, key=1))
     with pytest.raises(InvalidSpec, match="too many"):
         all_values(tacit.OLH(size=1 << 40, epsilon="1"))
+
+
+def test_the_command_line_puts_the_most_likely_frequencies_beside_the_raw_ones(tmp_path: Path) -> None:
+    values = tmp_path / "values.csv"
+    values.write_text("value\n" + "\n".join(["0"] * 300 + ["1"] * 100 + ["2"] * 5), encoding="utf-8")
+    reports, tally = str(tmp_path / "r.reports"), str(tmp_path / "t.tally")
+    for command in (
+        ["privatize", str(values), "--kind", "grr", "--size", "4", "--epsilon", "3", "-o", reports],
+        ["tally", reports, "-o", tally],
+    ):
+        assert CliRunner().invoke(cli, command).exit_code == 0
+    run = CliRunner().invoke(cli, ["estimate", tally, "--likelihood", "--json"])
+    assert run.exit_code == 0, run.output
+    found = json.loads(run.output)
+    assert found["likelihood"]["converged"]
+    likely = [row["likelihood"] for row in found["estimates"]]
+    assert sum(likely) == pytest.approx(1)
+    assert min(likely) >= 0
+    assert "most likely" in CliRunner().invoke(cli, ["estimate", tally, "--likelihood"]).output
+    refused = CliRunner().invoke(cli, ["estimate", tally, "--likelihood", "--candidates", "1"])
+    assert refused.exit_code == 2

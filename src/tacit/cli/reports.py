@@ -192,8 +192,11 @@ def read_tally_file(path: str) -> tuple[Any, dict[str, Any] | None]:
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--top", type=int, help="Only the values with the largest estimates.")
 @POST
+@click.option("--likelihood", is_flag=True, help="Also the frequencies under which the reports are most likely.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def estimate(file: str, candidates: str | None, level: float, top: int | None, post: str | None, as_json: bool) -> None:
+def estimate(
+    file: str, candidates: str | None, level: float, top: int | None, post: str | None, likelihood: bool, as_json: bool
+) -> None:
     """Estimate frequencies with intervals from a tally FILE (- for standard input)."""
     tally, domain = read_tally_file(file)
     mechanism: Any = tally.mechanism
@@ -202,6 +205,8 @@ def estimate(file: str, candidates: str | None, level: float, top: int | None, p
     rows, about_post = raw.to_rows(level), {}
     if post is not None:
         about_post = _add_processed(rows, raw, post, level, whole=chosen is None and is_histogram(mechanism, raw))
+    if likelihood:
+        about_post = about_post | _add_likelihood(rows, mechanism, tally)
     if domain is not None:
         rows = [row | {"value": _label(domain, row["value"])} for row in rows]
     if top is not None:
@@ -233,6 +238,20 @@ def _add_processed(rows: list[dict[str, Any]], raw: Any, post: str, level: float
     return {"post": made.method.to_row()}
 
 
+def _add_likelihood(rows: list[dict[str, Any]], mechanism: Any, tally: Any) -> dict[str, Any]:
+    """Put the maximum-likelihood frequencies beside the raw ones; returns how they were found."""
+    from tacit.decode.em import maximum_likelihood
+
+    if len(rows) != getattr(mechanism, "size", -1):
+        raise click.UsageError("--likelihood works on the frequencies of a whole domain, not on means or --candidates")
+    found = maximum_likelihood(mechanism, tally) if tally.n else None
+    for i, row in enumerate(rows):
+        row["likelihood"] = None if found is None else float(found.frequency[i])
+    return {} if found is None else {
+        "likelihood": {"converged": found.converged, "gap": found.gap, "iterations": found.iterations}
+    }  # fmt: skip
+
+
 def _candidate(domain: dict[str, Any] | None, text: str) -> int:
     from tacit.device.product import domain_of
 
@@ -257,4 +276,6 @@ def _print_rows(rows: list[dict[str, Any]], title: str, level: float) -> None:
     names = ["frequency", "standard_error", "low", "high"]
     if rows and POST_COLUMNS[0] in rows[0]:
         header, names = [*header, "processed", "low", "high"], [*names, *POST_COLUMNS]
+    if rows and "likelihood" in rows[0]:
+        header, names = [*header, "most likely"], [*names, "likelihood"]
     print_table(header, [[str(row["value"]), *(cell(row[name]) for name in names)] for row in rows], title)

@@ -22,12 +22,9 @@ def analytics(
     as_json: bool,
 ) -> None:  # fmt: skip
     """SQL over private columns: estimates, standard errors and intervals beside the truth."""
-    try:
-        from tacit.simulate.analytics import read_rows, read_schema, rehearse, simulate_analytics
+    from tacit.simulate.analytics import read_rows, read_schema, rehearse, simulate_analytics
 
-        table = read_rows(data, None if columns is None else [name.strip() for name in columns.split(",")])
-    except ImportError as error:
-        raise click.UsageError(f"{error.name} is missing; install tacit[analytics]") from None
+    table = read_rows(data, None if columns is None else [name.strip() for name in columns.split(",")])
     rehearsal = rehearse(
         table, read_schema(private, table), epsilon=epsilon, queries=[sql], method=method, fanout=fanout
     )
@@ -40,6 +37,6 @@ def analytics(
 
 
 def _shown(item: Any) -> str:
-    if isinstance(item, dict):
-        return ", ".join(str(value) for value in item.values())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if hasattr(item, "values"):
+        return ", ".join(str(value) for value in item.values())
     return f"{item:,.6g}" if isinstance(item, float) else "" if item is None else str(item)

@@ -69,7 +69,7 @@ def chances(device: Device) -> tuple[Chance, ...]:
     if isinstance(device, PaddedDevice | SetSizeDevice):
         what = "drawn entry" if isinstance(device, PaddedDevice) else "respondent's own number"
         inner = (Chance(one.what.replace("respondent's own answer", what), one.exact) for one in chances(device.inner))
-        return tuple(Chance(one.what.replace("other answer", "other one"), one.exact) for one in inner)
+        return tuple(Chance(one.what.replace("any one other answer", "any other one"), one.exact) for one in inner)
     if isinstance(device, PureOracle):
         own = "the report supports the respondent's own answer"
         return Chance(own, device.p), Chance("the report supports any one other answer", device.q)
@@ -81,6 +81,15 @@ def chances(device: Device) -> tuple[Chance, ...]:
 
 def _first_line(device: Device, domain: Domain) -> str:
     tree = tree_of(device)
+    if isinstance(device, PaddedDevice):
+        return (
+            f"The list is filled up with blanks to {device.length} entries, one entry is drawn at random, and the "
+            f"device reports on that one. {_asked(device)}"
+        )
+    if isinstance(device, SetSizeDevice):
+        return (
+            f"The device reports how many entries are on the list; {device.most} or more count alike. {_asked(device)}"
+        )
     if tree and isinstance(domain, Text | Bits):
         return (
             f"The device draws one of {len(tree)} lengths and reports, with the whole epsilon, on the beginning of the "
@@ -92,6 +101,12 @@ def _first_line(device: Device, domain: Domain) -> str:
             "and reports, with the whole epsilon, on the group that holds the answer there."
         )
     return (type(device).__doc__ or device.kind).strip().splitlines()[0]
+
+
+def _asked(device: PaddedDevice | SetSizeDevice) -> str:
+    if not device.candidates:
+        return "Every thing on the public list may be an entry."
+    return f"Only {len(device.candidates):,} things or combinations of the public list count as entries in this round."
 
 
 def facts(collection: Collection) -> list[Facts]:

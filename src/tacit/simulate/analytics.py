@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,15 @@ import numpy.typing as npt
 
 from tacit.core.simulated import GeneratorCoins
 from tacit.errors import InvalidSpec
-from tacit.tasks.analytics.connection import Answer, Connection, ValueSource
+from tacit.tasks.analytics.connection import Connection
+from tacit.tasks.analytics.imports import arrow, compute
 from tacit.tasks.analytics.levels import Design
 from tacit.tasks.analytics.linked import collect
 from tacit.tasks.analytics.open import choose_design, open_table, regions_of
 from tacit.tasks.analytics.public import ArrowRows
+from tacit.tasks.analytics.run import Answer
 from tacit.tasks.analytics.schema import MAX_LABELS, Dimension, Schema, nearest_column
+from tacit.tasks.analytics.source import ValueSource
 
 I64 = npt.NDArray[np.int64]
 _PRIVATE = re.compile(r"\s*(?P<name>[^:]+?)\s*(?::\s*(?P<low>-?\d+)\s*-\s*(?P<high>-?\d+)\s*)?")
@@ -24,18 +28,17 @@ _TAG = int.from_bytes(b"rows", "little")
 
 def read_rows(path: str, columns: Sequence[str] | None = None) -> Any:
     """An Arrow table of a CSV or Parquet file; text loses the spaces around it."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.csv
-    import pyarrow.parquet
-
+    pa, pc = arrow(), compute()
+    csv: Any
+    parquet: Any
+    csv, parquet = import_module("pyarrow.csv"), import_module("pyarrow.parquet")
     try:
         if path.endswith((".parquet", ".pq")):
-            table = pyarrow.parquet.read_table(path)
+            table = parquet.read_table(path)
         else:
             names = {} if columns is None else {"column_names": list(columns)}
-            convert = pyarrow.csv.ConvertOptions(strings_can_be_null=True)
-            table = pyarrow.csv.read_csv(path, pyarrow.csv.ReadOptions(**names), convert_options=convert)
+            convert = csv.ConvertOptions(strings_can_be_null=True)
+            table = csv.read_csv(path, csv.ReadOptions(**names), convert_options=convert)
     except pa.ArrowInvalid as error:
         raise InvalidSpec(f"{path}: {str(error).splitlines()[0][:200]}") from None
     for i, field in enumerate(table.schema):

@@ -45,6 +45,9 @@ const ALPHABETS = [
   ["bytes", "Any text, in any language"],
   ["own", "Characters that I list"],
 ];
+const PUBLIC = "The list is public: it is in the document that everybody gets.";
+const SHOWN = "Shown to respondents above its answers.";
+const IN_BYTES = "bytes: accents, other scripts and emoji take two to four";
 const PARTS = KINDS.filter(([kind]) => ["ordered", "integers", "buckets"].includes(kind));
 
 /** @param {any} question @param {string} name */
@@ -77,7 +80,7 @@ function itemsOf(form, question) {
   const most = whole(form, question, "most", "At most so many per person (may stay empty)", { min: 1 });
   const k = whole(form, form.model, "k", "How many to look for", { min: 1, max: 1024, read: Number });
   return [
-    labels(form, question, "Things on the list, one per line", "The list is public: it is in the document that everybody gets."),
+    labels(form, question, "Things on the list, one per line", PUBLIC),
     h("div", { class: "pair" }, most, k),
   ];
 }
@@ -87,7 +90,7 @@ function texts(form, question) {
   const fits = h("output", { class: "fits" });
   const explain = () => {
     const longest = fitting(alphabetOf(question));
-    const unit = question.alphabet === "bytes" ? "bytes: accents, other scripts and emoji take two to four" : "characters";
+    const unit = question.alphabet === "bytes" ? IN_BYTES : "characters";
     fits.textContent = longest ? `At most ${longest} ${unit}.` : "List the characters first.";
   };
   const told = { ...form, changed: () => (explain(), form.changed()) };
@@ -116,7 +119,7 @@ const pair = (form, question) =>
       h(
         "div",
         { class: "pair" },
-        field("Short name", text(form, part, "name", idOf(part, "name"), { maxlength: 40 }), "Shown to respondents above its answers."),
+        field("Short name", text(form, part, "name", idOf(part, "name"), { maxlength: 40 }), SHOWN),
         field("Answer", select(form, part, "kind", idOf(part, "kind"), PARTS)),
       ),
       ...domain(form, part),

@@ -6,6 +6,8 @@ import { h } from "./dom.js";
 import { isAdaptive, items, newQuestion } from "./draft.js";
 import { ownName } from "./words.js";
 
+const ALONE = "A question that is asked in rounds must be the only one; remove the others.";
+
 /** @typedef {import("./builder_inputs.js").Form} Form */
 
 /** One text in every language. @param {Form} form @param {any} texts @param {string} id @param {string} label @param {any} [attributes] */
@@ -84,7 +86,7 @@ function asking(form) {
     { class: "card", "aria-labelledby": "asking-title" },
     h("h2", { id: "asking-title" }, "Questions"),
     ...model.questions.map((/** @type {any} */ question, /** @type {number} */ i) => ask(form, question, i)),
-    alone && several && h("p", { class: "hint-box" }, "A question that is asked in rounds must be the only one; remove the others."),
+    alone && several && h("p", { class: "hint-box" }, ALONE),
     !alone && h("div", {}, h("button", { type: "button", id: "add", onclick: add }, "Add a question")),
     several && field("With several questions", select(form, model, "policy", "policy", policies)),
   );

@@ -24,6 +24,8 @@ const methods = new Map();
 let planCard;
 let answered = "";
 let answeredAt = 0;
+/** A search among many reports takes a while; it is not asked for again and again. */
+let pause = AGAIN;
 
 /** @param {string} name @param {string} value @param {string} id */
 function copyField(name, value, id) {
@@ -74,7 +76,9 @@ function sharing() {
 
 /** @param {any} status */
 function facts({ reports: here, rejected, minimum_cohort: cohort, plan }) {
-  const reports = plan ? plan.rounds.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.reports, 0) : here;
+  /** @type {any[]} */
+  const rounds = plan?.rounds ?? [{ reports: here }];
+  const reports = rounds.reduce((sum, one) => sum + one.reports, 0);
   const refused = Object.values(rejected).reduce((sum, one) => sum + one, 0);
   const fact = (/** @type {any} */ big, /** @type {string} */ small, /** @type {any[]} */ ...more) =>
     h("div", {}, h("b", {}, big), h("span", {}, small), ...more);
@@ -276,9 +280,10 @@ async function showAnswers(status) {
   const words = missing(status);
   if (words) return box.replaceChildren(notYet(words));
   const now = `${status.reports} ${status.plan?.finished}`;
-  if (now === answered || Date.now() - answeredAt < AGAIN) return undefined;
+  if (now === answered || Date.now() - answeredAt < pause) return undefined;
   [answered, answeredAt] = [now, Date.now()];
   const { shown, level } = await fetchAnswers();
+  pause = Math.max(AGAIN, 5 * (Date.now() - answeredAt));
   if (!cards.size) box.replaceChildren();
   for (const [name, question] of shown) {
     if (!cards.has(name)) {

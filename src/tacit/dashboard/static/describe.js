@@ -1,6 +1,7 @@
 /** A noisy report in words: what its bytes say, without the answer, which is forgotten by then. */
 
-const WORD = 2 ** 64;
+import { chances, codesOf } from "./chances.js";
+
 const MOST_NAMED = 12;
 
 /**
@@ -13,30 +14,11 @@ export const bytesOf = (text) => (text.match(/../g) ?? []).map((pair) => Number.
 /** @param {number[]} bytes @returns {number} a little-endian number */
 const numberOf = (bytes) => bytes.reduceRight((sum, byte) => 256 * sum + byte, 0);
 
-/** @param {number} share */
-const percent = (share) => (100 * share).toFixed(share < 0.1 ? 1 : 0);
-
 /** @param {any} domain @param {number} index @param {Say} say */
 function labelOf(domain, index, say) {
   const label = domain.decode(index);
   return typeof label === "boolean" ? say(label ? "yes" : "no") : String(label);
 }
-
-/**
- * How likely a report fits the respondent's own answer, and any one other, in percent; undefined if it is not so simple.
- * @param {any} device
- * @returns {{own: string, other: string} | undefined}
- */
-function chances({ kind, size, low, thresholds, include, m, k }) {
-  if (kind === "grr") return pair(1 - (size - 1) * (Number(low) / WORD), Number(low) / WORD);
-  if (thresholds && size) return pair(Number(thresholds[0]) / WORD, Number(thresholds[1]) / WORD);
-  if (!include) return undefined;
-  const own = Number(include) / WORD;
-  return pair(own, (k - own) / (m - 1));
-}
-
-/** @param {number} own @param {number} other */
-const pair = (own, other) => ({ own: percent(own), other: percent(other) });
 
 /** Which answers a bitmap marks. @param {any} device @param {any} domain @param {number[]} bytes @param {Say} say */
 function marks(device, domain, bytes, say) {
@@ -50,12 +32,13 @@ function marks(device, domain, bytes, say) {
 
 /** One mechanism's bytes in words. @param {any} device @param {any} domain @param {number[]} bytes @param {Say} say */
 function words(device, domain, bytes, say) {
-  const { kind, m, family } = device;
-  if (family) return drawn(family, domain, { member: numberOf(bytes.slice(0, 4)), bytes: bytes.slice(4) }, say);
+  const { kind, family } = device;
+  const inner = { member: numberOf(bytes.slice(0, 4)), bytes: bytes.slice(4) };
+  if (family?.mechanisms) return drawn(family, domain, inner, say);
   if (kind === "padded" || kind === "set_size") return ofSet(device, domain, bytes, say);
   if (kind === "grr") return say("saysValue", { value: labelOf(domain, numberOf(bytes), say), ...chances(device) });
   if (["sue", "oue", "rue", "the", "ss"].includes(kind)) return marks(device, domain, bytes, say);
-  if (kind === "cbr") return say("saysBlock", { code: numberOf(bytes) + 1, codes: m, ...chances(device) });
+  if (kind === "cbr") return say("saysBlock", { code: numberOf(bytes) + 1, codes: codesOf(device), ...chances(device) });
   if (kind === "onebit") return say("saysBit", { bit: String(bytes[0]) });
   return say("saysCode", { bytes: bytes.length });
 }
@@ -79,10 +62,11 @@ function span(domain, first, last, say) {
  * @param {number[]} bytes
  * @param {Say} say
  */
-function ofSet({ kind, candidates, choices, inner, length, most }, domain, bytes, say) {
+function ofSet({ kind, candidates, size, inner, length, most }, domain, bytes, say) {
+  const choices = candidates.length || size;
   const entry = (/** @type {number} */ i) => (candidates[i] ?? [i]).map((item) => domain.decode(item)).join(" + ");
-  const size = (/** @type {number} */ i) => (i < most ? String(i) : say("orMore", { low: most }));
-  const decode = kind === "padded" ? (/** @type {number} */ i) => (i < choices ? entry(i) : say("blank")) : size;
+  const many = (/** @type {number} */ i) => (i < most ? String(i) : say("orMore", { low: most }));
+  const decode = kind === "padded" ? (/** @type {number} */ i) => (i < choices ? entry(i) : say("blank")) : many;
   const asked = [
     candidates.length && kind === "padded" ? say("saysAmong", { choices }) : "",
     kind === "padded" ? say("saysPadded", { length }) : say("saysSize", { choices }),
@@ -140,11 +124,12 @@ function beginning({ heights }, { kind, alphabet, length }, member, say) {
 const codeWidth = (codes) => [1, 2, 4].find((width) => codes <= 256 ** width) ?? 8;
 
 /** Bytes of a member's report, where this page knows. @param {any} device @returns {number} */
-function widthOf({ kind, size, m, payload_bytes: payload, inner }) {
+function widthOf(device) {
+  const { kind, size, payload_bytes: payload, inner } = device;
   if (payload) return 4 + payload;
   if (kind === "padded" || kind === "set_size") return widthOf(inner);
   if (kind === "onebit") return 1;
-  if (kind === "grr" || kind === "cbr") return codeWidth(m ?? size);
+  if (kind === "grr" || kind === "cbr") return codeWidth(kind === "cbr" ? codesOf(device) : size);
   return ["sue", "oue", "rue", "the", "ss"].includes(kind) ? Math.ceil(size / 8) : NaN;
 }
 
@@ -161,7 +146,7 @@ export function describe({ policy, members, questions, mechanism }, { member, re
   if (policy === "single") {
     const { domain } = questions[0];
     const { family } = mechanism;
-    const said = family ? drawn(family, domain, { member, bytes }, say) : words(mechanism, domain, bytes, say);
+    const said = family?.mechanisms ? drawn(family, domain, { member, bytes }, say) : words(mechanism, domain, bytes, say);
     return [said, say("deny")];
   }
   if (policy === "one_of") {

@@ -79,10 +79,13 @@ export function nameFrom(text, place) {
   return plain.split("_").slice(0, 4).join("_").slice(0, 40) || `question_${place + 1}`;
 }
 
+/** @param {any} a @param {any} b */
+const byCodePoint = (a, b) => a.codePointAt(0) - b.codePointAt(0);
+
 /** The alphabet of a text as a document names it. @param {any} question @returns {string} */
 export const alphabetOf = ({ alphabet, characters }) =>
   alphabet === "own"
-    ? [...new Set(characters.normalize("NFC"))].sort((a, b) => Number(a.codePointAt(0)) - Number(b.codePointAt(0))).join("")
+    ? [...new Set(characters.normalize("NFC"))].sort(byCodePoint).join("")
     : alphabet;
 
 /** The longest texts over an alphabet that fit into 64 bits; 0 without characters. @param {string} alphabet */
@@ -94,10 +97,13 @@ export function fitting(alphabet) {
   return longest;
 }
 
+/** @param {any} part @returns {any} the wire form of an attribute */
+const attributeOf = (part) => ({ ...domainOf(part), name: part.name.trim() });
+
 /** @param {any} question @returns {any} the wire form of its domain */
 function domainOf(question) {
-  const { kind, labels, other, low, high, step, edges, openBelow, openAbove, length, most, textLength, parts } = question;
-  if (kind === "pair") return { kind: "product", attributes: parts.map((/** @type {any} */ one) => ({ ...domainOf(one), name: one.name.trim() })) };
+  const { kind, labels, other, low, high, step, edges, openBelow, openAbove, length, most, textLength } = question;
+  if (kind === "pair") return { kind: "product", attributes: question.parts.map(attributeOf) };
   if (kind === "items") return { kind, labels: lines(labels), ...(most && { most: Number(most) }) };
   if (kind === "text") return { kind, alphabet: alphabetOf(question), length: Number(textLength) };
   if (kind === "booleans") return { kind };
@@ -178,8 +184,8 @@ function filled(domain) {
 
 /** @param {any} domain of texts */
 function spelt({ alphabet, length }) {
-  const named = alphabet in SYMBOLS;
-  return { alphabet: named ? alphabet : "own", characters: named ? "" : alphabet, textLength: String(length), length: "3" };
+  const named = alphabet in SYMBOLS ? { alphabet } : { alphabet: "own", characters: alphabet };
+  return { ...named, textLength: String(length), length: "3" };
 }
 
 /** @param {any} question */

@@ -53,9 +53,11 @@ export class GridCard {
     );
     this.modes = modeSwitch((mode) => this.choose(mode));
     this.methods = methodMenu(`method-${question.name}`, process);
-    this.map = new HeatMap(this.title, this.leaves.slice(0, 2), this.names.slice(0, 2), (low, high) => this.pick(low, high));
+    const [leaves, names] = [this.leaves.slice(0, 2), this.names.slice(0, 2)];
+    this.map = new HeatMap(this.title, leaves, names, (low, high) => this.pick(low, high));
     this.numbers = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Numbers: ${this.title}` });
-    this.details = h("details", { ontoggle: () => this.tabulate() }, h("summary", {}, "Table of these numbers"), this.numbers);
+    const summary = h("summary", {}, "Table of these numbers");
+    this.details = h("details", { ontoggle: () => this.tabulate() }, summary, this.numbers);
     this.body = h("div", { class: "stack" }, ...this.exploring(), this.methods, this.note, this.details);
     const head = h("div", { class: "question-head" }, h("h2", {}, this.title), this.modes);
     this.element = h("section", { class: "card", "aria-label": this.title }, head, this.few, this.body, this.based);
@@ -94,7 +96,8 @@ export class GridCard {
     this.modes.press(mode);
     this.methods.show(mode === "raw" ? "" : question.method);
     const over = this.names.length > 2 ? ` The picture adds up over ${this.names[2]}.` : "";
-    this.note.textContent = `${noteOf(mode, question.method)}${over} The share of a chosen rectangle is always the unbiased one.`;
+    const always = "The share of a chosen rectangle is always the unbiased one.";
+    this.note.textContent = `${noteOf(mode, question.method)}${over} ${always}`;
     this.based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, this.level)}`;
     map.choose(pickers.map(({ low }) => low), pickers.map(({ high }) => high));
     map.draw(this.grid());
@@ -103,11 +106,13 @@ export class GridCard {
   /** The rows as a grid of the first two attributes; shares of a third one are added up. */
   grid() {
     const { rows } = this.question;
-    const counts = this.names.map((/** @type {string} */ _, /** @type {number} */ a) => new Set(rows.map(({ value }) => value[a])).size);
+    const labels = (/** @type {number} */ a) => new Set(rows.map((/** @type {any} */ { value }) => value[a]));
+    const counts = [...this.names.keys()].map((a) => labels(a).size);
     const [shape, deep] = [counts.slice(0, 2), counts[2] ?? 1];
     const cells = Array.from({ length: shape[0] * shape[1] }, (_, i) => {
       const parts = rows.slice(i * deep, (i + 1) * deep).map((/** @type {any} */ row) => row[this.mode] ?? row.raw);
-      return deep === 1 ? parts[0] : { estimate: parts.reduce((sum, { estimate }) => sum + estimate, 0), standard_error: null };
+      const estimate = parts.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.estimate, 0);
+      return deep === 1 ? parts[0] : { estimate, standard_error: null };
     });
     return { shape, cells, widths: shape.map((_, a) => widthOf(this.leaves[a], rows[0].value[a])) };
   }

@@ -65,10 +65,12 @@ export class HeatMap {
     const [, rows] = this.grid.shape;
     const [column, row] = [Math.floor(i / rows), i % rows];
     const [width, height] = this.step;
-    const at = { x: LEFT + column * width, y: this.tall - (row + 1) * height, width: width + 0.3, height: height + 0.3 };
+    const corner = { x: LEFT + column * width, y: this.tall - (row + 1) * height };
+    const at = { ...corner, width: width + 0.3, height: height + 0.3 };
     const shade = Math.max(0, one.estimate) / most;
     const words = `${this.words([column, row])}: ${percent(one.estimate, one.standard_error)}`;
-    return svg("rect", { class: "cell", ...at, "fill-opacity": (0.04 + 0.96 * shade).toFixed(3) }, svg("title", {}, words));
+    const opacity = (0.04 + 0.96 * shade).toFixed(3);
+    return svg("rect", { class: "cell", ...at, "fill-opacity": opacity }, svg("title", {}, words));
   }
 
   /** Leaves of a node, both ends included. @param {number} a @param {number} node */
@@ -86,13 +88,14 @@ export class HeatMap {
   axes() {
     const [columns, rows] = this.grid.shape;
     const every = [Math.ceil(80 / this.step[0]), Math.ceil(18 / this.step[1])];
-    const mark = (/** @type {number} */ a, /** @type {number} */ node) => short(this.leaves[a].mark(this.ends(a, node)[0]));
+    const mark = (/** @type {number} */ a, /** @type {number} */ node, /** @type {any} */ at) =>
+      svg("text", at, short(this.leaves[a].mark(this.ends(a, node)[0])));
     const marks = [];
     for (let i = 0; i < columns; i += every[0]) {
-      marks.push(svg("text", { x: LEFT + (i + 0.5) * this.step[0], y: this.tall + 17, "text-anchor": "middle" }, mark(0, i)));
+      marks.push(mark(0, i, { x: LEFT + (i + 0.5) * this.step[0], y: this.tall + 17, "text-anchor": "middle" }));
     }
     for (let i = 0; i < rows; i += every[1]) {
-      marks.push(svg("text", { x: LEFT - 8, y: this.tall - (i + 0.5) * this.step[1] + 4, "text-anchor": "end" }, mark(1, i)));
+      marks.push(mark(1, i, { x: LEFT - 8, y: this.tall - (i + 0.5) * this.step[1] + 4, "text-anchor": "end" }));
     }
     const name = svg("text", { class: "axis", x: LEFT, y: this.tall + 38 }, `${this.names[0]} → · ${this.names[1]} ↑`);
     return [...marks, name];
@@ -104,7 +107,8 @@ export class HeatMap {
     if (!this.frame) return;
     const { widths } = this.grid;
     const unit = this.step.map((step, a) => step / widths[a]);
-    const place = (/** @type {number} */ a, /** @type {number} */ leaf) => Math.min(leaf * unit[a], this.step[a] * this.grid.shape[a]);
+    const place = (/** @type {number} */ a, /** @type {number} */ leaf) =>
+      Math.min(leaf * unit[a], this.step[a] * this.grid.shape[a]);
     const box = {
       x: LEFT + place(0, low[0]),
       y: this.tall - place(1, high[1] + 1),
@@ -118,7 +122,8 @@ export class HeatMap {
   under({ clientX, clientY }) {
     const box = this.picture.getBoundingClientRect();
     const scale = this.wide / box.width;
-    const at = [((clientX - box.left) * scale - LEFT) / this.step[0], (this.tall - (clientY - box.top) * scale) / this.step[1]];
+    const [x, y] = [(clientX - box.left) * scale - LEFT, this.tall - (clientY - box.top) * scale];
+    const at = [x / this.step[0], y / this.step[1]];
     const inside = at.map((one, a) => Math.min(Math.max(Math.floor(one), 0), this.grid.shape[a] - 1));
     return /** @type {[number, number]} */ (inside);
   }

@@ -15,7 +15,7 @@ const MOST_NODES = 24;
 const short = (text) => (text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS - 1)}…` : text);
 
 /** Every two items of a list. @param {string[]} items @returns {[string, string][]} */
-const pairs = (items) => items.flatMap((one, i) => items.slice(i + 1).map((other) => /** @type {[string, string]} */ ([one, other])));
+const pairs = (items) => items.flatMap((one, i) => items.slice(i + 1).map((other) => /** @type {any} */ ([one, other])));
 
 /**
  * Items and the strongest itemset that holds each pair.
@@ -40,7 +40,8 @@ export function graphOf(rows) {
 function words({ nodes, lines }) {
   const strongest = [...lines.values()].sort((a, b) => b.share - a.share).slice(0, 3);
   const said = strongest.map(({ ends, share }) => `${ends.join(" and ")} at ${percent(share)}`).join(", ");
-  return `Network of ${nodes.size} items and ${lines.size} pairs that occur together. Strongest: ${said}. The table has all numbers.`;
+  const sizes = `${nodes.size} items and ${lines.size} pairs`;
+  return `Network of ${sizes} that occur together. Strongest: ${said}. The table has all numbers.`;
 }
 
 /** Where things are on the circle. @param {string[]} names @param {number[]} size */

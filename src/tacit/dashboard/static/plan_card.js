@@ -4,6 +4,10 @@ import { call, notify } from "./api.js";
 import { byId, h } from "./dom.js";
 import { count, pill } from "./format.js";
 
+const GOING =
+  "Every round asks other people, and the next one is made from what this one finds. A round closes by itself when " +
+  "its reports are in; the same link always leads to the round that is open.";
+
 /** How many rounds a plan has at most; short lists need fewer. */
 const MOST_ROUNDS = /** @type {Record<string, number>} */ ({ svim: 3, svsm: 5 });
 
@@ -70,7 +74,8 @@ export class PlanCard {
     this.button = h("button", { type: "button", id: "advance", onclick: () => this.ask() }, "Advance now");
     this.buttons = h("div", { class: "row" }, this.survey, admin && this.button);
     const title = h("h2", { id: "plan-title" }, "Rounds");
-    this.element = h("section", { class: "card", "aria-labelledby": "plan-title" }, title, this.words, this.rounds, this.buttons);
+    const parts = [title, this.words, this.rounds, this.buttons];
+    this.element = h("section", { class: "card", "aria-labelledby": "plan-title" }, ...parts);
   }
 
   /** @returns {any} the round that takes reports, or the last one */
@@ -91,9 +96,7 @@ export class PlanCard {
     const more = !plan.finished && plan.rounds.length < (MOST_ROUNDS[plan.method] ?? Infinity);
     const rows = plan.rounds.map((/** @type {any} */ round) => line(round, asked.get(round.id) ?? "", this.id));
     this.rounds.replaceChildren(...rows, ...(more ? [following(plan.method)] : []));
-    this.words.textContent = plan.finished
-      ? "All rounds are closed; what they found is below."
-      : "Every round asks other people, and the next one is made from what this one finds. A round closes by itself when its reports are in; the same link always leads to the round that is open.";
+    this.words.textContent = plan.finished ? "All rounds are closed; what they found is below." : GOING;
     this.buttons.hidden = plan.finished;
     this.survey.href = this.address.replace(this.id, plan.current);
     this.survey.textContent = `Open the survey of round ${this.current.round}`;
@@ -103,7 +106,8 @@ export class PlanCard {
     const { round, reports, target } = this.current;
     const rough = reports < target ? " Fewer reports make a rougher answer." : "";
     byId("advance-words").textContent =
-      `Round ${round} has ${count(reports)} of the ${count(target)} reports it waits for.${rough} It cannot be opened again.`;
+      `Round ${round} has ${count(reports)} of the ${count(target)} reports it waits for.${rough} ` +
+      "It cannot be opened again.";
     this.dialog.showModal();
   }
 

@@ -9,6 +9,9 @@ const ENDS = /** @type {[End, string, string][]} */ ([
   ["high", "To", "Highest answer"],
 ]);
 
+/** Words for screen readers alone. @param {string} words */
+const hiddenly = (words) => words && h("span", { class: "hidden-text" }, words);
+
 /** Two handles, two fields, and the range they agree on. */
 export class Picker {
   /**
@@ -29,7 +32,7 @@ export class Picker {
     this.fields = fields.map(([end]) => this.field(end, id));
     this.rail = h("div", { class: "rail" }, h("div", { class: "rail-chosen" }), ...this.handles);
     const labelled = this.fields.map((field, i) =>
-      h("div", { class: "field" }, h("label", { for: field.id }, ENDS[i][1], this.of && h("span", { class: "hidden-text" }, this.of)), field),
+      h("div", { class: "field" }, h("label", { for: field.id }, ENDS[i][1], hiddenly(this.of)), field),
     );
     this.typed = h("div", { class: "ends" }, ...labelled);
     this.show();

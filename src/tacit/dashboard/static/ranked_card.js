@@ -38,7 +38,11 @@ function rankedTable(rows, what, level, before = 0) {
 }
 
 /** Rows of an answer, of a plan or of a search, alike. @param {any} row */
-const rowOf = ({ value, raw, noise, noise_probability: chance, ...cell }) => ({ value, ...(raw ?? cell), noise: noise ?? chance ?? 0 });
+const rowOf = ({ value, raw, noise, noise_probability: chance, ...cell }) => ({
+  value,
+  ...(raw ?? cell),
+  noise: noise ?? chance ?? 0,
+});
 
 /** One question for the most frequent. */
 export class RankedCard {
@@ -73,15 +77,17 @@ export class RankedCard {
     this.body = h("div", { class: "stack" }, this.chart.element, this.picture, this.note, this.numbers, this.doubtful);
     const head = h("div", { class: "question-head" }, h("h2", {}, this.title), this.isSearch && listed && many);
     const named = this.isSearch && lookup(question.name, ask, rankedValues);
-    this.element = h("section", { class: "card", "aria-label": this.title }, head, this.status, this.body, this.notes, named, this.based);
+    const parts = [head, this.status, this.body, this.notes, named, this.based];
+    this.element = h("section", { class: "card", "aria-label": this.title }, ...parts);
   }
 
   /** New numbers. @param {any} next @param {number} level */
   update(next, level) {
     this.level = level;
-    this.based.textContent = `From ${reports(next.n ?? 0)}. Intervals hold the true share in ${Math.round(100 * level)} of 100 cases.`;
+    const cases = `${Math.round(100 * level)} of 100 cases`;
+    this.based.textContent = `From ${reports(next.n ?? 0)}. Intervals hold the true share in ${cases}.`;
     this.body.hidden = !this.isListed;
-    if (!this.isListed) this.status.textContent = "Texts that are hashed are not found by themselves; look them up below.";
+    if (!this.isListed) this.status.textContent = "Hashed texts are not found by themselves; look them up below.";
     else if (this.isSearch && next.status === "ok") this.search();
     else this.show(next.rows.map(rowOf), { detectable: next.detectable, notes: next.notes ?? [] });
   }

@@ -88,7 +88,7 @@ export class Preview {
   draw(answers) {
     const { id, epsilon, mechanism } = this.collection;
     const bytes = mechanism.privatizeOne(this.collection.encode(answers), new SystemCoins());
-    const [member, at] = mechanism.family ? [bytes[0] + 256 * bytes[1], 4] : [0, 0];
+    const [member, at] = mechanism.family?.mechanisms ? [new DataView(bytes.buffer).getUint32(0, true), 4] : [0, 0];
     const report = Array.from(bytes.slice(at), (byte) => byte.toString(16).padStart(2, "0")).join("");
     this.kept = { collection: id, epsilon, member, report, batch: "", state: HELD };
     return this.kept;

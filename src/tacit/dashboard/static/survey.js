@@ -179,7 +179,7 @@ function form() {
 
 /** The report in hexadecimal, after the number of the question or level where one was drawn. @param {any} entry */
 const shown = ({ member, report }) =>
-  (collection.mechanism.family ? `${member + 1}: ` : "") + (report.match(/.{1,4}/g) ?? []).join(" ");
+  (collection.mechanism.family?.mechanisms ? `${member + 1}: ` : "") + (report.match(/.{1,4}/g) ?? []).join(" ");
 
 function review() {
   fields = [];

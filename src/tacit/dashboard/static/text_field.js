@@ -5,15 +5,22 @@ import { h } from "./dom.js";
 
 const MOST_LISTED = 48;
 
+/** Whether a character belongs to an alphabet; "bytes" takes any. @param {string} alphabet @param {string} one */
+function belongs(alphabet, one) {
+  if (alphabet === "bytes") return true;
+  if (alphabet === "lower") return one >= "a" && one <= "z";
+  return alphabet === "printable" ? one >= " " && one <= "~" : [...alphabet].includes(one);
+}
+
 /** @param {any} domain @param {(key: string, values?: any) => string} say */
-function rule({ alphabet, length, symbols }, say) {
+function rule({ alphabet, length }, say) {
   const named = /** @type {Record<string, string>} */ ({
     lower: "textLower",
     printable: "textPrintable",
     bytes: "textBytes",
   })[alphabet];
   if (named) return say(named, { length });
-  const all = symbols.slice(1).map((/** @type {string} */ one) => (one === " " ? "␣" : one));
+  const all = [...alphabet].map((one) => (one === " " ? "␣" : one));
   const characters = all.length > MOST_LISTED ? `${all.slice(0, MOST_LISTED).join(" ")} …` : all.join(" ");
   return say("textOf", { length, characters });
 }
@@ -25,10 +32,10 @@ function rule({ alphabet, length, symbols }, say) {
  * @param {(key: string, values?: any) => string} say
  * @returns {{wrong: boolean, words: string}}
  */
-function judge({ alphabet, length, symbols }, given, say) {
+function judge({ alphabet, length }, given, say) {
   const text = given.normalize("NFC");
   const bytes = alphabet === "bytes";
-  const strange = [...new Set(text)].filter((one) => !bytes && !symbols.includes(one));
+  const strange = [...new Set(text)].filter((one) => !belongs(alphabet, one));
   if (strange.length) return { wrong: true, words: say("textStrange", { characters: strange.slice(0, 8).join(" ") }) };
   const left = length - (bytes ? new TextEncoder().encode(text).length : [...text].length);
   return left < 0

@@ -4,8 +4,9 @@ Every aggregate is a smooth function of sums of x^k z over the rows, whose influ
 most two: its variance is the sum of w(x)^2 v. So five sums of x^k v serve count, sum, mean, variance and deviation.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite, sqrt
 from typing import Any
 
@@ -60,32 +61,80 @@ class Sums:
     squares: F64
 
 
-def power_sums(
-    terms: Terms, measure: F64 | None, counted: Mask | None, codes: I64 | None, groups: int, function: str
-) -> list[Sums]:
-    """The sums of every group; rows that are not counted are left out."""
-    inside, variance = terms.inside, terms.variance
-    if counted is not None and not counted.all():
-        measure = None if measure is None else measure[counted]
-        inside, variance = inside[counted], variance[counted]
-        codes = None if codes is None else codes[counted]
-    count, degree = len(inside), _DEGREES.get(function, _DEGREE)
-    centre = float(measure.mean()) if measure is not None and count and degree == _DEGREE else 0.0
-    powers = _powers(measure - centre if measure is not None and centre else measure, 2 * degree)
-    # A sum has the measure itself as its influence: only squares of it occur.
-    squares, used = inside**2, range(2 * degree, -1, -1 if function != "sum" else -2 * degree)
+@dataclass(frozen=True, eq=False)
+class GroupSums:
+    """Sums over rows, a column per group; those of disjoint rows add."""
 
-    def sums(values: F64, wanted: Iterable[int]) -> list[F64]:
-        chosen = set(wanted)
-        return [
-            _by_group(values, power, codes, groups) if k in chosen else np.zeros(groups)
-            for k, power in enumerate(powers)
-        ]
+    centre: float
+    n: I64
+    table: F64
+    """Powers of the measure times z, times v and times z^2, along the first two axes."""
 
-    first = np.array(sums(inside, range(degree + 1)))
-    second, third = np.array(sums(variance, {0, *used})), np.array(sums(squares, used))
-    sizes = [count] if codes is None else np.bincount(codes, minlength=groups).tolist()
-    return [Sums(sizes[g], centre, first[:, g], second[:, g], third[:, g]) for g in range(groups)]
+    def __add__(self, other: "GroupSums") -> "GroupSums":
+        """The sums over both sets of rows."""
+        return GroupSums(self.centre, self.n + other.n, self.table + other.table)
+
+    def group(self, g: int) -> Sums:
+        """The sums of one group."""
+        return Sums(int(self.n[g]), self.centre, *self.table[:, :, g])
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What one aggregate needs of the public columns: measure, rows that have one, and groups."""
+
+    function: str
+    measure: F64 | None
+    present: Mask | None
+    codes: I64 | None
+    groups: int
+
+    @property
+    def degree(self) -> int:
+        """The degree of the influence in the measure."""
+        return _DEGREES.get(self.function, _DEGREE)
+
+    @cached_property
+    def centre(self) -> float:
+        """Where powers are taken from, so that large measures of small spread do not cancel."""
+        there = self.measure is not None and len(self.measure) and self.degree == _DEGREE
+        return float(np.mean(self.measure)) if there and self.measure is not None else 0.0
+
+    @property
+    def nothing(self) -> GroupSums:
+        """The sums over no rows."""
+        shape = 3, 2 * self.degree + 1, self.groups
+        return GroupSums(self.centre, np.zeros(self.groups, np.int64), np.zeros(shape))
+
+    def sums(self, terms: Terms, mask: Mask | None, rows: slice) -> GroupSums:
+        """Sums over rows with their terms; those outside of the mask, or without a measure, are left out."""
+        chosen = [item[rows] for item in (mask, self.present) if item is not None]
+        kept = np.logical_and.reduce(chosen) if chosen else None
+        kept = None if kept is None or kept.all() else kept
+
+        def picked(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return values if kept is None else values[kept]
+
+        measure = None if self.measure is None else picked(self.measure[rows])
+        codes = None if self.codes is None else picked(self.codes[rows])
+        inside, variance = picked(terms.inside), picked(terms.variance)
+        powers = _powers(measure - self.centre if measure is not None and self.centre else measure, 2 * self.degree)
+        first, second, third = self._used
+
+        def column(values: F64, used: frozenset[int]) -> list[F64]:
+            pairs = enumerate(powers)
+            return [_by_group(values, x, codes, self.groups) if k in used else np.zeros(self.groups) for k, x in pairs]
+
+        table = np.array([column(inside, first), column(variance, second), column(inside**2, third)])
+        n = np.array([len(inside)]) if codes is None else np.bincount(codes, minlength=self.groups)
+        return GroupSums(self.centre, n.astype(np.int64), table)
+
+    @cached_property
+    def _used(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
+        """Powers that are needed of z, v and z^2; the influence of a sum is the measure itself, which is squared."""
+        every = frozenset(range(2 * self.degree + 1))
+        errors = frozenset({2}) if self.function == "sum" else every
+        return frozenset(range(self.degree + 1)), errors | {0}, errors
 
 
 def _powers(measure: F64 | None, most: int) -> list[F64 | None]:
@@ -99,7 +148,7 @@ def _powers(measure: F64 | None, most: int) -> list[F64 | None]:
 
 def _by_group(values: F64, power: F64 | None, codes: I64 | None, groups: int) -> F64:
     if codes is not None:
-        return np.bincount(codes, values if power is None else values * power, groups)
+        return np.asarray(np.bincount(codes, values if power is None else values * power, groups), np.float64)
     return np.array([values.sum() if power is None else values @ power])
 
 

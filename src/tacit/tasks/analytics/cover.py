@@ -68,12 +68,17 @@ def cover_spans(spans: Spans, size: int, fanout: int, heights: Sequence[int]) ->
             inner = -(-start // above) * above if above else stop
             outer = (-(-stop // above) if stop >= size else stop // above) * above if above else stop
             if not above or inner >= outer:
-                found.setdefault(heights[i], []).append(np.arange(start // width, -(-stop // width)))
+                found.setdefault(heights[i], []).append(_between(start, stop, width))
                 break
-            ends = [np.arange(start // width, inner // width), np.arange(outer // width, -(-stop // width))]
+            ends = [_between(start, inner, width), _between(outer, stop, width)]
             found.setdefault(heights[i], []).extend(end for end in ends if len(end))
             start, stop = inner, outer
     return [(height, np.concatenate(nodes)) for height, nodes in sorted(found.items()) if nodes]
+
+
+def _between(start: int, stop: int, width: int) -> I64:
+    """Nodes of a width from one leaf up to another, which is left out."""
+    return np.arange(start // width, -(-stop // width), dtype=np.int64)
 
 
 def sides(spans: Spans, size: int, fanout: int, heights: Sequence[int], top: int) -> list[Side]:
@@ -118,7 +123,7 @@ def net(shape: GridShape, terms: Sequence[tuple[Heights, U64, float]], constant:
             continue
         nodes, at = np.unique(np.concatenate([nodes for nodes, _ in items]), return_inverse=True)
         signs = np.concatenate([np.full(len(nodes), sign) for nodes, sign in items])
-        sums = np.bincount(at, signs, len(nodes))
+        sums = np.asarray(np.bincount(at, signs, len(nodes)), np.float64)
         if np.any(sums != 0):
             parts[heights] = Part(nodes[sums != 0], sums[sums != 0])
     return Coefficients(constant, parts)

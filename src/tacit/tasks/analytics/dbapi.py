@@ -16,7 +16,7 @@ threadsafety = 1
 paramstyle = "format"
 
 
-class Warning(Exception):  # noqa: A001, N818 - the names are those of PEP 249
+class Warning(Exception):
     """Not used; PEP 249 asks for it."""
 
 
@@ -111,9 +111,7 @@ class Cursor:
             raise ProgrammingError(str(error)) from None
         rows = [self._flat(row) for row in answer.rows]
         kinds = answer.rows[0] if answer.rows else [None] * len(answer.columns)
-        names = [
-            name for column, kind in zip(answer.columns, kinds, strict=True) for name in self._names(column, kind)
-        ]
+        names = [name for column, kind in zip(answer.columns, kinds, strict=True) for name in self._names(column, kind)]
         self.description = [(name, None, None, None, None, None, True) for name in names]
         self.rowcount, self._rows = len(rows), iter(rows)
         return self

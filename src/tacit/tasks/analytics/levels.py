@@ -9,6 +9,7 @@ level of every dimension; they answer a box by the product of its dimensions (Wa
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations, product
 from math import gcd, prod
 
 import numpy as np
@@ -18,7 +19,10 @@ from tacit.core.compose import AllOf, OneOf
 from tacit.core.mechanism import Mechanism
 from tacit.core.pure import PureOracle
 from tacit.device.budget import Budget, Share, as_epsilon
-from tacit.device.grid import Grid
+from tacit.device.compose import MAX_ANSWERS
+from tacit.device.grid import MAX_ATTRIBUTES, Grid
+from tacit.device.levels import node_count
+from tacit.device.views import Views
 from tacit.errors import InvalidSpec
 from tacit.oracles.grr import GRR
 from tacit.oracles.local_hash import OLH
@@ -29,6 +33,7 @@ from tacit.tasks.analytics.cover import Covering
 I64 = npt.NDArray[np.int64]
 METHODS = ("hio", "hio_consistent", "hiocap1", "hiocap2", "mg", "hi", "sc", "sco")
 _GRR_VALUES = 1 << 12
+MAX_LEVELS = 1 << 12
 _WEIGHT_SCALE = 1 << 16
 FANOUT = 5
 """The fan-out that minimises the bound of HIO, (b - 1)/ln^2 b."""
@@ -109,11 +114,25 @@ class Design:
 
 
 def _one_of(shape: GridShape, heights: Sequence[Heights], epsilon: "Budget | str", weights: Sequence[int]) -> OneOf:
+    if len(shape.sizes) > MAX_ATTRIBUTES:
+        return OneOf(family=_views(shape, heights, epsilon, weights))
     oracles = tuple(level_oracle(prod(shape.nodes(item)), epsilon) for item in heights)
     family = Grid(
         sizes=shape.sizes, fanouts=shape.fanouts, heights=tuple(heights), mechanisms=oracles, weights=tuple(weights)
     )
     return OneOf(family=family)
+
+
+def _views(shape: GridShape, heights: Sequence[Heights], epsilon: "Budget | str", weights: Sequence[int]) -> Views:
+    """Combined levels of many dimensions: every level of every dimension is an attribute, a member a view of some."""
+    tops = shape.tops
+    attributes = [(i, height) for i, top in enumerate(tops) for height in range(top)]
+    place = {attribute: k for k, attribute in enumerate(attributes)}
+    sizes = tuple(node_count(shape.sizes[i], shape.fanouts[i], height) for i, height in attributes)
+    views = tuple(tuple(place[i, t] for i, t in enumerate(item) if t != tops[i]) for item in heights)
+    cells = sorted({prod(sizes[attribute] for attribute in view) for view in views})
+    oracles = tuple(level_oracle(count, epsilon) for count in cells)
+    return Views(sizes=sizes, views=views, mechanisms=oracles, weights=tuple(weights))
 
 
 def _group_of(one: OneOf, heights: Sequence[Heights]) -> Group:
@@ -138,16 +157,27 @@ def one_of(
 
 def capped(shape: GridShape, most: int) -> list[Heights]:
     """Combined levels that leave out all but `most` dimensions: what queries on so many dimensions need."""
-    return [
-        heights
-        for heights in shape.every_height()
-        if sum(height != top for height, top in zip(heights, shape.tops, strict=True)) <= most
-    ]
+    found: list[Heights] = []
+    for count in range(1, most + 1):
+        for chosen in combinations(range(len(shape.sizes)), count):
+            sides = [range(top) if i in chosen else (top,) for i, top in enumerate(shape.tops)]
+            found += product(*sides)
+    return sorted(found, reverse=True)
+
+
+def _every_height(shape: GridShape) -> list[Heights]:
+    count = prod(top + 1 for top in shape.tops) - 1
+    if count > MAX_LEVELS:
+        raise InvalidSpec(
+            f"analytics: {count} combined levels are too many, must be at most {MAX_LEVELS}; "
+            "use hiocap2, which combines at most two private columns"
+        )
+    return shape.every_height()
 
 
 def hio(shape: GridShape, epsilon: str, *, weights: Sequence[int] = ()) -> Design:
     """HIO: all combined levels but the known total (sections 7.3.2 and 7.4.1)."""
-    return one_of("hio", shape, shape.every_height(), epsilon, weights)
+    return one_of("hio", shape, _every_height(shape), epsilon, weights)
 
 
 def hiocap(shape: GridShape, epsilon: str, most: int, *, weights: Sequence[int] = ()) -> Design:
@@ -167,21 +197,23 @@ def mg(shape: GridShape, epsilon: str) -> Design:
     return one_of("mg", shape, [(0,) * len(shape.sizes)], epsilon)
 
 
-def _all_of(method: str, shape: GridShape, heights: Sequence[Heights], epsilon: str, *, product: bool) -> Design:
+def _all_of(method: str, shape: GridShape, heights: Sequence[Heights], epsilon: str, *, conjunction: bool) -> Design:
+    if len(heights) > MAX_ANSWERS:
+        raise InvalidSpec(f"analytics: {method} would ask {len(heights)} questions at once, at most {MAX_ANSWERS}")
     share = Share(epsilon, f"1/{len(heights)}")
     oracles = tuple(level_oracle(prod(shape.nodes(item)), share) for item in heights)
     groups = tuple(Group((item,), (oracle,), (1.0,)) for item, oracle in zip(heights, oracles, strict=True))
-    return Design(method, shape, groups, AllOf(epsilon=epsilon, members=oracles, state="log"), product=product)
+    return Design(method, shape, groups, AllOf(epsilon=epsilon, members=oracles, state="log"), product=conjunction)
 
 
 def hi(shape: GridShape, epsilon: str) -> Design:
     """HI: every combined level at an equal share of epsilon (sections 7.3.1 and 7.4.1)."""
-    return _all_of("hi", shape, shape.every_height(), epsilon, product=False)
+    return _all_of("hi", shape, _every_height(shape), epsilon, conjunction=False)
 
 
 def sc(shape: GridShape, epsilon: str) -> Design:
     """Split-and-conjunction: every level of every dimension at an equal share (section 7.4.3)."""
-    return _all_of("sc", shape, capped(shape, 1), epsilon, product=True)
+    return _all_of("sc", shape, capped(shape, 1), epsilon, conjunction=True)
 
 
 def sco(shape: GridShape, epsilon: str) -> Design:
@@ -195,7 +227,9 @@ def sco(shape: GridShape, epsilon: str) -> Design:
         whole = [(*shape.tops[:i], *item, *shape.tops[i + 1 :]) for item in side.every_height()]
         groups.append(_group_of(one, whole))
         members.append(one)
-    return Design("sco", shape, tuple(groups), AllOf(epsilon=epsilon, members=tuple(members), state="log"), product=True)
+    return Design(
+        "sco", shape, tuple(groups), AllOf(epsilon=epsilon, members=tuple(members), state="log"), product=True
+    )
 
 
 _BUILDERS: dict[str, Callable[[GridShape, str], Design]] = {

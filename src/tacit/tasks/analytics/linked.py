@@ -123,11 +123,11 @@ def link(design: Design, reports: Reports) -> Linked:
     if not isinstance(mechanism, AllOf):
         found, order = _unwrapped(design.groups[0], mechanism, reports, alone=True)
         return Linked(design, len(reports), found, order)
-    found = {}
+    every: dict[Heights, Answers] = {}
     for i, group in enumerate(design.groups):
         inner = np.ascontiguousarray(reports[f"answer_{i}"])
-        found |= _unwrapped(group, mechanism.member(i), inner, alone=False)[0]
-    return Linked(design, len(reports), found)
+        every |= _unwrapped(group, mechanism.member(i), inner, alone=False)[0]
+    return Linked(design, len(reports), every)
 
 
 def collect(design: Design, values: I64, coins: Coins, rng: np.random.Generator) -> Linked:

@@ -3,18 +3,21 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tacit.core.mechanism import Reports
 from tacit.errors import InvalidSpec, ReportRejected
-from tacit.tasks.analytics.connection import Connection, ReportSource
+from tacit.tasks.analytics.connection import Connection
 from tacit.tasks.analytics.levels import Design
 from tacit.tasks.analytics.linked import Linked, link
 from tacit.tasks.analytics.plan import FANOUTS, Option, options
 from tacit.tasks.analytics.predicate import Conditions
 from tacit.tasks.analytics.public import ArrowRows, OrderedRows, Public, Rows
 from tacit.tasks.analytics.regions import Region
-from tacit.tasks.analytics.schema import Schema
+from tacit.tasks.analytics.schema import Schema, nearest_column
+from tacit.tasks.analytics.source import ReportSource
 from tacit.tasks.analytics.sql import parse_sql
-from tacit.tasks.analytics.syntax import Both
+from tacit.tasks.analytics.syntax import Both, Column
 
 
 def open_table(schema: Schema, rows: "Rows | Any", design: Design, reports: "Reports | Linked") -> Connection:
@@ -26,8 +29,19 @@ def open_table(schema: Schema, rows: "Rows | Any", design: Design, reports: "Rep
     private = [dimension.name for dimension in schema.dimensions if dimension.name in table.names]
     if private:
         raise InvalidSpec(f"analytics: {private[0]} is private and must not be among the public columns")
+    _check_scales(schema, table)
     ordered = table if linked.order is None else OrderedRows(table, linked.order)
     return Connection(schema, ordered, ReportSource(linked), design)
+
+
+def _check_scales(schema: Schema, rows: Rows) -> None:
+    """Measures with declared decimals are whole multiples of the last one."""
+    public = Public(rows)
+    for name, decimals in schema.scales.items():
+        numbers, _ = public.measure(Column(nearest_column(name, rows.names)))
+        scaled = numbers * 10.0**decimals
+        if not np.all(np.abs(scaled - np.round(scaled)) <= 1e-6 + 1e-12 * np.abs(scaled)):
+            raise InvalidSpec(f"analytics: {name} has more than the {decimals} decimals it declares; round it first")
 
 
 def regions_of(schema: Schema, rows: Rows, queries: Sequence[str]) -> list[Region]:

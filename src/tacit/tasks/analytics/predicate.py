@@ -6,7 +6,6 @@ comparison that is unknown, because its column is missing, counts as false where
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import Union
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +50,7 @@ class Joined:
     items: "tuple[Formula, ...]"
 
 
-Formula = Union[Known, Region, Joined]
+Formula = Known | Region | Joined
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidSpec
+from tacit.tasks.analytics.imports import arrow, compute
 from tacit.tasks.analytics.schema import MAX_MEASURE
 from tacit.tasks.analytics.syntax import (
     Among,
-    Arithmetic,
     Both,
     Column,
     Compare,
@@ -30,6 +29,7 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 _KEPT_MEASURES = 8
+_MOST_CODES = 1 << 22
 
 
 class Rows(Protocol):
@@ -61,7 +61,7 @@ class ArrowRows:
         """Number of rows."""
         return self.table.num_rows
 
-    @cached_property
+    @property
     def names(self) -> Sequence[str]:
         """Names of the columns."""
         return tuple(self.table.column_names)
@@ -108,12 +108,13 @@ class Public:
     """Evaluates expressions over rows; text of a query never reaches another engine."""
 
     rows: Rows
+    _groups: "dict[tuple[str, ...], tuple[I64, list[tuple[Any, ...]]]]" = field(
+        default_factory=dict[Any, Any], repr=False
+    )
     _measures: "dict[Expression, tuple[F64, Mask | None]]" = field(default_factory=dict[Any, Any], repr=False)
 
     def _values(self, item: Expression) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
+        pa, pc = arrow(), compute()
         if isinstance(item, Column):
             return self.rows.column(item.name)
         if isinstance(item, Constant):
@@ -127,9 +128,7 @@ class Public:
         return pc.call_function(_SIGNS[item.sign], [left, right])
 
     def _number(self, item: Expression) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
+        pa, pc = arrow(), compute()
         values = self._values(item)
         if not _is_number(values.type):
             raise InvalidSpec(f"sql: {_name(item)} is {values.type}, must be a number to calculate with")
@@ -144,8 +143,7 @@ class Public:
         return self._measures[item]
 
     def _measure(self, item: Expression) -> tuple[F64, Mask | None]:
-        import pyarrow.compute as pc
-
+        pc = compute()
         values = self._spread(self._number(item))
         present = None if not values.null_count else np.asarray(pc.is_valid(values))
         numbers = np.asarray(pc.fill_null(values, 0.0), np.float64)
@@ -157,26 +155,21 @@ class Public:
 
     def present(self, name: str) -> Mask:
         """Where a column is not missing."""
-        import pyarrow.compute as pc
-
+        pc = compute()
         return np.asarray(pc.is_valid(self.rows.column(name)))
 
     def _spread(self, values: Any) -> Any:
-        import pyarrow as pa
-
+        pa = arrow()
         return values if hasattr(values, "__len__") else pa.repeat(values, self.rows.n)
 
     def mask(self, item: Condition) -> Mask:
         """Where a condition on public columns holds; where it is unknown, it does not."""
-        import pyarrow.compute as pc
-
+        pc = compute()
         found = self._truth(item)
         return np.asarray(pc.fill_null(self._spread(found), False), np.bool_)
 
     def _truth(self, item: Condition) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
+        pa, pc = arrow(), compute()
         match item:
             case Truth(value):
                 return pa.scalar(value)
@@ -204,9 +197,7 @@ class Public:
         return values
 
     def _compare(self, sign: str, left: Expression, right: Expression) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
+        pa, pc = arrow(), compute()
         a, b = self._values(left), self._values(right)
         kinds = _kind(a.type), _kind(b.type)
         if "time" in kinds and "text" in kinds:
@@ -222,9 +213,7 @@ class Public:
             raise InvalidSpec(f"sql: {_name(left)} cannot be compared with {sign}") from None
 
     def _as_time(self, values: Any, kind: Any, item: Expression) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
+        pa, pc = arrow(), compute()
         if _kind(values.type) == "time":
             return values
         try:
@@ -234,19 +223,31 @@ class Public:
 
     def groups(self, names: Sequence[str]) -> tuple[I64, list[tuple[Any, ...]]]:
         """The group of every row, and the values that every group has in these columns."""
-        import pyarrow.compute as pc
+        known = tuple(names)
+        if known not in self._groups:
+            self._groups.clear()
+            self._groups[known] = self._grouped(known)
+        return self._groups[known]
 
-        codes, keys = np.zeros(self.rows.n, np.int64), [()] if not names else []
-        values: list[list[Any]] = []
-        for name in names:
-            encoded = pc.dictionary_encode(self.rows.column(name), null_encoding="encode")
-            chunk = encoded.combine_chunks() if hasattr(encoded, "combine_chunks") else encoded
-            codes = codes * max(1, len(chunk.dictionary)) + np.asarray(chunk.indices, np.int64)
-            values.append(chunk.dictionary.to_pylist())
+    def _grouped(self, names: tuple[str, ...]) -> tuple[I64, list[tuple[Any, ...]]]:
+        codes, total, values = np.zeros(self.rows.n, np.int64), 1, [*map(self._coded, names)]
         if not names:
-            return codes, list(keys)
-        found, codes = np.unique(codes, return_inverse=True)
-        return codes, [_key(int(code), values) for code in found]
+            return codes, [()]
+        for column, labels in values:
+            codes, total = codes * max(1, len(labels)) + column, total * max(1, len(labels))
+        if total > _MOST_CODES:
+            raise InvalidSpec(f"sql: GROUP BY has up to {total} groups, must be at most {_MOST_CODES}")
+        found = np.flatnonzero(np.bincount(codes, minlength=total))
+        places = np.zeros(total, np.int64)
+        places[found] = np.arange(len(found))
+        return places[codes], [_key(int(code), [labels for _, labels in values]) for code in found]
+
+    def _coded(self, name: str) -> tuple[I64, list[Any]]:
+        """A column as codes, and what they stand for; what is missing is a value of its own."""
+        encoded = compute().dictionary_encode(self.rows.column(name), null_encoding="encode")
+        whole = encoded.combine_chunks() if hasattr(encoded, "combine_chunks") else encoded
+        whole = whole if hasattr(whole, "indices") else whole.chunk(0)
+        return np.asarray(whole.indices, np.int64), whole.dictionary.to_pylist()
 
 
 def _key(code: int, values: list[list[Any]]) -> tuple[Any, ...]:
@@ -258,20 +259,17 @@ def _key(code: int, values: list[list[Any]]) -> tuple[Any, ...]:
 
 
 def _is_number(kind: Any) -> bool:
-    import pyarrow.types as types
-
+    types = arrow().types
     return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
 
 
 def _is_text(kind: Any) -> bool:
-    import pyarrow.types as types
-
+    types = arrow().types
     return types.is_string(kind) or types.is_large_string(kind)
 
 
 def _kind(kind: Any) -> str:
-    import pyarrow.types as types
-
+    types = arrow().types
     if types.is_boolean(kind):
         return "truth"
     if types.is_dictionary(kind):

@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tacit.errors import InvalidSpec
+from tacit.tasks.analytics.imports import expressions, sqlglot
 from tacit.tasks.analytics.sql_conditions import Reader
 from tacit.tasks.analytics.syntax import Aggregate, Both, Column, Order, Output, Select, Truth
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 MAX_TEXT = 20_000
 _EXPLAIN = re.compile(r"\s*explain\s+", re.IGNORECASE)
@@ -44,20 +42,17 @@ def parse_sql(text: str, columns: Sequence[str], table: str) -> Select:
         raise InvalidSpec("sql: the query is nested too deeply") from None
 
 
-def _parsed(text: str) -> "exp.Select":
-    import sqlglot
-    from sqlglot import exp
-    from sqlglot.errors import SqlglotError
-
+def _parsed(text: str) -> Any:
+    library, exp = sqlglot(), expressions()
     if not re.match(r"\s*(select|with|\()", text, re.IGNORECASE):
         word = (text.split() or ["nothing"])[0][:20].upper()
         raise InvalidSpec(f"sql: a query begins with SELECT (or EXPLAIN SELECT), not with {word}")
     try:
-        kinds = [token.token_type.name for token in sqlglot.tokenize(text, read="postgres")]
+        kinds = [token.token_type.name for token in library.tokenize(text, read="postgres")]
         if "SEMICOLON" in kinds[:-1]:
             raise InvalidSpec("sql: several statements at once; send one SELECT")
-        parsed = sqlglot.parse_one(text, read="postgres")
-    except SqlglotError as error:
+        parsed = library.parse_one(text, read="postgres")
+    except library.errors.SqlglotError as error:
         first = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()[0]
         raise InvalidSpec(f"sql: the text is not SQL: {first[:200]}") from None
     if not isinstance(parsed, exp.Select):
@@ -65,7 +60,7 @@ def _parsed(text: str) -> "exp.Select":
     return parsed
 
 
-def _select(parsed: "exp.Select", columns: Sequence[str], table: str, *, explain: bool) -> Select:
+def _select(parsed: Any, columns: Sequence[str], table: str, *, explain: bool) -> Select:
     args: dict[str, Any] = parsed.args
     for part, given in args.items():
         if given and part not in _PARTS:
@@ -88,8 +83,7 @@ def _select(parsed: "exp.Select", columns: Sequence[str], table: str, *, explain
 
 
 def _check_source(source: Any, table: str) -> str:
-    from sqlglot import exp
-
+    exp = expressions()
     if source is None:
         raise InvalidSpec(f"sql: FROM is missing; write FROM {table}")
     inner = source.this
@@ -105,8 +99,7 @@ def _check_source(source: Any, table: str) -> str:
 
 
 def _output(item: Any, reader: Reader) -> Output:
-    from sqlglot import exp
-
+    exp = expressions()
     name = item.alias if isinstance(item, exp.Alias) else ""
     inner = item.this if isinstance(item, exp.Alias) else item
     if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
@@ -118,9 +111,8 @@ def _output(item: Any, reader: Reader) -> Output:
     return Output(name or aggregate.text, aggregate)
 
 
-def _functions() -> dict[type, str]:
-    from sqlglot import exp
-
+def _functions() -> dict[Any, str]:
+    exp = expressions()
     return {
         exp.Count: "count", exp.CountIf: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Variance: "var_samp",
         exp.VariancePop: "var_pop", exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp",
@@ -139,13 +131,12 @@ _INSTEAD = {
 
 
 def _aggregate(item: Any, reader: Reader) -> Aggregate:
-    from sqlglot import exp
-
+    exp = expressions()
     text = item.sql(dialect="postgres")
     condition: Any = Truth(True)
     if isinstance(item, exp.Filter):
         condition, item = reader.condition(item.expression.this), item.this
-    function = _functions().get(type(item))
+    function = _functions().get(item.__class__)
     if function is None:
         instead = _INSTEAD.get(item.key, f"{item.key.upper()}: write COUNT, SUM, AVG, VARIANCE or STDDEV of columns")
         raise InvalidSpec(f"sql: SELECT {instead}")
@@ -170,9 +161,10 @@ def _both(a: Any, b: Any) -> Any:
 
 def _case(case: Any, reader: Reader, function: str) -> tuple[Any, Any]:
     """CASE WHEN condition THEN value [ELSE 0 or NULL] END: the condition and the value."""
-    from sqlglot import exp
-
-    branches, other = case.args.get("ifs") or [], case.args.get("default")
+    exp = expressions()
+    args: dict[str, Any] = case.args
+    branches: list[Any] = list(args.get("ifs") or ())
+    other: Any = args.get("default")
     zero = isinstance(other, exp.Literal) and other.this == "0" and function == "sum"
     plain = other is None or isinstance(other, exp.Null) or zero
     if len(branches) != 1 or case.this is not None or not plain:
@@ -183,8 +175,7 @@ def _case(case: Any, reader: Reader, function: str) -> tuple[Any, Any]:
 
 
 def _groups(group: Any, outputs: tuple[Output, ...], reader: Reader) -> tuple[Column, ...]:
-    from sqlglot import exp
-
+    exp = expressions()
     if group is None:
         return ()
     if any(given for part, given in group.args.items() if part != "expressions"):
@@ -196,7 +187,7 @@ def _groups(group: Any, outputs: tuple[Output, ...], reader: Reader) -> tuple[Co
         else:
             column = reader.column(item) if isinstance(item, exp.Column) else None
         if not isinstance(column, Column):
-            raise InvalidSpec("sql: GROUP BY takes columns, not expressions")
+            raise InvalidSpec(f"sql: GROUP BY takes columns, not {item.key.upper()}")
         found.append(column)
     return tuple(dict.fromkeys(found))
 
@@ -210,15 +201,14 @@ def _check_outputs(outputs: tuple[Output, ...], groups: tuple[Column, ...]) -> N
 
 
 def _place(item: Any, outputs: tuple[Output, ...], where: str) -> int:
-    place = int(item.this) if not item.is_string and str(item.this).isdigit() else 0
+    place = int(item.this) if not item.is_string and str(item.this).isdigit() and len(item.this) < 9 else 0
     if not 1 <= place <= len(outputs):
         raise InvalidSpec(f"sql: {where} {str(item.this)[:20]} names no column of the answer, 1 to {len(outputs)}")
     return place - 1
 
 
 def _orders(order: Any, outputs: tuple[Output, ...], reader: Reader) -> tuple[Order, ...]:
-    from sqlglot import exp
-
+    exp = expressions()
     if order is None:
         return ()
     texts: list[Callable[[Output], str]] = [
@@ -243,6 +233,7 @@ def _number(item: Any, name: str) -> int | None:
     if item is None:
         return None
     inner = item.expression
-    if inner is None or not str(inner.this).isdigit() or getattr(inner, "is_string", True):
+    text = getattr(inner, "this", None)
+    if not isinstance(text, str) or not text.isdigit() or len(text) > 9 or getattr(inner, "is_string", True):
         raise InvalidSpec(f"sql: {name} must be a whole number")
-    return int(inner.this)
+    return int(text)

@@ -5,6 +5,7 @@ from math import isfinite
 from typing import Any
 
 from tacit.errors import InvalidSpec
+from tacit.tasks.analytics.imports import expressions
 from tacit.tasks.analytics.schema import nearest_column
 from tacit.tasks.analytics.syntax import (
     Among,
@@ -60,8 +61,7 @@ class Reader:
 
     def expression(self, item: Any) -> Expression:
         """A column, a constant, or arithmetic with them."""
-        from sqlglot import exp
-
+        exp = expressions()
         if isinstance(item, exp.Paren):
             return self.expression(item.this)
         if isinstance(item, exp.Column):
@@ -81,8 +81,7 @@ class Reader:
 
     def constant(self, item: Any) -> Constant:
         """A literal."""
-        from sqlglot import exp
-
+        exp = expressions()
         if isinstance(item, exp.Boolean):
             return Constant(bool(item.this))
         if item.is_string:
@@ -95,8 +94,7 @@ class Reader:
 
     def condition(self, item: Any) -> Condition:
         """Comparisons, IN, BETWEEN, LIKE and IS NULL under AND, OR and NOT."""
-        from sqlglot import exp
-
+        exp = expressions()
         if isinstance(item, exp.Paren):
             return self.condition(item.this)
         if isinstance(item, (exp.And, exp.Or)):
@@ -111,8 +109,7 @@ class Reader:
         return self._atom(item)
 
     def _atom(self, item: Any) -> Condition:
-        from sqlglot import exp
-
+        exp = expressions()
         if item.key in _SIGNS:
             return Compare(_SIGNS[item.key], self.expression(item.this), self.expression(item.expression))
         if isinstance(item, exp.Between):
@@ -131,8 +128,7 @@ class Reader:
         raise _refused(item)
 
     def _is(self, item: Any) -> Condition:
-        from sqlglot import exp
-
+        exp = expressions()
         if not isinstance(item.expression, exp.Null):
             raise InvalidSpec("sql: IS takes NULL; for truth values write the condition itself or NOT")
         found = Missing(self.expression(item.this))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Union
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Arithmetic:
     right: "Expression"
 
 
-Expression = Union[Column, Constant, Arithmetic]
+Expression = Column | Constant | Arithmetic
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class Negation:
     item: "Condition"
 
 
-Condition = Union[Compare, Among, Missing, Like, Truth, Both, Either, Negation]
+Condition = Compare | Among | Missing | Like | Truth | Both | Either | Negation
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ sum x_t^2 v_t its variance, exactly in expectation; neither needs to be computed
 public filter or another grouping. See docs/maths/analytics.md.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -49,9 +49,9 @@ class Spread:
 def spread_of(design: Design, heights: Heights, part: Part) -> Spread:
     """From the four moments of the oracle, which know GRR's correlated cells as well as OLH's independent ones."""
     oracle, _ = design.member(heights)
-    sums = part.coefficients.sum(), np.sum(part.coefficients**2)
-    ones = [np.array([x, x, x]) for x in sums]
-    found = oracle.moments.of_sums(*ones, np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])).tolist()
+    total, squares = np.full(3, part.coefficients.sum()), np.full(3, np.sum(part.coefficients**2))
+    mass, square_mass = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
+    found = [float(x) for x in oracle.moments.of_sums(total, squares, mass, square_mass)]
     return Spread(found[0], found[1] - found[0], found[2] - found[0] + 1)
 
 
@@ -68,16 +68,49 @@ def linear_terms(design: Design, n: int, coefficients: Coefficients, given: Give
     c = coefficients.constant
     alone = len({design.places[heights][0] for heights in coefficients.parts}) == 1
     spreads = {heights: spread_of(design, heights, part) for heights, part in coefficients.parts.items()}
-    rest = sum(spread.rest / design.member(heights)[1] for heights, spread in spreads.items())
-    inside, variance = np.full(n, c), np.full(n, rest - (c - c * c if alone else 0.0))
+    inside, variance = np.full(n, c), np.full(n, _rest(design, coefficients, spreads, alone=alone))
     for heights, part in coefficients.parts.items():
-        share, spread = design.member(heights)[1], spreads[heights]
         rows, sums, squares = given(heights, part)
         inside[rows] += sums
-        linear = spread.linear / share - (1 - 2 * c if alone else 0.0)
-        square = spread.square / share - (0.0 if alone else 1.0)
+        linear, square = _slopes(design, heights, spreads[heights], c, alone=alone)
         variance[rows] += linear * sums + square * squares
     return Terms(inside, variance)
+
+
+def _rest(design: Design, coefficients: Coefficients, spreads: dict[Heights, Spread], *, alone: bool) -> float:
+    """The part of a respondent's variance that does not depend on what it holds."""
+    c = coefficients.constant
+    rest = sum(spread.rest / design.member(heights)[1] for heights, spread in spreads.items())
+    return rest - (c - c * c if alone else 0.0)
+
+
+def _slopes(design: Design, heights: Heights, spread: Spread, c: float, *, alone: bool) -> tuple[float, float]:
+    """How the variance goes up with a respondent's coefficient, and with its square."""
+    share = design.member(heights)[1]
+    return spread.linear / share - (1 - 2 * c if alone else 0.0), spread.square / share - (0.0 if alone else 1.0)
+
+
+def level_terms(linked: Linked, regions: Sequence[Region]) -> Iterator[tuple[Region, slice, Terms]]:
+    """Terms of many regions in one pass over the reports of a design with one group, a level at a time."""
+    design = linked.design
+    queries = [(region, pieces_of(design, region)[0][0]) for region in regions]
+    planned: list[tuple[Region, Coefficients, dict[Heights, Spread]]] = [
+        (region, found, {heights: spread_of(design, heights, part) for heights, part in found.parts.items()})
+        for region, found in queries
+    ]
+    given = _from_reports(linked)
+    for heights, answers in linked.answers.items():
+        assert isinstance(answers.rows, slice)
+        n = answers.rows.stop - answers.rows.start
+        for region, found, spreads in planned:
+            inside = np.full(n, found.constant)
+            variance = np.full(n, _rest(design, found, spreads, alone=True))
+            if heights in found.parts:
+                _, sums, squares = given(heights, found.parts[heights])
+                linear, square = _slopes(design, heights, spreads[heights], found.constant, alone=True)
+                inside += sums
+                variance += linear * sums + square * squares
+            yield region, answers.rows, Terms(inside, variance)
 
 
 def _from_reports(linked: Linked) -> Given:

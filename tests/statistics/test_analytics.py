@@ -1,0 +1,94 @@
+"""Simulated respondents against the exact variances of terms, local hashing included, and coverage of intervals.
+
+Every assertion has a false-alarm probability of ALPHA = 1e-7 (two per design here, so 2e-6 for the file), and
+`assert_variance` proves that a variance off by 1.3 would be refused.
+"""
+
+import numpy as np
+import pytest
+
+from tacit.core.simulated import GeneratorCoins
+from tacit.post.grid_shape import GridShape
+from tacit.tasks.analytics.levels import Design, hi, hio, hio_consistent, hiocap, mg, sc, sco
+from tacit.tasks.analytics.linked import collect
+from tacit.tasks.analytics.regions import Region, corners, slab
+from tacit.tasks.analytics.terms import exact_terms, region_terms
+from tacit.testing.statistics import assert_unbiased, assert_variance
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("sqlglot")
+
+N, RUNS = 300, 1600
+
+
+def respondents(rng: np.random.Generator, sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Skewed values, and a skewed measure that goes up with the first of them."""
+    first = np.minimum(rng.geometric(0.08, N) - 1, sizes[0] - 1)
+    rest = [rng.integers(0, size, N) for size in sizes[1:]]
+    return np.stack([first, *rest], axis=1), rng.gamma(2, 3, N) * (1 + first / sizes[0])
+
+
+CASES: dict[str, tuple[Design, Region]] = {
+    "hio, one dimension": (hio(GridShape((60,), (4,)), "1"), slab((60,), 0, ((7, 41),))),
+    "hio, unequal levels": (hio(GridShape((60,), (4,)), "2", weights=(1, 4, 2)), slab((60,), 0, ((3, 9), (20, 57)))),
+    "hio, a box": (hio(GridShape((27, 8), (3, 8)), "1"), corners((27, 8), [(4, 20), (2, 2)])),
+    "hio, a corner": (hio(GridShape((27, 8), (3, 8)), "1"), ~corners((27, 8), [(4, 26), (2, 7)])),
+    "hiocap": (hiocap(GridShape((27, 8), (3, 8)), "1", 1), slab((27, 8), 0, ((4, 20),))),
+    "consistent": (hio_consistent(GridShape((60,), (4,)), "1"), slab((60,), 0, ((7, 41),))),
+    "mg": (mg(GridShape((27, 8), (3, 8)), "1"), corners((27, 8), [(4, 8), (2, 3)])),
+    "hi": (hi(GridShape((60,), (4,)), "2"), slab((60,), 0, ((7, 41),))),
+    "sc": (sc(GridShape((27, 8), (3, 8)), "4"), corners((27, 8), [(4, 20), (2, 3)])),
+    "sco": (sco(GridShape((27, 8), (3, 8)), "4"), corners((27, 8), [(4, 20), (2, 3)])),
+}
+
+
+FAST = ("hio, one dimension", "hio, a corner", "sco")
+
+
+@pytest.mark.parametrize("case", [c if c in FAST else pytest.param(c, marks=pytest.mark.slow) for c in CASES])
+def test_weighted_sums_have_their_exact_variance(case: str):
+    design, region = CASES[case]
+    assert any(oracle.kind == "olh" for group in design.groups for oracle in group.oracles)
+    rng = np.random.default_rng(sum(map(ord, case)))
+    values, x = respondents(rng, design.shape.sizes)
+    exact = exact_terms(design, values, region)
+    truth, variance = float(x @ exact.inside), float(x**2 @ exact.variance)
+    errors, plugins = np.zeros(RUNS), np.zeros(RUNS)
+    for run in range(RUNS):
+        linked = collect(design, values, GeneratorCoins(rng), rng)
+        terms = region_terms(linked, region)
+        weights = x if linked.order is None else x[linked.order]
+        errors[run], plugins[run] = weights @ terms.inside - truth, weights**2 @ terms.variance
+    assert_unbiased(errors[:, None], np.array([variance]))
+    assert_variance(errors, np.full(RUNS, variance))
+    # The plug-in varies much less than a squared error; its mean is within a few of its own standard errors.
+    assert abs(plugins.mean() - variance) < 6 * plugins.std() / np.sqrt(RUNS) + 1e-9 * variance
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["hio", "hio_consistent", "mg", "hi"])
+def test_intervals_cover_the_truth(method: str):
+    """93.5 to 97.5 % of nominal 95 % intervals over 2000 runs, by both variances, on a skewed measure.
+
+    The share of 2000 runs varies by 0.49 %; it leaves a band of 93.5 to 97.5 % around a true 95 % with probability
+    1e-3 below and 1e-7 above: seeds are fixed.
+    """
+    from tacit.simulate.analytics import rehearse
+    from tacit.tasks.analytics.schema import Dimension, Schema
+
+    rng = np.random.default_rng(7)
+    n = 4000
+    age = np.minimum(rng.geometric(0.03, n) - 1, 63)
+    table = pa.table({"age": age, "hours": rng.lognormal(1.0, 1.0, n) * (1 + age / 64)})
+    schema = Schema((Dimension("age", low=0, high=63),))
+    rehearsal = rehearse(table, schema, epsilon="2", queries=[], method=method, fanout=4)
+    sql = "SELECT COUNT(*), SUM(hours), AVG(hours) FROM t WHERE age BETWEEN 10 AND 50"
+    truth = np.array([cell.estimate for cell in rehearsal.truth().query(sql).cells()])
+    covered, users, runs = np.zeros(3), np.zeros(3), 2000
+    for _ in range(runs):
+        cells = rehearsal.collect(rng).query(sql).cells()
+        error = np.abs(np.array([cell.estimate for cell in cells]) - truth)
+        covered += error <= 1.959964 * np.array([cell.standard_error for cell in cells])
+        users += error <= 1.959964 * np.array([cell.per_user_standard_error for cell in cells])
+    for shares in (covered / runs, users / runs):
+        assert np.all((shares > 0.935) & (shares < 0.975)), (method, covered / runs, users / runs)
