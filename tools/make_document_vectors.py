@@ -70,7 +70,15 @@ ALL_OF = {
 MEMO = {"kind": "memo", "epsilon": "1", "inner": GRR, "most_values": 2, "step": 0}
 OLH = {"kind": "olh", "epsilon": "1", "size": "18446744073709551616", "buckets": 4, "state": "log"}
 
-ROUND = {"method": "svim", "k": 8, "respondents": 1000, "round": 2, "target": 100, "first": "a" * 64, "previous": "a" * 64}
+ROUND = {
+    "method": "svim",
+    "k": 8,
+    "respondents": 1000,
+    "round": 2,
+    "target": 100,
+    "first": "a" * 64,
+    "previous": "a" * 64,
+}
 
 GOOD: list[tuple[str, dict[str, Any], list[dict[str, Any]]]] = [
     ("one question", document([COLOURS], GRR), [{"colour": "red"}, {"colour": "cafe\u0301"}, {"colour": "blue"}]),

@@ -79,7 +79,8 @@ class Planner:
                 raise InvalidSpec("draft.k is for tasks that look for the most frequent, such as items")
             return None
         if len(questions) > 1:
-            raise InvalidSpec(f"draft.questions: {adaptive[0][0].name} goes round by round and must be the only question")
+            named = adaptive[0][0].name
+            raise InvalidSpec(f"draft.questions: {named} goes round by round and must be the only question")
         task, domain = adaptive[0]
         wanted: Any = DEFAULT_K if k is None else k
         if type(wanted) is not int:

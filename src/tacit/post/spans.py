@@ -1,9 +1,9 @@
 """Variances of range answers from a fitted tree, in O(height) per range instead of one pass over all nodes.
 
 A range puts the same coefficient on all nodes of a height that lie between its ends, and on all that lie outside,
-unless they hang below a node that an end cuts. So per height it is enough to follow the two nodes that contain the ends,
-and the sums over all other nodes, which go on to the next height by one factor. The last node of every height, which
-may have fewer children and weights of its own, is followed as well.
+unless they hang below a node that an end cuts. So per height it is enough to follow the two nodes that contain the
+ends, and the sums over all other nodes, which go on to the next height by one factor. The last node of every height,
+which may have fewer children and weights of its own, is followed as well.
 """
 
 from dataclasses import dataclass
