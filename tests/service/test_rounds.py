@@ -138,3 +138,19 @@ def test_bad_plans_are_refused(client: Client, change: dict[str, Any], word: str
 def test_a_collection_without_rounds_cannot_be_advanced(client: Client) -> None:
     collection = client.publish(draft())
     assert client.api("POST", f"/collections/{collection}/advance").status_code == 409
+
+
+@pytest.mark.parametrize("task", ROUNDS)
+@pytest.mark.parametrize("k", [3, 32])
+def test_plans_are_forecast_before_they_begin(client: Client, task: str, k: int) -> None:
+    told = client.api("POST", "/plan", plan_draft(task, k=k))
+    assert told.status_code == 200, told.text
+    (question,) = told.json()["questions"]
+    assert 0 < question["standard_error"] < 0.1
+    assert "first round" in question["of"]
+
+
+def test_the_list_of_collections_says_which_round_one_is(client: Client) -> None:
+    client.publish(plan_draft())
+    client.publish(draft(title="No plan"))
+    assert sorted(str(row["round"]) for row in client.api("GET", "/collections").json()["collections"]) == ["1", "None"]

@@ -49,6 +49,7 @@ _SUMMARY = _fields(
         "title": _TEXTS,
         "epsilon": {"type": ["string", "object", "integer"]},
         "questions": _WHOLE,
+        "round": {"type": ["integer", "null"]},
         "reports": _WHOLE,
         "minimum_cohort": {"type": ["integer", "null"]},
     }

@@ -179,6 +179,7 @@ class Collector:
             "title": {"en": title} if isinstance(title, str) else title,
             "epsilon": content["epsilon"],
             "questions": len(content["questions"]),
+            "round": content["plan"]["round"] if content.get("plan") else None,
             "reports": 0 if record.state == "draft" else self.store.stored_reports(record.id),
             "minimum_cohort": content.get("minimum_cohort"),
         }

@@ -1,6 +1,7 @@
 """The tasks `items` and `itemsets`: the most frequent items, or sets of items, of sets, round by round."""
 
-from typing import Any
+from math import sqrt
+from typing import Any, cast
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from tacit.device.budget import Budget
 from tacit.device.domain import Domain
 from tacit.device.items import Items
 from tacit.errors import InvalidSpec
+from tacit.oracles.sets import Padded, SetSize
 from tacit.tasks.itemsets import Mining
 from tacit.tasks.ldpminer import plan_steps
 from tacit.tasks.plans import Result, Steps
@@ -52,9 +54,12 @@ def _task(name: str, method: str) -> Task:
         return Answer("share", no_data(0, []), None, method)
 
     def forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
-        del domain
-        error = float(getattr(mechanism, "standard_error")(n))  # noqa: B009 - padding and sampling has one
-        return Forecast(error, "the share of one item in the first round")
+        first = next(steps(domain, mechanism.budget, DEFAULT_K, n))
+        asked = max(1, round(n * first.share))
+        if isinstance(mechanism, Padded):
+            return Forecast(sqrt(mechanism.variance_at_zero / asked), "the share of one item in the first round")
+        inner = cast("SetSize", mechanism).inner
+        return Forecast(inner.standard_error(asked), "the share of one size of a set in the first round")
 
     return Task(name, plan, answer, forecast, steps=steps, method=method)
 

@@ -149,7 +149,8 @@ def _powers(measure: F64 | None, most: int) -> list[F64 | None]:
 def _by_group(values: F64, power: F64 | None, codes: I64 | None, groups: int) -> F64:
     if codes is not None:
         return np.asarray(np.bincount(codes, values if power is None else values * power, groups), np.float64)
-    return np.array([values.sum() if power is None else values @ power])
+    # Not the product of BLAS: its threads wait for each other longer than such a short sum takes.
+    return np.array([values.sum() if power is None else np.einsum("i,i->", values, power)])
 
 
 def _quadratic(polynomial: F64, sums: F64) -> float:

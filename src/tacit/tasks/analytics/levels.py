@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
 from math import gcd, prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -111,6 +112,23 @@ class Design:
         for i, count in enumerate(self.shape.nodes(heights)):
             index = index * count + values[:, i] // self.shape.fanouts[i] ** heights[i]
         return index.astype(np.uint64)
+
+
+def answers_of(design: Design, values: I64) -> npt.NDArray[Any]:
+    """What every respondent's device is given, from rows of private indices.
+
+    A grid takes the index of the combination, views the nodes of all levels of all dimensions, and several groups an
+    answer each.
+    """
+    shape, mechanism = design.shape, design.mechanism
+    if isinstance(mechanism, AllOf):
+        single = all(len(group.heights) == 1 for group in design.groups)
+        nodes = [design.nodes_of(group.heights[0], values) for group in design.groups]
+        return np.stack(nodes, axis=1).astype(np.int64) if single else values
+    if len(shape.sizes) <= MAX_ATTRIBUTES:
+        return np.ravel_multi_index(tuple(values.T), shape.sizes)
+    sides = [values[:, i] // shape.fanouts[i] ** height for i, top in enumerate(shape.tops) for height in range(top)]
+    return np.stack(sides, axis=1)
 
 
 def _one_of(shape: GridShape, heights: Sequence[Heights], epsilon: "Budget | str", weights: Sequence[int]) -> OneOf:

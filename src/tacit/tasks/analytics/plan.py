@@ -5,6 +5,7 @@ The dissertation picks by orders of magnitude (section 7.4.4); here every candid
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import sqrt
 from typing import Any
 
@@ -138,33 +139,36 @@ def _option(design: Design, fanout: int, workload: Sequence[Region], n: int) -> 
     return Option(design, fanout, float(np.mean(variances)))
 
 
-def _options(design: Design, fanout: int, workload: Sequence[Region], n: int) -> list[Option]:
-    """A design, drawn evenly and as the workload needs it."""
-    if not workload:
-        return [Option(design, fanout, 0.0)]
-    even = _option(design, fanout, workload, n)
-    if even is None or design.method != "hio":
-        return [] if even is None else [even]
-    drawn = _option(weighted(design, workload), fanout, workload, n)
-    return [even] if drawn is None else [even, drawn]
+WEIGHTED = "_weighted"
+PLANNED = (*METHODS, "hio" + WEIGHTED, "hiocap2" + WEIGHTED)
+"""What a plan compares: the methods, and those whose levels are drawn as a workload needs them."""
+
+
+def planned_design(method: str, shape: GridShape, epsilon: str, workload: Sequence[Region]) -> Design:
+    """A design by the name of its method, for a workload."""
+    if method in METHODS or not method.endswith(WEIGHTED):
+        return make_design(method, shape, epsilon)
+    even = make_design(method.removesuffix(WEIGHTED), shape, epsilon)
+    return weighted(even, workload) if workload else even
 
 
 def options(
     shapes: Sequence[tuple[int, GridShape]], epsilon: str, workload: Sequence[Region], n: int,
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] = PLANNED,
 ) -> list[Option]:  # fmt: skip
     """Every design that answers the whole workload, best first."""
     asked = [region for region in workload if not (region.is_full or region.is_empty)]
     found: list[Option] = []
-    for fanout, shape in shapes:
-        for method in methods:
-            try:
-                design = make_design(method, shape, epsilon)
-            except InvalidSpec:
-                if len(methods) == 1:
-                    raise
-                continue
-            found += _options(design, fanout, asked, n)
+    for (fanout, shape), method in product(shapes, methods):
+        try:
+            design = planned_design(method, shape, epsilon, asked)
+        except InvalidSpec:
+            if len(methods) == 1:
+                raise
+            continue
+        option = _option(design, fanout, asked, n) if asked else Option(design, fanout, 0.0)
+        if option is not None:
+            found.append(option)
     if not found:
         raise InvalidSpec("analytics: no method answers the whole workload; constrain fewer private columns at once")
     return sorted(found, key=lambda option: option.variance)
@@ -185,4 +189,4 @@ def weighted(design: Design, workload: Sequence[Region], *, floor: float = 0.1) 
     roots = np.sqrt(np.array([noise[item] for item in heights]))
     shares = (1 - floor) * roots / max(roots.sum(), 1e-300) + floor / len(heights)
     epsilon = design.mechanism.spec()["epsilon"]
-    return one_of_levels(f"{design.method}_weighted", design.shape, heights, epsilon, whole_weights(shares))
+    return one_of_levels(design.method + WEIGHTED, design.shape, heights, epsilon, whole_weights(shares))

@@ -14,7 +14,8 @@ from tacit.tasks.analytics.terms import Terms, level_terms, region_terms
 I64 = npt.NDArray[np.int64]
 _CACHED_VALUES = 1 << 26
 _FEW = 2
-"""Up to so many regions are computed for all rows and kept; more are gone through level by level."""
+"""Up to so many regions at once are kept for later queries."""
+_BLOCK = 1 << 15
 
 Block = tuple[Region, slice, Terms]
 
@@ -36,25 +37,40 @@ class ReportSource:
         self._kept: OrderedDict[Region, Terms] = OrderedDict()
 
     def scan(self, regions: Sequence[Region]) -> Iterator[Block]:
-        """Whole columns for few regions; for many, one pass over the reports, a level at a time."""
-        known = [region for region in regions if region in self._kept]
+        """Blocks that fit into a processor's cache: one pass over the reports for all regions that are not kept."""
         asked = [region for region in regions if region not in self._kept]
-        whole = slice(0, self._linked.n)
-        yield from ((region, whole, self.terms(region)) for region in known)
-        if len(asked) > _FEW and self._linked.order is not None:
+        for region in regions:
+            if region in self._kept:
+                self._kept.move_to_end(region)
+                yield from self._blocks(region, self._kept[region])
+        if self._linked.order is None:
+            for region in asked:
+                yield from self._blocks(region, self._keep(region, region_terms(self._linked, region)))
+        elif len(asked) > _FEW:
             yield from level_terms(self._linked, asked)
         else:
-            yield from ((region, whole, self.terms(region)) for region in asked)
+            yield from self._kept_levels(asked)
 
-    def terms(self, region: Region) -> Terms:
-        """Terms of all rows, from memory where they are there."""
-        found = self._kept.pop(region, None)
-        if found is None:
-            found = region_terms(self._linked, region)
-        self._kept[region] = found
+    def _kept_levels(self, regions: Sequence[Region]) -> Iterator[Block]:
+        """The same, and the terms are put together on the way."""
+        n = self._linked.n
+        found = {region: Terms(np.empty(n), np.empty(n)) for region in regions}
+        for region, rows, terms in level_terms(self._linked, regions):
+            found[region].inside[rows], found[region].variance[rows] = terms.inside, terms.variance
+            yield region, rows, terms
+        for region in regions:
+            self._keep(region, found[region])
+
+    def _blocks(self, region: Region, terms: Terms) -> Iterator[Block]:
+        for start in range(0, self._linked.n, _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            yield region, rows, Terms(terms.inside[rows], terms.variance[rows])
+
+    def _keep(self, region: Region, terms: Terms) -> Terms:
+        self._kept[region] = terms
         while len(self._kept) > max(1, _CACHED_VALUES // max(1, 2 * self._linked.n)):
             self._kept.popitem(last=False)
-        return found
+        return terms
 
 
 class ValueSource:

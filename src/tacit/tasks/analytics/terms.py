@@ -92,25 +92,23 @@ def _slopes(design: Design, heights: Heights, spread: Spread, c: float, *, alone
 
 def level_terms(linked: Linked, regions: Sequence[Region]) -> Iterator[tuple[Region, slice, Terms]]:
     """Terms of many regions in one pass over the reports of a design with one group, a level at a time."""
-    design = linked.design
-    queries = [(region, pieces_of(design, region)[0][0]) for region in regions]
-    planned: list[tuple[Region, Coefficients, dict[Heights, Spread]]] = [
-        (region, found, {heights: spread_of(design, heights, part) for heights, part in found.parts.items()})
-        for region, found in queries
-    ]
-    given = _from_reports(linked)
+    design, given = linked.design, _from_reports(linked)
+    planned: list[tuple[Region, Coefficients, float, dict[Heights, tuple[float, float]]]] = []
+    for region in regions:
+        found = pieces_of(design, region)[0][0]
+        spreads = {heights: spread_of(design, heights, part) for heights, part in found.parts.items()}
+        slopes = {h: _slopes(design, h, spread, found.constant, alone=True) for h, spread in spreads.items()}
+        planned.append((region, found, _rest(design, found, spreads, alone=True), slopes))
     for heights, answers in linked.answers.items():
         assert isinstance(answers.rows, slice)
-        n = answers.rows.stop - answers.rows.start
-        for region, found, spreads in planned:
-            inside = np.full(n, found.constant)
-            variance = np.full(n, _rest(design, found, spreads, alone=True))
-            if heights in found.parts:
-                _, sums, squares = given(heights, found.parts[heights])
-                linear, square = _slopes(design, heights, spreads[heights], found.constant, alone=True)
-                inside += sums
-                variance += linear * sums + square * squares
-            yield region, answers.rows, Terms(inside, variance)
+        n = int(answers.rows.stop) - int(answers.rows.start)
+        for region, found, rest, slopes in planned:
+            if heights not in found.parts:
+                yield region, answers.rows, Terms(np.full(n, found.constant), np.full(n, rest))
+                continue
+            _, sums, squares = given(heights, found.parts[heights])
+            linear, square = slopes[heights]
+            yield region, answers.rows, Terms(found.constant + sums, rest + linear * sums + square * squares)
 
 
 def _from_reports(linked: Linked) -> Given:
