@@ -22,7 +22,6 @@ from tacit.tasks.analytics.plan import options, weighted
 from tacit.tasks.analytics.regions import (
     MAX_BOXES,
     Region,
-    all_cells,
     as_spans,
     corners,
     everything,
@@ -34,6 +33,11 @@ from tacit.tasks.analytics.schema import Dimension, Schema
 from tacit.tasks.analytics.terms import exact_terms, expected_variance, region_terms
 
 SIZES = (5, 3, 4)
+
+
+def all_cells(sizes: tuple[int, ...]) -> np.ndarray:
+    """Every combination as a row of indices."""
+    return np.array(list(product(*map(range, sizes))), np.int64)
 
 
 def random_region(rng: np.random.Generator, sizes: tuple[int, ...], depth: int = 3) -> tuple[Region, np.ndarray]:

@@ -10,7 +10,7 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("sqlglot")
 
 from tacit.errors import InvalidSpec, ReportRejected  # noqa: E402
-from tacit.simulate.analytics import Rehearsal, read_rows, read_schema, rehearse, simulate_analytics  # noqa: E402
+from tacit.simulate.analytics import Rehearsal, read_rows, read_schema, rehearse, revealing, simulate_analytics  # noqa: E402
 from tacit.tasks.analytics import dbapi  # noqa: E402
 from tacit.tasks.analytics.connection import Connection  # noqa: E402
 from tacit.tasks.analytics.levels import hio, mg  # noqa: E402
@@ -311,6 +311,35 @@ def test_measures_keep_the_decimals_they_declare():
             open_table(schema, pa.table({"x": [1.25, -0.1]}), linked.design, linked)
 
 
+def test_columns_of_other_types():
+    import datetime
+    from decimal import Decimal
+
+    days = [datetime.date(2026, 1, 1 + i) for i in range(4)]
+    table = pa.table({
+        "age": [1, 2, 3, 4], "state": pa.array(["CA", "NY", "NY", "WA"]).dictionary_encode(),
+        "os": pa.array(["a", None, "b", "a"]).dictionary_encode(), "day": days, "none": pa.nulls(4),
+        "price": pa.array([Decimal("1.10"), Decimal("2.20"), None, Decimal("4.40")]), "flag": [True, None, False, True],
+    })  # fmt: skip
+    truth = rehearse(table, SCHEMA, epsilon="2", queries=[], method="hio", fanout=3).truth()
+
+    def first(sql: str) -> Any:
+        return truth.query(sql).cells()[0].estimate
+
+    assert first("SELECT COUNT(*) FROM t WHERE day >= '2026-01-02' AND state = 'NY'") == 2
+    assert first("SELECT SUM(price) FROM t WHERE os = 'a'") == pytest.approx(5.5)
+    assert first("SELECT COUNT(*) FROM t WHERE NOT flag") == 1
+    assert [row[0] for row in truth.query("SELECT os, COUNT(*) FROM t GROUP BY os ORDER BY os").rows] == [
+        "a",
+        "b",
+        None,
+    ]
+    assert first("SELECT COUNT(none) FROM t") == 0
+    for wrong in ("day < 'soon'", "none < 3", "flag < 3"):
+        with pytest.raises(InvalidSpec):
+            truth.query(f"SELECT COUNT(*) FROM t WHERE {wrong}")
+
+
 def test_the_golden_table_of_the_dissertation():
     """Table 7.1: SUM(Purchase | State = NY) = 120 + 2 x 100, which a budget without noise gives back."""
     table = pa.table({
@@ -406,6 +435,13 @@ def test_files_are_read_with_and_without_a_header(tmp_path):
     ragged.write_text("a,b\n1,2\n3\n")
     with pytest.raises(InvalidSpec, match="ragged"):
         read_rows(str(ragged))
+
+
+def test_public_columns_that_reveal_private_ones_are_named():
+    age = TABLE["age"].to_pylist()
+    told = TABLE.append_column("born", pa.array([2026 - x for x in age])).append_column("id", pa.array(range(N)))
+    assert revealing(rehearse(told, SCHEMA, epsilon="1", queries=[], method="mg", fanout=4)) == [("born", "age")]
+    assert revealing(rehearse(TABLE, SCHEMA, epsilon="1", queries=[], method="mg", fanout=4)) == []
 
 
 def test_the_command(tmp_path):

@@ -22,12 +22,14 @@ def analytics(
     as_json: bool,
 ) -> None:  # fmt: skip
     """SQL over private columns: estimates, standard errors and intervals beside the truth."""
-    from tacit.simulate.analytics import read_rows, read_schema, rehearse, simulate_analytics
+    from tacit.simulate.analytics import read_rows, read_schema, rehearse, revealing, simulate_analytics
 
     table = read_rows(data, None if columns is None else [name.strip() for name in columns.split(",")])
     rehearsal = rehearse(
         table, read_schema(private, table), epsilon=epsilon, queries=[sql], method=method, fanout=fanout
     )
+    for public, hidden in revealing(rehearsal):
+        click.echo(f"tacit: {hidden} is not protected: it follows from the public column {public}", err=True)
     _, rows = simulate_analytics(rehearsal, sql, seed=seed)
     if as_json:
         print_json(rows)

@@ -16,7 +16,7 @@ from tacit.tasks.analytics.imports import arrow, compute
 from tacit.tasks.analytics.levels import Design
 from tacit.tasks.analytics.linked import collect
 from tacit.tasks.analytics.open import choose_design, open_table, regions_of
-from tacit.tasks.analytics.public import ArrowRows
+from tacit.tasks.analytics.public import ArrowRows, Public
 from tacit.tasks.analytics.run import Answer
 from tacit.tasks.analytics.schema import MAX_LABELS, Dimension, Schema, nearest_column
 from tacit.tasks.analytics.source import ValueSource
@@ -98,6 +98,24 @@ def rehearse(
     workload = regions_of(schema, rows, queries)
     option = choose_design(schema, epsilon, workload, len(values), method=method, fanout=fanout)
     return Rehearsal(schema, rows, values, option.design)
+
+
+def revealing(rehearsal: Rehearsal) -> list[tuple[str, str]]:
+    """Public columns with the private ones that follow from them, in these rows; those are not protected at all.
+
+    A column in which most values occur once or twice follows from nothing and reveals by chance; it is left out.
+    """
+    public, schema = Public(rehearsal.rows), rehearsal.schema
+    found: list[tuple[str, str]] = []
+    for name in rehearsal.rows.names:
+        codes, keys = public.groups([name])
+        if 2 * len(keys) > rehearsal.rows.n or len(keys) < 2:
+            continue
+        for column, place in zip(rehearsal.values.T, schema.kept, strict=True):
+            pairs = np.unique(codes * schema.dimensions[place].size + column)
+            if len(pairs) == len(keys) and len(np.unique(column)) > 1:
+                found.append((name, schema.dimensions[place].name))
+    return found
 
 
 def simulate_analytics(rehearsal: Rehearsal, sql: str, *, seed: int) -> tuple[Answer, list[dict[str, Any]]]:

@@ -36,8 +36,6 @@ METHODS = ("hio", "hio_consistent", "hiocap1", "hiocap2", "mg", "hi", "sc", "sco
 _GRR_VALUES = 1 << 12
 MAX_LEVELS = 1 << 12
 _WEIGHT_SCALE = 1 << 16
-FANOUT = 5
-"""The fan-out that minimises the bound of HIO, (b - 1)/ln^2 b."""
 
 
 def level_oracle(values: int, epsilon: "Budget | str") -> PureOracle:
@@ -96,16 +94,6 @@ class Design:
             return Consistent(self.shape, {heights: 1 / self.noise(heights, 1) for heights in self.places})
         return Covering(self.shape, frozenset(self.places), self.noise)
 
-    @property
-    def largest_level(self) -> int:
-        """Nodes of the finest combined level."""
-        return max(prod(self.shape.nodes(heights)) for heights in self.places)
-
-    @property
-    def report_bits(self) -> int:
-        """Bits of one report."""
-        return self.mechanism.report_bits
-
     def nodes_of(self, heights: Heights, values: I64) -> npt.NDArray[np.uint64]:
         """The node of a combined level above every row of values."""
         index = np.zeros(len(values), np.int64)
@@ -126,7 +114,7 @@ def answers_of(design: Design, values: I64) -> npt.NDArray[Any]:
         nodes = [design.nodes_of(group.heights[0], values) for group in design.groups]
         return np.stack(nodes, axis=1).astype(np.int64) if single else values
     if len(shape.sizes) <= MAX_ATTRIBUTES:
-        return np.ravel_multi_index(tuple(values.T), shape.sizes)
+        return np.asarray(np.ravel_multi_index(tuple(values.T), shape.sizes))
     sides = [values[:, i] // shape.fanouts[i] ** height for i, top in enumerate(shape.tops) for height in range(top)]
     return np.stack(sides, axis=1)
 

@@ -24,6 +24,8 @@ F64 = npt.NDArray[np.float64]
 MAX_WORK = 1 << 38
 """Hashes of one query beyond which a design is not considered: minutes of work."""
 FANOUTS = (3, 4, 5, 8, 16)
+_CONSISTENT_FANOUT = 4
+"""With consistency the error hardly depends on the fan-out, and solving takes time."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,8 @@ def options(
     asked = [region for region in workload if not (region.is_full or region.is_empty)]
     found: list[Option] = []
     for (fanout, shape), method in product(shapes, methods):
+        if method == "hio_consistent" and len(shapes) > 1 and fanout != _CONSISTENT_FANOUT:
+            continue
         try:
             design = planned_design(method, shape, epsilon, asked)
         except InvalidSpec:

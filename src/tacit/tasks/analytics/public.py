@@ -67,8 +67,9 @@ class ArrowRows:
         return tuple(self.table.column_names)
 
     def column(self, name: str) -> Any:
-        """A column."""
-        return self.table[name]
+        """A column; one that is kept as codes is spelt out."""
+        found = self.table[name]
+        return found.cast(found.type.value_type) if arrow().types.is_dictionary(found.type) else found
 
 
 class OrderedRows:
@@ -272,8 +273,6 @@ def _kind(kind: Any) -> str:
     types = arrow().types
     if types.is_boolean(kind):
         return "truth"
-    if types.is_dictionary(kind):
-        return _kind(kind.value_type)
     if types.is_temporal(kind):
         return "time"
     return "number" if _is_number(kind) else "text" if _is_text(kind) else str(kind)

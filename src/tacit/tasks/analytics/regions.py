@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from math import prod
 
 import numpy as np
@@ -177,8 +176,3 @@ def corners(sizes: Sequence[int], ranges: Sequence[tuple[int, int]]) -> Region:
     for part in parts:
         found = found & part
     return found
-
-
-def all_cells(sizes: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Every combination as a row of indices, for small domains."""
-    return np.array(list(product(*map(range, sizes))), np.int64)

@@ -128,7 +128,7 @@ class Schema:
     """The private dimensions of a table, and its name in SQL.
 
     Public columns are not protected at all. A public column that follows from a private one, such as a birth year
-    beside a private age, voids the protection; nothing here can notice that.
+    beside a private age, voids the protection. A schema cannot notice that; a rehearsal can.
     """
 
     dimensions: tuple[Dimension, ...]
