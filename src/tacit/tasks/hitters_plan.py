@@ -37,7 +37,7 @@ def sensitivity_threshold(variance_at_zero: float, candidates: float, n: float, 
 
     >>> from math import exp
     >>> round(sensitivity_threshold(4 * exp(1) / (exp(1) - 1) ** 2, 2**32, 1e6), 6)
-    0.011959
+    0.011956
     """
     return sqrt(variance_at_zero / n) * max(0.0, normal_isf(min(0.5, expected / candidates)))
 
