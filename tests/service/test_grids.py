@@ -92,12 +92,12 @@ def test_domains_that_are_no_grids_are_refused(client: Client) -> None:
 def test_the_mean_of_a_number_within_a_range_of_a_key(client: Client) -> None:
     """Within 6 standard errors of the truth, which fails by chance with probability below 1e-7."""
     hours = {"kind": "integers", "name": "hours", "low": 10, "high": 60, "step": 5}
-    collection = client.publish(draft(questions=[asked("work", "range_means", AGE, hours)], epsilon="2"))
+    collection = client.publish(draft(questions=[asked("overtime", "range_means", AGE, hours)], epsilon="2"))
     rng = np.random.default_rng(2)
     ages = rng.binomial(15, 0.4, 30_000)
     numbers = np.minimum(10, rng.poisson(2 + ages * 0.4))
     upload(client, collection, ages * 11 + numbers)
-    path = f"/collections/{collection}/questions/work/mean"
+    path = f"/collections/{collection}/questions/overtime/mean"
     found = client.api("GET", f"{path}?{urlencode({'low': '36', 'high': '48'})}").json()
     inside = (ages >= 4) & (ages <= 7)
     assert abs(found["mean"]["estimate"] - (10 + 5 * numbers[inside].mean())) < 6 * found["mean"]["standard_error"] < 5
@@ -108,7 +108,7 @@ def test_the_mean_of_a_number_within_a_range_of_a_key(client: Client) -> None:
     assert abs(row["raw"]["estimate"] - (10 + 5 * numbers.mean())) < 6 * row["raw"]["standard_error"]
     for params, word in (({"low": "48", "high": "36"}, "above"), ({"low": "19"}, "from 20 to 80")):
         assert word in client.api("GET", f"{path}?{urlencode(params)}").json()["detail"]
-    refused = client.api("POST", "/collections", draft(questions=[asked("work", "range_means", AGE, WON)]))
+    refused = client.api("POST", "/collections", draft(questions=[asked("overtime", "range_means", AGE, WON)]))
     assert refused.status_code == 422 and "integer number" in refused.json()["detail"]
 
 

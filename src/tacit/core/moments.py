@@ -54,6 +54,14 @@ class Moments:
             + other_pairs * self.other_other
         )
 
+    def contrast(self, cells: float) -> float:
+        """n times the variance per squared weight of a contrast of `cells` cells with evenly spread respondents.
+
+        Their own spread, 1/cells, is in it: they are a random part of everybody.
+        """
+        even, zero, one = np.array(1 / cells), np.zeros(()), np.ones(())
+        return float(self.of_sums(zero, one, zero, even) + even)
+
     def average(self, size: int) -> float:
         """n times the mean squared error averaged over the whole domain; it does not depend on the data."""
         return (self.own + (size - 1) * self.other) / size

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism, Reports, indices_below
-from tacit.core.tally import same_mechanism
+from tacit.core.wrapper import Wrapper
 from tacit.device.base import Device
 from tacit.device.coins import Coins
 from tacit.device.memo import MemoizedDevice
@@ -20,7 +20,7 @@ from tacit.oracles.unary import OUE, RUE, SUE
 F64 = npt.NDArray[np.float64]
 
 
-class Memoized(MemoizedDevice, Mechanism):
+class Memoized(MemoizedDevice, Wrapper):
     """A mechanism whose answer to the same value never changes, so that repetition averages no noise away.
 
     Reports: those of the inner mechanism. Cost: a few HMACs per report; the server's work is the inner one's.
@@ -45,41 +45,18 @@ class Memoized(MemoizedDevice, Mechanism):
         """As the inner mechanism."""
         return self.inner.exact_simulation
 
-    @property
-    def report_dtype(self) -> "np.dtype[Any]":
-        """As the inner mechanism."""
-        return self.inner.report_dtype
-
-    @property
-    def report_bits(self) -> int:
-        """As the inner mechanism."""
-        return self.inner.report_bits
-
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
         """First reports of new devices: four coin words each, the secret."""
         indices = indices_below(self.size, self.kind, values).tolist()
         return self.decode(b"".join(self.privatize_one(index, coins) for index in indices))
 
-    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        """As the inner mechanism."""
-        return self.inner.valid(reports)
-
-    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:
-        """As the inner mechanism; the tally belongs to this one, so that the two are not mixed by mistake."""
-        return replace(self.inner.tally(reports, weights), mechanism=self)
-
     def estimate(self, tally: Any, candidates: npt.ArrayLike | None = None) -> Estimate:
         """As the inner mechanism."""
-        same_mechanism(self, tally.mechanism, action="estimate this tally")
-        return self.inner.estimate(replace(tally, mechanism=self.inner), candidates)
+        return self.inner.estimate(self.inner_tally(tally), candidates)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """Of a device's report in any one round, over its secret."""
         return self.inner.log_prob(reports, value)
-
-    def all_reports(self) -> Reports:
-        """As the inner mechanism."""
-        return self.inner.all_reports()
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Any:
         """As the inner mechanism, for one round."""

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.estimate import Estimate
-from tacit.core.mechanism import Mechanism, Oracle, Reports, indices_below, words
+from tacit.core.mechanism import Oracle, Reports, indices_below, words
 from tacit.core.members import GivenCoins
 from tacit.core.moments import Moments
-from tacit.core.tally import same_mechanism
+from tacit.core.wrapper import Wrapper
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD
 from tacit.device.rounded import RoundedDevice
@@ -20,7 +20,7 @@ F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]
 
 
-class Rounded(RoundedDevice, Mechanism):
+class Rounded(RoundedDevice, Wrapper):
     """A key and a number: the number is rounded to an end of its grid by a coin, the pair answered by an oracle.
 
     Reports: those of the inner oracle over 2 K cells. Cost: one coin word more.
@@ -54,16 +54,6 @@ class Rounded(RoundedDevice, Mechanism):
         """As the inner oracle, on its cells."""
         return self.inner.moments
 
-    @property
-    def report_dtype(self) -> "np.dtype[Any]":
-        """As the inner oracle."""
-        return self.inner.report_dtype
-
-    @property
-    def report_bits(self) -> int:
-        """As the inner oracle."""
-        return self.inner.report_bits
-
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
         """Reports on a batch; in one sweep where the inner oracle takes a fixed number of coin words."""
         indices = indices_below(self.size, self.kind, values)
@@ -82,18 +72,9 @@ class Rounded(RoundedDevice, Mechanism):
         up = (drawn < limits[places]) | (numbers == self.top)
         return np.uint64(2) * keys + up
 
-    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        """As the inner oracle."""
-        return self.inner.valid(reports)
-
-    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:
-        """As the inner oracle; the tally belongs to this one, so that the two are not mixed by mistake."""
-        return replace(self.inner.tally(reports, weights), mechanism=self)
-
     def estimate(self, tally: Any, candidates: npt.ArrayLike | None = None) -> Estimate:
         """As the inner oracle: shares of keys with either rounded number."""
-        same_mechanism(self, tally.mechanism, action="estimate this tally")
-        return self.inner.estimate(replace(tally, mechanism=self.inner), candidates)
+        return self.inner.estimate(self.inner_tally(tally), candidates)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """The mixture of both rounded numbers."""
@@ -102,10 +83,6 @@ class Rounded(RoundedDevice, Mechanism):
         ends = [self.inner.log_prob(reports, 2 * key + side) for side in (0, 1)]
         with np.errstate(divide="ignore"):
             return np.logaddexp(ends[0] + np.log(1 - up), ends[1] + np.log(up))
-
-    def all_reports(self) -> Reports:
-        """As the inner oracle."""
-        return self.inner.all_reports()
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Any:
         """A binomial per key and number, then the inner oracle's."""

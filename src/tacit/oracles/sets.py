@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.estimate import Estimate
-from tacit.core.mechanism import Mechanism, Oracle, Reports, words
+from tacit.core.mechanism import Oracle, Reports, words
 from tacit.core.members import GivenCoins
 from tacit.core.sets import Sets, as_sets, contained_itemsets
 from tacit.core.simulated import simulate_each
-from tacit.core.tally import same_mechanism
+from tacit.core.wrapper import Wrapper
 from tacit.device.base import Device
 from tacit.device.coins import Coins
 from tacit.device.sets import PaddedDevice, SampledGRRDevice, SetDevice, SetSizeDevice
@@ -41,36 +41,10 @@ class SampledGRR(SampledGRRDevice, GRR):
     """Randomised response that may run at an amplified epsilon, inside padding and sampling only."""
 
 
-class SetMechanism(SetDevice, Mechanism):
+class SetMechanism(SetDevice, Wrapper):
     """What the kinds on sets share: reports and tallies are those of the inner oracle."""
 
-    inner: Oracle
-
-    @property
-    def report_dtype(self) -> "np.dtype[Any]":
-        """As the inner oracle."""
-        return self.inner.report_dtype
-
-    @property
-    def report_bits(self) -> int:
-        """As the inner oracle."""
-        return self.inner.report_bits
-
-    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        """As the inner oracle."""
-        return self.inner.valid(reports)
-
-    def all_reports(self) -> Reports:
-        """As the inner oracle."""
-        return self.inner.all_reports()
-
-    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:
-        """As the inner oracle; the tally belongs to this mechanism, so that the two are not mixed by mistake."""
-        return replace(self.inner.tally(reports, weights), mechanism=self)
-
-    def _inner_tally(self, tally: Any) -> Any:
-        same_mechanism(self, tally.mechanism, action="estimate this tally")
-        return replace(tally, mechanism=self.inner)
+    inner: Oracle  # pyright: ignore[reportIncompatibleVariableOverride] - always an oracle
 
     def sets(self, values: Any) -> Sets:
         """A batch of sets of known items; a wrong one is refused without being shown."""
@@ -151,7 +125,7 @@ class Padded(PaddedDevice, SetMechanism):
 
     def estimate(self, tally: Any, candidates: npt.ArrayLike | None = None) -> Estimate:
         """The share of respondents whose set contains each candidate (by number), with exact variance."""
-        inner = self._inner_tally(tally)
+        inner = self.inner_tally(tally)
         chosen = np.arange(self.choices) if candidates is None else np.asarray(candidates)
         if chosen.size and int(chosen.max()) >= self.choices:
             raise InvalidSpec(f"padded: candidates must be numbers below {self.choices}; dummies are not estimated")
@@ -233,7 +207,7 @@ class SetSize(SetSizeDevice, SetMechanism):
 
     def estimate(self, tally: Any, candidates: npt.ArrayLike | None = None) -> Estimate:
         """The share of respondents whose set contains each number of candidates."""
-        return self.inner.estimate(self._inner_tally(tally), candidates)
+        return self.inner.estimate(self.inner_tally(tally), candidates)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """As the inner oracle, given the number."""

@@ -55,16 +55,12 @@ class Level:
         return not np.isfinite(self.scale)
 
     def noise(self, nodes: int) -> float:
-        """Variance per unit of squared coefficients of a contrast of nodes, over a level population.
-
-        The respondents' own spread, 1/nodes, is in it: they are a random part of everybody.
-        """
+        """Variance per unit of squared coefficients of a contrast of nodes, over a level population."""
         if self.is_empty:
             return np.inf
         if self.signed:
             return self.moments.other * self.scale
-        even, zero, one = 1 / nodes, np.zeros(()), np.ones(())
-        return float(self.moments.of_sums(zero, one, zero, np.array(even)) + even) * self.scale
+        return self.moments.contrast(nodes) * self.scale
 
     def variance(self, sums: Sums, respondents: float) -> F64:
         """What this level adds to the variance of an answer: the noise, and having asked a part of everybody."""

@@ -36,8 +36,7 @@ class Precision:
         """Variance per unit of squared coefficients of a contrast of cells, over a level population."""
         if not np.isfinite(self.scale):
             return np.inf
-        even, zero, one = 1 / cells, np.zeros(()), np.ones(())
-        return float(self.moments.of_sums(zero, one, zero, np.array(even)) + even) * self.scale
+        return self.moments.contrast(cells) * self.scale
 
 
 def view_weights(structure: Structure, precision: Sequence[Precision]) -> F64:

@@ -1,0 +1,43 @@
+"""Mechanisms around another one, whose reports they send: layout, checks and counts are the inner one's."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.mechanism import Mechanism, Reports
+from tacit.core.tally import same_mechanism
+
+
+class Wrapper(Mechanism):
+    """A mechanism whose reports are those of `inner`. Its tallies are its own, so that the two are not mixed."""
+
+    inner: Mechanism
+
+    @property
+    def report_dtype(self) -> "np.dtype[Any]":
+        """As the inner mechanism."""
+        return self.inner.report_dtype
+
+    @property
+    def report_bits(self) -> int:
+        """As the inner mechanism."""
+        return self.inner.report_bits
+
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """As the inner mechanism."""
+        return self.inner.valid(reports)
+
+    def all_reports(self) -> Reports:
+        """As the inner mechanism."""
+        return self.inner.all_reports()
+
+    def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:
+        """As the inner mechanism; the tally belongs to this one."""
+        return replace(self.inner.tally(reports, weights), mechanism=self)
+
+    def inner_tally(self, tally: Any) -> Any:
+        """A tally of this mechanism as one of the inner mechanism."""
+        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        return replace(tally, mechanism=self.inner)
