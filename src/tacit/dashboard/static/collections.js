@@ -21,8 +21,8 @@ const empty = () =>
   );
 
 /** @param {any} item */
-function row({ id, state, title, epsilon: spent, questions, reports, minimum_cohort: cohort }) {
-  const asked = questions === 1 ? "1 question" : `${questions} questions`;
+function row({ id, state, title, epsilon: spent, questions, round, reports, minimum_cohort: cohort }) {
+  const asked = round ? `round ${round} of a plan` : questions === 1 ? "1 question" : `${questions} questions`;
   const few = state !== "draft" && reports < cohort;
   return h(
     "tr",
