@@ -38,6 +38,7 @@ def document(questions: list[dict[str, Any]], mechanism: dict[str, Any], **chang
         "origins": ["https://example.org"],
         "invitations": False,
         "plan": None,
+        "rows": None,
     } | changes
 
 

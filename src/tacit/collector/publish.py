@@ -33,6 +33,7 @@ _DEFAULTS: dict[str, Any] = {
     "origins": [],
     "invitations": False,
     "k": None,
+    "rows": None,
 }
 _KNOWN = ("title", "questions", "epsilon", *_DEFAULTS)
 
@@ -62,6 +63,7 @@ class Planner:
             "epsilon": mechanism.budget.to_spec(),
             "mechanism": mechanism.spec(),
             "plan": None if rounds is None else rounds[1].to_json(),
+            "rows": fields["rows"],
         }
         kept = {name: fields[name] for name in ("minimum_cohort", "retention_days", "origins", "invitations")}
         collection = Collection.from_json(document | kept, self.catalog)

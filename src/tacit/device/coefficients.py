@@ -119,6 +119,10 @@ class Coefficients:
         for attribute in range(len(self.sizes)):
             attribute_of(self.kind, value, attribute, self.sizes)
 
+    def of_answers(self, answers: Sequence[int]) -> tuple[int, ...]:
+        """What a device is given: the answers to all attributes."""
+        return tuple(answers)
+
     def view(self, i: int) -> Callable[[Any], Any]:
         """The parity of the masked bits of a list of answers: 0 is a sign of plus one."""
         member = self.member(i)

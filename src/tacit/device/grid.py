@@ -1,4 +1,4 @@
-"""Products of hierarchies over two or three ordered attributes: each respondent reports one node per attribute.
+"""Products of hierarchies over a few ordered attributes: each respondent reports one node per attribute.
 
 The value is the index of a combination of answers, the first attribute its most significant digit (see
 `tacit.device.product`). Member i asks for the combination of the nodes of height `heights[i][a]` above the answer to
@@ -16,7 +16,7 @@ from tacit.device.levels import indices_of, node_count
 from tacit.device.nested import rebuild
 from tacit.errors import InvalidSpec
 
-MAX_ATTRIBUTES = 3
+MAX_ATTRIBUTES = 8
 MAX_MEMBERS = 1 << 12
 MAX_SIZE = 1 << 40
 MAX_HEIGHT = 40
@@ -84,6 +84,13 @@ class Grid:
     def __len__(self) -> int:
         """Number of members."""
         return len(self.heights)
+
+    def of_answers(self, answers: Sequence[int]) -> int:
+        """What a device is given: the index of the combination of answers."""
+        index = 0
+        for answer, size in zip(answers, self.sizes, strict=True):
+            index = index * size + answer
+        return index
 
     def view(self, i: int) -> Callable[[Any], Any]:
         """The combination of nodes above a combination of answers."""

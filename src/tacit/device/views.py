@@ -97,6 +97,10 @@ class Views:
         for attribute in range(len(self.sizes)):
             attribute_of(self.kind, value, attribute, self.sizes)
 
+    def of_answers(self, answers: Sequence[int]) -> tuple[int, ...]:
+        """What a device is given: the answers to all attributes."""
+        return tuple(answers)
+
     def view(self, i: int) -> Callable[[Any], Any]:
         """The cell of a list of answers, or of an array whose first axis is the attribute."""
 

@@ -11,7 +11,6 @@ import numpy as np
 from tacit.core.mechanism import Mechanism
 from tacit.device.budget import Budget
 from tacit.device.domain import Attribute, Categories, Domain, Ordered
-from tacit.device.grid import MAX_ATTRIBUTES
 from tacit.device.product import Product
 from tacit.device.reals import Buckets, Integers
 from tacit.errors import InvalidSpec, InvalidValue
@@ -20,6 +19,9 @@ from tacit.post.methods import default_method, process
 from tacit.tasks.grid_plan import GridOption, GridPlanner
 from tacit.tasks.rectangles import Rectangles, solve_rectangles
 from tacit.tasks.task import Answer, Forecast, Part, Query
+
+MAX_ATTRIBUTES = 3
+"""Rectangles of more attributes than these have too many combined levels to plan all of them."""
 
 SHOWN_CELLS = 1024
 """Grids of more cells are answered in coarser rectangles."""

@@ -17,10 +17,12 @@ from tacit.device.domain import Domain
 from tacit.device.kinds import KINDS, device_of
 from tacit.device.product import domain_of
 from tacit.errors import InvalidSpec, InvalidValue
+from tacit.wire.rows import Rows
 
 VERSION = 1
-POLICIES = ("single", "one_of", "all_of")
-MAX_QUESTIONS = 64
+POLICIES = ("single", "one_of", "all_of", "joint")
+"""How several questions are asked: one of them, drawn by the device; all, at a share of epsilon each; or together."""
+MAX_QUESTIONS = 128
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(_[a-z]{2,8})?")
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|\*")
@@ -134,6 +136,7 @@ _FIELDS = (
     "origins",
     "invitations",
     "plan",
+    "rows",
 )
 
 
@@ -152,6 +155,8 @@ class Collection:
     invitations: bool = False
     plan: Plan | None = None
     """Where this is a round of an adaptive plan."""
+    rows: Rows | None = None
+    """Public columns that come with every report and stay linked to it."""
 
     @classmethod
     def from_json(cls, value: Any, kinds: tuple[type[Device], ...] = KINDS) -> Self:
@@ -171,6 +176,7 @@ class Collection:
             origins=_origins(given["origins"]),
             invitations=_boolean(given["invitations"], "document.invitations"),
             plan=None if given["plan"] is None else Plan.from_json(given["plan"]),
+            rows=None if given["rows"] is None else Rows.from_json(given["rows"]),
         )
         made.check()
         if canonical(made.to_json()) != canonical(value):
@@ -178,7 +184,11 @@ class Collection:
         return made
 
     def check(self) -> None:
-        """Refuse a mechanism that does not fit the questions."""
+        """Refuse a mechanism that does not fit the questions, and rows that would hold a private column."""
+        self._check_rows()
+        if self.policy == "joint":
+            self._check_joint()
+            return
         if self.policy != "single" and self.mechanism.kind != self.policy:
             raise InvalidSpec(
                 f"document: the policy is {self.policy}, the mechanism is {self.mechanism.kind}; they must agree"
@@ -194,12 +204,36 @@ class Collection:
                     f"its domain has {question.domain.size}"
                 )
 
+    def _check_joint(self) -> None:
+        """The mechanism must be about all questions together, each an attribute."""
+        sizes = getattr(self._family, "sizes", None)
+        if sizes is None or not hasattr(self._family, "of_answers"):
+            raise InvalidSpec("document: the policy is joint, so the mechanism must be one_of views of all questions")
+        domains = tuple(question.domain.size for question in self.questions)
+        if tuple(sizes) != domains:
+            raise InvalidSpec(
+                f"document: the mechanism is for attributes of {list(sizes)[:8]} values, "
+                f"the domains of the questions have {list(domains)[:8]}"
+            )
+
+    def _check_rows(self) -> None:
+        public = () if self.rows is None else [column.name for column in self.rows.columns]
+        for question in self.questions:
+            if question.name in public:
+                raise InvalidSpec(f"document.rows: '{question.name}' is a question, so it must not be a public column")
+        if self.rows is not None and self.plan is not None:
+            raise InvalidSpec("document.rows: reports of an adaptive plan are counted, not kept with rows")
+
+    @property
+    def _family(self) -> Any:
+        return getattr(self.mechanism, "family", None)
+
     @property
     def members(self) -> tuple[Device, ...]:
-        """The mechanism of every question."""
-        if self.policy == "single":
+        """The mechanism of every question; of questions that are asked together, the one of all."""
+        if self.policy in ("single", "joint"):
             return (self.mechanism,)
-        family = getattr(self.mechanism, "family", None)
+        family = self._family
         return cast("tuple[Device, ...]", getattr(family or self.mechanism, "mechanisms" if family else "members", ()))
 
     @property
@@ -222,6 +256,7 @@ class Collection:
             "origins": list(self.origins),
             "invitations": self.invitations,
             "plan": None if self.plan is None else self.plan.to_json(),
+            "rows": None if self.rows is None else self.rows.to_json(),
         }
 
     @cached_property
@@ -247,6 +282,8 @@ class Collection:
             if question.name not in answers:
                 raise InvalidValue(f"question '{question.name}' has no answer; every question must be answered")
             indices.append(question.domain.encode(answers[question.name]))
+        if self.policy == "joint":
+            return self._family.of_answers(indices)
         return indices[0] if self.policy == "single" else tuple(indices)
 
 
@@ -262,7 +299,7 @@ def _questions(value: Any) -> tuple[Question, ...]:
 
 def _policy(value: Any, questions: int) -> str:
     if value not in POLICIES or (value == "single") != (questions == 1):
-        raise InvalidSpec('document.policy must be "single" for one question, else "one_of" or "all_of"')
+        raise InvalidSpec('document.policy must be "single" for one question, else "one_of", "all_of" or "joint"')
     return value
 
 

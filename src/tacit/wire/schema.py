@@ -12,6 +12,7 @@ from tacit.device.compose import Family
 from tacit.device.kinds import FAMILIES, KINDS
 from tacit.device.product import DOMAINS
 from tacit.wire.document import MAX_QUESTIONS, POLICIES, VERSION
+from tacit.wire.rows import MAX_COLUMNS, TYPES
 
 Schema = dict[str, Any]
 """A JSON Schema, or a part of one."""
@@ -132,12 +133,13 @@ def _domain_of_draft(kind: type[Any]) -> Schema:
 
 
 def _by_policy() -> list[Schema]:
-    """One question stands alone; several are put together by a mechanism of the policy's name."""
+    """One question stands alone; several are asked by a mechanism that asks one of some things, or all."""
 
     def rule(policy: str, then: Schema) -> Schema:
         return {"if": {"properties": {"policy": {"const": policy}}}, "then": {"properties": then}}
 
-    kind_is = [{"properties": {"kind": {"const": policy}}} for policy in POLICIES[1:]]
+    kinds = ("one_of", "all_of", "one_of")
+    kind_is = [{"properties": {"kind": {"const": kind}}} for kind in kinds]
     several = [
         rule(policy, {"questions": {"minItems": 2}, "mechanism": kind})
         for policy, kind in zip(POLICIES[1:], kind_is, strict=True)
@@ -171,6 +173,12 @@ def _plan() -> Schema:
     return pairs | {"if": {"properties": {"round": {"const": 1}}}, "then": none, "else": some}
 
 
+def _rows() -> Schema:
+    """Public columns that come with every report, or null."""
+    column = _record({"name": _NAME, "type": {"enum": list(TYPES)}})
+    return {"anyOf": [{"type": "null"}, _record({"table": _NAME, "columns": _items(column, 1, MAX_COLUMNS)})]}
+
+
 def _document() -> Schema:
     pairs: Schema = {
         "version": {"const": VERSION},
@@ -181,6 +189,7 @@ def _document() -> Schema:
         "epsilon": _ref("epsilon"),
         "mechanism": _ref("mechanism"),
         "plan": {"anyOf": [{"type": "null"}, _plan()]},
+        "rows": _rows(),
     }
     return {"description": "A published document."} | _record(pairs | _settings()) | {"allOf": _by_policy()}
 
@@ -195,6 +204,8 @@ def _draft() -> Schema:
         "about": _texts_of_draft(4000, optional=True),
         "policy": {"enum": [*POLICIES, "", None]},
         "respondents": _whole(1, 10**10),
+        "k": {"anyOf": [_whole(1, 4096), {"type": "null"}]},
+        "rows": _rows(),
     }
     said = "What `tacit collection create` takes; everything but title, questions and epsilon has a default."
     return {"description": said} | _record(needed, optional | _settings())
