@@ -25,6 +25,12 @@ LOCK_FILES = (
     "pylock*.toml",
 )
 
+ROOT_FILES = frozenset({
+    ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "LIMITATIONS.md", "Makefile", "README.md",
+    "SECURITY.md", "constraints.txt", "pyproject.toml", "setup.py",
+})  # fmt: skip
+"""Every file at the root is meant to be there; what tools leave behind is not."""
+
 REGISTRIES = (
     ("pypi", "org"),
     ("".join(("python", "hosted")), "org"),
@@ -74,6 +80,12 @@ def check_name(path: PurePosixPath) -> Iterator[str]:
         yield f"{path}: is a lock file; exact versions belong in constraints.txt"
 
 
+def check_place(path: PurePosixPath) -> Iterator[str]:
+    """Complain about files at the root that nobody decided on."""
+    if len(path.parts) == 1 and path.name not in ROOT_FILES:
+        yield f"{path}: does not belong at the root; remove it, or add it to ROOT_FILES"
+
+
 def check_text(path: PurePosixPath, text: str) -> Iterator[str]:
     """Complain about registry hosts and machine paths, line by line."""
     for number, line in enumerate(text.splitlines(), start=1):
@@ -112,7 +124,7 @@ def check_tree(root: Path) -> list[str]:
     """Return every complaint about the files under the root, in order of path."""
     complaints: list[str] = []
     for path in tree_files(root):
-        complaints.extend(check_name(path))
+        complaints.extend((*check_name(path), *check_place(path)))
         text = read_text(root / path)
         if text is not None:
             for check in (check_text, check_length, check_functions):

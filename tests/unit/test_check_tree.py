@@ -51,8 +51,8 @@ def test_a_clean_tree_has_no_complaints(repository: Path) -> None:
 
 @pytest.mark.parametrize("parts", gate.REGISTRIES, ids=".".join)
 def test_every_registry_host_is_found_with_its_line(repository: Path, parts: tuple[str, ...]) -> None:
-    write(repository, "notes.md", "first\nhttps://files." + ".".join(parts) + "/simple\n")
-    assert gate.check_tree(repository) == ["notes.md:2: names the package registry " + ".".join(parts)]
+    write(repository, "docs/notes.md", "first\nhttps://files." + ".".join(parts) + "/simple\n")
+    assert gate.check_tree(repository) == ["docs/notes.md:2: names the package registry " + ".".join(parts)]
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,19 @@ def test_what_only_resembles_a_machine_path_passes(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["package-lock.json", "js/yarn.lock", "uv.lock", "Pipfile.lock", "pnpm-lock.yaml", "bun.lockb"]
+    "name", ["js/package-lock.json", "js/yarn.lock", "a/uv.lock", "a/Pipfile.lock", "a/pnpm-lock.yaml", "js/bun.lockb"]
 )
 def test_lock_files_are_refused(repository: Path, name: str) -> None:
     write(repository, name, "")
     (complaint,) = gate.check_tree(repository)
     assert complaint.startswith(f"{name}: is a lock file")
+
+
+def test_what_nobody_put_at_the_root_is_refused(repository: Path) -> None:
+    write(repository, "bundle.js", "")
+    write(repository, "docs/bundle.js", "")
+    (complaint,) = gate.check_tree(repository)
+    assert complaint.startswith("bundle.js: does not belong at the root")
 
 
 @pytest.mark.parametrize("name", ["src/tacit/a.py", "js/src/a.js"])
@@ -128,8 +135,8 @@ def test_ignored_deleted_and_binary_files_are_left_alone(repository: Path) -> No
     write(repository, "gone.txt", slash("tmp"))
     subprocess.run(["git", "-C", str(repository), "add", "gone.txt"], check=True)
     (repository / "gone.txt").unlink()
-    write(repository, "picture.png", b"\0" + slash("tmp").encode())
-    write(repository, "latin.txt", b"\xff" + slash("tmp").encode())
+    write(repository, "docs/picture.png", b"\0" + slash("tmp").encode())
+    write(repository, "docs/latin.txt", b"\xff" + slash("tmp").encode())
     assert gate.check_tree(repository) == []
 
 
