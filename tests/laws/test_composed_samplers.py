@@ -1,0 +1,176 @@
+"""The laws of mechanisms that are made of others."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations, product
+from math import prod
+from typing import Any
+
+import pytest
+from tests.laws.intervals import (
+    ID,
+    Law,
+    below,
+    check_complete,
+    check_law,
+    check_log_prob,
+    largest_ratio,
+    law,
+    laws_of,
+    mean,
+)
+from tests.laws.test_lane_samplers import LANES, LAYERED
+from tests.laws.test_samplers import FIXED
+
+from tacit.catalog import CATALOG
+from tacit.core.compose import AllOf, OneOf, Questions
+from tacit.device.budget import Amplified, Share
+from tacit.device.coins import Coins, ReplayCoins
+from tacit.device.exact import WORD
+from tacit.device.grid import Grid
+from tacit.device.levels import Tree
+from tacit.device.memo import Memory
+from tacit.numeric.bit_flip import DBitFlip
+from tacit.numeric.mean import OneBit
+from tacit.numeric.memo import Memoized
+from tacit.oracles.grr import GRR
+from tacit.oracles.hadamard import HRR
+from tacit.oracles.hadamard_signed import HRRSigned
+from tacit.oracles.sets import Padded, SampledGRR, SetSize
+from tacit.oracles.unary import OUE, RUE, SUE
+
+
+@pytest.mark.usefixtures("proven_lanes")
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "32"])
+def test_one_of_has_the_law_it_states(epsilon: str):
+    family = Questions(
+        mechanisms=(GRR(size=3, epsilon=epsilon), OUE(size=2, epsilon="0.5" if epsilon != "0.001" else epsilon)),
+        weights=(2, 1),
+    )
+    m = OneOf(family=family)
+    values = list(product(range(3), range(2)))
+    laws = laws_of(m, values)
+    check_law(m, laws, values)
+    check_complete(m, laws)
+    for found in laws:
+        drawn = [mean(found, lambda y, i=i: y[0] == i) for i in range(2)]
+        assert [float(chance) for chance in drawn] == [m.probability(i) for i in range(2)]
+        assert sum(drawn) == 1
+
+
+def plain_tree(epsilon: Any) -> Tree:
+    """Ten leaves below 4 and 2 nodes: ragged at both levels, with kinds of their own."""
+    return Tree(
+        size=10, fanout=3, heights=(2, 1), mechanisms=(GRR(size=2, epsilon=epsilon), HRR(size=4, epsilon=epsilon))
+    )
+
+
+def signed_tree(epsilon: Any) -> Tree:
+    """All Haar levels over five leaves."""
+    levels = tuple(HRRSigned(size=size, epsilon=epsilon) for size in (2, 3, 5))
+    return Tree(size=5, fanout=2, heights=(2, 1, 0), mechanisms=levels, weights=(3, 1, 2))
+
+
+def pair_grid(epsilon: Any) -> Grid:
+    """Two ragged attributes, one of them summed over for the first member."""
+    members = (GRR(size=2, epsilon=epsilon), HRR(size=6, epsilon=epsilon))
+    return Grid(sizes=(3, 4), fanouts=(2, 3), heights=((2, 1), (0, 1)), mechanisms=members, weights=(2, 3))
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "32", Share("1", "1/3")], ids=ID)
+@pytest.mark.parametrize("make", [plain_tree, signed_tree, pair_grid])
+def test_one_level_of_a_tree_has_the_law_it_states(make: Callable[[Any], Tree | Grid], epsilon: Any):
+    tree = make(epsilon)
+    m, values = OneOf(family=tree), list(range(tree.size))
+    laws = laws_of(m, values)
+    check_law(m, laws, values)
+    check_complete(m, laws)
+
+
+@pytest.mark.usefixtures("proven_lanes")
+@pytest.mark.parametrize("epsilon", ["0.003", "1", "32"])
+def test_all_of_has_the_law_it_states(epsilon: str):
+    thirds = [Share(epsilon, "1/3")] * 3
+    m = AllOf(
+        epsilon=epsilon,
+        members=(GRR(size=2, epsilon=thirds[0]), HRR(size=2, epsilon=thirds[1]), OUE(size=2, epsilon=thirds[2])),
+    )
+    values = list(product(range(2), repeat=3))
+    laws = laws_of(m, values)
+    assert largest_ratio(laws) == m.realised_odds()
+    assert m.realised_odds() <= prod(Fraction(member.odds, WORD) for member in m.members)
+    assert m.holds()
+    assert all(sum(found.values()) == 1 for found in laws)
+    check_log_prob(m, laws, values)
+    marginal: Law = {}
+    for report, chance in laws[-1].items():
+        marginal[report[0]] = marginal.get(report[0], Fraction(0)) + chance
+    assert marginal == {y[0]: c for y, c in laws_of(m.members[0], [1])[0].items()}
+
+
+MEMOISED: dict[str, Callable[[Any], Any]] = {
+    "grr": lambda e: GRR(size=3, epsilon=e),
+    "sue": lambda e: SUE(size=2, epsilon=e),
+    "rue": lambda e: RUE(size=2, epsilon=e),
+    "onebit": lambda e: OneBit(top=4, epsilon=e),
+    "dbitflip": lambda e: DBitFlip(size=3, sampled=2, epsilon=e),
+}
+
+
+@pytest.mark.usefixtures("proven_lanes")
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "32"])
+@pytest.mark.parametrize("name", MEMOISED)
+def test_the_first_memoised_report_has_the_inner_law(name: str, epsilon: str, monkeypatch: pytest.MonkeyPatch):
+    """With HMAC taken as a random function, streams of different keys are independent words."""
+    m = Memoized(inner=MEMOISED[name](epsilon), most_values=2)
+    keys: list[bytes] = []
+
+    def first_report(value: int, coins: Coins) -> bytes:
+        asked: list[bytes] = []
+        monkeypatch.setattr(Memory, "coins", lambda _, parameters, key: asked.append(parameters + key) or coins)
+        report = m.report(value, Memory(bytes(32), ""))
+        assert len(set(asked)) == len(asked)
+        keys.extend(asked)
+        return report
+
+    laws = [law(lambda c, v=v: first_report(v, c)) for v in below(m)]
+    check_law(m, laws, below(m), exact=name != "onebit")
+    check_complete(m, laws)
+    assert all(key.startswith(m.parameters) for key in keys)
+    if name == "onebit":
+        assert largest_ratio(laws) == m.realised_odds()
+
+
+def test_a_memoised_report_is_the_inner_one_with_coins_of_its_own_secret():
+    m = Memoized(inner=GRR(size=3, epsilon="1"), most_values=2)
+    secret = ReplayCoins(b"memo").words(4)
+    coins = Memory(secret, "").coins(m.parameters, b"2")
+    assert m.privatize_one(2, ReplayCoins(b"memo")) == m.inner.privatize_one(2, coins)
+
+
+SETS: dict[str, Callable[[str], Any]] = {
+    "padded": lambda e: Padded(epsilon=e, size=3, length=2, inner=SampledGRR(size=5, epsilon=Amplified(e, 2))),
+    "padded_uneven": lambda e: Padded(epsilon=e, size=2, length=3, inner=SampledGRR(size=5, epsilon=Amplified(e, 3))),
+    "padded_itemsets": lambda e: Padded(
+        epsilon=e, size=3, candidates=((0, 1), (2,)), length=1, inner=SampledGRR(size=3, epsilon=Amplified(e, 1))
+    ),
+    "padded_plain": lambda e: Padded(epsilon=e, size=3, length=2, inner=GRR(size=5, epsilon=e)),
+    "set_size": lambda e: SetSize(epsilon=e, size=3, most=2, inner=GRR(size=3, epsilon=e)),
+}
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "32"])
+@pytest.mark.parametrize("name", SETS)
+def test_reports_on_sets_have_the_law_they_state(name: str, epsilon: str):
+    """All sets, the empty one and those beyond the length included."""
+    m = SETS[name](epsilon)
+    values = [one for length in range(m.size + 1) for one in combinations(range(m.size), length)]
+    laws = laws_of(m, values)
+    check_law(m, laws, values)
+    check_complete(m, laws)
+
+
+def test_every_kind_of_the_catalogue_is_proved_here():
+    made = [make("1") for part in (FIXED, LANES, LAYERED) for make in part.values()]
+    proved = {m.kind for m in made} | {"blh", "olh", "one_of", "all_of", "memo", "padded", "set_size"}
+    assert proved == {kind.kind for kind in CATALOG}
