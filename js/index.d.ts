@@ -6,7 +6,7 @@ export type { GivenInt, Int };
 export { Attribute, Bits, Booleans, Buckets, Categories, DOMAINS, Domain } from "./types/domains.js";
 export { Integers, Items, Ordered, Product, Strings, Text, domainOf, project } from "./types/domains.js";
 export { AlreadyAnswered, Collection, Ledger, Respondent } from "./types/client.js";
-export type { Entry, Question, Receipt, Spending, Store, Texts } from "./types/client.js";
+export type { Entry, Options, Question, Receipt, Row, Rows, Spending, Store, Texts } from "./types/client.js";
 
 /** A privacy budget as it is written in a spec. */
 export type WireBudget = string | { of: string; share: string } | { of: string; sampled: number };
@@ -418,7 +418,7 @@ export class Tree extends Published {
   view(i: number): (leaf: Int) => number;
 }
 
-/** Products of levels of two or three attributes: member i asks for the nodes of heights `heights[i]` together. */
+/** Products of levels of up to eight attributes: member i asks for the nodes of heights `heights[i]` together. */
 export class Grid extends Published {
   static readonly kind: "grid";
   constructor(fields: { sizes: number[]; fanouts: number[]; heights: number[][]; mechanisms: Device[]; weights: number[] });
@@ -431,6 +431,8 @@ export class Grid extends Published {
   readonly length: number;
   mechanism(i: number): Device;
   view(i: number): (combination: Int) => number;
+  /** What a device is given of the answers to all attributes: the index of their combination. */
+  ofAnswers(answers: readonly number[]): number;
 }
 
 /** Views of several attributes: member i asks for the combination of answers to the attributes `views[i]`. */
@@ -445,6 +447,8 @@ export class Views extends Published {
   cells(i: number): number;
   mechanism(i: number): Device;
   view(i: number): (answers: readonly Int[]) => number;
+  /** What a device is given of the answers to all attributes: the list of them. */
+  ofAnswers(answers: readonly number[]): readonly number[];
 }
 
 /** Hadamard coefficients of one to k attributes: member i asks for one sign; `by_order[j - 1]` weighs those of j. */
@@ -460,6 +464,8 @@ export class Coefficients extends Published {
   member(i: number): [attribute: number, mask: number][];
   mechanism(i: number): Device;
   view(i: number): (answers: readonly Int[]) => number;
+  /** What a device is given of the answers to all attributes: the list of them. */
+  ofAnswers(answers: readonly number[]): readonly number[];
 }
 
 /** A key and a number on the grid 0 .. top: the number is rounded to an end by a coin, the pair answered inside. */

@@ -48,10 +48,10 @@ const read = (path) => readFileSync(path, "utf8");
 
 const TEXT = /("[^"]*"|'[^']*'|`(?:[^`$]|\$\{[^}]*\})*`),?\s*\)/.source;
 const REFUSAL = new RegExp(/throw new (Invalid(?:Spec|Value))\(\s*/.source + TEXT, "g");
-const GIVEN_RULE = new RegExp(/(\.refuse\()\s*/.source + TEXT, "g");
+const GIVEN_RULE = new RegExp(/(\.(?:refuse|reject)\()\s*/.source + TEXT, "g");
 const ABSTRACT = /\n  (?:get )?\w+\([^)]*\) \{\n    throw new \w+\(ABSTRACT\);\n  \}\n/g;
 const TYPE_ALONE = /^ *this\.(\w+) = \/\*\* @type \{any\} \*\/ \(this\)\.\1;\n/gm;
-const STORED = /this\.(\w+) = (?=this\.integer\("\1"|this\.checkSize\()/g;
+const STORED = /this\.(\w+) = (?=this\.checkInteger\("\1"|this\.checkSize\()/g;
 const SPEAKING = ["client.js", "ledger.js"];
 const OUTSIDE = [...SPEAKING, "budget.js", "document.js"];
 const TYPES = ["InvalidSpec", "InvalidValue"];
@@ -84,7 +84,7 @@ function internalNames() {
   const language = runInNewContext(`Object.getOwnPropertyNames(globalThis).flatMap((name) =>
     [Object(globalThis[name]), Object(globalThis[name]?.prototype)].flatMap(Object.getOwnPropertyNames))`);
   const outside = OUTSIDE.map((name) => bare(join(folder, name)));
-  const known = found([...declarations.map(bare), ...outside], /(?<!#)\b(\w+)/g);
+  const known = found([...declarations.map(bare), ...outside], /(?<![#/])\b(\w+)/g);
   const kept = new Set([...known, ...found(sources, /"(\w+)"/g), ...language]);
   return [...new Set(members)].filter((name) => !kept.has(name));
 }

@@ -3,7 +3,9 @@
 Usage: python tools/make_document_vectors.py
 
 Integers from 2^53 on are written as {"integer": digits}. A bad document marked "publisher" breaks a rule that concerns
-the collector alone; a client, which holds the digest of what was published, need not check it.
+the collector alone; a client, which holds the digest of what was published, need not check it. A case of a document
+with rows has the row that goes along, as it is given and complete in the batch, which then has no binary form. A bad
+row marked "collector" is refused by the collector; a client may leave it to that.
 """
 
 import json
@@ -68,6 +70,58 @@ ALL_OF = {
     "members": [GRR | {"epsilon": HALF}, {"kind": "oue", "epsilon": HALF, "size": 2}],
     "state": "joint",
 }
+YEARS = question("years", {"kind": "integers", "name": "years", "low": 0, "high": 4, "step": 1}, "marginals")
+FLAGS = [question(f"flag_{i}", {"kind": "booleans", "name": f"flag_{i}"}, "marginals") for i in range(129)]
+ATTRIBUTES = [COLOURS, SMOKER, YEARS]
+
+
+def grr(size: int, epsilon: Any = "1") -> dict[str, Any]:
+    return {"kind": "grr", "epsilon": epsilon, "size": size}
+
+
+def one_of(family: dict[str, Any], epsilon: Any = "1", payload_bytes: int = 1) -> dict[str, Any]:
+    return {"kind": "one_of", "epsilon": epsilon, "payload_bytes": payload_bytes, "family": family}
+
+
+def grid(sizes: list[int], members: dict[tuple[int, ...], int], epsilon: Any = "1") -> dict[str, Any]:
+    """One of a grid with fan-outs of two, from the heights of its members and the numbers of their nodes."""
+    mechanisms = [grr(size, epsilon) for size in members.values()]
+    shape = {"kind": "grid", "sizes": sizes, "fanouts": [2] * len(sizes), "heights": [list(one) for one in members]}
+    return one_of(shape | {"mechanisms": mechanisms, "weights": [1] * len(members)}, epsilon)
+
+
+def coefficients(sizes: list[int], k: int) -> dict[str, Any]:
+    family = {"kind": "coefficients", "sizes": sizes, "k": k, "mechanisms": [grr(2)], "by_order": [2, 1][:k]}
+    return one_of(family)
+
+
+VIEWS = one_of({
+    "kind": "views",
+    "sizes": [3, 2, 5],
+    "views": [[0, 1], [0, 2], [1, 2]],
+    "mechanisms": [grr(6), grr(10), grr(15)],
+    "weights": [1, 2, 3],
+})  # fmt: skip
+COEFFICIENTS = coefficients([3, 2, 5], 2)
+GRID = grid([3, 2, 5], {(1, 1, 2): 4, (0, 1, 3): 3, (0, 0, 0): 30})
+GRID_OF_FOUR = grid([3, 2, 5, 3], {(2, 0, 2, 0): 12, (0, 1, 3, 1): 6, (0, 0, 1, 2): 18})
+SPLIT = {
+    "kind": "all_of",
+    "epsilon": "1",
+    "members": [grid([3], {(1,): 2, (0,): 3}, HALF), grid([5], {(1,): 3, (0,): 5}, HALF)],
+    "state": "log",
+}
+SALES: dict[str, Any] = {
+    "table": "sales",
+    "columns": [
+        {"name": "amount", "type": "number"},
+        {"name": "items", "type": "integer"},
+        {"name": "city", "type": "text"},
+        {"name": "online", "type": "boolean"},
+        {"name": "day_1", "type": "date"},
+    ],
+}
+SALE = {"amount": -0.5, "items": 3, "city": "caf\u00e9 \U0001f600", "online": False, "day_1": "2030-12-31"}
 MEMO = {"kind": "memo", "epsilon": "1", "inner": GRR, "most_values": 2, "step": 0}
 OLH = {"kind": "olh", "epsilon": "1", "size": "18446744073709551616", "buckets": 4, "state": "log"}
 
@@ -81,6 +135,8 @@ ROUND = {
     "previous": "a" * 64,
 }
 
+ANSWERS = [{"colour": "red", "smoker": True, "years": 4}, {"colour": "caf\u00e9", "smoker": False, "years": 0}]
+
 GOOD: list[tuple[str, dict[str, Any], list[dict[str, Any]]]] = [
     ("one question", document([COLOURS], GRR), [{"colour": "red"}, {"colour": "cafe\u0301"}, {"colour": "blue"}]),
     ("a number", document([AGE], {"kind": "onebit", "epsilon": "0.5", "top": 120}), [{"age": 0}, {"age": "120"}]),
@@ -90,7 +146,58 @@ GOOD: list[tuple[str, dict[str, Any], list[dict[str, Any]]]] = [
     ("all of two", document([COLOURS, SMOKER], ALL_OF, invitations=True), [{"colour": "café", "smoker": 0}]),
     ("memoised", document([COLOURS], MEMO, origins=["*"]), [{"colour": "another"}]),
     ("a second round", document([COLOURS], GRR, plan=ROUND), [{"colour": "red"}]),
+    ("views together", document(ATTRIBUTES, VIEWS, policy="joint"), ANSWERS),
+    ("coefficients together", document(ATTRIBUTES, COEFFICIENTS, policy="joint"), ANSWERS),
+    ("a grid together", document(ATTRIBUTES, GRID, policy="joint"), ANSWERS),
+    (
+        "a grid of four together",
+        document([*ATTRIBUTES, COLOURS | {"name": "car"}], GRID_OF_FOUR, policy="joint"),
+        [given | {"car": "another"} for given in ANSWERS],
+    ),
+    (
+        "128 questions together",
+        document(FLAGS[:128], coefficients([2] * 128, 1), policy="joint"),
+        [{f"flag_{i}": i % 3 == 0 for i in range(128)}],
+    ),
 ]
+
+WITH_ROWS: list[tuple[str, dict[str, Any], list[tuple[dict[str, Any], Any]]]] = [
+    (
+        "rows",
+        document([COLOURS], GRR, rows=SALES),
+        [({"colour": "red"}, SALE), ({"colour": "blue"}, None), ({"colour": "blue"}, {"city": "", "items": None})],
+    ),
+    (
+        "rows and a grid",
+        document(ATTRIBUTES, GRID, policy="joint", rows=SALES),
+        [(ANSWERS[0], {"amount": 12, "items": -(10**12)}), (ANSWERS[1], {"day_1": "0001-01-01", "online": True})],
+    ),
+    ("rows and a grid each", document([COLOURS, YEARS], SPLIT, rows=SALES), [(ANSWERS[0], SALE), (ANSWERS[1], {})]),
+]
+
+BAD_ROWS: list[tuple[Any, bool]] = [
+    (5, False),
+    ("maybe", False),
+    ([], False),
+    ({"price": 1}, False),
+    (SALE | {"colour": "red"}, False),
+    ({"amount": "121"}, False),
+    ({"amount": True}, False),
+    ({"amount": 1e13}, False),
+    ({"items": 1.5}, False),
+    ({"items": 10**13}, False),
+    ({"city": 121}, False),
+    ({"city": "x" * 257}, False),
+    ({"city": "\ud800"}, False),
+    ({"online": 0}, False),
+    ({"online": "true"}, False),
+    ({"day_1": "31.12.2030"}, False),
+    ({"day_1": 20301231}, False),
+    ({"day_1": ["2030-12-31"]}, False),
+    ({"day_1": "2030-02-30"}, True),
+    ({"day_1": "2030-W01-1"}, False),
+]
+"""Rows that the first document above refuses, and whether that is left to the collector."""
 
 BAD_ANSWERS: list[tuple[int, Any]] = [
     (0, {}),
@@ -104,6 +211,14 @@ BAD_ANSWERS: list[tuple[int, Any]] = [
 
 PLAIN = document([COLOURS], GRR)
 PAIR = document([COLOURS, SMOKER], ALL_OF)
+
+SOLD = document([COLOURS], GRR, rows=SALES)
+TOGETHER = document(ATTRIBUTES, GRID, policy="joint")
+
+
+def columns(*changed: Any) -> dict[str, Any]:
+    return SOLD | {"rows": SALES | {"columns": list(changed)}}
+
 
 BAD: list[tuple[str, Any]] = [
     ("null", None),
@@ -138,6 +253,35 @@ BAD: list[tuple[str, Any]] = [
     ("an unknown mechanism", PLAIN | {"mechanism": {"kind": "no_noise", "epsilon": "1"}}),
     ("no mechanism", {name: value for name, value in PLAIN.items() if name != "mechanism"}),
     ("a fraction", PLAIN | {"minimum_cohort": 0.5}),
+    ("129 questions", document(FLAGS, coefficients([2] * 129, 1), policy="joint")),
+    ("a policy of another mechanism", PAIR | {"policy": "one_of"}),
+    ("one question together", PLAIN | {"policy": "joint"}),
+    ("all of two together", PAIR | {"policy": "joint"}),
+    ("one of three together", document([COLOURS, AGE, SMOKER], ONE_OF, policy="joint")),
+    ("one mechanism together", TOGETHER | {"mechanism": GRR}),
+    ("attributes in another order", TOGETHER | {"questions": [SMOKER, COLOURS, YEARS]}),
+    ("fewer questions than attributes", TOGETHER | {"questions": [COLOURS, SMOKER]}),
+    ("more questions than attributes", TOGETHER | {"questions": [*ATTRIBUTES, AGE]}),
+    ("views of other sizes", document([COLOURS, SMOKER, AGE], VIEWS, policy="joint")),
+    ("rows not stated", {name: value for name, value in PLAIN.items() if name != "rows"}),
+    ("rows that are no object", PLAIN | {"rows": 1}),
+    ("rows that are false", PLAIN | {"rows": False}),
+    ("rows that are a list", PLAIN | {"rows": SALES["columns"]}),
+    ("rows without a table", PLAIN | {"rows": {"columns": SALES["columns"]}}),
+    ("rows without columns", PLAIN | {"rows": {"table": "sales"}}),
+    ("rows with a further field", PLAIN | {"rows": SALES | {"more": 1}}),
+    ("rows with a bad table", PLAIN | {"rows": SALES | {"table": "Sales"}}),
+    ("no columns", columns()),
+    ("columns that are no list", SOLD | {"rows": SALES | {"columns": {}}}),
+    ("257 columns", columns(*({"name": f"column_{i}", "type": "text"} for i in range(257)))),
+    ("a column in text", columns("amount")),
+    ("a column without type", columns({"name": "amount"})),
+    ("a column of an unknown type", columns({"name": "amount", "type": "money"})),
+    ("a column of a type that objects have", columns({"name": "amount", "type": "constructor"})),
+    ("a column with a bad name", columns({"name": "Amount", "type": "number"})),
+    ("a column with a further field", columns({"name": "amount", "type": "number", "unit": "euro"})),
+    ("a column twice", columns(*SALES["columns"][:1], *SALES["columns"][:1])),
+    ("a column that is a question", columns({"name": "colour", "type": "text"})),
 ]
 
 PUBLISHER: list[tuple[str, Any]] = [
@@ -152,6 +296,9 @@ PUBLISHER: list[tuple[str, Any]] = [
     ("a first round that follows another", PLAIN | {"plan": ROUND | {"round": 1}}),
     ("round zero", PLAIN | {"plan": ROUND | {"round": 0, "first": "", "previous": ""}}),
     ("a plan with a further field", PLAIN | {"plan": ROUND | {"more": 1}}),
+    ("rows in a plan", SOLD | {"plan": ROUND}),
+    ("a column called report", columns({"name": "report", "type": "text"})),
+    ("a column called member", columns({"name": "member", "type": "integer"})),
 ]
 
 
@@ -169,26 +316,30 @@ def block_of(collection: Collection, report: bytes) -> Block:
     return Block(0, 1, report)
 
 
-def answered(collection: Collection, answers: dict[str, Any], seed: bytes) -> dict[str, Any]:
+def answered(collection: Collection, answers: dict[str, Any], seed: bytes, row: Any = None) -> dict[str, Any]:
     """A case: answers, their value, and the report and batch from known coins."""
     value = collection.encode(answers)
     report = collection.mechanism.privatize_one(value, ReplayCoins(seed))
     block = block_of(collection, report)
     batch = Batch(collection.id, BATCH_ID, (block,))
     widths = [len(block.payload)] * (block.member + 1)
-    return {
-        "answers": answers,
-        "value": plain(value),
-        "seed": seed.hex(),
-        "report": report.hex(),
-        "batch": encode_batch(batch).hex(),
-        "batch_json": batch_to_json(batch, widths),
-    }
+    case = {"answers": answers, "value": plain(value), "seed": seed.hex(), "report": report.hex()}
+    twin = batch_to_json(batch, widths)
+    if collection.rows is None:
+        return case | {"batch": encode_batch(batch).hex(), "batch_json": twin}
+    twin["reports"][0]["row"] = collection.rows.check_row({} if row is None else row)
+    return case | {"row": row, "batch_json": twin}
 
 
 def good(name: str, value: dict[str, Any], answers: list[dict[str, Any]]) -> dict[str, Any]:
     collection = Collection.from_json(value)
     cases = [answered(collection, given, bytes([i])) for i, given in enumerate(answers)]
+    return {"name": name, "document": value, "id": collection.id, "cases": cases}
+
+
+def with_rows(name: str, value: dict[str, Any], given: list[tuple[dict[str, Any], Any]]) -> dict[str, Any]:
+    collection = Collection.from_json(value)
+    cases = [answered(collection, answers, bytes([i]), row) for i, (answers, row) in enumerate(given)]
     return {"name": name, "document": value, "id": collection.id, "cases": cases}
 
 
@@ -208,13 +359,25 @@ def bad_answers(place: int, answers: Any) -> dict[str, Any]:
     raise AssertionError(f"accepted: {answers}")
 
 
+def bad_row(row: Any, collector: bool) -> dict[str, Any]:
+    name, value, _ = WITH_ROWS[0]
+    rows = Collection.from_json(value).rows
+    assert rows is not None
+    try:
+        rows.check_row(row)
+    except InvalidValue:
+        return {"document": name, "row": row, "error": "InvalidValue", "collector": collector}
+    raise AssertionError(f"accepted: {row}")
+
+
 def make() -> str:
     """The file, one case a line."""
     sections = {
-        "good": [good(*case) for case in GOOD],
+        "good": [good(*case) for case in GOOD] + [with_rows(*case) for case in WITH_ROWS],
         "bad_documents": [bad(*case, publisher=False) for case in BAD]
         + [bad(*case, publisher=True) for case in PUBLISHER],
         "bad_answers": [bad_answers(*case) for case in BAD_ANSWERS],
+        "bad_rows": [bad_row(*case) for case in BAD_ROWS],
     }
     lines = {name: ",\n".join("  " + json.dumps(case) for case in cases) for name, cases in sections.items()}
     return "{\n" + ",\n".join(f'"{name}": [\n{text}\n]' for name, text in lines.items()) + "\n}\n"

@@ -3,6 +3,7 @@
 import { asBudget } from "./budget.js";
 import { ABSTRACT, InvalidSpec } from "./errors.js";
 import { Published } from "./nested.js";
+import { concat } from "./sha256.js";
 
 /**
  * Bytes of the smallest little-endian integer (1, 2, 4 or 8 bytes) that can hold `outcomes` codes.
@@ -20,6 +21,10 @@ export const widthBytes = (outcomes) =>
  */
 export const littleEndian = (value, width) =>
   Uint8Array.from({ length: width }, (_, i) => Number((BigInt(value) >> BigInt(8 * i)) & 255n));
+
+/** @param {import("./coins.js").Coins} coins @param {number} count @returns {Uint8Array} so many words as bytes */
+export const randomBytes = (coins, count) =>
+  concat(...Array.from({ length: count }, () => littleEndian(coins.word(), 8)));
 
 /**
  * One of `outcomes` codes as bytes.
@@ -49,7 +54,7 @@ export class Device extends Published {
     /** @type {import("./budget.js").WireBudget} */
     this.epsilon = this.budget.wire;
     if (/** @type {any} */ (this.epsilon).sampled && !(/** @type {any} */ (this.type).amplifiable)) {
-      throw new InvalidSpec(`${this.kind}: epsilon must not be amplified`);
+      this.reject("epsilon must not be amplified");
     }
     /** floor(e^epsilon * 2^64), the bound that no realised likelihood ratio exceeds. */
     this.odds = this.budget.odds;
@@ -81,9 +86,9 @@ export class Device extends Published {
   /**
    * Check the domain size.
    * @param {number | bigint} high
-   * @returns {number} see `integer`
+   * @returns {number} see `checkInteger`
    */
   checkSize(high) {
-    return this.integer("size", 2, high);
+    return this.checkInteger("size", 2, high);
   }
 }

@@ -20,7 +20,7 @@ export class DBitFlip extends Device {
     this.size = this.checkSize(MAX_BUCKETS);
     const most = Math.min(this.size, MAX_SAMPLED);
     /** @type {number} */
-    this.sampled = this.integer("sampled", 1, most);
+    this.sampled = this.checkInteger("sampled", 1, most);
     /** (t1, t0): words that set the bit of the true bucket, and of any other. @type {[bigint, bigint]} */
     this.thresholds = thresholds(this.odds, this.sampled);
   }

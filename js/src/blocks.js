@@ -5,7 +5,6 @@
 
 import { Device, bitAt, bitmap, coded, setBit } from "./base.js";
 import { isPrime, paley, shapeOf, singer } from "./designs.js";
-import { InvalidSpec } from "./errors.js";
 import { WORD, tighten, uniformSpread } from "./exact.js";
 import { concat } from "./sha256.js";
 
@@ -36,7 +35,7 @@ class Block extends Device {
     const ratio = [include * (points - inside), (WORD - include) * inside];
     const within = ratio[0] * spread[0] * WORD <= ratio[1] * spread[1] * this.odds;
     if (!within || ratio[1] * spread[0] * WORD > ratio[0] * spread[1] * this.odds) {
-      throw new InvalidSpec(`${this.kind}: epsilon is too small for ${m} points`);
+      this.reject(`epsilon is too small for ${m} points`);
     }
     /** Number of points. @type {number} */
     this.m = m;
@@ -64,7 +63,7 @@ export class SS extends Block {
   check() {
     /** @type {number} */
     this.size = this.checkSize(MAX_SUBSET_SIZE);
-    const k = this.integer("subset", 1, this.size - 1);
+    const k = this.checkInteger("subset", 1, this.size - 1);
     const cell = WORD / BigInt(this.size);
     this.decide(this.size, k, [cell, cell - 2n * BigInt(k)]);
   }
@@ -97,16 +96,15 @@ const tables = new Map();
 
 /**
  * All residues, those of the block first (increasing), then the others (increasing); built once per design.
- * @param {"singer" | "paley"} family
  * @param {number} order
- * @param {number} dimension
+ * @param {number} dimension 1 for a Paley design
  * @returns {Uint32Array}
  */
-function cyclicPoints(family, order, dimension) {
-  const name = `${family} ${order} ${dimension}`;
+function cyclicPoints(order, dimension) {
+  const name = `${order} ${dimension}`;
   const known = tables.get(name);
   if (known) return known;
-  const design = family === "paley" ? paley(order) : singer(order, dimension);
+  const design = dimension === 1 ? paley(order) : singer(order, dimension);
   const points = new Uint32Array(design.modulus);
   for (let point = 0, inside = 0, outside = design.k; point < design.modulus; point += 1) {
     points[bitAt(design.block, point) ? inside++ : outside++] = point;
@@ -126,12 +124,12 @@ export class CBR extends Block {
     /** @type {"singer" | "paley"} */
     this.family = this.choice("family", "singer", "paley");
     /** @type {number} */
-    this.order = this.integer("order", 2, MAX_CYCLIC_MODULUS);
+    this.order = this.checkInteger("order", 2, MAX_CYCLIC_MODULUS);
     /** @type {number} */
-    this.dimension = this.integer("dimension", 1, 26);
+    this.dimension = this.checkInteger("dimension", 1, 26);
     const { modulus, k } = shapeOf(this.family, this.order, this.dimension);
     if (modulus < this.size || modulus > MAX_CYCLIC_MODULUS) {
-      throw new InvalidSpec(`cbr: the design must have from ${this.size} to ${MAX_CYCLIC_MODULUS} points`);
+      this.reject(`the design must have from ${this.size} to ${MAX_CYCLIC_MODULUS} points`);
     }
     this.decide(modulus, k);
   }
@@ -144,8 +142,7 @@ export class CBR extends Block {
    */
   privatizeOne(value, coins) {
     const index = this.index(value);
-    const { family, order, dimension } = this;
-    const point = cyclicPoints(family, order, dimension)[this.pick(coins)];
+    const point = cyclicPoints(this.order, this.dimension)[this.pick(coins)];
     return coded((index + this.m - point) % this.m, this.m);
   }
 }
@@ -158,9 +155,9 @@ export class ABR extends Block {
   check() {
     /** @type {number} */
     this.size = this.checkSize(MAX_AFFINE_MODULUS);
-    const m = this.integer("modulus", Math.max(this.size, 3), MAX_AFFINE_MODULUS);
-    if (!isPrime(m)) throw new InvalidSpec("abr: modulus must be a prime");
-    const k = this.integer("block", 1, m - 1);
+    const m = this.checkInteger("modulus", Math.max(this.size, 3), MAX_AFFINE_MODULUS);
+    if (!isPrime(m)) this.reject("modulus must be a prime");
+    const k = this.checkInteger("block", 1, m - 1);
     this.choice("state", "counts", "log");
     this.decide(m, k);
   }

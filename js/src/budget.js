@@ -52,7 +52,7 @@ function epsilon(value) {
  */
 function shareOf(of, share) {
   const match = typeof share === "string" && /^([1-9][0-9]{0,8})\/([1-9][0-9]{0,8})$/.exec(share);
-  const [part, whole] = match ? [Number(match[1]), Number(match[2])] : [1, 0];
+  const [part, whole] = match ? match.slice(1).map(Number) : [1, 0];
   if (part > whole) throw new InvalidSpec('share must be text such as "1/3", at most 1');
   const common = gcd(part, whole);
   const wire = { of: /** @type {string} */ (of.wire), share: `${part / common}/${whole / common}` };

@@ -5,6 +5,7 @@
  * surrogates, no whitespace, UTF-8. Two documents are the same collection if and only if these bytes agree.
  */
 
+import { isObject, isText } from "./checks.js";
 import { InvalidSpec } from "./errors.js";
 import { hex, sha256, utf8 } from "./sha256.js";
 
@@ -15,12 +16,18 @@ import { hex, sha256, utf8 } from "./sha256.js";
  * @returns {string}
  */
 export function canonical(value, where = "$") {
-  if (value === null || typeof value === "boolean") return String(value);
-  if (typeof value === "number") return number(value, where);
-  if (typeof value === "string") return text(value, where);
   if (Array.isArray(value)) return `[${value.map((item, i) => canonical(item, `${where}[${i}]`)).join()}]`;
-  if (typeof value === "object") return object(value, where);
-  throw new InvalidSpec(`${where}: a ${typeof value} has no canonical form`);
+  if (isObject(value)) return object(value, where);
+  if (typeof value === "number" && !Number.isSafeInteger(value)) {
+    throw new InvalidSpec(`${where}: a number must be an integer below 2^53; write all others as text`);
+  }
+  if (typeof value === "string" && !(isText(value) && value.normalize("NFC") === value)) {
+    throw new InvalidSpec(`${where}: text must be in Unicode normal form NFC, without lone surrogates`);
+  }
+  if (typeof value === "bigint" || JSON.stringify(value) === undefined) {
+    throw new InvalidSpec(`${where}: a value must have a form in JSON, a ${typeof value} has none`);
+  }
+  return JSON.stringify(value);
 }
 
 /**
@@ -29,22 +36,6 @@ export function canonical(value, where = "$") {
  * @returns {string}
  */
 export const digest = (value) => hex(sha256(utf8(canonical(value))));
-
-/** @param {number} value @param {string} where */
-function number(value, where) {
-  if (!Number.isSafeInteger(value)) {
-    throw new InvalidSpec(`${where}: a number must be an integer below 2^53; write all others as text`);
-  }
-  return String(value);
-}
-
-/** @param {string} value @param {string} where */
-function text(value, where) {
-  if (/\p{Surrogate}/u.test(value) || value.normalize("NFC") !== value) {
-    throw new InvalidSpec(`${where}: text must be in Unicode normal form NFC, without lone surrogates`);
-  }
-  return JSON.stringify(value);
-}
 
 /** @param {object} value @param {string} where */
 function object(value, where) {

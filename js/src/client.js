@@ -3,6 +3,10 @@
  * the collector has it. Works on pages served over plain http.
  *
  * @typedef {ReturnType<typeof receiptOf>} Receipt
+ * @typedef {object} Options
+ * @property {Collection} [collection] a document that was opened before
+ * @property {string} [invitation]
+ * @property {Record<string, any>} [row] the public columns that go along, where the document has any
  */
 
 import { SystemCoins } from "./coins.js";
@@ -26,8 +30,8 @@ function locate(address) {
 }
 
 /** The JSON twin of a batch of one report, the same text at every attempt. @param {import("./ledger.js").Entry} entry */
-const batchOf = ({ collection, batch, member, report }) =>
-  JSON.stringify({ collection, batch, reports: [{ member, report }] });
+const batchOf = ({ collection, batch, member, report, row }) =>
+  JSON.stringify({ collection, batch, reports: [{ member, report, row: row ?? undefined }] });
 
 /** @param {import("./ledger.js").Entry} entry */
 const target = ({ base, collection }) => `${base}/c/${collection}/reports`;
@@ -70,7 +74,7 @@ export class Respondent {
    * pending; a second answer is refused with `AlreadyAnswered`, unless the mechanism memoises.
    * @param {string} address
    * @param {Record<string, any>} answers by the name of the question
-   * @param {{collection?: Collection, invitation?: string}} [options] a document that was opened before
+   * @param {Options} [options]
    * @returns {Promise<Receipt>}
    */
   async answer(address, answers, options) {
@@ -81,7 +85,7 @@ export class Respondent {
    * Perturb once, remember and hold: the noisy report can be shown, and nothing is sent before `release`.
    * @param {string} address
    * @param {Record<string, any>} answers
-   * @param {{collection?: Collection, invitation?: string}} [options]
+   * @param {Options} [options]
    * @returns {Promise<import("./ledger.js").Entry>}
    */
   async prepare(address, answers, options) {
@@ -96,13 +100,13 @@ export class Respondent {
   /**
    * @param {string} address
    * @param {Record<string, any>} answers
-   * @param {{collection?: Collection, invitation?: string}} [options]
+   * @param {Options} [options]
    * @param {import("./ledger.js").Entry["state"]} [state]
    */
-  async #record(address, answers, { collection, invitation = "" } = {}, state = undefined) {
+  async #record(address, answers, { collection, ...options } = {}, state = undefined) {
     const { base, id } = locate(address);
     const opened = collection?.id === id ? collection : await this.open(address);
-    return this.store.record(opened, answers, { coins: this.coins, base, invitation, state });
+    return this.store.record(opened, answers, { ...options, coins: this.coins, base, state });
   }
 
   /** Send what is pending. @returns {Promise<Receipt[]>} */

@@ -6,9 +6,13 @@ import { areIntegers, isLess } from "./exact.js";
 import { Published } from "./nested.js";
 import { concat } from "./sha256.js";
 
-const MAX_MEMBERS = 2 ** 20;
+/** The most members of a family. */
+export const MAX_MEMBERS = 2 ** 20;
 const MAX_WEIGHT = 2 ** 32;
 const MAX_ANSWERS = 256;
+const MAX_ATTRIBUTES = 1024;
+/** The most answers of an attribute, cells of a view and combinations of a grid. */
+export const MAX_SIZE = 2 ** 40;
 
 /** @param {string} kind @param {unknown} given @param {number} most @returns {Device[]} */
 function asMembers(kind, given, most) {
@@ -44,6 +48,11 @@ export class Questions extends Published {
     return this.mechanisms.length;
   }
 
+  /** What a device is given of the answers to several attributes. @param {number[]} answers @returns {any} */
+  ofAnswers(answers) {
+    return answers;
+  }
+
   /** Attribute i of a list of answers. @param {number} i @returns {(value: any) => any} */
   view(i) {
     return (value) => answersOf(this.kind, value, this.length)[i];
@@ -55,6 +64,23 @@ export class Questions extends Published {
   }
 }
 
+/** What families over several attributes share: how many answers each has. */
+export class Attributes extends Questions {
+  check() {
+    /** @type {number[]} */
+    this.sizes = /** @type {any} */ (this).sizes;
+    if (!areIntegers(this.sizes, 2, MAX_SIZE) || !this.sizes.length || this.sizes.length > MAX_ATTRIBUTES) {
+      this.reject("sizes must be integers from 2 on, one per attribute");
+    }
+  }
+
+  /** The checked answers to all attributes. @param {any} value @returns {number[]} */
+  answers(value) {
+    const given = answersOf(this.kind, value, this.sizes.length);
+    return given.map((answer, i) => this.index(answer, this.sizes[i]));
+  }
+}
+
 /** One member of a family, drawn by public coins, at the full epsilon. */
 export class OneOf extends Device {
   static kind = "one_of";
@@ -63,46 +89,28 @@ export class OneOf extends Device {
   check() {
     /** @type {Questions} */
     this.family = /** @type {any} */ (this).family;
-    if (!(this.family instanceof Questions)) throw new InvalidSpec("one_of: family must be a family of questions");
-    this.checkWeights();
-    for (let i = 0; i < this.family.length; i += 1) {
-      if (isLess(this.budget.declared, this.family.mechanism(i).budget.declared)) {
-        throw new InvalidSpec("one_of: a member's epsilon must be at most epsilon");
-      }
+    if (!(this.family instanceof Questions)) this.reject("family must be a family of questions");
+    const { length, weights, mechanisms } = this.family;
+    if (!length || length > MAX_MEMBERS || !areIntegers(weights, 1, Infinity, length)) {
+      this.reject(`family must have 1 to ${MAX_MEMBERS} members with positive weights`);
     }
-    /** @type {number} */
-    this.payload_bytes = this.integer("payload_bytes", 1, 2 ** 16);
-  }
-
-  checkWeights() {
-    const { length, weights } = this.family;
-    const fits = length > 0 && length <= MAX_MEMBERS && areIntegers(weights, 1) && weights.length === length;
-    if (!fits) throw new InvalidSpec(`one_of: family must have 1 to ${MAX_MEMBERS} members with positive weights`);
     /** The sum of the weights. @type {number} */
     this.total = weights.reduce((sum, weight) => sum + weight, 0);
-    if (this.total > MAX_WEIGHT) {
-      throw new InvalidSpec(`one_of: weights must add up to at most ${MAX_WEIGHT}`);
+    if (this.total > MAX_WEIGHT) this.reject(`weights must add up to at most ${MAX_WEIGHT}`);
+    if (mechanisms.some(({ budget }) => isLess(this.budget.declared, budget.declared))) {
+      this.reject("a member's epsilon must be at most epsilon");
     }
-  }
-
-  /** @param {import("./coins.js").Coins} coins @returns {number} */
-  drawMember(coins) {
-    const { weights } = this.family;
-    let rest = coins.uniform(this.total);
-    let member = 0;
-    while (rest >= weights[member]) {
-      rest -= weights[member];
-      member += 1;
-    }
-    return member;
+    /** @type {number} */
+    this.payload_bytes = this.checkInteger("payload_bytes", 1, 2 ** 16);
   }
 
   /** One word for the member, then the words of its mechanism. @param {any} value @param {import("./coins.js").Coins} coins */
   privatizeOne(value, coins) {
-    const [family, width] = [this.family, this.payload_bytes];
-    const member = this.drawMember(coins);
+    const { family, payload_bytes: width } = this;
+    let rest = coins.uniform(this.total);
+    const member = family.weights.findIndex((weight) => (rest -= weight) < 0);
     const payload = family.mechanism(member).privatizeOne(family.view(member)(value), coins);
-    if (payload.length > width) throw new InvalidSpec("one_of: a member's report is wider than payload_bytes");
+    if (payload.length > width) this.reject("a member's report is wider than payload_bytes");
     return concat(littleEndian(member, 4), payload, new Uint8Array(width - payload.length));
   }
 }
@@ -121,7 +129,7 @@ export class AllOf extends Device {
       return /** @type {typeof none} */ ([a * declared[1] + declared[0] * b, b * declared[1]]);
     }, none);
     if (isLess(this.budget.declared, spent)) {
-      throw new InvalidSpec("all_of: the members' epsilons must add up to at most epsilon");
+      this.reject("the members' epsilons must add up to at most epsilon");
     }
     this.choice("state", "joint", "log", "members");
   }

@@ -4,12 +4,8 @@
  * collection document alone. All numbers stay below 2^53, so plain numbers are exact.
  *
  * @typedef {object} Cyclic
- * @property {"singer" | "paley"} family
- * @property {number} q
- * @property {number} t 1 for a Paley design
  * @property {number} modulus the number of points m
  * @property {number} k the number of points of the block S
- * @property {number} lambda how many points S shares with each of its shifts
  * @property {Uint8Array} block S as a bitmap: point i is bit i % 8, least significant first, of byte i / 8
  */
 
@@ -58,16 +54,16 @@ function subspaces(q, t) {
  * The numbers of a design, or InvalidSpec if there is none.
  * @param {"singer" | "paley"} family
  * @param {number} q
- * @param {number} t
+ * @param {number} t 1 for a Paley design
  * @returns {Omit<Cyclic, "block">}
  */
 export function shapeOf(family, q, t) {
   if (family === "paley" && t === 1 && q <= MAX_MODULUS && q % 4 === 3 && isPrime(q)) {
-    return { family, q, t, modulus: q, k: (q - 1) / 2, lambda: (q - 3) / 4 };
+    return { modulus: q, k: (q - 1) / 2 };
   }
   if (family === "singer" && Number.isInteger(q) && t >= 3 && t <= 26 && primeFactors(q).length === 1) {
-    const [modulus, k, lambda] = [0, 1, 2].map((less) => subspaces(q, t - less));
-    if (modulus <= MAX_MODULUS) return { family, q, t, modulus, k, lambda };
+    const modulus = subspaces(q, t);
+    if (modulus <= MAX_MODULUS) return { modulus, k: subspaces(q, t - 1) };
   }
   throw new InvalidSpec(
     "design: order must be a prime 4i + 3 (paley) or a prime power (singer) with at most 2^26 points",

@@ -4,25 +4,24 @@
  */
 
 import { canonical, digest } from "./canonical.js";
+import { areDifferent, isObject, matches } from "./checks.js";
 import { listed } from "./domain.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
 import { deviceOf } from "./kinds.js";
 import { checkFields } from "./nested.js";
 import { domainOf } from "./product.js";
+import { columnsOf, isName, rowOf } from "./rows.js";
 
 const FIELDS = [
   ...["about", "epsilon", "invitations", "mechanism", "minimum_cohort", "origins", "plan", "policy"],
-  ...["questions", "retention_days", "title", "version"],
+  ...["questions", "retention_days", "rows", "title", "version"],
 ];
-const NAME = /^[a-z][a-z0-9_]{0,39}$/;
+const MAX_QUESTIONS = 128;
 
 /** @param {unknown} holds @param {string} where @param {string} rule */
 function insist(holds, where, rule) {
   if (!holds) throw new InvalidSpec(`${where} must be ${rule}`);
 }
-
-/** @param {unknown} value @param {RegExp} pattern @returns {boolean} whether this is text of that form */
-const matches = (value, pattern) => typeof value === "string" && pattern.test(value);
 
 /**
  * Text in one or more languages: {"en": "..."}.
@@ -31,7 +30,7 @@ const matches = (value, pattern) => typeof value === "string" && pattern.test(va
  * @param {number} most
  */
 function texts(value, where, most) {
-  const pairs = Object.entries(value?.constructor === Object ? value : {});
+  const pairs = Object.entries(isObject(value) ? value : {});
   const fits = ([language, text]) =>
     matches(language, /^[a-z]{2,3}(_[a-z]{2,8})?$/) && matches(text, /[^]/) && [...text].length <= most;
   insist(pairs.length && pairs.every(fits), where, `text of 1 to ${most} characters by language`);
@@ -41,7 +40,7 @@ function texts(value, where, most) {
 function question(value, i) {
   const where = `questions[${i}]`;
   checkFields(where, ["domain", "name", "task", "text"], value);
-  for (const word of [value.name, value.task]) insist(matches(word, NAME), where, "named by lower-case words");
+  for (const word of [value.name, value.task]) insist(isName(word), where, "named by lower-case words");
   texts(value.text, where, 500);
   return { ...value, domain: domainOf(value.domain) };
 }
@@ -76,27 +75,28 @@ export class Collection {
   }
 
   /** @param {any} value the document */
-  #check({ policy, epsilon }) {
-    const { questions, members } = this;
+  #check({ policy, epsilon, rows }) {
+    const { questions, members, mechanism } = this;
     insist(canonical(epsilon) === canonical(this.epsilon), "document.epsilon", "that of the mechanism");
     const count = questions.length;
-    insist(count > 0 && count <= 64, "document.questions", "a list of 1 to 64 questions");
-    insist(new Set(questions.map(({ name }) => name)).size === count, "document.questions", "of different names");
-    insist(
-      policy === "single" ? count === 1 : count > 1 && ["one_of", "all_of"].includes(policy),
-      "document.policy",
-      '"single" for one question, else "one_of" or "all_of"',
-    );
-    insist(members.length === count, "document.mechanism", `for ${count} questions`);
-    questions.forEach(({ name, domain: { size } }, i) =>
-      insist(String(sizeOf(members[i])) === String(size), "document.mechanism", `for ${size} values of '${name}'`),
-    );
+    insist(count > 0 && count <= MAX_QUESTIONS, "document.questions", `a list of 1 to ${MAX_QUESTIONS} questions`);
+    const names = [...questions, ...columnsOf(rows)].map(({ name }) => name);
+    insist(areDifferent(names), "document", "about questions and columns of different names");
+    const known = count > 1 ? [mechanism.kind, "joint"] : ["single"];
+    insist(known.includes(policy), "document.policy", '"single" for one question, else "joint" or the kind of the mechanism');
+    const sizes = policy === "joint" ? /** @type {any} */ (mechanism).family?.sizes : members.map(sizeOf);
+    const needed = questions.map(({ domain: { size } }) => size);
+    insist(String(sizes) === String(needed), "document.mechanism", `for questions with ${needed} answers`);
   }
 
-  /** The mechanism of every question. @returns {import("./base.js").Device[]} */
+  /**
+   * The mechanism of every question; of questions that are asked together, the one of all.
+   * @returns {import("./base.js").Device[]}
+   */
   get members() {
     const { family, members } = /** @type {any} */ (this.mechanism);
-    return this.policy === "single" ? [this.mechanism] : ((family ? family.mechanisms : members) ?? []);
+    if (["single", "joint"].includes(this.policy)) return [this.mechanism];
+    return family?.mechanisms ?? members ?? [];
   }
 
   /**
@@ -109,6 +109,17 @@ export class Collection {
       if (Object.hasOwn(answers ?? {}, name)) return domain.encode(answers[name]);
       throw new InvalidValue(`question '${name}' has no answer; every question must be answered`);
     });
-    return this.policy === "single" ? indices[0] : indices;
+    const { family } = /** @type {any} */ (this.mechanism);
+    return this.policy === "single" ? indices[0] : (family?.ofAnswers(indices) ?? indices);
+  }
+
+  /**
+   * The public columns that go along with a report, all of them; null where the document has none.
+   * @param {any} row
+   * @returns {Record<string, any> | null}
+   */
+  checkRow(row) {
+    const checked = rowOf(this.rows?.columns ?? [], row ?? {});
+    return this.rows && checked;
   }
 }

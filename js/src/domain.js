@@ -3,6 +3,7 @@
  * The twin of `tacit.device.domain`; messages are the same, and never show the value.
  */
 
+import { isText } from "./checks.js";
 import { ABSTRACT, InvalidSpec, InvalidValue } from "./errors.js";
 import { tidy } from "./exact.js";
 import { textId } from "./hashing.js";
@@ -13,9 +14,6 @@ const MAX_LABELS = 2 ** 20;
 const MAX_NAME_BYTES = 64;
 const MAX_LABEL_BYTES = 256;
 const MAX_STRING_BYTES = 2 ** 16;
-
-/** @param {unknown} value @returns {value is string} text that can be written as UTF-8 */
-export const isText = (value) => typeof value === "string" && !/\p{Surrogate}/u.test(value);
 
 /** The items of a list field. @param {unknown} value @param {string} who @param {string} what @returns {any[]} */
 export function listed(value, who, what) {
@@ -68,7 +66,7 @@ export class Domain extends Published {
   /** All labels in order of their index. @returns {any[]} */
   allLabels() {
     if (this.size > MAX_LABELS) {
-      throw new InvalidSpec(`${this.who}: ${this.size} labels are too many to be listed`);
+      this.reject(`${this.size} labels are too many to be listed`);
     }
     return Array.from({ length: Number(this.size) }, (_, index) => this.label(index));
   }
@@ -94,13 +92,13 @@ export class Ordered extends Attribute {
   check() {
     const labels = listed(/** @type {any} */ (this).labels, this.who, "labels");
     if (labels.length < 1 || labels.length > MAX_LABELS) {
-      throw new InvalidSpec(`${this.name}: labels must be 1 to ${MAX_LABELS} texts`);
+      this.reject(`labels must be 1 to ${MAX_LABELS} texts`);
     }
     /** @type {string[]} */
     this.labels = labels.map((label) => specText(label, this.who, "a label", MAX_LABEL_BYTES));
     /** @type {Map<string, number>} */
     this.places = new Map(this.labels.map((label, index) => [label, index]));
-    if (this.places.size < labels.length) throw new InvalidSpec(`${this.name}: labels must differ from each other`);
+    if (this.places.size < labels.length) this.reject("labels must differ from each other");
   }
 
   get size() {
@@ -137,7 +135,7 @@ export class Categories extends Ordered {
     /** @type {string | null} */
     this.other = other === null ? other : specText(other, this.who, "other", MAX_LABEL_BYTES);
     if (this.other !== null && this.places.has(this.other)) {
-      throw new InvalidSpec(`${this.name}: other must differ from every label`);
+      this.reject("other must differ from every label");
     }
   }
 
@@ -183,7 +181,7 @@ export class Bits extends Attribute {
 
   check() {
     /** @type {number} */
-    this.length = this.integer("length", 1, 64);
+    this.length = this.checkInteger("length", 1, 64);
   }
 
   get size() {
@@ -214,7 +212,7 @@ export class Strings extends Attribute {
     /** @type {string} */
     this.key = specText(/** @type {any} */ (this).key, this.who, "key", MAX_LABEL_BYTES);
     /** @type {number} */
-    this.max_bytes = this.integer("max_bytes", 1, MAX_STRING_BYTES);
+    this.max_bytes = this.checkInteger("max_bytes", 1, MAX_STRING_BYTES);
   }
 
   get size() {
@@ -222,7 +220,7 @@ export class Strings extends Attribute {
   }
 
   label() {
-    throw new InvalidSpec(`${this.name}: an id cannot be turned back into text`);
+    this.reject("an id cannot be turned back into text");
   }
 
   /** @param {any} value */

@@ -6,6 +6,8 @@
  * @typedef {[bigint, bigint]} Fraction numerator and positive denominator, not necessarily in lowest terms
  */
 
+import { matches } from "./checks.js";
+
 /** One coin word is uniform on [0, WORD); a probability is an integer number of words. */
 export const WORD = 1n << 64n;
 
@@ -46,7 +48,7 @@ export function shortestDecimal(text) {
  * @returns {bigint} -1 for anything else
  */
 export function scaledDecimal(text, places) {
-  const decimal = typeof text === "string" && /^[0-9]{1,3}(\.[0-9]+)?$/.test(text);
+  const decimal = matches(text, /^[0-9]{1,3}(\.[0-9]+)?$/);
   const [whole, decimals = ""] = decimal ? text.split(".") : "";
   return whole && decimals.length <= places ? BigInt(whole + decimals.padEnd(places, "0")) : -1n;
 }
@@ -140,10 +142,11 @@ export const isLess = ([a, b], [c, d]) => a * d < c * b;
  * @param {unknown} list
  * @param {number} low
  * @param {number} [high]
- * @returns {list is number[]} whether this is a list of integers from low to high
+ * @param {number} [count]
+ * @returns {list is number[]} whether this is a list of (so many) integers from low to high
  */
-export const areIntegers = (list, low, high = Number.MAX_SAFE_INTEGER) =>
-  Array.isArray(list) && list.every((item) => Number.isSafeInteger(item) && item >= low && item <= high);
+export const areIntegers = (list, low, high = Infinity, count = /** @type {any} */ (list)?.length) =>
+  Array.isArray(list) && list.length === count && list.every((item) => Number.isSafeInteger(item) && item >= low && item <= high);
 
 /**
  * The number with these digits, the first the most significant; digit i is below sizes[i].

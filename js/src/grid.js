@@ -1,32 +1,29 @@
-/** Products of hierarchies over two or three ordered attributes, and numbers that are rounded to an end by a coin. */
+/** Products of hierarchies over up to eight ordered attributes, and numbers that are rounded to an end by a coin. */
 
 import { Device } from "./base.js";
-import { Questions } from "./compose.js";
-import { InvalidSpec } from "./errors.js";
+import { Attributes, MAX_SIZE } from "./compose.js";
 import { WORD, areIntegers, comesBefore, digitsOf, joined } from "./exact.js";
 import { above } from "./levels.js";
 
-const MAX_SIZE = 2 ** 40;
+const MAX_ATTRIBUTES = 8;
 
 /** The family of combined levels: member i asks for the nodes of heights `heights[i]`, one per attribute. */
-export class Grid extends Questions {
+export class Grid extends Attributes {
   static kind = "grid";
   static fields = ["sizes", "fanouts", "heights", "mechanisms", "weights"];
 
   check() {
-    /** @type {number[]} */
-    this.sizes = /** @type {any} */ (this).sizes;
+    super.check();
     /** @type {number[]} */
     this.fanouts = /** @type {any} */ (this).fanouts;
     /** @type {number[][]} */
     this.heights = /** @type {any} */ (this).heights;
     const { sizes, fanouts, heights } = this;
-    const whole = areIntegers(sizes, 2) && areIntegers(fanouts, 2, MAX_SIZE);
     /** @type {number} */
-    this.size = whole && sizes.length === fanouts.length && sizes.length < 4 ? sizes.reduce((a, b) => a * b, 1) : 0;
-    const listed = Array.isArray(heights) && heights.length === this.length && this.size > 1 && this.size <= MAX_SIZE;
-    if (!listed || !heights.every(this.isMember, this)) {
-      throw new InvalidSpec("grid: heights must fall, each with a mechanism over its nodes");
+    this.size = sizes.reduce((a, b) => a * b, 1);
+    const fits = sizes.length <= MAX_ATTRIBUTES && this.size <= MAX_SIZE && areIntegers(fanouts, 2, MAX_SIZE, sizes.length);
+    if (!fits || !Array.isArray(heights) || heights.length !== this.length || !heights.every(this.isMember, this)) {
+      this.reject("heights must fall, each with a mechanism over its nodes");
     }
   }
 
@@ -37,7 +34,7 @@ export class Grid extends Questions {
    */
   isMember(heights, i) {
     const { sizes, fanouts, mechanisms } = this;
-    if (!areIntegers(heights, 0) || heights.length !== sizes.length) return false;
+    if (!areIntegers(heights, 0, Infinity, sizes.length)) return false;
     if (!comesBefore(heights, this.heights[i - 1] ?? [Infinity])) return false;
     if (heights.some((/** @type {number} */ t, /** @type {number} */ a) => t && !above(sizes[a] - 1, fanouts[a], t - 1))) {
       return false;
@@ -52,6 +49,11 @@ export class Grid extends Questions {
     /** @param {number[]} values */
     const nodes = (values) => values.map((value, a) => above(value, fanouts[a], heights[a]));
     return Number(joined(nodes(answers), nodes(sizes.map((size) => size - 1)).map((last) => last + 1n)));
+  }
+
+  /** The index of the combination of answers. @param {number[]} answers @returns {number} */
+  ofAnswers(answers) {
+    return Number(joined(answers, this.sizes));
   }
 
   /** The nodes above a combination of answers. @param {number} i @returns {(value: any) => any} */
@@ -70,16 +72,16 @@ export class Rounded extends Device {
 
   check() {
     /** @type {number} */
-    this.top = this.integer("top", 1, 2 ** 32 - 1);
+    this.top = this.checkInteger("top", 1, 2 ** 32 - 1);
     /** @type {Device} */
     this.inner = /** @type {any} */ (this).inner;
     const held = /** @type {any} */ (this.inner)?.size;
     if (!(this.inner instanceof Device) || typeof held !== "number" || held % 2 || this.inner.odds > this.odds) {
-      throw new InvalidSpec("rounded: the inner mechanism must have two values for every key, and no more epsilon");
+      this.reject("the inner mechanism must have two values for every key, and no more epsilon");
     }
     /** @type {number} */
     this.size = (held / 2) * (this.top + 1);
-    if (this.size > 2 ** 53) throw new InvalidSpec("rounded: keys times numbers must be at most 2^53");
+    if (this.size > 2 ** 53) this.reject("keys times numbers must be at most 2^53");
   }
 
   /** One word to round with, then the inner ones. @param {any} value @param {import("./coins.js").Coins} coins */

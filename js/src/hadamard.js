@@ -177,7 +177,7 @@ class ManyRows extends Hadamard {
 
   checkSigns() {
     /** @type {number} */
-    this.coefficients = this.integer("coefficients", 1, Math.min(MAX_COEFFICIENTS, bits(this.order) - 1));
+    this.coefficients = this.checkInteger("coefficients", 1, Math.min(MAX_COEFFICIENTS, bits(this.order) - 1));
     return 1 << this.coefficients;
   }
 

@@ -3,6 +3,7 @@
  * The `Math.imul` twin of `tacit.device.hashing`.
  */
 
+import { isText } from "./checks.js";
 import { InvalidValue } from "./errors.js";
 import { sha256, utf8 } from "./sha256.js";
 
@@ -48,9 +49,8 @@ export { hash32 as rowSeed };
  * @returns {bigint}
  */
 export function textId(key, text) {
-  if (/\p{Surrogate}/u.test(key + "\0" + text)) {
-    throw new InvalidValue("text: contains a lone surrogate");
-  }
-  const hashed = sha256(utf8(`tacit-text-1\0${key}\0${text.normalize("NFC")}`));
+  const named = `tacit-text-1\0${key}\0${text.normalize("NFC")}`;
+  if (!isText(named)) throw new InvalidValue("text: contains a lone surrogate");
+  const hashed = sha256(utf8(named));
   return new DataView(hashed.buffer).getBigUint64(0, true);
 }

@@ -1,5 +1,6 @@
 /** Sets of listed items. The twin of `tacit.device.items`. */
 
+import { areDifferent } from "./checks.js";
 import { Ordered } from "./domain.js";
 
 /** Sets of items out of a list, the empty set included; `most` limits how many one answer may hold. */
@@ -11,14 +12,14 @@ export class Items extends Ordered {
     super.check();
     const { most } = /** @type {any} */ (this);
     /** @type {number | null} */
-    this.most = most === null ? most : this.integer("most", 1, this.size);
+    this.most = most === null ? most : this.checkInteger("most", 1, this.size);
   }
 
   /** The places of the items, increasing. @param {any} value @returns {any} */
   encode(value) {
     if (!Array.isArray(value)) return this.refuse("must be a list of declared items");
     const places = value.map((item) => super.encode(String(typeof item === "string" && item)));
-    if (new Set(places).size < places.length) this.refuse("must name an item once");
+    if (!areDifferent(places)) this.refuse("must name an item once");
     if (this.most && places.length > this.most) this.refuse(`must have at most ${this.most} items`);
     return places.sort((a, b) => a - b);
   }

@@ -57,16 +57,16 @@ export class SHE extends Device {
     /** @type {number} */
     this.size = this.checkSize(MAX_VALUES);
     /** @type {number} */
-    this.grid = this.integer("grid", 2, 256);
+    this.grid = this.checkInteger("grid", 2, 256);
     if (this.grid % 2) {
-      throw new InvalidSpec("she: grid must be even");
+      this.reject("grid must be even");
     }
     const [numerator, denominator] = this.budget.declared;
     /** 1/a over 2^64, rounded down. @type {bigint} */
     this.rate = expFloor([numerator, denominator * BigInt(2 * this.grid)]);
     const widest = Math.floor((MAX_OUTPUTS - 1 - this.grid) / 2);
     /** @type {number} */
-    this.bound = this.integer("bound", 1, widest);
+    this.bound = this.checkInteger("bound", 1, widest);
     /** Number of different outputs of one entry. @type {number} */
     this.outputs = this.grid + 2 * this.bound + 1;
     /** @type {bigint[]} */
@@ -118,9 +118,9 @@ export class DiscreteLaplace extends Device {
 
   check() {
     /** @type {number} */
-    this.top = this.integer("top", 1, MAX_OUTPUTS - 1);
+    this.top = this.checkInteger("top", 1, MAX_OUTPUTS - 1);
     /** @type {number} */
-    this.bound = this.integer("bound", 0, MAX_OUTPUTS - 1);
+    this.bound = this.checkInteger("bound", 0, MAX_OUTPUTS - 1);
     /** The largest noise that a clamped output can tell apart. @type {number} */
     this.reach = this.top + this.bound;
     /** Number of different outputs. @type {number} */

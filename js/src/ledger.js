@@ -16,18 +16,19 @@
  * @property {string} reason why it was refused
  * @property {string} plan what is answered once: the first document of an adaptive plan, or the collection itself
  * @property {string} invitation what has to be sent along; empty once it was
+ * @property {Record<string, any> | null} [row] the public columns that go along with it
  * @typedef {object} Kept
  * @property {Entry[]} entries
  * @property {string} secret 32 random bytes in hexadecimal, made when a memoised collection is answered first
  * @property {Record<string, {seen: string[], last: string}>} memories what `Memory` keeps, by collection
  */
 
-import { littleEndian } from "./base.js";
+import { randomBytes } from "./base.js";
 import { asBudget } from "./budget.js";
 import { OneOf } from "./compose.js";
 import { InvalidSpec, TacitError } from "./errors.js";
 import { Memoized, Memory } from "./memo.js";
-import { concat, hex, unhex } from "./sha256.js";
+import { hex, unhex } from "./sha256.js";
 
 const KEY = "tacit";
 
@@ -49,9 +50,6 @@ export class AlreadyAnswered extends TacitError {
 
 /** What a respondent is told about a report. @param {Entry} entry */
 export const receiptOf = ({ collection, batch, epsilon, state, reason }) => ({ collection, batch, epsilon, state, reason });
-
-/** @param {import("./coins.js").Coins} coins @param {number} count @returns {string} random words in hexadecimal */
-const randomHex = (coins, count) => hex(concat(...Array.from({ length: count }, () => littleEndian(coins.word(), 8))));
 
 /** What this device answered. Everything is read from the store and written back at once: other tabs use it too. */
 export class Ledger {
@@ -80,14 +78,14 @@ export class Ledger {
    * Perturb once and remember the noisy bytes before anything is sent; a second answer is refused.
    * @param {import("./document.js").Collection} collection
    * @param {Record<string, any>} answers
-   * @param {{coins: import("./coins.js").Coins, base: string, invitation: string, state?: Entry["state"]}} how
+   * @param {{coins: import("./coins.js").Coins, base: string, invitation?: string, row?: any, state?: Entry["state"]}} how
    * @returns {Entry}
    */
-  record(collection, answers, { coins, base, invitation, state = "pending" }) {
+  record(collection, answers, { coins, base, invitation = "", row: given, state = "pending" }) {
     const kept = this.read();
     const { id, planId, title, epsilon, mechanism } = collection;
     const before = kept.entries.find(({ plan }) => plan === planId);
-    const value = collection.encode(answers);
+    const [value, row] = [collection.encode(answers), collection.checkRow(given)];
     const repeats = mechanism instanceof Memoized;
     if (before && !repeats) throw new AlreadyAnswered(before);
     const bytes = repeats ? repeat(mechanism, id, value, kept, coins) : mechanism.privatizeOne(value, coins);
@@ -95,8 +93,8 @@ export class Ledger {
     const [member, at] = mechanism instanceof OneOf ? [new DataView(bytes.buffer).getUint32(0, true), 4] : [0, 0];
     /** @type {Entry} */
     const entry = {
-      ...{ collection: id, base, title, epsilon, batch: randomHex(coins, 2), member, report: hex(bytes.slice(at)) },
-      ...{ state, reason: "", invitation, plan: planId },
+      ...{ collection: id, base, title, epsilon, batch: hex(randomBytes(coins, 2)), member, report: hex(bytes.slice(at)) },
+      ...{ state, reason: "", invitation, plan: planId, row },
     };
     kept.entries.push(entry);
     this.write(kept);
@@ -149,8 +147,8 @@ export class Ledger {
  * @returns {Uint8Array}
  */
 function repeat(mechanism, id, value, kept, coins) {
-  kept.secret ||= randomHex(coins, 4);
-  const { seen = [], last = "" } = kept.memories[id] ?? {};
+  kept.secret ||= hex(randomBytes(coins, 4));
+  const { seen, last = "" } = kept.memories[id] ?? {};
   const memory = new Memory(unhex(kept.secret), id, { seen, last: unhex(last) });
   const report = mechanism.report(value, memory);
   kept.memories[id] = { seen: memory.seen, last: hex(memory.last) };

@@ -1,7 +1,6 @@
 /** Levels of a tree over an ordered domain: each respondent reports the node above its value at one level. */
 
 import { Questions } from "./compose.js";
-import { InvalidSpec } from "./errors.js";
 import { WORD, areIntegers, tidy } from "./exact.js";
 
 /**
@@ -24,14 +23,14 @@ export class Tree extends Questions {
 
   check() {
     /** @type {number | bigint} */
-    this.size = this.integer("size", 2, WORD);
+    this.size = this.checkInteger("size", 2, WORD);
     /** @type {number | bigint} */
-    this.fanout = this.integer("fanout", 2, WORD);
+    this.fanout = this.checkInteger("fanout", 2, WORD);
     /** @type {number[]} */
     this.heights = /** @type {any} */ (this).heights;
     const { heights, length } = this;
-    if (!areIntegers(heights, 0) || heights.length !== length || !heights.every(this.isLevel, this)) {
-      throw new InvalidSpec("tree: heights must fall, each with a mechanism over its nodes");
+    if (!areIntegers(heights, 0, Infinity, length) || !heights.every(this.isLevel, this)) {
+      this.reject("heights must fall, each with a mechanism over its nodes");
     }
   }
 

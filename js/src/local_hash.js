@@ -53,7 +53,7 @@ export class OLH extends LocalHash {
 
   checkBuckets() {
     this.choice("state", "counts", "log");
-    return this.integer("buckets", 2, MAX_BUCKETS);
+    return this.checkInteger("buckets", 2, MAX_BUCKETS);
   }
 }
 
@@ -64,9 +64,9 @@ class Pooled extends LocalHash {
   check() {
     super.check();
     /** @type {number} */
-    this.pool = this.integer("pool", 1, 2 ** 24);
+    this.pool = this.checkInteger("pool", 1, 2 ** 24);
     /** @type {number} */
-    this.key = this.integer("key", 0, 2 ** 32 - 1);
+    this.key = this.checkInteger("key", 0, 2 ** 32 - 1);
   }
 
   /**
@@ -89,7 +89,7 @@ export class FLH extends Pooled {
   static fields = [...Pooled.fields, "buckets"];
 
   checkBuckets() {
-    return this.integer("buckets", 2, MAX_BUCKETS);
+    return this.checkInteger("buckets", 2, MAX_BUCKETS);
   }
 }
 

@@ -1,29 +1,8 @@
 /** Several attributes of one respondent: a view of a few of them, or one sign of a Hadamard coefficient. */
 
-import { answersOf, Questions } from "./compose.js";
-import { InvalidSpec } from "./errors.js";
+import { areDifferent, isRising } from "./checks.js";
+import { Attributes, MAX_MEMBERS, MAX_SIZE } from "./compose.js";
 import { areIntegers } from "./exact.js";
-
-const MAX_ATTRIBUTES = 1024;
-const MAX_MEMBERS = 2 ** 20;
-const MAX_CELLS = 2 ** 40;
-
-/** What both families share: attributes with numbers of answers. */
-class Attributes extends Questions {
-  check() {
-    /** @type {number[]} */
-    this.sizes = /** @type {any} */ (this).sizes;
-    if (!areIntegers(this.sizes, 2, MAX_CELLS) || !this.sizes.length || this.sizes.length > MAX_ATTRIBUTES) {
-      throw new InvalidSpec(`${this.kind}: sizes must be integers from 2 on, one per attribute`);
-    }
-  }
-
-  /** The checked answers to all attributes. @param {any} value @returns {number[]} */
-  answers(value) {
-    const given = answersOf(this.kind, value, this.sizes.length);
-    return given.map((answer, i) => this.index(answer, this.sizes[i]));
-  }
-}
 
 /** The family of views: member i asks for the combination of answers to the attributes `views[i]`. */
 export class Views extends Attributes {
@@ -35,19 +14,18 @@ export class Views extends Attributes {
     /** @type {number[][]} */
     this.views = /** @type {any} */ (this).views;
     if (!Array.isArray(this.views) || !this.views.length || !this.views.every(this.isView, this)) {
-      throw new InvalidSpec("views: views must be rising lists of attributes");
+      this.reject("views must be rising lists of attributes");
     }
     const cells = [...new Set(this.views.map((_, i) => this.cells(i)))].sort((a, b) => a - b);
     const sizes = this.mechanisms.map((mechanism) => /** @type {any} */ (mechanism).size);
-    const different = new Set(this.views.map(String)).size === this.views.length;
-    if (!different || String(sizes) !== String(cells) || cells[cells.length - 1] > MAX_CELLS) {
-      throw new InvalidSpec("views: views must differ, with one mechanism for every number of cells, rising");
+    if (!areDifferent(this.views.map(String)) || String(sizes) !== String(cells) || cells[cells.length - 1] > MAX_SIZE) {
+      this.reject("views must differ, with one mechanism for every number of cells, rising");
     }
   }
 
   /** @param {unknown} view @returns {boolean} */
   isView(view) {
-    return areIntegers(view, 0, this.sizes.length - 1) && view.length > 0 && view.every((a, i) => !(a <= view[i - 1]));
+    return areIntegers(view, 0, this.sizes.length - 1) && view.length > 0 && isRising(view);
   }
 
   get length() {
@@ -85,10 +63,10 @@ export class Coefficients extends Attributes {
     super.check();
     const { sizes, by_order: given } = this;
     /** @type {number} */
-    this.k = this.integer("k", 1, sizes.length);
+    this.k = this.checkInteger("k", 1, sizes.length);
     const sign = this.mechanisms.length === 1 && /** @type {any} */ (this.mechanisms[0]).size === 2;
-    if (!sign || !areIntegers(given, 1) || given.length !== this.k) {
-      throw new InvalidSpec("coefficients: needs one mechanism over two values, and k positive weights in by_order");
+    if (!sign || !areIntegers(given, 1, Infinity, this.k)) {
+      this.reject("needs one mechanism over two values, and k positive weights in by_order");
     }
     /** Non-zero masks of every attribute. @type {number[]} */
     this.masks = sizes.map((size) => 2 ** (size - 1).toString(2).length - 1);
@@ -99,7 +77,7 @@ export class Coefficients extends Attributes {
     );
     const orders = this.ways[0].slice(1);
     if (orders.reduce((sum, order) => sum + order, 0) > MAX_MEMBERS) {
-      throw new InvalidSpec(`coefficients: more than ${MAX_MEMBERS} coefficients; lower k`);
+      this.reject(`more than ${MAX_MEMBERS} coefficients; lower k`);
     }
     /** The weight of every coefficient. @type {number[]} */
     this.weights = orders.flatMap((count, j) => Array(count).fill(given[j]));
@@ -132,11 +110,8 @@ export class Coefficients extends Attributes {
   view(i) {
     return (value) => {
       const answers = this.answers(value);
-      let ones = 0;
-      for (const [attribute, mask] of this.member(i)) {
-        const masked = BigInt(mask) & BigInt(answers[attribute]);
-        ones += masked.toString(2).split("1").length - 1;
-      }
+      const masked = this.member(i).map(([attribute, mask]) => BigInt(mask) & BigInt(answers[attribute]));
+      const ones = masked.map((bits) => bits.toString(2)).join("").split("1").length - 1;
       return ones % 2;
     };
   }

@@ -11,7 +11,7 @@ export class OneBit extends Device {
 
   check() {
     /** @type {number} */
-    this.top = this.integer("top", 1, 2 ** 32 - 1);
+    this.top = this.checkInteger("top", 1, 2 ** 32 - 1);
     /** Words that set the bit at 0, rounded up. @type {bigint} */
     this.low = lowCell(this.odds, 2);
     /** Words that each step of the grid adds, rounded down. @type {bigint} */

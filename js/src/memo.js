@@ -3,7 +3,7 @@
  * What repetition still reveals, a change of the answer above all, is stated in docs/maths/memo.md.
  */
 
-import { Device, littleEndian } from "./base.js";
+import { Device, littleEndian, randomBytes } from "./base.js";
 import { DBitFlip } from "./bit_flip.js";
 import { Coins } from "./coins.js";
 import { InvalidSpec } from "./errors.js";
@@ -14,8 +14,6 @@ import { concat, hex, hmac, unhex, utf8 } from "./sha256.js";
 import { OUE, RUE, SUE } from "./unary.js";
 
 const KEY_BYTES = 32;
-/** @type {ReadonlyArray<typeof Device>} */
-const INNER_KINDS = [GRR, SUE, OUE, RUE, OneBit, DBitFlip];
 
 /** @param {number} x below 2^53 @param {number} width @returns {Uint8Array} */
 const bigEndian = (x, width) => littleEndian(x, width).reverse();
@@ -91,40 +89,36 @@ export class Memory {
   }
 }
 
-/**
- * @param {any} inner a device or its spec
- * @param {ReadonlyArray<typeof Device>} [kinds] that it may be of
- * @returns {Device}
- */
-export function built(inner, kinds = INNER_KINDS) {
-  const kind = findKind("inner", kinds, inner);
-  return inner instanceof kind ? inner : kind.fromSpec(inner);
+/** A mechanism around another one, which is given as a device or as its spec. */
+export class Around extends Device {
+  /** What the inner one may be. @type {ReadonlyArray<typeof Device>} */
+  static inners = [GRR, SUE, OUE, RUE, OneBit, DBitFlip];
+
+  begin() {
+    super.begin();
+    const { inner } = /** @type {any} */ (this);
+    const kind = findKind("inner", /** @type {any} */ (this.type).inners, inner);
+    /** @type {any} */
+    this.inner = inner instanceof kind ? inner : kind.fromSpec(inner);
+  }
 }
 
 /** A mechanism whose answer to the same value never changes, for at most `most_values` different values. */
-export class Memoized extends Device {
+export class Memoized extends Around {
   static kind = "memo";
   static fields = ["epsilon", "inner", "most_values", "step"];
 
-  /** @param {Record<string, any>} fields */
-  constructor(fields) {
-    const inner = built(fields.inner);
-    super({ ...fields, inner });
-  }
-
   check() {
-    /** @type {any} */
-    this.inner = /** @type {any} */ (this).inner;
     /** @type {number} */
-    this.most_values = this.integer("most_values", 1, 2 ** 16);
+    this.most_values = this.checkInteger("most_values", 1, 2 ** 16);
     if (this.inner.odds > this.odds) {
-      throw new InvalidSpec("memo: epsilon must be at least that of the inner mechanism");
+      this.reject("epsilon must be at least that of the inner mechanism");
     }
     // Numbers alone are rounded.
     const { top = 0 } = this.inner;
     /** @type {number} */
-    this.step = this.integer("step", Math.min(top, 1), top);
-    if (top % this.step) throw new InvalidSpec("memo: step must be a divisor of top");
+    this.step = this.checkInteger("step", Math.min(top, 1), top);
+    if (top % this.step) this.reject("step must be a divisor of top");
     /** The digest that separates the coins of this mechanism from those of any other. @type {Uint8Array} */
     this.parameters = unhex(this.digest);
   }
@@ -136,8 +130,7 @@ export class Memoized extends Device {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const words = Array.from({ length: KEY_BYTES / 8 }, () => littleEndian(coins.word(), 8));
-    return this.report(value, new Memory(concat(...words), ""));
+    return this.report(value, new Memory(randomBytes(coins, KEY_BYTES / 8), ""));
   }
 
   /**

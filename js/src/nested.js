@@ -4,7 +4,8 @@
  * @typedef {{fromSpec: (spec: Record<string, any>) => any, own?: string}} Buildable `own` is the part that it builds itself
  */
 
-import { digest } from "./canonical.js";
+import { canonical, digest } from "./canonical.js";
+import { matches } from "./checks.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
 import { tidy } from "./exact.js";
 
@@ -105,10 +106,7 @@ export class Published {
 
   /** @returns {Record<string, any>} the wire spec: kind and fields, with integers from 2^53 on as text */
   spec() {
-    const pairs = this.type.fields.map((name) => {
-      const value = /** @type {any} */ (this)[name];
-      return [name, typeof value === "bigint" ? String(value) : written(value)];
-    });
+    const pairs = this.type.fields.map((name) => [name, written(/** @type {any} */ (this)[name])]);
     return { kind: this.kind, ...Object.fromEntries(pairs) };
   }
 
@@ -124,15 +122,20 @@ export class Published {
    * @param {number | bigint} high
    * @returns {number} a BigInt instead if it is 2^53 or more, which only sizes of hashed domains can be
    */
-  integer(name, low, high) {
+  checkInteger(name, low, high) {
     const given = /** @type {any} */ (this)[name];
-    const digits = high > Number.MAX_SAFE_INTEGER && typeof given === "string" && /^[0-9]{1,20}$/.test(given);
+    const digits = high > Number.MAX_SAFE_INTEGER && matches(given, /^[0-9]{1,20}$/);
     const value = asInteger(digits ? BigInt(given) : given);
     if (value === undefined || value < low || value > high) {
       throw new InvalidSpec(`${this.who}: ${name} must be an integer from ${low} to ${high}`);
     }
     /** @type {any} */ (this)[name] = value;
     return /** @type {number} */ (value);
+  }
+
+  /** Refuse the spec. @param {string} rule @returns {never} */
+  reject(rule) {
+    throw new InvalidSpec(`${this.who}: ${rule}`);
   }
 
   /** Refuse a private value, which the message never shows. @param {string} rule @returns {never} */
@@ -163,19 +166,27 @@ export class Published {
   static fromSpec({ kind: _, ...spec }) {
     const { kind, fields } = /** @type {any} */ (this);
     checkFields(kind, [...fields].sort(), spec);
+    /** @type {any} */
     const made = new this(spec);
-    const stated = /** @type {any} */ (made).spec();
-    const wrong = fields.find((/** @type {string} */ name) => !isSame(written(spec[name]), stated[name]));
+    // What was taken as it is, parts that were built among it, needs no second look.
+    const changed = fields.filter((/** @type {string} */ name) => spec[name] !== made[name]);
+    const wrong = changed.find((/** @type {string} */ name) => !isSame(written(spec[name]), written(made[name])));
     if (wrong) throw new InvalidSpec(`${kind}: field '${wrong}' is not in canonical form`);
     return made;
   }
 }
 
-/** A field as the document wrote it: parts that were built become their specs again. @param {any} value @returns {any} */
-const written = (value) => (Array.isArray(value) ? value.map(written) : typeof value?.spec === "function" ? value.spec() : value);
+/** A field as a document writes it: parts that were built become their specs again. @param {any} value @returns {any} */
+function written(value) {
+  if (Array.isArray(value)) return value.map(written);
+  return typeof value === "bigint" ? String(value) : (value?.spec?.() ?? value);
+}
 
-/** @param {any} a @param {any} b @returns {boolean} whether two JSON values are the same */
-const isSame = (a, b) =>
-  a && b && typeof a === "object" && typeof b === "object"
-    ? Object.keys({ ...a, ...b }).every((name) => isSame(a[name], b[name]))
-    : a === b;
+/** @param {any} a @param {any} b @returns {boolean} whether two values have one canonical form; some have none */
+function isSame(a, b) {
+  try {
+    return canonical(a) === canonical(b);
+  } catch {
+    return false;
+  }
+}

@@ -1,5 +1,6 @@
 /** Several attributes together, and the list of all kinds of domains. The twin of `tacit.device.product`. */
 
+import { areDifferent, isObject } from "./checks.js";
 import { Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings, listed } from "./domain.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
 import { digitsOf, joined, tidy } from "./exact.js";
@@ -10,9 +11,6 @@ import { Text } from "./text.js";
 
 const MAX_ATTRIBUTES = 1024;
 
-/** @param {unknown} value @returns {value is Record<string, any>} */
-const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Every combination of answers to several attributes; the first attribute is the most significant digit. */
 export class Product extends Domain {
   static kind = "product";
@@ -22,10 +20,10 @@ export class Product extends Domain {
     /** @type {Attribute[]} */
     this.attributes = listed(/** @type {any} */ (this).attributes, this.kind, "attributes").map(attribute);
     if (this.attributes.length < 1 || this.attributes.length > MAX_ATTRIBUTES) {
-      throw new InvalidSpec(`product: attributes must be 1 to ${MAX_ATTRIBUTES} domains`);
+      this.reject(`attributes must be 1 to ${MAX_ATTRIBUTES} domains`);
     }
-    if (new Set(this.names).size < this.attributes.length) {
-      throw new InvalidSpec("product: names of attributes must differ from each other");
+    if (!areDifferent(this.names)) {
+      this.reject("names of attributes must differ from each other");
     }
   }
 

@@ -95,13 +95,13 @@ export class RAPPOR extends Device {
 
   check() {
     /** @type {number} */
-    this.hashes = this.integer("hashes", 1, MAX_HASHES);
+    this.hashes = this.checkInteger("hashes", 1, MAX_HASHES);
     /** @type {number} */
-    this.bits = this.integer("bits", 2 * this.hashes, MAX_BITS);
+    this.bits = this.checkInteger("bits", 2 * this.hashes, MAX_BITS);
     /** @type {number} */
-    this.cohorts = this.integer("cohorts", 1, MAX_COHORTS);
+    this.cohorts = this.checkInteger("cohorts", 1, MAX_COHORTS);
     /** @type {number} */
-    this.key = this.integer("key", 0, 2 ** 32 - 1);
+    this.key = this.checkInteger("key", 0, 2 ** 32 - 1);
     /** @type {[bigint, bigint] | undefined} */
     this.instant = instantThresholds(this);
     /** The budget is shared by 2 x hashes bits, equally. @type {[bigint, bigint]} */
@@ -140,7 +140,7 @@ export class RAPPOR extends Device {
     const index = this.index(value, WORD);
     const mine = cohort ?? this.drawCohort(coins);
     if (!(mine >= 0 && mine < this.cohorts)) {
-      throw new InvalidSpec(`${this.kind}: cohort must be from 0 to ${this.cohorts - 1}`);
+      this.reject(`cohort must be from 0 to ${this.cohorts - 1}`);
     }
     const bits = drawLayers(this.bits, this.positions(mine, index), this, coins, permanent);
     return concat(coded(mine, this.cohorts), bits);

@@ -19,7 +19,7 @@ const EDGE = /^-?[0-9]{1,15}(?:\.[0-9]{1,18})?$/;
  */
 export function asNumber(value) {
   if (typeof value === "bigint") return [value, 1n];
-  if (!["number", "string"].includes(typeof value) || !NUMBER.test(String(value))) return undefined;
+  if (typeof value === "object" || !NUMBER.test(String(value))) return undefined;
   const [mantissa, exponent = 0] = String(value).split(/e/i);
   const [whole, decimals = ""] = mantissa.split(".");
   const digits = BigInt(whole + decimals);
@@ -43,14 +43,14 @@ export class Integers extends Attribute {
 
   check() {
     /** @type {number} */
-    this.low = this.integer("low", -SAFE, SAFE);
+    this.low = this.checkInteger("low", -SAFE, SAFE);
     /** @type {number} */
-    this.high = this.integer("high", -SAFE, SAFE);
+    this.high = this.checkInteger("high", -SAFE, SAFE);
     /** @type {number} */
-    this.step = this.integer("step", 1, SAFE);
+    this.step = this.checkInteger("step", 1, SAFE);
     const reach = BigInt(this.high) - BigInt(this.low);
     if (reach < 0n || reach % BigInt(this.step) || reach / BigInt(this.step) >= SAFE) {
-      throw new InvalidSpec(`${this.name}: high must be low plus fewer than 2^53 whole steps`);
+      this.reject("high must be low plus fewer than 2^53 whole steps");
     }
     /** @type {number} */
     this.last = Number(reach / BigInt(this.step));
@@ -87,7 +87,7 @@ export class Buckets extends Attribute {
     const { open_below: below, open_above: above, edges: given } = /** @type {any} */ (this);
     const edges = listed(given, this.who, "edges");
     if (typeof below !== "boolean" || typeof above !== "boolean") {
-      throw new InvalidSpec(`${this.name}: open_below and open_above must be true or false`);
+      this.reject("open_below and open_above must be true or false");
     }
     /** @type {boolean} */
     this.open_below = below;
@@ -96,12 +96,12 @@ export class Buckets extends Attribute {
     /** @type {string[]} */
     this.edges = edges.map((edge) => canonicalEdge(this.who, edge));
     if (edges.length < 1 || edges.length > MAX_EDGES || this.size < 1) {
-      throw new InvalidSpec(`${this.name}: edges must be 2 to ${MAX_EDGES} numbers, or 1 with an open end`);
+      this.reject(`edges must be 2 to ${MAX_EDGES} numbers, or 1 with an open end`);
     }
     /** @type {import("./exact.js").Fraction[]} */
     this.bounds = this.edges.map((edge) => /** @type {import("./exact.js").Fraction} */ (asNumber(edge)));
     if (this.bounds.some((edge, i, all) => i > 0 && !isLess(all[i - 1], edge))) {
-      throw new InvalidSpec(`${this.name}: edges must increase`);
+      this.reject("edges must increase");
     }
   }
 

@@ -1,13 +1,13 @@
 /** Sets on the device: padding and sampling before a frequency oracle, and the number of candidates in a set. */
 
-import { Device } from "./base.js";
 import { CBR, SS } from "./blocks.js";
+import { areDifferent, isRising } from "./checks.js";
 import { listed } from "./domain.js";
 import { ABSTRACT, InvalidSpec, InvalidValue } from "./errors.js";
 import { WORD, areIntegers, ceilDiv, comesBefore, isLess } from "./exact.js";
 import { GRR } from "./grr.js";
 import { BLH, OLH } from "./local_hash.js";
-import { built } from "./memo.js";
+import { Around } from "./memo.js";
 import { OUE, RUE, SUE } from "./unary.js";
 
 /** Randomised response inside padding and sampling, where it may run at an amplified epsilon; no kind of its own. */
@@ -22,30 +22,22 @@ class SampledGRR extends GRR {
   }
 }
 
-/** @type {ReadonlyArray<typeof Device>} */
-const ORACLES = [SampledGRR, SUE, OUE, RUE, BLH, OLH, SS, CBR];
-
 /** What mechanisms on sets share: items, candidates and an inner oracle. */
-class SetDevice extends Device {
+class SetDevice extends Around {
   /** The part that is built here: an amplified epsilon is good nowhere else. */
   static own = "inner";
 
-  /** @param {Record<string, any>} fields */
-  constructor(fields) {
-    super({ ...fields, inner: built(fields.inner, ORACLES) });
-  }
+  static inners = [SampledGRR, SUE, OUE, RUE, BLH, OLH, SS, CBR];
 
   check() {
-    /** @type {any} */
-    this.inner = /** @type {any} */ (this).inner;
     /** @type {number} */
-    this.size = this.integer("size", 1, 2 ** 22);
+    this.size = this.checkInteger("size", 1, 2 ** 22);
     /** @type {number[][]} */
     this.candidates = listed(/** @type {any} */ (this).candidates, this.kind, "candidates");
     this.candidates.forEach((one, i, all) => {
-      const inside = areIntegers(one, 0, this.size - 1) && one.every((item, j) => !(item <= one[j - 1]));
+      const inside = areIntegers(one, 0, this.size - 1) && isRising(one);
       if (!inside || !comesBefore(all[i - 1] ?? [], one)) {
-        throw new InvalidSpec(`${this.kind}: candidates must be increasing lists of items, in increasing order`);
+        this.reject("candidates must be increasing lists of items, in increasing order");
       }
     });
     /** Number of candidates. */
@@ -53,7 +45,7 @@ class SetDevice extends Device {
     const fits = this.inner.size === this.innerSize() && !isLess(this.budget.declared, this.inner.budget.declared);
     const { length } = /** @type {any} */ (this);
     if (!fits || (this.inner.epsilon.sampled ?? length) !== length) {
-      throw new InvalidSpec(`${this.kind}: inner must be for all values, at this epsilon, amplified for the length if at all`);
+      this.reject("inner must be for all values, at this epsilon, amplified for the length if at all");
     }
   }
 
@@ -65,7 +57,7 @@ class SetDevice extends Device {
   /** Which candidates a set contains, increasing. @param {any} value @returns {number[]} */
   contained(value) {
     const items = (Array.isArray(value) ? value : [-1]).map((item) => this.index(item, this.size)).sort((a, b) => a - b);
-    if (new Set(items).size < items.length) throw new InvalidValue(`${this.kind}: items must differ`);
+    if (!areDifferent(items)) throw new InvalidValue(`${this.kind}: items must differ`);
     const all = this.candidates;
     return all.length ? all.flatMap((one, i) => (one.every((item) => items.includes(item)) ? [i] : [])) : items;
   }
@@ -78,7 +70,7 @@ export class Padded extends SetDevice {
 
   innerSize() {
     /** @type {number} */
-    this.length = this.integer("length", 1, 2 ** 16);
+    this.length = this.checkInteger("length", 1, 2 ** 16);
     return this.choices + this.length;
   }
 
@@ -97,7 +89,7 @@ export class SetSize extends SetDevice {
 
   innerSize() {
     /** @type {number} */
-    this.most = this.integer("most", 1, Math.min(this.choices, 2 ** 16));
+    this.most = this.checkInteger("most", 1, Math.min(this.choices, 2 ** 16));
     return this.most + 1;
   }
 

@@ -1,7 +1,6 @@
 /** Count sketches on the device: one of `rows` public hash functions, and a noisy cell of `width` under it. */
 
 import { Device, coded } from "./base.js";
-import { InvalidSpec } from "./errors.js";
 import { WORD, rootFloor } from "./exact.js";
 import { grrDraw, lowCell } from "./grr.js";
 import { parity } from "./hadamard.js";
@@ -21,16 +20,16 @@ class Sketch extends Device {
     /** @type {number | bigint} */
     this.size = this.checkSize(WORD);
     /** @type {number} */
-    this.rows = this.integer("rows", 1, MAX_ROWS);
+    this.rows = this.checkInteger("rows", 1, MAX_ROWS);
     /** @type {number} */
-    this.width = this.integer("width", 2, this.kind === "cms" ? MAX_BITS : 2 ** 20);
+    this.width = this.checkInteger("width", 2, this.kind === "cms" ? MAX_BITS : 2 ** 20);
     /** @type {number} */
-    this.key = this.integer("key", 0, 2 ** 32 - 1);
+    this.key = this.checkInteger("key", 0, 2 ** 32 - 1);
     if (this.width & (this.width - 1)) {
-      throw new InvalidSpec(`${this.kind}: width must be a power of two`);
+      this.reject("width must be a power of two");
     }
     if (this.rows * this.width > MAX_CELLS) {
-      throw new InvalidSpec(`${this.kind}: rows x width must be at most ${MAX_CELLS}`);
+      this.reject(`rows x width must be at most ${MAX_CELLS}`);
     }
   }
 

@@ -1,7 +1,7 @@
 /** Free text of a declared alphabet and length, whose index keeps prefixes. The twin of `tacit.device.text`. */
 
-import { Attribute, isText, specText } from "./domain.js";
-import { InvalidSpec } from "./errors.js";
+import { isRising, isText } from "./checks.js";
+import { Attribute, specText } from "./domain.js";
 import { WORD, areIntegers, digitsOf, joined, tidy } from "./exact.js";
 import { utf8 } from "./sha256.js";
 
@@ -29,14 +29,14 @@ export class Text extends Attribute {
     /** @type {string[]} */
     this.symbols = ["\0", ...(known ? ALPHABETS[this.alphabet] : this.alphabet)];
     const codes = this.symbols.map((one) => Number(one.codePointAt(0)));
-    if (!known && codes.some((code, i) => code <= codes[i - 1])) {
-      throw new InvalidSpec(
-        `${this.name}: alphabet must be one of ${Object.keys(ALPHABETS).join(", ")}, or characters in order of their code points, each once, without NUL`,
+    if (!known && !isRising(codes)) {
+      this.reject(
+        `alphabet must be one of ${Object.keys(ALPHABETS).join(", ")}, or characters in order of their code points, each once, without NUL`,
       );
     }
     if (!areIntegers([this.length], 1, 64) || this.size > WORD) {
-      throw new InvalidSpec(
-        `${this.name}: length must be an integer from 1 to ${longest(codes.length)}: more of its ${codes.length} symbols do not fit into 64 bits`,
+      this.reject(
+        `length must be an integer from 1 to ${longest(codes.length)}: more of its ${codes.length} symbols do not fit into 64 bits`,
       );
     }
   }

@@ -159,7 +159,7 @@ export class THE extends Unary {
     const { theta: given } = /** @type {any} */ (this);
     const theta = scaledDecimal(given, 9);
     if (2n * theta < BILLION || theta > BILLION) {
-      throw new InvalidSpec('the: theta must be decimal text from "0.5" to "1"');
+      this.reject('theta must be decimal text from "0.5" to "1"');
     }
     /** @type {string} */
     this.theta = shortestDecimal(given);

@@ -95,6 +95,10 @@ test("every document is read and answered by the bundle, and bad ones are refuse
   for (const { document, error, publisher } of documents.bad_documents) {
     if (!publisher) assert.equal(refusal(() => new bundle.Collection(document)).name, error);
   }
+  const { document: sold } = documents.good.find(({ name }) => name === documents.bad_rows[0].document);
+  for (const { row, error } of documents.bad_rows.filter(({ collector }) => !collector)) {
+    assert.equal(refusal(() => new bundle.Collection(sold).checkRow(row)).name, error);
+  }
 });
 
 /** A store in memory and a collector that has every document and accepts every report. */
@@ -117,9 +121,10 @@ async function story(Respondent, { id, cases }) {
   const coins = Object.assign(new ReplayCoins(unhex("07")), { secure: true });
   const client = new Respondent({ ...options, coins });
   const address = `https://collector.example/c/${id}`;
-  const entry = await client.prepare(address, cases[0].answers);
+  const [{ answers, row }] = cases;
+  const entry = await client.prepare(address, answers, { row });
   const receipt = await client.release(entry.batch);
-  const again = await client.answer(address, cases[0].answers).catch(({ name, receipt: first }) => ({ name, first }));
+  const again = await client.answer(address, answers).catch(({ name, receipt: first }) => ({ name, first }));
   return { entry, receipt, again, uploads, ledger: client.ledger(), kept: [...items] };
 }
 

@@ -99,11 +99,45 @@ test("a member beyond 16 bits is stated whole", () => {
   const mechanisms = [{ kind: "grr", epsilon: "1", size: 2 }];
   const family = { kind: "coefficients", sizes: [2 ** 17], k: 1, by_order: [1], mechanisms };
   const mechanism = deviceOf({ kind: "one_of", epsilon: "1", family, payload_bytes: 1 });
-  const collection = { id: "0", planId: "0", title: {}, epsilon: "1", mechanism, encode: (answers) => answers };
+  const given = { id: "0", planId: "0", title: {}, epsilon: "1", mechanism };
+  const collection = { ...given, encode: (answers) => answers, checkRow: () => null };
   const [wanted, members] = [100_000n, 2n ** 17n - 1n];
   const coins = new ScriptedCoins([((wanted << 64n) + members - 1n) / members, 0n, 0n, 0n]);
-  const { member, report } = new Ledger(storage).record(collection, [5], { coins, base, invitation: "" });
+  const { member, report } = new Ledger(storage).record(collection, [5], { coins, base });
   assert.deepEqual([member, report.length], [Number(wanted), 2]);
+});
+
+test("a row goes along with the report, complete, and is kept with it; nothing else has one", async () => {
+  const [{ answers, row, batch_json: { reports } }] = vector("rows").cases;
+  const entry = await respondent().prepare(address("rows"), answers, { row });
+  assert.deepEqual(entry.row, reports[0].row);
+  await respondent().release(entry.batch);
+  const other = respondent({ storage: new Storage() });
+  assert.equal((await other.answer(address("rows"), answers)).state, "sent");
+  await respondent().answer(address(ONE), { colour: "red" });
+  const sent = uploads.map(({ body }) => JSON.parse(body).reports[0]);
+  const [without] = vector("rows").cases[1].batch_json.reports;
+  assert.deepEqual(sent.map((one) => one.row), [reports[0].row, without.row, undefined]);
+  assert.deepEqual(Object.keys(sent[2]), ["member", "report"]);
+});
+
+test("a wrong row is refused before anything is drawn", async () => {
+  for (const row of [{ price: 1 }, { items: 1.5 }, "row"]) {
+    await assert.rejects(respondent().answer(address("rows"), { colour: "red" }, { row }), { name: "InvalidValue" });
+  }
+  const row = { city: "x" };
+  await assert.rejects(respondent().answer(address(ONE), { colour: "red" }, { row }), { name: "InvalidValue" });
+  assert.deepEqual([uploads, storage.text], [[], ""]);
+});
+
+test("a report of a ledger from before there were rows is sent as it is", async () => {
+  replies = Array(4).fill("drop");
+  await respondent().answer(address(ONE), { colour: "red" });
+  const kept = JSON.parse(storage.getItem("tacit"));
+  delete kept.entries[0].row;
+  storage.setItem("tacit", JSON.stringify(kept));
+  assert.equal((await respondent().flush())[0].state, "sent");
+  assert.equal(new Set(uploads.map(({ body }) => body)).size, 1);
 });
 
 test("failures are tried again with the same bytes and growing waits", async () => {

@@ -13,6 +13,16 @@ export interface Question {
   task: string;
 }
 
+/** Public columns that come with every report and stay linked to it: they are not protected. */
+export interface Rows {
+  /** The name of the table in SQL. */
+  table: string;
+  columns: readonly { name: string; type: "integer" | "number" | "text" | "boolean" | "date" }[];
+}
+
+/** Values by public column. */
+export type Row = Record<string, number | string | boolean | null>;
+
 /** A collection document, checked. */
 export class Collection {
   constructor(document: unknown);
@@ -21,7 +31,7 @@ export class Collection {
   readonly title: Texts;
   readonly about: Texts;
   readonly questions: readonly Question[];
-  readonly policy: "single" | "one_of" | "all_of";
+  readonly policy: "single" | "one_of" | "all_of" | "joint";
   readonly mechanism: Device;
   /** The privacy budget of one respondent. */
   readonly epsilon: WireBudget;
@@ -31,12 +41,16 @@ export class Collection {
   readonly invitations: boolean;
   /** The adaptive plan that this document is a round of, if there is one. */
   readonly plan: Record<string, any> | null;
+  /** What goes along with a report, if anything does. */
+  readonly rows: Rows | null;
   /** What a respondent takes part in once: the first document of the plan, or this one. */
   readonly planId: string;
-  /** The mechanism of every question. */
+  /** The mechanism of every question; of questions that are asked together, the one of all. */
   readonly members: readonly Device[];
   /** Answers by question name as the value that the mechanism perturbs, or InvalidValue. */
   encode(answers: Record<string, any>): any;
+  /** A row with all public columns, null where one is left out, or InvalidValue; null if the document has no columns. */
+  checkRow(row?: Row | null): Row | null;
 }
 
 export type State = "held" | "pending" | "sent" | "refused";
@@ -64,6 +78,17 @@ export interface Entry extends Receipt {
   invitation: string;
   /** What is answered once: see `Collection.planId`. */
   plan: string;
+  /** The public columns that go along with it; ledgers from before there were any lack it. */
+  row?: Row | null;
+}
+
+/** What an answer may come with. */
+export interface Options {
+  /** The document, if it was opened before. */
+  collection?: Collection;
+  invitation?: string;
+  /** The public columns, where the document has any. */
+  row?: Row;
 }
 
 /** `localStorage`, or anything like it. */
@@ -80,7 +105,7 @@ export class Ledger {
   record(
     collection: Collection,
     answers: Record<string, any>,
-    how: { coins: Coins; base: string; invitation: string; state?: State },
+    how: { coins: Coins; base: string; invitation?: string; row?: Row; state?: State },
   ): Entry;
   /** Note what became of a report, which must be in the state `from`, if that is given. */
   settle(batch: string, change: Partial<Entry>, from?: State): Entry;
@@ -112,17 +137,9 @@ export class Respondent {
   /** Fetch a document and verify that it is the one the address names. */
   open(address: string): Promise<Collection>;
   /** Perturb once, remember, send; what cannot be sent now stays pending. */
-  answer(
-    address: string,
-    answers: Record<string, any>,
-    options?: { collection?: Collection; invitation?: string },
-  ): Promise<Receipt>;
+  answer(address: string, answers: Record<string, any>, options?: Options): Promise<Receipt>;
   /** Perturb once, remember and hold; nothing is sent before `release`. */
-  prepare(
-    address: string,
-    answers: Record<string, any>,
-    options?: { collection?: Collection; invitation?: string },
-  ): Promise<Entry>;
+  prepare(address: string, answers: Record<string, any>, options?: Options): Promise<Entry>;
   /** Send a report that was held; its owner has agreed. */
   release(batch: string): Promise<Receipt>;
   /** Send what is pending. */

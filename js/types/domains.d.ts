@@ -10,7 +10,7 @@ export abstract class Domain extends Published {
   /** The index of an answer, or InvalidValue. */
   encode(value: any): Int;
   /** The label of an index, or InvalidValue. */
-  decode(index: Int): any;
+  decode(place: Int): any;
   /** All labels in order of their index. */
   allLabels(): any[];
 }
@@ -106,7 +106,7 @@ export class Product extends Domain {
   /** The index of a combination from the indices of the attributes. */
   join(indices: readonly Int[]): Int;
   /** The indices of the attributes from the index of a combination. */
-  split(index: Int): Int[];
+  split(place: Int): Int[];
 }
 
 /** Every kind of domain. */

@@ -25,6 +25,7 @@ VECTORS = json.loads((Path(__file__).parents[2] / "spec" / "vectors" / "document
 DOCUMENT = VECTORS["good"][0]["document"]
 ID = VECTORS["good"][0]["id"]
 FOREIGN = "f" * 64
+SOLD = next(vector for vector in VECTORS["good"] if vector["name"] == "rows")
 
 
 @dataclass
@@ -106,7 +107,7 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
 @pytest.fixture
 def script() -> Generator[Script]:
     documents = {ID: json.dumps(DOCUMENT).encode(), FOREIGN: json.dumps(DOCUMENT).encode(), "0" * 64: b"<html>"}
-    script = Script(documents)
+    script = Script(documents | {SOLD["id"]: json.dumps(SOLD["document"]).encode()})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler(script)) as server:
         script.url = f"http://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -128,6 +129,24 @@ def test_an_answer_arrives_once_as_a_binary_batch(script: Script) -> None:
     assert "Cookie" not in headers
     batch = decode_batch(body, [1])
     assert (batch.collection, batch.batch.hex(), batch.count) == (ID, receipt.batch, 1)
+
+
+def test_an_answer_with_a_row_arrives_as_the_json_twin_the_same_at_every_attempt(script: Script) -> None:
+    script.steps = [200, 503, "drop", 201]
+    row = {"city": "caf\u00e9", "amount": 0.1}
+    receipt = script.respondent().answer(f"{script.url}/c/{SOLD['id']}", {"colour": "red"}, row=row)
+    assert receipt.state == "sent"
+    assert {headers["Content-Type"] for headers, _ in script.uploads} == {"application/json"}
+    ((body,),) = [{body for _, body in script.uploads}]
+    twin = json.loads(body)
+    assert (twin["collection"], twin["batch"]) == (SOLD["id"], receipt.batch)
+    assert twin["reports"][0]["row"] == {
+        "amount": 0.1,
+        "items": None,
+        "city": "caf\u00e9",
+        "online": None,
+        "day_1": None,
+    }
 
 
 def test_every_retry_sends_the_same_bytes_and_counts_once(script: Script) -> None:
@@ -217,29 +236,39 @@ def test_a_document_that_is_not_there_is_said_to_be_so(script: Script) -> None:
         script.respondent(attempts=1).open(f"http://127.0.0.1:9/c/{ID}")
 
 
-def test_the_real_collector_takes_every_policy_and_counts_each_report_once() -> None:
-    collector = Collector(MemoryStore())
-    colour = {"kind": "categories", "name": "colour", "labels": ["red", "green"], "other": None}
-    questions = [
-        {"name": "colour", "text": {"en": "?"}, "domain": colour, "task": "histogram"},
-        {"name": "smoker", "text": {"en": "?"}, "domain": {"kind": "booleans", "name": "smoker"}, "task": "histogram"},
-    ]
-    drafts = [("single", questions[:1]), ("one_of", questions), ("all_of", questions)]
+COLOUR = {"kind": "categories", "name": "colour", "labels": ["red", "green"], "other": None}
+QUESTIONS: list[dict[str, Any]] = [
+    {"name": "colour", "text": {"en": "?"}, "domain": COLOUR},
+    {"name": "smoker", "text": {"en": "?"}, "domain": {"kind": "booleans", "name": "smoker"}},
+]
+ROWS = {"table": "visits", "columns": [{"name": "city", "type": "text"}, {"name": "visits", "type": "integer"}]}
+
+
+def assert_counted_once(draft: dict[str, Any], row: dict[str, Any] | None = None) -> None:
+    """Three respondents, one of whom sends the report again, are three reports in a collector."""
+    collector, ledger, transport = Collector(MemoryStore()), Ledger(), Transport(Patience(attempts=1))
+    record = create_draft(collector.store, collector.planner, {"title": {"en": "?"}, "epsilon": "1"} | draft)
+    id = publish(collector.store, collector.planner, record.id).id
     with running(App(collector, None, [])) as served:
-        for policy, asked in drafts:
-            draft = {"title": {"en": policy}, "questions": asked, "policy": policy, "epsilon": "1"}
-            record = create_draft(collector.store, collector.planner, draft)
-            id = publish(collector.store, collector.planner, record.id).id
-            ledger = Ledger()
-            transport = Transport(Patience(attempts=1))
-            receipts = [
-                Respondent(ledger if i == 0 else None, transport=transport).answer(
-                    f"{served.url}/c/{id}", {"colour": "red", "smoker": True}
-                )
-                for i in range(3)
-            ]
-            assert [receipt.state for receipt in receipts] == ["sent"] * 3, receipts
-            # A device that never saw the acknowledgement sends the same bytes again.
-            ledger.settle(ledger.read().entries[0], state="pending")
-            assert [r.state for r in Respondent(ledger, transport=transport).flush()] == ["sent"]
-            assert collector.store.stored_reports(id) == 3
+        receipts = [
+            Respondent(ledger if i == 0 else None, transport=transport).answer(
+                f"{served.url}/c/{id}", {"colour": "red", "smoker": True}, row=row
+            )
+            for i in range(3)
+        ]
+        assert [receipt.state for receipt in receipts] == ["sent"] * 3, receipts
+        # A device that never saw the acknowledgement sends the same bytes again.
+        ledger.settle(ledger.read().entries[0], state="pending")
+        assert [r.state for r in Respondent(ledger, transport=transport).flush()] == ["sent"]
+        assert collector.store.stored_reports(id) == 3
+
+
+@pytest.mark.parametrize("policy", ["single", "one_of", "all_of", "joint"])
+def test_the_real_collector_takes_every_policy_and_counts_each_report_once(policy: str) -> None:
+    assert_counted_once({"questions": QUESTIONS[: 1 if policy == "single" else 2], "policy": policy})
+
+
+@pytest.mark.parametrize("questions", [1, 2])
+@pytest.mark.parametrize("row", [None, {"city": "caf\u00e9", "visits": 3}], ids=["without", "with"])
+def test_the_real_collector_takes_rows_and_counts_each_report_once(questions: int, row: dict[str, Any] | None) -> None:
+    assert_counted_once({"questions": QUESTIONS[:questions], "rows": ROWS}, row)

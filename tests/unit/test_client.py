@@ -16,7 +16,7 @@ from tacit.client.ledger import HELD, PENDING, REFUSED, SENT, Entry
 from tacit.client.transport import Address, Outcome
 from tacit.device.coins import Coins, ReplayCoins, ScriptedCoins
 from tacit.errors import InvalidSpec, InvalidValue
-from tacit.wire.batch import decode_batch
+from tacit.wire.batch import MEDIA_TYPE, decode_batch
 from tacit.wire.document import Collection
 
 VECTORS = json.loads((Path(__file__).parents[2] / "spec" / "vectors" / "documents.json").read_text(encoding="utf-8"))
@@ -35,9 +35,11 @@ class Wire:
 
     def __init__(self, *outcomes: Outcome) -> None:
         self.script, self.uploads = list(outcomes), list[tuple[Address, bytes, str]]()
+        self.media_types: list[str] = []
 
-    def upload(self, address: Address, batch: bytes, invitation: str = "") -> Outcome:
+    def upload(self, address: Address, batch: bytes, invitation: str = "", *, media_type: str = MEDIA_TYPE) -> Outcome:
         self.uploads.append((address, batch, invitation))
+        self.media_types.append(media_type)
         return self.script.pop(0) if self.script else Outcome("sent")
 
 
@@ -52,15 +54,69 @@ def test_coins_that_can_be_repeated_are_refused(coins: Coins) -> None:
         Respondent(coins=coins)
 
 
-@pytest.mark.parametrize("vector", [v for v in VECTORS["good"] if v["name"] != "memoised"], ids=lambda v: v["name"])
+FRESH = [vector for vector in VECTORS["good"] if vector["name"] != "memoised"]
+WITH_ROWS = [vector for vector in FRESH if vector["document"]["rows"]]
+
+
+@pytest.mark.parametrize("vector", [v for v in FRESH if v not in WITH_ROWS], ids=lambda v: v["name"])
 def test_what_is_uploaded_is_the_published_batch(vector: dict[str, Any]) -> None:
     for case in vector["cases"]:
         client, wire = respondent(coins=SecureReplay(bytes.fromhex(case["seed"])))
         client.answer(DOCUMENTS[vector["name"]], case["answers"], collector=BASE)
         ((address, batch, _),) = wire.uploads
         assert address.reports == f"{BASE}/c/{vector['id']}/reports"
+        assert wire.media_types == [MEDIA_TYPE]
         # All but the batch id, which is always drawn afresh.
         assert (batch[:36] + batch[52:]).hex() == case["batch"][:72] + case["batch"][104:]
+
+
+@pytest.mark.parametrize("vector", WITH_ROWS, ids=lambda v: v["name"])
+def test_where_a_row_goes_along_the_published_twin_is_uploaded(vector: dict[str, Any]) -> None:
+    for case in vector["cases"]:
+        client, wire = respondent(coins=SecureReplay(bytes.fromhex(case["seed"])))
+        receipt = client.answer(DOCUMENTS[vector["name"]], case["answers"], collector=BASE, row=case["row"])
+        assert wire.media_types == ["application/json"]
+        twin = json.loads(wire.uploads[0][1])
+        assert twin == case["batch_json"] | {"batch": receipt.batch}
+        assert list(twin["reports"][0]["row"]) == list(case["batch_json"]["reports"][0]["row"])
+
+
+def test_a_row_is_kept_with_a_report_that_waits_and_sent_again_with_the_same_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    client, wire = respondent(path, Outcome("pending"))
+    entry = client.prepare(DOCUMENTS["rows"], {"colour": "red"}, collector=BASE, row={"city": "Utrecht"})
+    assert entry.row == {"amount": None, "items": None, "city": "Utrecht", "online": None, "day_1": None}
+    assert client.release(entry.batch).state == "pending"
+    again, later = respondent(path)
+    assert [receipt.state for receipt in again.flush()] == ["sent"]
+    assert later.uploads == wire.uploads
+    assert later.media_types == ["application/json"]
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [("rows", {"price": 1}), ("rows", {"items": 1.5}), ("rows", "row"), ("one question", {"city": "Utrecht"})],
+)
+def test_a_wrong_row_is_refused_before_anything_is_kept(name: str, row: Any) -> None:
+    ledger = Ledger()
+    client, wire = respondent(ledger)
+    with pytest.raises(InvalidValue, match=r"^row") as caught:
+        client.answer(DOCUMENTS[name], {"colour": "red"}, collector=BASE, row=row)
+    assert "Utrecht" not in str(caught.value)
+    assert ledger.read().entries == []
+    assert wire.uploads == []
+
+
+def test_a_ledger_from_before_there_were_rows_is_read_and_sent(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    client, wire = respondent(path, Outcome("pending"))
+    client.answer(DOCUMENTS["one question"], {"colour": "red"}, collector=BASE)
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert kept["entries"][0].pop("row") is None
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    again, later = respondent(path)
+    assert [receipt.state for receipt in again.flush()] == ["sent"]
+    assert (later.uploads, later.media_types) == (wire.uploads, [MEDIA_TYPE])
 
 
 def test_a_second_answer_is_refused_with_the_first_receipt_and_draws_nothing() -> None:

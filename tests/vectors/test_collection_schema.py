@@ -29,6 +29,12 @@ UNSEEN = {
     "another epsilon than the mechanism's",
     "a mechanism of another size",
     "a mechanism for two questions",
+    "attributes in another order",
+    "fewer questions than attributes",
+    "more questions than attributes",
+    "views of other sizes",
+    "a column twice",
+    "a column that is a question",
 }
 """Rules between fields, or on characters: no schema can say them."""
 

@@ -11,6 +11,7 @@ from tacit import errors
 from tacit.device.coins import ReplayCoins
 from tacit.wire.batch import batch_from_json, decode_batch
 from tacit.wire.document import Collection
+from tacit.wire.rows import Rows
 
 ROOT = Path(__file__).parents[2]
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads(
@@ -39,6 +40,9 @@ def test_documents_have_the_published_ids_and_reports(vector: dict[str, Any]) ->
 def test_the_binary_batch_and_its_twin_say_the_same(vector: dict[str, Any]) -> None:
     for case in vector["cases"]:
         (twin,) = case["batch_json"]["reports"]
+        if "row" in twin:
+            assert "batch" not in case
+            continue
         widths = [len(twin["report"]) // 2] * (twin["member"] + 1)
         binary = decode_batch(bytes.fromhex(case["batch"]), widths)
         assert binary == batch_from_json(case["batch_json"], widths)
@@ -58,6 +62,29 @@ def test_bad_answers_are_refused_and_never_shown() -> None:
             Collection.from_json(documents[vector["document"]]).encode(vector["answers"])
         assert "maybe" not in str(caught.value)
         assert "121" not in str(caught.value)
+
+
+def rows_of(vector: dict[str, Any]) -> Rows:
+    rows = Collection.from_json(vector["document"]).rows
+    assert rows is not None
+    return rows
+
+
+@pytest.mark.parametrize("vector", [v for v in VECTORS["good"] if v["document"]["rows"]], ids=lambda v: v["name"])
+def test_rows_are_completed_in_the_order_of_the_columns(vector: dict[str, Any]) -> None:
+    for case in vector["cases"]:
+        (twin,) = case["batch_json"]["reports"]
+        complete = rows_of(vector).check_row(case["row"] or {})
+        assert list(complete.items()) == list(twin["row"].items())
+        assert case["report"].endswith(twin["report"])
+
+
+def test_bad_rows_are_refused_and_never_shown() -> None:
+    vectors = {vector["name"]: vector for vector in VECTORS["good"]}
+    for vector in VECTORS["bad_rows"]:
+        with pytest.raises(getattr(errors, vector["error"])) as caught:
+            rows_of(vectors[vector["document"]]).check_row(vector["row"])
+        assert not any(word in str(caught.value) for word in ("maybe", "121", "31.12.", "red"))
 
 
 def test_the_file_is_what_the_script_makes() -> None:

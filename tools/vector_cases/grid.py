@@ -34,6 +34,13 @@ def _grid(
 PAIR = _grid((3, 4), (2, 2), {(2, 1): G, (2, 0): G, (1, 2): G, (1, 0): U, (0, 0): H})
 RAGGED = _grid((5, 7), (2, 3), {(3, 1): G, (2, 1): U, (0, 2): L, (0, 0): L}, (1, 30, 2, 7))
 CUBE = _grid((3, 2, 5), (3, 2, 2), {(1, 1, 2): G, (0, 1, 3): G, (0, 0, 0): U})
+FOUR = _grid((3, 2, 5, 4), (2, 2, 3, 4), {(2, 1, 2, 0): G, (1, 0, 1, 1): U, (0, 1, 0, 0): L, (0, 0, 0, 0): H})
+EIGHT = _grid(
+    (2, 3, 2, 5, 2, 2, 7, 32),
+    (2, 3, 2, 2, 2, 2, 7, 2),
+    {(1, 1, 1, 3, 1, 1, 1, 2): G, (1, 0, 1, 0, 1, 0, 1, 5): G, (0, 0, 0, 2, 0, 0, 0, 1): L, (0,) * 8: L},
+)
+FULL = _grid((32,) * 8, (32,) * 8, {(1,) * 6 + (0, 0): L, (0,) * 8: L})
 LARGE = _grid((1 << 20, 1 << 20), (9973, 1 << 10), {(1, 1): H, (0, 0): L})
 KEYS = Grid(
     sizes=(3, 11),
@@ -47,6 +54,9 @@ CASES: dict[str, list[tuple[str, dict[str, Any], list[Any]]]] = {
         ("grid_pair", {"family": PAIR, "payload_bytes": 1}, [0, 1, 3, 4, 7, 11]),
         ("grid_ragged", {"family": RAGGED, "payload_bytes": 5}, [0, 6, 7, 20, 34]),
         ("grid_cube", {"family": CUBE, "payload_bytes": 4}, [0, 4, 5, 17, 29]),
+        ("grid_four", {"family": FOUR, "payload_bytes": 5}, [0, 3, 4, 20, 61, 119]),
+        ("grid_eight", {"family": EIGHT, "payload_bytes": 5}, [0, 31, 32, 12345, 53759]),
+        ("grid_eight_large", {"family": FULL, "payload_bytes": 5}, [0, (1 << 35) + 7, (1 << 40) - 1]),
         ("grid_large", {"family": LARGE, "payload_bytes": 5}, [0, (1 << 20) - 1, 1 << 20, (1 << 40) - 1]),
         ("grid_rounded", {"family": KEYS, "payload_bytes": 1}, [0, 5, 10, 11, 32]),
     ],
@@ -61,6 +71,14 @@ CASES: dict[str, list[tuple[str, dict[str, Any], list[Any]]]] = {
 
 SPEC: dict[str, Any] = PAIR.spec()
 ONE: dict[str, Any] = {"epsilon": "1", "family": SPEC, "payload_bytes": 1}
+NINE: dict[str, Any] = {
+    "kind": "grid",
+    "sizes": [2] * 9,
+    "fanouts": [2] * 9,
+    "heights": [[1] * 8 + [0]],
+    "mechanisms": [G(size=2, epsilon="1").spec()],
+    "weights": [1],
+}
 INNER: dict[str, Any] = G(size=6, epsilon="1").spec()
 ROUNDED: dict[str, Any] = {"epsilon": "1", "top": 10, "inner": INNER}
 
@@ -87,7 +105,9 @@ BAD: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("grid_sizes_too_large", _spec(sizes=[1 << 21, 1 << 20]), "InvalidSpec"),
         ("grid_too_few_fanouts", _spec(fanouts=[2]), "InvalidSpec"),
         ("grid_fanout_of_one", _spec(fanouts=[2, 1]), "InvalidSpec"),
-        ("grid_four_attributes", _spec(sizes=[3, 4, 2, 2], fanouts=[2, 2, 2, 2]), "InvalidSpec"),
+        ("grid_more_attributes_than_heights", _spec(sizes=[3, 4, 2, 2], fanouts=[2, 2, 2, 2]), "InvalidSpec"),
+        ("grid_nine_attributes", {"spec": ONE | {"family": NINE}}, "InvalidSpec"),
+        ("grid_no_attributes", _spec(sizes=[], fanouts=[]), "InvalidSpec"),
         ("grid_heights_flat", _spec(heights=[2, 2, 1, 1, 0]), "InvalidSpec"),
         ("grid_heights_too_few", _spec(heights=SPEC["heights"][:4]), "InvalidSpec"),
         ("grid_heights_of_one_attribute", _heights([2]), "InvalidSpec"),

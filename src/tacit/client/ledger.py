@@ -1,8 +1,8 @@
 """The ledger of a device: what was answered, what that spent, and the noisy bytes that wait to be sent.
 
-It never holds an answer, nor anything that is looked up by one. For memoised mechanisms it holds one random secret and
-what `tacit.device.memo.Memory` keeps; whoever takes the file can then test guesses of those answers, see
-docs/maths/memo.md.
+It never holds an answer, nor anything that is looked up by one; public columns that go along with a report it does.
+For memoised mechanisms it holds one random secret and what `tacit.device.memo.Memory` keeps; whoever takes the file can
+then test guesses of those answers, see docs/maths/memo.md.
 """
 
 import fcntl
@@ -74,6 +74,8 @@ class Entry:
     """What is answered once: the first document of an adaptive plan, or the collection itself if empty."""
     not_before: int = 0
     """Unix time before which the collector asked not to be tried again."""
+    row: dict[str, Any] | None = None
+    """The public columns that go along with the report, where the collection has any; they are not protected."""
 
     @property
     def receipt(self) -> Receipt:

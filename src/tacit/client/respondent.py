@@ -1,5 +1,6 @@
 """One person on one device: answer a collection once, and send the noisy report until the collector has it."""
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,12 +8,12 @@ from time import time
 from typing import Any
 
 from tacit.client.ledger import HELD, PENDING, Entry, Kept, Ledger, Receipt, Spending
-from tacit.client.transport import Address, Transport
+from tacit.client.transport import JSON_TYPE, Address, Transport
 from tacit.device.coins import Coins, SystemCoins
 from tacit.device.compose import OneOfDevice
 from tacit.device.memo import KEY_BYTES, MemoizedDevice, Memory
-from tacit.errors import InvalidSpec
-from tacit.wire.batch import Batch, Block, encode_batch, new_batch_id
+from tacit.errors import InvalidSpec, InvalidValue
+from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
 from tacit.wire.document import Collection
 
 
@@ -48,14 +49,16 @@ class Respondent:
         *,
         collector: str = "",
         invitation: str = "",
+        row: Mapping[str, Any] | None = None,
     ) -> Receipt:
         """Answer a collection: perturb once, remember the noisy bytes, send them.
 
         `where` is the address of the collection, or a document that was opened before together with the address of
-        its `collector`. A report that cannot be sent now stays pending until `flush`. A second answer raises
-        `AlreadyAnswered`, which carries the receipt of the first, unless the mechanism memoises.
+        its `collector`. `row` holds the public columns of a collection that takes them along; those that are left
+        out are null, and they are sent as they are. A report that cannot be sent now stays pending until `flush`. A
+        second answer raises `AlreadyAnswered`, which carries the receipt of the first, unless the mechanism memoises.
         """
-        return self._send(self._record(self._find(where, collector), answers, invitation, PENDING)).receipt
+        return self._send(self._record(self._find(where, collector), answers, row, invitation)).receipt
 
     def prepare(
         self,
@@ -64,9 +67,10 @@ class Respondent:
         *,
         collector: str = "",
         invitation: str = "",
+        row: Mapping[str, Any] | None = None,
     ) -> Entry:
         """Perturb once, remember and hold: the noisy report can be shown, and nothing is sent before `release`."""
-        return self._record(self._find(where, collector), answers, invitation, HELD)
+        return self._record(self._find(where, collector), answers, row, invitation, HELD)
 
     def release(self, batch: str) -> Receipt:
         """Send a report that was held; its owner has agreed."""
@@ -76,11 +80,16 @@ class Respondent:
         raise InvalidSpec("ledger: no report with this batch id is held; it was released before, or never made")
 
     def _record(
-        self, found: tuple[Collection, Address], answers: Mapping[str, Any], invitation: str, state: str
+        self,
+        found: tuple[Collection, Address],
+        answers: Mapping[str, Any],
+        row: Mapping[str, Any] | None,
+        invitation: str,
+        state: str = PENDING,
     ) -> Entry:
         """Perturb once and remember; nothing is sent."""
         collection, address = found
-        value = collection.encode(answers)
+        value, columns = collection.encode(answers), _row(collection, row)
         mechanism = collection.mechanism
 
         def make(kept: Kept) -> Entry:
@@ -88,7 +97,7 @@ class Respondent:
                 report = self._memoised(mechanism, collection.id, value, kept)
             else:
                 report = mechanism.privatize_one(value, self._coins)
-            return replace(_entry(collection, report, address.base, invitation), state=state)
+            return replace(_entry(collection, report, address.base, invitation), state=state, row=columns)
 
         return self._ledger.record(collection.plan_id, make, repeats=isinstance(mechanism, MemoizedDevice))
 
@@ -119,7 +128,7 @@ class Respondent:
     def _send(self, entry: Entry) -> Entry:
         """Send the bytes that were drawn, and note what became of them."""
         address = Address(entry.base, entry.collection)
-        outcome = self._transport.upload(address, _batch_bytes(entry), entry.invitation)
+        outcome = self._transport.upload(address, _batch_bytes(entry), entry.invitation, media_type=_media_type(entry))
         left = entry.invitation if outcome.state == PENDING else ""
         change = {"state": outcome.state, "reason": outcome.reason, "not_before": outcome.not_before}
         return self._ledger.settle(entry, invitation=left, **change)
@@ -152,7 +161,23 @@ def _entry(collection: Collection, report: bytes, base: str, invitation: str) ->
     )
 
 
+def _row(collection: Collection, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The public columns that go along, all of them; None for a collection that takes none."""
+    if collection.rows is not None:
+        return collection.rows.check_row({} if row is None else row)
+    if row:
+        raise InvalidValue("row: the collection has no public columns, so nothing may go along with a report")
+    return None
+
+
+def _media_type(entry: Entry) -> str:
+    return MEDIA_TYPE if entry.row is None else JSON_TYPE
+
+
 def _batch_bytes(entry: Entry) -> bytes:
-    """The upload: the same bytes at every attempt."""
+    """The upload, the same bytes at every attempt: a binary batch, or its JSON twin where a row goes along."""
+    if entry.row is not None:
+        report = {"member": entry.member, "report": entry.report, "row": entry.row}
+        return json.dumps({"collection": entry.collection, "batch": entry.batch, "reports": [report]}).encode()
     block = Block(entry.member, 1, bytes.fromhex(entry.report))
     return encode_batch(Batch(entry.collection, bytes.fromhex(entry.batch), (block,)))

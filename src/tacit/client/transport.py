@@ -16,6 +16,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 from tacit.errors import InvalidSpec, TacitError
 from tacit.wire.batch import MEDIA_TYPE
 
+JSON_TYPE = "application/json"
 MAX_DOCUMENT_BYTES = 1 << 24
 MAX_REPLY_BYTES = 1 << 16
 _PATH = re.compile(r"(.*)/c/([0-9a-f]{64})(?:/document\.json)?/?")
@@ -123,9 +124,9 @@ class Transport:
             raise Unreachable(f"collection {address.id}: the document cannot be fetched ({cause})")
         return reply.json()
 
-    def upload(self, address: Address, batch: bytes, invitation: str = "") -> Outcome:
+    def upload(self, address: Address, batch: bytes, invitation: str = "", *, media_type: str = MEDIA_TYPE) -> Outcome:
         """Send the same bytes until the collector has them or refuses them, or patience ends."""
-        headers = {"Content-Type": MEDIA_TYPE} | ({"Tacit-Invitation": invitation} if invitation else {})
+        headers = {"Content-Type": media_type} | ({"Tacit-Invitation": invitation} if invitation else {})
         request = Request(address.reports, data=batch, headers=headers, method="POST")
         reply = self._persist(request, MAX_REPLY_BYTES, lambda reply: _outcome(reply).state != "pending")
         return _outcome(reply)

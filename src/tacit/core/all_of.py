@@ -25,7 +25,7 @@ from tacit.core.members import (
 )
 from tacit.core.tally import Counts, Log, checked_weights, count_reports, same_mechanism
 from tacit.device.coins import Coins
-from tacit.device.compose import AllOfDevice, answers_of
+from tacit.device.compose import AllOfDevice, OneOfDevice, answers_of
 from tacit.errors import InvalidSpec
 
 F64 = npt.NDArray[np.float64]
@@ -206,7 +206,9 @@ def _from_keys(member: Mechanism, keys: U64) -> Reports:
 
 
 def _report_keys(member: Mechanism) -> U64 | None:
-    """All reports of a member as sorted keys, or None where they are too many to list."""
+    """All reports of a member as sorted keys, or None where they are too many to list, or of several kinds."""
+    if isinstance(member, OneOfDevice):
+        return None  # It keeps a tally per question, which a joint table could not give back.
     if member.report_bits >= MAX_JOINT_CELLS.bit_length() or member.report_dtype.itemsize > 8:
         return None
     try:

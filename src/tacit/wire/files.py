@@ -20,10 +20,11 @@ import numpy.typing as npt
 
 from tacit.catalog import parse
 from tacit.core.mechanism import Mechanism
-from tacit.core.members import PerMember
-from tacit.core.tally import Counts, Log, Tally
+from tacit.core.members import AnyTally, PerMember
+from tacit.core.tally import Counts, Log
 from tacit.device.canonical import canonical, digest
 from tacit.errors import InvalidSpec, ReportRejected
+from tacit.wire.tallies import dump_tally, empty_tally, load_tally
 
 REPORTS_MAGIC = b"TACITREP"
 TALLY_MAGIC = b"TACITTAL"
@@ -138,13 +139,15 @@ def report_blocks(reader: Reader, at_least: int = 1 << 18) -> Iterator[npt.NDArr
         yield mechanism.decode(bytes(waiting))
 
 
-def write_tally(stream: BinaryIO, tally: Tally, domain: dict[str, Any] | None = None) -> None:
+def write_tally(stream: BinaryIO, tally: AnyTally, domain: dict[str, Any] | None = None) -> None:
     """Write a tally with everything needed to go on adding to it."""
     extra: dict[str, Any] = {} if domain is None else {"domain": domain}
     mechanism = tally.mechanism
     assert isinstance(mechanism, Mechanism)
-    _refuse_members(tally)
-    if isinstance(tally, Log):
+    if isinstance(tally, PerMember):
+        writer = Writer(stream, TALLY_MAGIC, mechanism, state="members", **extra)
+        _write_arrays(writer, [np.frombuffer(dump_tally(tally), np.uint8)], tally.n)
+    elif isinstance(tally, Log):
         writer = Writer(stream, TALLY_MAGIC, mechanism, state="log", weighted=tally.is_weighted, **extra)
         _write_arrays(writer, [*tally.chunks, *(tally.weights or ())], tally.n)
     else:
@@ -158,13 +161,6 @@ def write_tally(stream: BinaryIO, tally: Tally, domain: dict[str, Any] | None = 
     writer.close()
 
 
-def _refuse_members(tally: Any) -> None:
-    if isinstance(tally, PerMember):
-        raise InvalidSpec(
-            f"{tally.mechanism.kind}: a tally per member has no file format; keep the reports and tally them again"
-        )
-
-
 def _write_arrays(writer: Writer, arrays: list[npt.NDArray[Any]], reports: int) -> None:
     """All arrays one after the other, little-endian, in blocks of bounded size."""
     for array in arrays:
@@ -174,16 +170,18 @@ def _write_arrays(writer: Writer, arrays: list[npt.NDArray[Any]], reports: int) 
     writer.block(b"", reports)
 
 
-def read_tally(stream: BinaryIO, name: str) -> tuple[Tally, dict[str, Any] | None]:
+def read_tally(stream: BinaryIO, name: str) -> tuple[AnyTally, dict[str, Any] | None]:
     """The tally of a file, and its domain."""
     reader = Reader(stream, TALLY_MAGIC, name)
     data = b"".join(reader.blocks())
     fields, mechanism = reader.header.extra, reader.header.mechanism
     weighted = fields.get("weighted") is True
-    expected = mechanism.tally(mechanism.decode(b""))
-    _refuse_members(expected)
-    if fields.get("state") != ("log" if isinstance(expected, Log) else "counts"):
+    expected = empty_tally(mechanism)
+    state = "members" if isinstance(expected, PerMember) else "log" if isinstance(expected, Log) else "counts"
+    if fields.get("state") != state:
         raise ReportRejected(f"{name}: the state is not the one its spec says; the file is damaged")
+    if isinstance(expected, PerMember):
+        return _read_members(mechanism, data, reader), reader.header.domain
     if isinstance(expected, Log):
         return _read_log(mechanism, data, reader.n, weighted), reader.header.domain
     return _read_counts(mechanism, data, reader, expected.cells.shape, weighted), reader.header.domain
@@ -200,6 +198,14 @@ def _read_counts(mechanism: Mechanism, data: bytes, reader: Reader, shape: tuple
     first = cells[: int(np.prod(shape))].reshape(shape)
     second = cells[first.size :].reshape(shape) if weighted else first
     return Counts(mechanism, reader.n, first, second, totals[0], totals[1])
+
+
+def _read_members(mechanism: Mechanism, data: bytes, reader: Reader) -> AnyTally:
+    """The bytes that a store keeps; the number of reports stands at the end of the file, too."""
+    tally = load_tally(mechanism, data)
+    if tally.n != reader.n:
+        raise ReportRejected(f"{reader.name}: {tally.n} reports where {reader.n} are stated; the file is damaged")
+    return tally
 
 
 def _read_log(mechanism: Mechanism, data: bytes, n: int, weighted: bool) -> Log:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from math import isfinite
 from typing import Any, Self, cast
 
+from tacit.device.domain import is_text
 from tacit.errors import InvalidSpec, InvalidValue
 
 MAX_COLUMNS = 256
@@ -19,16 +19,20 @@ MAX_TEXT = 256
 MAX_NUMBER = 10**12
 """The largest number in a row; the fourth powers that a standard deviation needs then stay far from overflow."""
 
+RESERVED = ("report", "member")
+"""What columns are not called, for uploads have columns of these names beside the public ones."""
+
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and isfinite(value) and abs(value) <= MAX_NUMBER
+    # Neither NaN nor an infinity is below any number.
+    return type(value) in (int, float) and abs(value) <= MAX_NUMBER
 
 
 def _is_date(value: Any) -> bool:
     try:
-        return isinstance(value, str) and len(value) == 10 and bool(date.fromisoformat(value))
+        return isinstance(value, str) and len(value) == 10 == value.rfind("-") + 3 and bool(date.fromisoformat(value))
     except ValueError:
         return False
 
@@ -36,7 +40,7 @@ def _is_date(value: Any) -> bool:
 _TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "integer": (lambda value: type(value) is int and abs(value) <= MAX_NUMBER, f"a whole number up to {MAX_NUMBER}"),
     "number": (_is_number, f"a finite number up to {MAX_NUMBER}"),
-    "text": (lambda value: isinstance(value, str) and len(value) <= MAX_TEXT, f"text of up to {MAX_TEXT} characters"),
+    "text": (lambda value: is_text(value) and len(value) <= MAX_TEXT, f"text of up to {MAX_TEXT} characters"),
     "boolean": (lambda value: type(value) is bool, "true or false"),
     "date": (_is_date, "a date such as 2030-12-31"),
 }
@@ -78,6 +82,9 @@ class Rows:
         columns = tuple(_column(item, i) for i, item in enumerate(items))
         if len({column.name for column in columns}) < len(columns):
             raise InvalidSpec("document.rows.columns: names must differ from each other")
+        for column in columns:
+            if column.name in RESERVED:
+                raise InvalidSpec(f"document.rows.columns: a public column must not be called '{column.name}'")
         return cls(given["table"], columns)
 
     def to_json(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tacit.device.compose import Family
 from tacit.device.kinds import FAMILIES, KINDS
 from tacit.device.product import DOMAINS
 from tacit.wire.document import MAX_QUESTIONS, POLICIES, VERSION
-from tacit.wire.rows import MAX_COLUMNS, TYPES
+from tacit.wire.rows import MAX_COLUMNS, RESERVED, TYPES
 
 Schema = dict[str, Any]
 """A JSON Schema, or a part of one."""
@@ -138,11 +138,15 @@ def _by_policy() -> list[Schema]:
     def rule(policy: str, then: Schema) -> Schema:
         return {"if": {"properties": {"policy": {"const": policy}}}, "then": {"properties": then}}
 
-    kinds = ("one_of", "all_of", "one_of")
-    kind_is = [{"properties": {"kind": {"const": kind}}} for kind in kinds]
+    together = [kind.kind for kind in FAMILIES if hasattr(kind, "of_answers")]
+    mechanisms: dict[str, Schema] = {
+        "one_of": {"kind": {"const": "one_of"}},
+        "all_of": {"kind": {"const": "all_of"}},
+        "joint": {"kind": {"const": "one_of"}, "family": {"properties": {"kind": {"enum": together}}}},
+    }
     several = [
-        rule(policy, {"questions": {"minItems": 2}, "mechanism": kind})
-        for policy, kind in zip(POLICIES[1:], kind_is, strict=True)
+        rule(policy, {"questions": {"minItems": 2}, "mechanism": {"properties": mechanisms[policy]}})
+        for policy in POLICIES[1:]
     ]
     return [rule("single", {"questions": {"maxItems": 1}}), *several]
 
@@ -175,7 +179,7 @@ def _plan() -> Schema:
 
 def _rows() -> Schema:
     """Public columns that come with every report, or null."""
-    column = _record({"name": _NAME, "type": {"enum": list(TYPES)}})
+    column = _record({"name": _NAME | {"not": {"enum": list(RESERVED)}}, "type": {"enum": list(TYPES)}})
     return {"anyOf": [{"type": "null"}, _record({"table": _NAME, "columns": _items(column, 1, MAX_COLUMNS)})]}
 
 
@@ -191,7 +195,10 @@ def _document() -> Schema:
         "plan": {"anyOf": [{"type": "null"}, _plan()]},
         "rows": _rows(),
     }
-    return {"description": "A published document."} | _record(pairs | _settings()) | {"allOf": _by_policy()}
+    with_rows: Schema = {"properties": {"rows": {"type": "object"}}}
+    counted: Schema = {"if": with_rows, "then": {"properties": {"plan": {"type": "null"}}}}
+    rules = [*_by_policy(), counted]
+    return {"description": "A published document."} | _record(pairs | _settings()) | {"allOf": rules}
 
 
 def _draft() -> Schema:
@@ -206,6 +213,7 @@ def _draft() -> Schema:
         "respondents": _whole(1, 10**10),
         "k": {"anyOf": [_whole(1, 4096), {"type": "null"}]},
         "rows": _rows(),
+        "queries": _items({"type": "string", "maxLength": 20_000}, 0, 64),
     }
     said = "What `tacit collection create` takes; everything but title, questions and epsilon has a default."
     return {"description": said} | _record(needed, optional | _settings())
