@@ -1,32 +1,72 @@
-"""SQL over private columns: time of one warm query, of a batch, and of a second aggregate on the same condition.
+"""SQL over private columns: warm queries and batches over rows in memory, or over Parquet segments, and peak memory.
 
-Run it with ``python benchmarks/analytics.py [--rows 1000000] [--queries 100]``.
+Run it with ``python benchmarks/analytics.py [--rows 1000000] [--segments 4] [--queries 100] [--cache-mb 1024]``.
+Without --segments, all rows are one table in memory. Rows are written by a process of their own, so that the peak
+memory is that of answering alone.
 """
 
 import argparse
-from time import perf_counter
+import resource
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tacit.core.simulated import GeneratorCoins
-from tacit.tasks.analytics.levels import hio
-from tacit.tasks.analytics.linked import collect
+from tacit.tasks.analytics.levels import Design, hio
+from tacit.tasks.analytics.linked import collect_reports
 from tacit.tasks.analytics.open import open_table
 from tacit.tasks.analytics.schema import Dimension, Schema
+from tacit.tasks.analytics.segments import SegmentCache, SegmentedTable
 
 SIZE = 1 << 10
+SCHEMA = Schema((Dimension("a", low=0, high=SIZE - 1), Dimension("b", low=0, high=SIZE - 1)))
+COLUMNS = [("x", "number"), ("os", "text")]
 
 
-def make_connection(n: int, rng: np.random.Generator):
-    schema = Schema((Dimension("a", low=0, high=SIZE - 1), Dimension("b", low=0, high=SIZE - 1)))
-    design = hio(schema.shape(5), "2")
-    values = rng.integers(0, SIZE, (n, 2))
-    table = pa.table({"x": rng.gamma(2, 3, n), "os": rng.choice(["ios", "win", "mac"], n)})
-    start = perf_counter()
-    linked = collect(design, values, GeneratorCoins(rng), rng)
-    print(f"collect {n:,} reports of {len(design.places)} levels: {perf_counter() - start:.2f} s")
-    return open_table(schema, table, design, linked)
+def make_design() -> Design:
+    return hio(SCHEMA.shape(5), "2")
+
+
+def write_segments(folder: Path, rows: int, count: int) -> None:
+    design = make_design()
+    for i in range(count):
+        rng = np.random.default_rng([1, i])
+        n = rows // count
+        reports = collect_reports(design, rng.integers(0, SIZE, (n, 2)), GeneratorCoins(rng), rng)
+        width = reports.dtype.itemsize
+        packed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), n, [None, pa.py_buffer(reports.tobytes())])
+        table = pa.table({"x": rng.gamma(2, 3, n), "os": rng.choice(["ios", "win", "mac"], n), "report": packed})
+        pq.write_table(table, folder / f"{i}.parquet")
+
+
+@dataclass(frozen=True)
+class File:
+    """A segment in a file."""
+
+    path: Path
+    dtype: "np.dtype"
+
+    @property
+    def key(self) -> str:
+        return self.path.name
+
+    @property
+    def n(self) -> int:
+        return pq.read_metadata(self.path).num_rows
+
+    def load(self):
+        table = pq.read_table(self.path)
+        column = table["report"].combine_chunks()
+        raw = column.chunk(0) if hasattr(column, "chunk") else column
+        reports = np.frombuffer(raw.buffers()[1], self.dtype, len(raw), raw.offset * self.dtype.itemsize)
+        return table.drop_columns(["report"]), reports
 
 
 def ranges(count: int, rng: np.random.Generator) -> list[str]:
@@ -40,32 +80,51 @@ def timed(connection, text: str) -> float:
     return perf_counter() - start
 
 
+def measure(connection, queries: int) -> None:
+    rng = np.random.default_rng(1)
+    print(f"first query, everything cold: {timed(connection, 'SELECT SUM(x) FROM t WHERE a < 7'):.2f} s")
+    many = "SELECT SUM(x) FROM t WHERE a BETWEEN 157 AND 637 AND b BETWEEN 134 AND 761"
+    nodes = connection.explain(many).steps[0].nodes
+    print(f"a range of many nodes ({nodes}): {1e3 * timed(connection, many):.0f} ms")
+    print(f"the same condition again, AVG: {1e3 * timed(connection, many.replace('SUM', 'AVG')):.0f} ms")
+    grouped = many.replace("SELECT", "SELECT os,") + " GROUP BY os"
+    print(f"the same condition by public groups, cold and warm: {1e3 * timed(connection, grouped):.0f} ms", end=", ")
+    print(f"{1e3 * timed(connection, grouped):.0f} ms")
+    used = process_time()
+    seconds = np.array([timed(connection, text) for text in ranges(queries, rng)])
+    used = (process_time() - used) / queries
+    middle, high = np.quantile(seconds, [0.5, 0.95])
+    print(f"{queries} random ranges: median {1e3 * middle:.0f} ms, 95 % below {1e3 * high:.0f} ms", end=", ")
+    print(f"slowest {1e3 * seconds.max():.0f} ms; processor time {1e3 * used:.0f} ms each")
+    start, used = perf_counter(), process_time()
+    connection.queries(ranges(queries, rng))
+    print(f"a batch of {queries} other random ranges: {perf_counter() - start:.2f} s", end=", ")
+    print(f"processor time {process_time() - used:.2f} s")
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--segments", type=int, default=0)
     parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--cache-mb", type=int, default=1024)
+    parser.add_argument("--write", type=Path, help="Write segments into this folder and stop.")
     given = parser.parse_args()
-    rng = np.random.default_rng(1)
-    connection = make_connection(given.rows, rng)
-    timed(connection, "SELECT SUM(x) FROM t WHERE a < 7")  # Warms up the parser and the pages of the reports.
-    worst = "SELECT SUM(x) FROM t WHERE a BETWEEN 1 AND 1022 AND b BETWEEN 1 AND 1022"
-    print(f"the range without its ends: {1e3 * timed(connection, worst):.0f} ms")
-    nodes = "SELECT SUM(x) FROM t WHERE a BETWEEN 157 AND 637 AND b BETWEEN 134 AND 761"
-    print(
-        f"a range of many nodes ({connection.explain(nodes).steps[0].nodes}): {1e3 * timed(connection, nodes):.0f} ms"
-    )
-    print(f"the same condition again, AVG: {1e3 * timed(connection, nodes.replace('SUM', 'AVG')):.0f} ms")
-    grouped = nodes.replace("SELECT", "SELECT os,") + " GROUP BY os"
-    print(f"the same condition by public groups: {1e3 * timed(connection, grouped):.0f} ms")
-    seconds = np.array([timed(connection, text) for text in ranges(given.queries, rng)])
-    start = perf_counter()
-    connection.queries(ranges(given.queries, rng))
-    print(f"a batch of {given.queries} other random ranges: {perf_counter() - start:.2f} s")
-    low, high = np.quantile(seconds, [0.5, 0.95])
-    print(
-        f"{given.queries} random ranges: {seconds.sum():.2f} s, median {1e3 * low:.0f} ms, 95 % below "
-        f"{1e3 * high:.0f} ms, slowest {1e3 * seconds.max():.0f} ms"
-    )
+    count = max(1, given.segments)
+    if given.write:
+        write_segments(given.write, given.rows, count)
+        return
+    with TemporaryDirectory() as folder:
+        again = ["--rows", str(given.rows), "--segments", str(count), "--write", folder]
+        subprocess.run([sys.executable, __file__, *again], check=True)
+        design = make_design()
+        files = [File(path, design.mechanism.report_dtype) for path in sorted(Path(folder).iterdir())]
+        print(f"{given.rows:,} rows, {given.segments or 'no'} segments, HIO of {len(design.places)} levels")
+        if given.segments:
+            measure(SegmentedTable(SCHEMA, design, COLUMNS, files, SegmentCache(given.cache_mb << 20)), given.queries)
+        else:
+            measure(open_table(SCHEMA, files[0].load()[0], design, files[0].load()[1]), given.queries)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
     TacitError
     ├── InvalidSpec        a mechanism, domain or budget that cannot exist
+    │   └── InvalidQuery   a query that is not answered
     ├── InvalidValue       a private value outside its declared domain (never echoed)
     ├── ReportRejected     a report or report file that does not fit its mechanism
     ├── SpecMismatch       a tally was added to, or estimated by, another mechanism
@@ -11,6 +12,7 @@
     ├── Overflow           a tally would exceed 64-bit integers
     ├── StorageUnavailable the database cannot be reached or written; nothing was acknowledged
     │   └── StorageFull    the disk is full
+    ├── SegmentDamaged     a file of sealed rows is missing or has other bytes than were sealed
     └── Busy               more was sent than can be stored just now; try again shortly
 
 A message says who, which value, which rule and what to do; it never contains a private value or a payload.
@@ -23,6 +25,10 @@ class TacitError(Exception):
 
 class InvalidSpec(TacitError, ValueError):
     """A mechanism, domain or budget that cannot exist."""
+
+
+class InvalidQuery(InvalidSpec):
+    """A query that is not answered; the message names the construct and what to write instead."""
 
 
 class InvalidValue(TacitError, ValueError):
@@ -51,6 +57,10 @@ class StorageUnavailable(TacitError):
 
 class StorageFull(StorageUnavailable):
     """The disk of the collector's database is full; nothing of the operation was acknowledged."""
+
+
+class SegmentDamaged(TacitError):
+    """A file of sealed rows is missing or has other bytes than were sealed; nothing is answered without it."""
 
 
 class Busy(TacitError):

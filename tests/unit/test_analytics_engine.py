@@ -3,11 +3,14 @@
 from dataclasses import replace
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tacit import kernels
+from tacit.core.compose import AllOf
+from tacit.core.mechanism import Mechanism
 from tacit.core.simulated import GeneratorCoins
 from tacit.errors import InvalidSpec, InvalidValue, ReportRejected
 from tacit.kernels import twin
@@ -18,7 +21,7 @@ from tacit.tasks.analytics.consistency import Consistent
 from tacit.tasks.analytics.cover import cover_spans
 from tacit.tasks.analytics.levels import METHODS, Design, answers_of, capped, hi, hio, hiocap, make_design, mg, sc, sco
 from tacit.tasks.analytics.linked import collect, link
-from tacit.tasks.analytics.plan import options, weighted
+from tacit.tasks.analytics.plan import options, planned_design, weighted
 from tacit.tasks.analytics.regions import (
     MAX_BOXES,
     Region,
@@ -115,11 +118,23 @@ def every_region(sizes: tuple[int, ...]) -> list[Region]:
     return [*single, *(random_region(rng, sizes, 2)[0] for _ in range(6))]
 
 
+def every_report(mechanism: Mechanism, answer: Any) -> tuple[np.ndarray, np.ndarray]:
+    """All reports with their probabilities; those to several questions are combined."""
+    if not isinstance(mechanism, AllOf):
+        reports = mechanism.all_reports()
+        return reports, np.exp(mechanism.log_prob(reports, answer))
+    sides = [every_report(mechanism.member(i), item) for i, item in enumerate(answer)]
+    places = np.indices([len(chances) for _, chances in sides]).reshape(len(sides), -1)
+    found, total = np.zeros(places.shape[1], mechanism.report_dtype), np.ones(places.shape[1])
+    for i, (reports, chances) in enumerate(sides):
+        found[f"answer_{i}"] = reports[places[i]]
+        total *= chances[places[i]]
+    return found, total
+
+
 def moments_by_enumeration(design: Design, region: Region, value: np.ndarray) -> tuple[float, float, float]:
     """Expectation of z, its variance, and the expectation of v, over all reports of one respondent."""
-    reports = design.mechanism.all_reports()
-    answer = answers_of(design, value[None, :])[0].tolist()
-    chances = np.exp(design.mechanism.log_prob(reports, answer))
+    reports, chances = every_report(design.mechanism, answers_of(design, value[None, :])[0].tolist())
     linked = link(design, reports)
     terms = region_terms(linked, region)
     chances = chances if linked.order is None else chances[linked.order]
@@ -155,19 +170,24 @@ def test_terms_are_unbiased_and_so_are_their_variances(method: str):
     assert checked >= 10
 
 
-def test_more_dimensions_than_a_grid_has_are_views_of_levels():
-    shape = GridShape((4, 2, 3, 2), (2, 2, 3, 2))
+@pytest.mark.parametrize("more", [0, 5])
+def test_many_dimensions_are_a_grid_and_still_more_are_views_of_levels(more: int):
+    shape = GridShape((4, 2, 3, 2) + (2,) * more, (2, 2, 3, 2) + (2,) * more)
     design = hiocap(shape, "6", 2)
-    assert design.mechanism.spec()["family"]["kind"] == "views" and len(design.places) == 5 + 9
-    value = np.array([2, 1, 0, 1])
+    assert design.mechanism.spec()["family"]["kind"] == ("views" if more else "grid")
+    assert len(design.places) == (14 if not more else 5 + 9 + 5 + 5 * 5 + 10)
+    value, rest = np.array([2, 1, 0, 1] + [0] * more), [(0, 1)] * more
     for region in (
-        corners(shape.sizes, [(1, 2), (0, 1), (0, 1), (0, 1)]),
-        corners(shape.sizes, [(0, 3), (1, 1), (0, 2), (0, 0)]),
+        corners(shape.sizes, [(1, 2), (0, 1), (0, 1), (0, 1), *rest]),
+        corners(shape.sizes, [(0, 3), (1, 1), (0, 2), (0, 0), *rest]),
         slab(shape.sizes, 0, ((1, 3),)) | slab(shape.sizes, 2, ((0, 0),)),
     ):
         mean, variance, plugin = moments_by_enumeration(design, region, value)
         assert mean == pytest.approx(float(region.holds(value[None, :])[0]), abs=1e-9)
         assert plugin == pytest.approx(variance) == exact_terms(design, value[None, :], region).variance[0]
+
+
+def test_designs_of_too_many_levels_are_refused():
     with pytest.raises(InvalidSpec, match="9999 combined levels are too many"):
         make_design("hio", GridShape((5**4,) * 4 + (6,) * 4, (5,) * 4 + (6,) * 4), "1")
     with pytest.raises(InvalidSpec, match="at most 256"):
@@ -282,6 +302,43 @@ def test_weights_follow_the_workload():
     assert min(drawn.groups[0].shares) > 0.001
     with pytest.raises(InvalidSpec, match="no weights"):
         weighted(sc(shape, "1"), workload)
+
+
+@pytest.mark.parametrize("sizes", [(16, 16), (13, 9), (8, 8, 3), (27, 5)])
+@pytest.mark.parametrize("method", ["quadtree", "wavelet"])
+def test_cubes_and_wavelets_make_up_every_region(sizes: tuple[int, ...], method: str):
+    """Coefficients of the nodes of every cell, and the constant, add up to the indicator of the region."""
+    shape = GridShape(sizes, tuple(2 if size > 5 else size for size in sizes))
+    design, cells, rng = make_design(method, shape, "1"), all_cells(sizes), np.random.default_rng(3)
+    for _ in range(25):
+        region, mask = random_region(rng, sizes)
+        if not region.is_full and not region.is_empty:
+            assert exact_terms(design, cells, region).inside == pytest.approx(mask.astype(float), abs=1e-9)
+
+
+def test_cubes_need_as_many_nodes_as_a_box_has_edges():
+    """A range that is one value short at every side: a few nodes by dimension, thousands of cubes."""
+    shape = GridShape((256, 256), (2, 2))
+    region = corners(shape.sizes, [(1, 254), (1, 254)])
+    cubes = make_design("quadtree", shape, "1").covering.region(region)
+    haar = make_design("wavelet", shape, "1").covering.region(region)
+    assert cubes is not None and haar is not None
+    assert cubes.nodes > 4 * 200 and haar.nodes < 32 * 32
+
+
+def test_differences_of_siblings_beat_nodes_and_nodes_beat_cubes():
+    """Random ranges at epsilon 2; the numbers of docs/maths/analytics.md, from a part of its workload."""
+    rng, shape = np.random.default_rng(1), GridShape((256, 256), (4, 4))
+    drawn = [[tuple(sorted(rng.integers(0, 256, 2).tolist())) for _ in range(2)] for _ in range(40)]
+    workload = [corners(shape.sizes, ranges) for ranges in drawn]
+
+    def mean(method: str, shape: GridShape = shape) -> float:
+        design = planned_design(method, shape, "2", workload)
+        return float(np.mean([expected_variance(design, region) for region in workload[:10]]))
+
+    found = {name: mean(name) for name in ("hio", "hio_weighted", "wavelet", "wavelet_weighted")}
+    assert 2 * found["wavelet"] < found["hio"] and 1.8 * found["wavelet_weighted"] < found["hio_weighted"]
+    assert mean("quadtree_weighted", GridShape((256, 256), (2, 2))) > 2 * found["wavelet_weighted"]
 
 
 def test_the_plan_takes_the_least_variance():

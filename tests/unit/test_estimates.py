@@ -14,10 +14,11 @@ from tacit.core.normal import normal_isf
 from tacit.core.tally import Counts
 from tacit.device.canonical import shortest_decimal
 from tacit.device.coins import ReplayCoins
-from tacit.errors import InvalidSpec, NoData, Overflow, SpecMismatch
+from tacit.errors import InvalidSpec, NoData, Overflow, ReportRejected, SpecMismatch
 from tacit.simulate.coins import SimulationCoins
 from tacit.testing.statistics import assert_variance
-from tacit.wire.files import write_tally
+from tacit.wire.files import TALLY_MAGIC, Writer, read_tally, write_tally
+from tacit.wire.tallies import dump_tally
 
 ZERO_SUM: list[tuple[Mechanism, Any]] = [
     (tacit.GRR(size=4, epsilon="1"), None),
@@ -122,11 +123,25 @@ def test_cells_of_members_may_not_outgrow_their_bits():
         _ = grid + grid
 
 
-def test_tallies_per_member_are_refused_by_files():
+def test_tallies_per_member_keep_in_files():
+    """Written and read back; a file that states another number of reports, or cut bytes, is refused."""
     mechanism = tacit.OneOf(family=tacit.Questions(mechanisms=(tacit.GRR(size=3, epsilon="1"),)))
     tally: Any = mechanism.tally(mechanism.privatize([[0], [2]], ReplayCoins(b"")))
-    with pytest.raises(InvalidSpec, match="one_of: a tally per member has no file format"):
-        write_tally(BytesIO(), tally)
+    stream = BytesIO()
+    write_tally(stream, tally)
+    again, domain = read_tally(BytesIO(stream.getvalue()), "a.tally")
+    assert domain is None
+    assert dump_tally(again) == dump_tally(tally)
+    more: Any = mechanism.tally(mechanism.privatize([[1]], ReplayCoins(b"")))
+    assert (again + more).n == 3  # type: ignore[operator]
+    wrong = BytesIO()
+    writer = Writer(wrong, TALLY_MAGIC, mechanism, state="members")
+    writer.block(dump_tally(tally), 5)
+    writer.close()
+    with pytest.raises(ReportRejected, match="2 reports where 5"):
+        read_tally(BytesIO(wrong.getvalue()), "a.tally")
+    with pytest.raises(ReportRejected):
+        read_tally(BytesIO(stream.getvalue()[:-1]), "a.tally")
 
 
 HUGE: list[Mechanism] = [

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from tacit.central.priview import PriView
 from tacit.cli import cli
+from tacit.core.normal import normal_isf
 from tacit.decode.em import maximum_likelihood
 from tacit.device.coins import ReplayCoins
 from tacit.errors import InvalidSpec, NoData
@@ -347,6 +348,20 @@ def test_association_measures_hold_the_truth():
     assert np.all(np.abs(given.value - true / true.sum(axis=1, keepdims=True)) < 5 * given.standard_error)
     assert wald_test(table).rejects(1e-6)
     assert naive_chi_square(table).method.startswith("naive")
+
+
+@pytest.mark.parametrize("population", [True, False])
+def test_a_test_and_the_intervals_beside_it_speak_about_the_same_people(population: bool):
+    """Near independence the Wald statistic is the square of every measure over its standard error."""
+    _, answers = answers_on_taxis(epsilon="8", n=4000)
+    table = answers.table((0, 6))
+    statistic = wald_test(table, population=population).statistic
+    related = correlation(table, population=population)
+    assert statistic == pytest.approx((related.value / related.standard_error) ** 2, rel=0.02)
+    odds = odds_ratio(table, population=population)
+    half = np.log(odds.high / odds.low) / (2 * normal_isf(0.025))
+    assert statistic == pytest.approx((np.log(odds.value) / half) ** 2, rel=0.25)
+    assert (related.standard_error > correlation(table, population=False).standard_error) == population
 
 
 def test_information_is_corrected_for_noise():

@@ -11,6 +11,7 @@ the unknown" (PoPETs 2016). The bound by which convergence is judged is that of 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -122,6 +123,8 @@ def _of_members(mechanism: OneOf, tally: PerMember) -> Observed:
 
 def all_values(mechanism: Mechanism) -> Sequence[Any]:
     """Every value a mechanism can be asked about: indices, or tuples of answers to several questions."""
+    if isinstance(mechanism, OneOf) and hasattr(mechanism.family, "of_answers"):
+        return _all_answers(mechanism.kind, cast("Any", mechanism.family))
     members: list[Mechanism] | None = None
     if isinstance(mechanism, AllOf):
         members = [mechanism.member(i) for i in range(len(mechanism.members))]
@@ -134,6 +137,14 @@ def all_values(mechanism: Mechanism) -> Sequence[Any]:
     if np.prod([float(size) for size in known]) > MAX_CELLS:
         raise InvalidSpec(f"{mechanism.kind}: has too many values; name the values to fit")
     return range(known[0]) if members is None else list(product(*map(range, known)))
+
+
+def _all_answers(kind: str, family: Any) -> Sequence[Any]:
+    """Every combination of answers to questions that are asked together, as a device is given it."""
+    sizes: tuple[int, ...] = family.sizes
+    if prod(sizes) > MAX_CELLS:
+        raise InvalidSpec(f"{kind}: has {prod(sizes)} combinations of answers, too many to fit; name some of them")
+    return [family.of_answers(answers) for answers in product(*map(range, sizes))]
 
 
 def maximum_likelihood(

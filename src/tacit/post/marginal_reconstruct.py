@@ -1,18 +1,21 @@
 """Tables that no view covers, from margins that views do cover: maximum entropy, least squares, linear programming.
 
 Maximum entropy is iterative proportional fitting from the uniform table: T *= target / margin, margin by margin, for
-many tables of one shape at once. Targets that contradict each other (clipping makes them) would make it go round in
-circles; those are fitted by damped parallel steps, which settle between them.
+many tables of one shape at once; one sweep where the targets have a junction tree. Targets that contradict each other
+(clipping makes them) would make it go round in circles; those are fitted by damped parallel steps, which settle between
+them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidSpec
+from tacit.post.marginal_junction import tree_order
 from tacit.post.marginal_nonneg import norm_sub_rows
 from tacit.post.marginal_table import MAX_TABLE, Attributes, margin, spread_to, subsets
 
@@ -23,6 +26,8 @@ DAMPED = 500
 VIOLATION = 1e-7
 _FLOOR = 1e-9
 _AGREE = 1e-6
+_MATRIX_CELLS = 1 << 11
+_MATRIX_SIZE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +60,11 @@ def fit_entropy(shape: Sequence[int], targets: Targets, count: int = 1) -> Fitte
     tables = np.full((count, *shape), 1 / prod(shape))
     if not floored:
         return Fitted(tables, np.zeros(count))
-    tables = _cyclic(tables, floored)
+    order = tree_order([axes for axes, _ in floored])
+    if order is not None:
+        tables = _sweep(tables, [floored[i] for i in order])
+    else:
+        tables = _cyclic(tables, floored)
     worst = _violation(tables, floored)
     open_ = worst > _AGREE
     if open_.any():
@@ -79,12 +88,17 @@ def _wide(values: F64, axes: Attributes, shape: Sequence[int]) -> F64:
     return values.reshape(len(values), *(size if axis in axes else 1 for axis, size in enumerate(shape)))
 
 
+def _sweep(tables: F64, targets: Targets) -> F64:
+    """Every margin in turn."""
+    for axes, target in targets:
+        tables = tables * _wide(target / _margin(tables, axes), axes, tables.shape[1:])
+    return tables
+
+
 def _cyclic(tables: F64, targets: Targets) -> F64:
-    shape = tables.shape[1:]
     worst = np.full(len(tables), np.inf)
     for sweep in range(SWEEPS):
-        for axes, target in targets:
-            tables = tables * _wide(target / _margin(tables, axes), axes, shape)
+        tables = _sweep(tables, targets)
         if sweep % 4 == 0:
             before, worst = worst, _violation(tables, targets)
             # Where a few sweeps no longer halve what is violated, the targets contradict each other.
@@ -94,18 +108,44 @@ def _cyclic(tables: F64, targets: Targets) -> F64:
 
 
 def _damped(tables: F64, targets: Targets) -> F64:
+    """All margins at once, each by its share of the way."""
     shape, share = tables.shape[1:], 1 / len(targets)
-    every = tuple(range(1, tables.ndim))
+    step = _by_matrix(shape, targets) or partial(_by_margin, targets=targets)
+    flat = tables.reshape(len(tables), -1)
     for _ in range(DAMPED):
-        step = np.zeros_like(tables)
-        for axes, target in targets:
-            step += _wide(np.log(target / np.maximum(_margin(tables, axes), 1e-300)), axes, shape)
-        made = tables * np.exp(share * step)
-        made /= made.sum(axis=every, keepdims=True)
-        moved, tables = float(np.abs(made - tables).max()), made
+        made = flat * np.exp(share * step(flat.reshape(-1, *shape)).reshape(flat.shape))
+        made /= made.sum(axis=1, keepdims=True)
+        moved, flat = float(np.abs(made - flat).max()), made
         if moved < 1e-8:
             break
-    return tables
+    return flat.reshape(tables.shape)
+
+
+def _by_margin(tables: F64, targets: Targets) -> F64:
+    """The sum of log(target / margin) over the targets, margin by margin."""
+    step = np.zeros_like(tables)
+    for axes, target in targets:
+        step += _wide(np.log(target / np.maximum(_margin(tables, axes), 1e-300)), axes, tables.shape[1:])
+    return step
+
+
+def _by_matrix(shape: Sequence[int], targets: Targets) -> Callable[[F64], F64] | None:
+    """The same as two products with one matrix of zeros and ones, where that is small; many times faster."""
+    cells, rows = prod(shape), sum(prod(target.shape[1:]) for _, target in targets)
+    if cells > _MATRIX_CELLS or rows * cells > _MATRIX_SIZE:
+        return None
+    design, start, places = np.zeros((cells, rows)), 0, np.indices(shape).reshape(len(shape), -1)
+    for axes, target in targets:
+        inner = np.ravel_multi_index(tuple(places[axis] for axis in axes), target.shape[1:])
+        design[np.arange(cells), start + inner] = 1.0
+        start += prod(target.shape[1:])
+    wanted = np.log(np.concatenate([target.reshape(len(target), -1) for _, target in targets], axis=1))
+
+    def step(tables: F64) -> F64:
+        margins = tables.reshape(-1, cells) @ design
+        return (wanted - np.log(np.maximum(margins, 1e-300))) @ design.T
+
+    return step
 
 
 def _violation(tables: F64, targets: Targets) -> F64:

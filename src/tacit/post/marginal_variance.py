@@ -22,7 +22,13 @@ from tacit.post.marginal_table import Attributes, margin, shape_of, subsets
 
 F64 = npt.NDArray[np.float64]
 
-_EXACT_CELLS = 1 << 10
+
+def interaction(tensor: F64, attributes: Attributes, within: Attributes) -> F64:
+    """The pure interaction of some attributes of a stack of tables, spread evenly over the others."""
+    for axis, attribute in enumerate(attributes, start=1):
+        mean = tensor.mean(axis=axis, keepdims=True)
+        tensor = tensor - mean if attribute in within else np.broadcast_to(mean, tensor.shape)
+    return tensor
 
 
 @dataclass(frozen=True)
@@ -87,26 +93,15 @@ class Uncertainty:
                 out += (-1) ** len(more) * self._sums[:, place]
         return out
 
-    def _kernel(self, inner: Attributes) -> F64:
-        """K_B: the sum of the known interactions' projections, each over its weight."""
-        shape = shape_of(self.structure.sizes, inner)
-        out = np.zeros((prod(shape), prod(shape)))
+    def _turned(self, coefficients: F64, inner: Attributes) -> F64:
+        """Rows of coefficients times K_B: the sum of their known interactions, each over its weight."""
+        tensor = coefficients.reshape(len(coefficients), *shape_of(self.structure.sizes, inner))
+        out = np.zeros(tensor.shape)
         for within in subsets(inner):
             place = self.structure.index.get(within)
             if within and place is not None and self.total[place] > 0:
-                out += self._projection(within, inner) / self.total[place]
-        return out
-
-    def _projection(self, within: Attributes, inner: Attributes) -> F64:
-        parts: list[F64] = []
-        for attribute in inner:
-            size = self.structure.sizes[attribute]
-            even = np.full((size, size), 1 / size)
-            parts.append(np.eye(size) - even if attribute in within else even)
-        whole: F64 = np.ones((1, 1))
-        for part in parts:
-            whole = np.kron(whole, part).astype(np.float64)
-        return whole
+                out += interaction(tensor, inner, within) / self.total[place]
+        return out.reshape(len(coefficients), -1)
 
     def linear(self, attributes: Attributes, rows: F64) -> F64:
         """Variance of `rows @ table`, the cells of the table in order."""
@@ -116,12 +111,27 @@ class Uncertainty:
         for inner, sums in self._shared(attributes):
             cells = prod(shape_of(self.structure.sizes, inner))
             coefficients = margin(tensor, attributes, inner).reshape(len(rows), cells) * (cells / prod(shape))
-            coefficients = coefficients @ self._kernel(inner)
+            coefficients = self._turned(coefficients, inner)
             mass = self.share(inner).ravel()
             squares, square_mass = (coefficients**2).sum(axis=1), coefficients**2 @ mass
             variance += sums[0] * square_mass + sums[1] * squares / cells
             variance += sums[2] * (square_mass - (coefficients @ mass) ** 2)
         return np.clip(variance, 0, None)
+
+    def covariance(self, attributes: Attributes) -> F64:
+        """The matrix C with `row @ C @ row` the variance of `row @ table`."""
+        sizes = self.structure.sizes
+        shape = shape_of(sizes, attributes)
+        eye = np.eye(prod(shape))
+        out = -self._spread_matrix(attributes, len(eye))
+        for inner, sums in self._shared(attributes):
+            cells = prod(shape_of(sizes, inner))
+            turned = margin(eye.reshape(len(eye), *shape), attributes, inner).reshape(len(eye), cells)
+            turned = self._turned(turned * (cells / len(eye)), inner)
+            mass = self.share(inner).ravel()
+            out += (turned * ((sums[0] + sums[2]) * mass + sums[1] / cells)) @ turned.T
+            out -= sums[2] * np.outer(turned @ mass, turned @ mass)
+        return out
 
     def _shared(self, attributes: Attributes) -> Iterator[tuple[Attributes, F64]]:
         """What some view shares with a table, with the sums over those views."""
@@ -131,15 +141,26 @@ class Uncertainty:
                 if np.abs(sums).max() > 1e-12 * np.abs(self._sums[:, self.structure.index[inner]]).max():
                     yield inner, sums
 
+    def _leaves_out(self, attributes: Attributes) -> bool:
+        """Whether some interaction of a table is not known."""
+        index = self.structure.index
+        return any(a not in index or self.total[index[a]] <= 0 for a in subsets(attributes) if a)
+
+    def _known(self, attributes: Attributes, rows: F64) -> F64:
+        """What of linear answers is known."""
+        if not self._leaves_out(attributes):
+            return rows
+        tensor = rows.reshape(len(rows), *shape_of(self.structure.sizes, attributes))
+        known = [a for a in subsets(attributes) if a and a in self.structure.index]
+        parts = (interaction(tensor, attributes, within) for within in known)
+        return sum(parts, np.zeros(tensor.shape)).reshape(len(rows), -1)
+
     def _spread(self, attributes: Attributes, rows: F64) -> F64:
         """The spread of the answer itself over n - 1; of what is known of it, where not all is."""
-        cells = rows.shape[1]
-        unknown = any(self.total[self.structure.index[a]] <= 0 if a in self.structure.index else True
-                      for a in subsets(attributes) if a)  # fmt: skip
-        if unknown:
-            if cells > _EXACT_CELLS:
-                return np.zeros(len(rows))  # Leaving it out errs on the side of too large a variance.
-            known = [a for a in subsets(attributes) if a in self.structure.index]
-            rows = rows @ sum(self._projection(a, attributes) for a in known if a)
-        mass = self.share(attributes).ravel()
+        rows, mass = self._known(attributes, rows), self.share(attributes).ravel()
         return (rows**2 @ mass - (rows @ mass) ** 2) / max(1.0, self.respondents - 1)
+
+    def _spread_matrix(self, attributes: Attributes, cells: int) -> F64:
+        """The same as a matrix."""
+        known, mass = self._known(attributes, np.eye(cells)), self.share(attributes).ravel()
+        return ((known * mass) @ known.T - np.outer(known @ mass, known @ mass)) / max(1.0, self.respondents - 1)

@@ -85,6 +85,16 @@ def simulate_tally(mechanism: Mechanism, records: I64, sizes: Sequence[int], rng
     return mechanism.simulate_tally(np.bincount(flat, minlength=prod(shape)), rng)
 
 
+def simulate_split(mechanism: AllOf, cells: I64, rng: np.random.Generator) -> PerMember:
+    """A simulated tally of respondents who report every table, member by member; see `tacit.tasks.marginals_split`."""
+    members = [mechanism.member(i) for i in range(len(mechanism.members))]
+    tallies: dict[int, Any] = {
+        i: member.simulate_tally(np.bincount(cells[:, i], minlength=member.value_count), rng)
+        for i, member in enumerate(members)
+    }
+    return per_member(mechanism, mechanism.layout, len(cells), tallies)
+
+
 def true_table(records: I64, sizes: Sequence[int], attributes: Sequence[int]) -> F64:
     """The shares of all combinations of some attributes."""
     shape = shape_of(sizes, attributes)

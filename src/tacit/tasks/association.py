@@ -21,6 +21,8 @@ from tacit.tasks.marginals import Table
 LEAST_MARGIN = 0.005
 """Answers with a smaller share are too rare for a test that linearises around them."""
 
+_LEAST_SHARE = 1e-6
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -69,13 +71,30 @@ def chi_square_tail(statistic: float, degrees: int) -> float:
     return min(1.0, tail)
 
 
-def _pair(table: Table) -> tuple[F64, F64]:
-    """The raw table of two attributes and its covariance."""
+def sampling_covariance(p: F64, respondents: float) -> F64:
+    """What drawing the respondents from a population adds to the covariance of their shares p."""
+    flat = p.ravel()
+    return (np.diag(flat) - np.outer(flat, flat)) / max(1.0, respondents)
+
+
+def error_covariance(table: Table, *, population: bool) -> F64:
+    """The covariance of the raw cells, as a statement about the respondents or about those they were drawn from.
+
+    Tests and measures speak about a population unless told otherwise, so that a test agrees with the interval beside
+    it; tables, and shares within them, are about the respondents.
+    """
+    covariance = table.covariance()
+    if not population:
+        return covariance
+    return covariance + sampling_covariance(simplex(table.raw.value.reshape(table.shape)), table.respondents)
+
+
+def _check_pair(table: Table) -> None:
+    """Refuse what is not a table of two attributes that were asked together."""
     if len(table.shape) != 2 or min(table.shape) < 2:
         raise InvalidSpec("association: needs a table of two attributes with at least two answers each")
     if table.status in ("no_data", "unseen", "reconstructed"):
         raise NoData(f"association: these attributes were not asked together ({table.status}); plan for tables of two")
-    return table.raw.value.reshape(table.shape), table.covariance()
 
 
 def wald_test(table: Table, *, population: bool = True) -> Verdict:
@@ -85,11 +104,9 @@ def wald_test(table: Table, *, population: bool = True) -> Verdict:
     which the mechanism states, plus that of sampling the respondents from a population unless told otherwise. Of two
     binary attributes and Hadamard coefficients it is Z = T_12 - T_1 T_2 over its variance.
     """
-    cells, covariance = _pair(table)
+    _check_pair(table)
+    cells, covariance = table.raw.value.reshape(table.shape), error_covariance(table, population=population)
     rows, columns = cells.sum(axis=1), cells.sum(axis=0)
-    p = simplex(cells).ravel()
-    if population:
-        covariance = covariance + (np.diag(p) - np.outer(p, p)) / max(1.0, table.respondents)
     interaction = (cells - np.outer(rows, columns))[1:, 1:].ravel()
     gradient = _interaction_gradient(rows, columns)
     spread = gradient @ covariance @ gradient.T
@@ -151,10 +168,13 @@ def mutual_information(table: Table) -> Information:
     """Mutual information of the consistent table, and the bias that the variance of the raw one explains.
 
     To second order, noise adds half the trace of (Hessian times covariance). The Hessian is that at independence, which
-    is right where it matters: far from independence the bias is small next to the information.
+    is right where it matters: far from independence the bias is small next to the information. Cells with shares below
+    their standard error are cut off at zero, so that noise adds no more there than that error: it stands for the share.
     """
-    cells, covariance = _pair(table)
-    p = np.maximum(np.outer(simplex(cells).sum(axis=1), simplex(cells).sum(axis=0)), 1e-4)
+    _check_pair(table)
+    cells, covariance = table.raw.value.reshape(table.shape), table.covariance()
+    least = np.sqrt(np.maximum(np.diag(covariance), _LEAST_SHARE**2)).reshape(cells.shape)
+    p = np.maximum(np.outer(simplex(cells).sum(axis=1), simplex(cells).sum(axis=0)), least)
     rows, columns = p.sum(axis=1), p.sum(axis=0)
     hessian = np.diag(1 / p.ravel())
     r, c = p.shape
@@ -164,9 +184,11 @@ def mutual_information(table: Table) -> Information:
     return Information(entropy_gain(table.consistent), bias)
 
 
-def delta_method(table: Table, measure: Callable[[F64], float], *, level: float = 0.95) -> Measured:
+def delta_method(
+    table: Table, measure: Callable[[F64], float], *, level: float = 0.95, population: bool = True
+) -> Measured:
     """A smooth measure of a table with the error that the cells' covariance implies; derivatives are numerical."""
-    cells, covariance = table.raw.value.reshape(table.shape), table.covariance()
+    cells, covariance = table.raw.value.reshape(table.shape), error_covariance(table, population=population)
     step = 1e-6
     gradient = np.empty(cells.size)
     for i in range(cells.size):
@@ -182,7 +204,7 @@ def delta_method(table: Table, measure: Callable[[F64], float], *, level: float 
     return Measured(value, error, value - half, value + half)
 
 
-def odds_ratio(table: Table, *, level: float = 0.95) -> Measured:
+def odds_ratio(table: Table, *, level: float = 0.95, population: bool = True) -> Measured:
     """The odds ratio of two binary attributes; the interval is that of its logarithm. None with a negative cell."""
     if table.shape != (2, 2):
         raise InvalidSpec("odds ratio: needs a table of two binary attributes")
@@ -190,14 +212,16 @@ def odds_ratio(table: Table, *, level: float = 0.95) -> Measured:
     def log_odds(p: F64) -> float:
         return float(np.log(p[0, 0] * p[1, 1] / (p[0, 1] * p[1, 0]))) if p.min() > 0 else float("nan")
 
-    found = delta_method(table, log_odds, level=level)
+    found = delta_method(table, log_odds, level=level, population=population)
     if not np.isfinite(found.value):
         return Measured(float("nan"), float("inf"), 0.0, float("inf"))
     ends = [float(np.exp(np.clip(x, -700, 700))) for x in (found.value, found.low, found.high)]
     return Measured(ends[0], found.standard_error * ends[0], ends[1], ends[2])
 
 
-def correlation(table: Table, *, level: float = 0.95, values: tuple[Any, Any] | None = None) -> Measured:
+def correlation(
+    table: Table, *, level: float = 0.95, values: tuple[Any, Any] | None = None, population: bool = True
+) -> Measured:
     """Pearson's correlation of two attributes; their answers count 0, 1, 2, ... unless values are given."""
     x, y = (np.asarray(v, np.float64) for v in (values or tuple(np.arange(size) for size in table.shape)))
 
@@ -207,7 +231,7 @@ def correlation(table: Table, *, level: float = 0.95, values: tuple[Any, Any] | 
         vx, vy = a @ x**2 - mx**2, b @ y**2 - my**2
         return float((x @ p @ y - mx * my) / np.sqrt(vx * vy)) if vx > 0 and vy > 0 else float("nan")
 
-    return delta_method(table, pearson, level=level)
+    return delta_method(table, pearson, level=level, population=population)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,21 +242,23 @@ class Conditional:
     standard_error: F64
 
 
-def conditional(table: Table) -> Conditional:
-    """The distribution of the last attribute given the others; where nobody is left, its overall distribution."""
-    p = table.consistent
+def conditional(table: Table, axis: int = -1) -> Conditional:
+    """The distribution of one attribute, the last axis of the result, given the others, among the respondents.
+
+    Where nobody is left, it is its overall distribution, with an infinite error.
+    """
+    p = np.moveaxis(table.consistent, axis, -1)
     mass = p.sum(axis=-1, keepdims=True)
     overall = p.reshape(-1, p.shape[-1]).sum(axis=0)
     value = np.where(mass > 0, p / np.where(mass > 0, mass, 1), overall)
     covariance = table.covariance()
-    errors = np.full(p.size, np.inf)
-    cells = np.arange(p.size).reshape(-1, p.shape[-1])
-    for row in cells:
-        total = float(p.ravel()[row].sum())
+    places = np.moveaxis(np.arange(p.size).reshape(table.shape), axis, -1).reshape(-1, p.shape[-1])
+    errors = np.full(places.shape, np.inf)
+    pairs = zip(places, value.reshape(places.shape), mass.ravel(), errors, strict=True)
+    for places_of_row, shares, total, error in pairs:
         if total > LEAST_MARGIN:
-            for at in row:
-                # p/(p + rest): the derivative with respect to its own cell and to the others of the row.
-                gradient = -np.full(len(row), value.ravel()[at] / total)
-                gradient[at - row[0]] += 1 / total
-                errors[at] = sqrt(max(0.0, float(gradient @ covariance[np.ix_(row, row)] @ gradient)))
+            # p/(p + rest): the derivatives with respect to its own cell and to the others of the row.
+            gradient = (np.eye(len(shares)) - shares[:, None]) / total
+            inner = covariance[np.ix_(places_of_row, places_of_row)]
+            error[:] = np.sqrt(np.maximum(0.0, np.einsum("ij,jk,ik->i", gradient, inner, gradient)))
     return Conditional(value, errors.reshape(p.shape))

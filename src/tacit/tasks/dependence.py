@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidSpec
 from tacit.tasks.association import Information, entropy_gain, mutual_information
+from tacit.tasks.junction import draw_rows, junction_tree, sample_cliques
 from tacit.tasks.marginal_sources import F64
 from tacit.tasks.marginals import Marginals
 
@@ -63,14 +64,18 @@ def chow_liu(answers: Marginals) -> Tree:
     Pairs are ranked by the corrected information: noise would make the least known pairs look the most dependent.
     Pairs that nobody was asked about together count as independent.
     """
-    m = len(answers.sizes)
-    pairs = list(combinations(range(m), 2))
+    pairs = list(combinations(range(len(answers.sizes)), 2))
     found: dict[Edge, Information] = {}
     for pair, table in zip(pairs, answers.tables(pairs), strict=True):
         known = table.status == "covered" and min(table.shape) > 1
         found[pair] = mutual_information(table) if known else Information(0.0, 0.0)
+    return tree_of(len(answers.sizes), found)
+
+
+def tree_of(m: int, found: dict[Edge, Information]) -> Tree:
+    """The tree of all pairs' information."""
     plugged, corrected = ({p: getattr(i, name) for p, i in found.items()} for name in ("plugged_in", "corrected"))
-    ranked = {pair: (corrected[pair] or 1e-9 * plugged[pair]) for pair in pairs}
+    ranked = {pair: (corrected[pair] or 1e-9 * plugged[pair]) for pair in found}
     return Tree(spanning_tree(m, ranked), plugged, corrected)
 
 
@@ -86,20 +91,14 @@ def true_information(records: I64, sizes: Sequence[int], edges: Sequence[Edge]) 
 def sample_tree(answers: Marginals, tree: Tree, n: int, rng: np.random.Generator) -> I64:
     """Synthetic records: the root, then every child given its parent."""
     out = np.zeros((n, len(answers.sizes)), np.int64)
-    out[:, 0] = _draw(np.broadcast_to(answers.table([0]).consistent, (n, answers.sizes[0])), rng)
+    out[:, 0] = draw_rows(np.broadcast_to(answers.table([0]).consistent, (n, answers.sizes[0])), rng)
     for parent, child in tree.edges:
         joint = answers.table([parent, child]).consistent
         joint = joint if parent < child else joint.T
         mass = joint.sum(axis=1, keepdims=True)
         given = np.where(mass > 0, joint / np.where(mass > 0, mass, 1), joint.sum(axis=0))
-        out[:, child] = _draw(given[out[:, parent]], rng)
+        out[:, child] = draw_rows(given[out[:, parent]], rng)
     return out
-
-
-def _draw(rows: F64, rng: np.random.Generator) -> I64:
-    """One answer per row of probabilities."""
-    ends = np.cumsum(rows, axis=1)
-    return (rng.random((len(rows), 1)) * ends[:, -1:] >= ends[:, :-1]).sum(axis=1).astype(np.int64)
 
 
 def sample_table(answers: Marginals, attributes: Sequence[int], n: int, rng: np.random.Generator) -> I64:
@@ -130,21 +129,8 @@ def junction_order(m: int, views: Sequence[tuple[int, ...]]) -> list[tuple[tuple
 
 
 def sample_views(answers: Marginals, views: Sequence[tuple[int, ...]], n: int, rng: np.random.Generator) -> I64:
-    """Synthetic records from views: every view's new attributes given those that are drawn already."""
-    out = np.zeros((n, len(answers.sizes)), np.int64)
-    for known, new in junction_order(len(answers.sizes), views):
-        table = answers.table([*known, *new])
-        order = [table.attributes.index(a) for a in (*known, *new)]
-        joint = np.transpose(table.consistent, order)
-        shape = [answers.sizes[a] for a in known]
-        flat = joint.reshape(prod(shape), -1)
-        mass = flat.sum(axis=1, keepdims=True)
-        given = np.where(mass > 0, flat / np.where(mass > 0, mass, 1), flat.sum(axis=0))
-        at = np.ravel_multi_index(tuple(out[:, a] for a in known), shape) if known else np.zeros(n, np.int64)
-        drawn = np.unravel_index(_draw(given[at], rng), [answers.sizes[a] for a in new])
-        for attribute, column in zip(new, drawn, strict=True):
-            out[:, attribute] = column
-    return out
+    """Synthetic records from views, by the junction tree that is grown from them; see `tacit.tasks.junction`."""
+    return sample_cliques(answers, junction_tree(answers, views), n, rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,12 +241,17 @@ def majority(label: I64, held_out: I64) -> float:
 def classify_synthetic(train: I64, test: I64, *, kind: str = "linear", seed: int = 0) -> float:
     """Train a support vector machine on records whose last column is the label, and return its error on others.
 
-    Needs scikit-learn. Features are one-hot; Wang's dissertation, section 6.3.4, does not say how it encodes them.
+    Needs scikit-learn (extra `models`). Features are one-hot; Wang's dissertation, section 6.3.4, does not say how it
+    encodes them. `kind` is linear or rbf.
     """
-    from sklearn.pipeline import make_pipeline  # pyright: ignore
-    from sklearn.preprocessing import OneHotEncoder  # pyright: ignore
-    from sklearn.svm import SVC, LinearSVC  # pyright: ignore
-
+    if kind not in ("linear", "rbf"):
+        raise InvalidSpec(f"classify: kind is {kind[:40]!r}, must be linear or rbf")
+    try:
+        from sklearn.pipeline import make_pipeline  # pyright: ignore
+        from sklearn.preprocessing import OneHotEncoder  # pyright: ignore
+        from sklearn.svm import SVC, LinearSVC  # pyright: ignore
+    except ImportError:
+        raise InvalidSpec("classify: needs scikit-learn; install tacit with its extra 'models'") from None
     if len(np.unique(train[:, -1])) < 2:
         return misclassified(np.full(len(test), train[0, -1]), test[:, -1])
     machine = LinearSVC(random_state=seed) if kind == "linear" else SVC()  # pyright: ignore

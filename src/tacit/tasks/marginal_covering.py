@@ -183,7 +183,8 @@ class _Search:
 
     def _gain(self, chosen: list[int]) -> npt.NDArray[np.float64]:
         """How many open sets every attribute would complete."""
-        inner = np.array(list(combinations(chosen, self.k - 1)), np.int64).reshape(-1, self.k - 1)
+        shape = comb(len(chosen), self.k - 1), self.k - 1
+        inner = np.array(list(combinations(chosen, self.k - 1)), np.int64).reshape(shape)
         sets = np.empty((self.m, len(inner), self.k), np.int64)
         sets[:, :, :-1], sets[:, :, -1] = inner, np.arange(self.m)[:, None]
         sets.sort(axis=2)

@@ -143,7 +143,10 @@ def expected_sse(mechanism: Mechanism, question: Ask) -> tuple[float, int, float
     cells = [prod(shape_of(question.sizes, table)) for table in tables]
     if max(cells) > MAX_TABLE >> 8:
         raise InvalidSpec(f"marginals: tables of {max(cells)} cells are too large to compare methods by")
-    sums = [float(source.linear(table, np.eye(count)).sum()) for table, count in zip(tables, cells, strict=True)]
+    # On uniform data all cells of a table are known alike.
+    sums = [
+        count * float(source.linear(table, np.eye(1, count))[0]) for table, count in zip(tables, cells, strict=True)
+    ]
     if isinstance(source, FromViews):
         covered = float(np.mean([not source.missing(table) for table in tables]))
     else:

@@ -6,7 +6,7 @@ exact variance of any linear combination of their cells against all respondents.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import product
 from math import prod
 from typing import Any, Protocol
@@ -40,6 +40,10 @@ class Source(Protocol):
         """Variance of `rows @ table`, the cells of the table in order."""
         ...
 
+    def covariance(self, attributes: Attributes) -> F64:
+        """The covariance matrix of the cells of a table."""
+        ...
+
     def missing(self, attributes: Attributes) -> list[Attributes]:
         """The smallest sets of attributes of a table whose interaction nobody was asked for, or answered."""
         ...
@@ -50,6 +54,16 @@ def plugged(table: F64) -> F64:
     positive = np.clip(table, 0, None)
     total = float(positive.sum())
     return positive / total if total > 0 else np.full(table.shape, 1 / table.size)
+
+
+def polarised(linear: Callable[[F64], F64], cells: int) -> F64:
+    """The matrix of a quadratic form, from its values at the cells and at sums of two of them."""
+    eye = np.eye(cells)
+    own = linear(eye)
+    out = np.diag(own)
+    for i in range(1, cells):
+        out[i, :i] = out[:i, i] = (linear(eye[i] + eye[:i]) - own[i] - own[:i]) / 2
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +101,10 @@ class FromViews:
     def linear(self, attributes: Attributes, rows: F64) -> F64:
         """Exact; of what is known of the table."""
         return self.uncertainty.linear(attributes, rows)
+
+    def covariance(self, attributes: Attributes) -> F64:
+        """Exact; of what is known of the table."""
+        return self.uncertainty.covariance(attributes)
 
     def missing(self, attributes: Attributes) -> list[Attributes]:
         """Minimal sets that no view with reports contains."""
@@ -147,22 +165,33 @@ class FromSigns:
         theta.flat[0] = 1.0
         return along_axes([matrix.T for matrix in self._matrices(attributes)], theta) / theta.size
 
-    def linear(self, attributes: Attributes, rows: F64) -> F64:
-        """Noise, sampling of groups, less the spread of the answer itself."""
+    def _each(self, attributes: Attributes) -> tuple[F64, F64]:
+        """The variance of every coefficient of a table, zero where it is not asked, and the table plugged in."""
         places = self._places(attributes).ravel()
-        shape, matrices = shape_of(self.sizes, attributes), self._matrices(attributes)
-        tensor = np.moveaxis(rows.reshape(len(rows), *shape), 0, -1)
-        squares = along_axes(matrices, tensor).reshape(len(places), len(rows)) ** 2 / len(places) ** 2
-        asked = places >= 0
         everybody = self.respondents / max(1.0, self.respondents - 1)
         # A coefficient that nobody answered adds nothing here; it is reported as missing instead.
-        scale = np.where(np.isfinite(self.scale[places]), self.scale[places], 0.0)
+        asked = (places >= 0) & np.isfinite(self.scale[places])
+        scale = np.where(asked, self.scale[places], 0.0)
         share = self.truth(attributes) if self.truth else plugged(self.raw(attributes))
-        theta = along_axes(matrices, share).ravel() if self.truth else np.clip(self.theta[places], -1, 1)
-        each = scale * (self.noise + everybody * (1 - theta**2))
-        mass = share.ravel()
+        theta = (
+            along_axes(self._matrices(attributes), share).ravel() if self.truth else np.clip(self.theta[places], -1, 1)
+        )
+        return scale * (self.noise + everybody * (1 - theta**2)), share.ravel()
+
+    def linear(self, attributes: Attributes, rows: F64) -> F64:
+        """Noise, sampling of groups, less the spread of the answer itself."""
+        each, mass = self._each(attributes)
+        tensor = np.moveaxis(rows.reshape(len(rows), *shape_of(self.sizes, attributes)), 0, -1)
+        squares = along_axes(self._matrices(attributes), tensor).reshape(len(each), len(rows)) ** 2 / len(each) ** 2
         spread = (rows**2 @ mass - (rows @ mass) ** 2) / max(1.0, self.respondents - 1)
-        return np.clip(each[asked] @ squares[asked] - spread, 0, None)
+        return np.clip(each @ squares - spread, 0, None)
+
+    def covariance(self, attributes: Attributes) -> F64:
+        """The same as a matrix."""
+        each, mass = self._each(attributes)
+        signs = reduce(np.kron, self._matrices(attributes)) / len(each)
+        spread = (np.diag(mass) - np.outer(mass, mass)) / max(1.0, self.respondents - 1)
+        return (signs.T * each) @ signs - spread
 
     def missing(self, attributes: Attributes) -> list[Attributes]:
         """More than k attributes together, or coefficients without reports."""
@@ -216,6 +245,10 @@ class FromWhole:
         part = max(0.0, self.scale - 1 / max(1.0, self.respondents)) * self.respondents / max(1.0, self.respondents - 1)
         return np.clip(noise + part * (squares - inner**2), 0, None)
 
+    def covariance(self, attributes: Attributes) -> F64:
+        """From the variances of sums."""
+        return polarised(lambda rows: self.linear(attributes, rows), prod(shape_of(self.shape, attributes)))
+
     def _spread(self, attributes: Attributes, rows: F64) -> F64:
         """Rows over the table's cells as rows over all combinations."""
         wide = [size if axis in attributes else 1 for axis, size in enumerate(self.shape)]
@@ -263,6 +296,12 @@ class FromEach:
         back = along_axes([matrix.T for matrix in self._inverses(attributes)], tensor).reshape(-1, len(rows))
         mean_square = self.seen(attributes).ravel() @ back**2
         return np.clip(mean_square - rows**2 @ self.raw(attributes).ravel(), 0, None) / max(1.0, self.n)
+
+    def covariance(self, attributes: Attributes) -> F64:
+        """The same as a matrix."""
+        inverse = reduce(np.kron, self._inverses(attributes))
+        seen = (inverse * self.seen(attributes).ravel()) @ inverse.T
+        return (seen - np.diag(self.raw(attributes).ravel())) / max(1.0, self.n)
 
     def missing(self, attributes: Attributes) -> list[Attributes]:
         """Everything was asked."""

@@ -71,17 +71,14 @@ class Table:
             variance = np.full(cells, np.inf)
         return Estimate(value, variance, self.n, labels=labels, covariance=linear, effective=self.respondents)
 
+    @cached_property
+    def _covariance(self) -> F64:
+        inner = tuple(a for a, size in zip(self.attributes, self.shape, strict=True) if size > 1)
+        return self.source.covariance(inner) if inner else np.zeros((1, 1))
+
     def covariance(self) -> F64:
-        """The covariance matrix of the raw cells, by polarisation."""
-        eye = np.eye(prod(self.shape))
-        estimate = self.raw
-        own = estimate.variance
-        pairs = [(i, j) for i in range(len(eye)) for j in range(i)]
-        sums = estimate.variance_of(np.array([eye[i] + eye[j] for i, j in pairs])) if pairs else np.zeros(0)
-        out = np.diag(own)
-        for (i, j), both in zip(pairs, sums, strict=True):
-            out[i, j] = out[j, i] = (both - own[i] - own[j]) / 2
-        return out
+        """The covariance matrix of the raw cells."""
+        return self._covariance
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +160,9 @@ class _Renamed:
 
     def linear(self, attributes: Attributes, rows: F64) -> F64:
         return self.source.linear(self._inner(attributes), rows)
+
+    def covariance(self, attributes: Attributes) -> F64:
+        return self.source.covariance(self._inner(attributes))
 
     def missing(self, attributes: Attributes) -> list[Attributes]:
         return self.source.missing(self._inner(attributes))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from tacit.core.compose import AllOf, OneOf, PerMember
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.members import Grid
+from tacit.core.sharing import SharedHashes
 from tacit.core.tally import Counts, Log
 from tacit.device.coefficients import Coefficients
 from tacit.device.views import Views
@@ -161,7 +163,18 @@ def expected_source(mechanism: Mechanism, n: float, truth: Share, sizes: Sequenc
 
         return replace(draft, seen=seen)
     assert isinstance(mechanism, Oracle)
-    return FromWhole(shape, np.zeros(shape), moments_of(mechanism), 1 / n, n, truth=truth)
+    combined = None
+    if isinstance(mechanism, SharedHashes):
+        combined = partial(_collided, mechanism, truth(tuple(range(len(shape)))).ravel(), n)
+    return FromWhole(shape, np.zeros(shape), moments_of(mechanism), 1 / n, n, truth=truth, combined=combined)
+
+
+def _collided(mechanism: SharedHashes, share: F64, n: float, rows: F64) -> F64:
+    """Variance of sums of an oracle with public hash functions, over coins and functions: values share cells."""
+    own = share * (share - 1 / n)
+    alone = own.sum() - own - share**2
+    shared = np.clip(rows**2 @ alone + (rows @ share) ** 2, 0, None)
+    return mechanism.moments.combined(rows, share) / n + shared / mechanism.sharing
 
 
 def _expected_signs(mechanism: OneOf, family: Coefficients, n: float, truth: Share) -> FromSigns:

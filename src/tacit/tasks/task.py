@@ -1,8 +1,8 @@
 """What a task is: how one question of a collection is planned before and answered after."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism
@@ -11,6 +11,9 @@ from tacit.device.budget import Budget
 from tacit.device.domain import Domain
 from tacit.errors import InvalidSpec
 from tacit.tasks.plans import Steps
+
+Of = TypeVar("Of")
+"""What a query is about: the domain of one question, or questions that are asked together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +26,26 @@ class Part:
     """Everybody who took part; more than the reports where each respondent answered one of several questions."""
     other: "Part | None" = None
     """What the same question got in another collection, for queries that compare two."""
+    place: int = 0
+    """Which attribute of the mechanism the question is, where several are asked together."""
 
     def estimate(self) -> Estimate:
         """The estimate of a plain mechanism, against all respondents."""
         assert not isinstance(self.tally, PerMember)
         return against_everyone(self.mechanism.estimate(self.tally), self.tally, self.respondents)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Questions that are asked together: their names and domains, in the order of the mechanism's attributes."""
+
+    names: tuple[str, ...]
+    domains: tuple[Domain, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of answers."""
+        return tuple(domain.size for domain in self.domains)
 
 
 @dataclass(frozen=True)
@@ -41,14 +59,26 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Query:
-    """A question that an analyst may put to the answers of a task, with text parameters as an address has them."""
+class Query(Generic[Of]):
+    """What an analyst may ask of one question, or of several together, with text parameters as an address has them."""
 
     name: str
     about: str
     parameters: Mapping[str, str]
     """Names and what they mean."""
-    run: Callable[[Domain, Part, Mapping[str, str], float], dict[str, Any]]
+    run: Callable[[Of, Part, Mapping[str, str], float], dict[str, Any]]
+
+
+def find_query(queries: Sequence[Query[Of]], name: str, given: Mapping[str, str], who: str) -> Query[Of]:
+    """The query of a name that takes these parameters, or InvalidSpec naming what is known."""
+    found = next((query for query in queries if query.name == name), None)
+    if found is None:
+        known = ", ".join(query.name for query in queries) or "none"
+        raise InvalidSpec(f"{who}: query is {name[:40]!r}, must be one of {known}")
+    for unknown in sorted(given.keys() - found.parameters.keys()):
+        known = ", ".join(found.parameters) or "none"
+        raise InvalidSpec(f"query {name}: unknown parameter '{unknown[:40]}', must be one of {known}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -64,6 +94,14 @@ class Forecast:
 
 
 @dataclass(frozen=True)
+class Together:
+    """How questions that are asked together are planned: for tables of k of them."""
+
+    plan: Callable[[Asked, Budget, int, int], Mechanism]
+    forecast: Callable[[Asked, Mechanism, int, int], Forecast]
+
+
+@dataclass(frozen=True)
 class Task:
     """What a question asks for."""
 
@@ -73,16 +111,10 @@ class Task:
     answer: Callable[[Domain, Part], Answer]
     forecast: Callable[[Domain, Mechanism, int], Forecast]
     """How precise the answer of n reports would be."""
-    queries: tuple[Query, ...] = field(default=())
+    queries: tuple[Query[Domain], ...] = field(default=())
     steps: Callable[[Domain, Budget, int, int], Steps] | None = None
     """For adaptive tasks: the rounds that look for the k best with about n respondents."""
     method: str = ""
     """The name of the plan of an adaptive task."""
-
-    def query(self, name: str) -> Query:
-        """The query of a name, or InvalidSpec naming what is known."""
-        for query in self.queries:
-            if query.name == name:
-                return query
-        known = ", ".join(query.name for query in self.queries) or "none"
-        raise InvalidSpec(f"task {self.name}: query is {name[:40]!r}, must be one of {known}")
+    together: Together | None = None
+    """For tasks whose questions are asked together."""

@@ -16,6 +16,7 @@ from tacit.core.compose import AllOf, OneOf, PerMember
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.tally import Counts
+from tacit.decode.em import all_values
 from tacit.device.budget import Amplified
 from tacit.device.coins import ReplayCoins
 from tacit.device.exact import WORD
@@ -67,6 +68,8 @@ def values_of(mechanism: Mechanism) -> list[Any]:
     """All values of a small domain, or a few of a large one; answers to several questions are tuples."""
     if isinstance(mechanism, OneOf) and isinstance(mechanism.family, (Tree, Grid)):
         return list(range(min(mechanism.family.size, 16)))
+    if isinstance(mechanism, OneOf) and hasattr(mechanism.family, "of_answers"):
+        return list(all_values(mechanism))
     if isinstance(mechanism, OneOf):
         sizes = [getattr(mechanism.member(i), "size") for i in range(len(mechanism.family))]  # noqa: B009
         return list(product(*map(range, sizes)))

@@ -28,6 +28,11 @@ _SURE = 2.0
 """A ratio needs a count of more than so many standard errors."""
 
 
+def is_centred(function: str) -> bool:
+    """Whether differences between measures matter, so that large measures of small spread would cancel."""
+    return function not in ("count", "sum")
+
+
 @dataclass(frozen=True)
 class Cell:
     """One aggregate of one group; without an estimate where the status says why."""
@@ -72,7 +77,22 @@ class GroupSums:
 
     def __add__(self, other: "GroupSums") -> "GroupSums":
         """The sums over both sets of rows."""
-        return GroupSums(self.centre, self.n + other.n, self.table + other.table)
+        # Where there were no rows, there was no centre yet.
+        centre = self.centre if self.n.any() else other.centre
+        return GroupSums(centre, self.n + other.n, self.table + other.table)
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return len(self.n)
+
+    def placed(self, places: I64, count: int) -> "GroupSums":
+        """The same among more groups: group i becomes `places[i]` of `count`, all different."""
+        if count == len(places) and bool(np.all(places == np.arange(count))):
+            return self
+        n, table = np.zeros(count, np.int64), np.zeros((*self.table.shape[:2], count))
+        n[places], table[:, :, places] = self.n, self.table
+        return GroupSums(self.centre, n, table)
 
     def group(self, g: int) -> Sums:
         """The sums of one group."""
@@ -88,17 +108,13 @@ class Measured:
     present: Mask | None
     codes: I64 | None
     groups: int
+    centre: float = 0.0
+    """Where powers are taken from, so that large measures of small spread do not cancel."""
 
     @property
     def degree(self) -> int:
         """The degree of the influence in the measure."""
         return _DEGREES.get(self.function, _DEGREE)
-
-    @cached_property
-    def centre(self) -> float:
-        """Where powers are taken from, so that large measures of small spread do not cancel."""
-        there = self.measure is not None and len(self.measure) and self.degree == _DEGREE
-        return float(np.mean(self.measure)) if there and self.measure is not None else 0.0
 
     @property
     def nothing(self) -> GroupSums:

@@ -1,19 +1,65 @@
 """A connection answers SQL over rows and their linked reports."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
-from tacit.errors import InvalidSpec
+from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.levels import Design
+from tacit.tasks.analytics.pieces import Piece
 from tacit.tasks.analytics.plan import Plan
 from tacit.tasks.analytics.public import Public, Rows
-from tacit.tasks.analytics.run import Answer, Run, answer_runs
+from tacit.tasks.analytics.query import Query
+from tacit.tasks.analytics.run import Answer, answer_queries, explain_query
 from tacit.tasks.analytics.schema import Schema
 from tacit.tasks.analytics.source import Source
 from tacit.tasks.analytics.sql import parse_sql
 from tacit.tasks.analytics.syntax import Select, columns_in
+
+
+class Asked(Protocol):
+    """What answers SQL over a schema by a design."""
+
+    @property
+    def schema(self) -> Schema:
+        """The private columns."""
+        ...
+
+    @property
+    def design(self) -> Design:
+        """How they were collected."""
+        ...
+
+    def parse(self, sql: str) -> Select:
+        """A query whose columns exist."""
+        ...
+
+
+def parse_query(sql: str, columns: Sequence[str], schema: Schema) -> Select:
+    """A query over columns that exist, with measures of public ones."""
+    select = parse_sql(sql, columns, schema.table)
+    for aggregate in select.aggregates:
+        for name in columns_in(aggregate.argument):
+            if schema.dimension(name) is not None:
+                raise InvalidQuery(
+                    f"sql: {name} is private and cannot be summed; write it in WHERE or GROUP BY, "
+                    "and measures of public columns in aggregates"
+                )
+    return select
+
+
+def answer_texts(
+    table: Asked, texts: Sequence[str], pieces: Callable[[], Iterable[Piece]], level: float
+) -> list[Answer]:
+    """Several answers in one pass over the pieces; those of EXPLAIN are plans."""
+    queries = [Query(table.schema, table.parse(text)) for text in texts]
+    asked = [query for query in queries if not query.select.explain]
+    answers = iter(answer_queries(asked, pieces(), level) if asked else [])
+    return [
+        explain_query(query, pieces(), table.design).to_answer(Answer) if query.select.explain else next(answers)
+        for query in queries
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,32 +88,23 @@ class Connection:
 
     def queries(self, texts: Sequence[str]) -> list[Answer]:
         """Several answers, for which the reports are gone through once, and equal conditions looked at once."""
-        selects = [self.parse(text) for text in texts]
-        runs = {i: self._run(select) for i, select in enumerate(selects) if not select.explain}
-        answers = dict(zip(runs, answer_runs(list(runs.values()), self.source, self.level), strict=True))
-        return [
-            self._run(select).plan(self.design).to_answer(Answer) if select.explain else answers[i]
-            for i, select in enumerate(selects)
-        ]
+        return answer_texts(self, texts, lambda: [self._piece], self.level)
 
-    def _run(self, select: Select) -> Run:
-        return Run(self.schema, self.public, select)
+    @property
+    def _piece(self) -> Piece:
+        return Piece(self.public, self.source)
 
     def explain(self, sql: str) -> Plan:
         """How a query will be answered, and the standard errors to expect; reads public columns alone."""
-        return self._run(self.parse(sql)).plan(self.design)
+        return explain_query(Query(self.schema, self.parse(sql)), [self._piece], self.design)
 
     def parse(self, sql: str) -> Select:
         """A query whose columns exist."""
-        select = parse_sql(sql, self.columns, self.schema.table)
-        for aggregate in select.aggregates:
-            for name in columns_in(aggregate.argument):
-                if self.schema.dimension(name) is not None:
-                    raise InvalidSpec(
-                        f"sql: {name} is private and cannot be summed; write it in WHERE or GROUP BY, "
-                        "and measures of public columns in aggregates"
-                    )
-        return select
+        return parse_query(sql, self.columns, self.schema)
+
+    def with_level(self, level: float) -> "Connection":
+        """The same table with intervals of another level."""
+        return replace(self, level=level)
 
     def with_source(self, source: Source) -> "Connection":
         """The same table with terms from elsewhere."""

@@ -19,8 +19,15 @@ from tacit.tasks.analytics.regions import Region
 
 F64 = npt.NDArray[np.float64]
 MAX_CELLS = 1 << 12
+_MAX_RAGGED = 1 << 10
+"""Incomplete trees are solved as matrices; beyond so many combinations that is not done without being asked for."""
 _DIGITS = 12
 """Equal coefficients that differ by rounding alone become one, so that the kernel counts their nodes together."""
+
+
+def affordable(shape: GridShape) -> bool:
+    """Whether combining all levels takes well under a second."""
+    return shape.cells <= (MAX_CELLS if shape.complete else _MAX_RAGGED)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,8 @@ I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 MAX_NODES = 1 << 20
+_FEW_BOXES = 16
+"""Of more boxes than these, the complement is hardly simpler, and not looked at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +162,8 @@ class Covering:
     def region(self, region: Region) -> Coefficients | None:
         """The least noisy way: box by box, or the total without what is outside. None if there is none."""
         direct, noise = self._boxes(region)
-        rest = ~region
-        if len(rest.boxes) <= len(region.boxes) + len(region.sizes):
+        rest = ~region if len(region.boxes) <= _FEW_BOXES else region
+        if len(region.boxes) <= _FEW_BOXES and len(rest.boxes) <= len(region.boxes) + len(region.sizes):
             other, less = self._boxes(rest)
             if other is not None and less < noise:
                 return _negated(net(self.shape, [term for side in other for term in _crossed(self.shape, side)]))

@@ -5,15 +5,23 @@ ends of its interval, named after it with `_standard_error`, `_low` and `_high`.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from tacit.errors import InvalidSpec
 from tacit.tasks.analytics.aggregate import Cell
-from tacit.tasks.analytics.connection import Connection
+from tacit.tasks.analytics.run import Answer
 
 apilevel = "2.0"
 threadsafety = 1
 paramstyle = "format"
+
+
+class Answers(Protocol):
+    """What answers a query: a connection, or a table in segments."""
+
+    def query(self, sql: str) -> Answer:
+        """The answer to a SELECT."""
+        ...
 
 
 class Warning(Exception):
@@ -56,7 +64,7 @@ class InternalError(DatabaseError):
     """Not used; PEP 249 asks for it."""
 
 
-def connect(connection: Connection, *, errors: bool = False) -> "DBConnection":
+def connect(connection: Answers, *, errors: bool = False) -> "DBConnection":
     """A DB-API connection over a table; `errors` adds columns of standard errors and intervals."""
     return DBConnection(connection, errors)
 
@@ -64,7 +72,7 @@ def connect(connection: Connection, *, errors: bool = False) -> "DBConnection":
 class DBConnection:
     """A read-only DB-API connection."""
 
-    def __init__(self, connection: Connection, errors: bool) -> None:
+    def __init__(self, connection: Answers, errors: bool) -> None:
         """Over a table."""
         self._connection = connection
         self._errors = errors
@@ -92,7 +100,7 @@ class Cursor:
 
     arraysize = 1
 
-    def __init__(self, connection: Connection, *, errors: bool = False) -> None:
+    def __init__(self, connection: Answers, *, errors: bool = False) -> None:
         """Over a table."""
         self._connection = connection
         self._errors = errors

@@ -23,6 +23,11 @@ def compute() -> Any:
     return _imported("pyarrow.compute")
 
 
+def parquet() -> Any:
+    """Arrow's reader and writer of Parquet files."""
+    return _imported("pyarrow.parquet")
+
+
 def sqlglot() -> Any:
     """sqlglot."""
     return _imported("sqlglot")

@@ -21,7 +21,7 @@ from tacit.core.mechanism import Mechanism
 from tacit.core.pure import PureOracle
 from tacit.device.budget import Budget, Share, as_epsilon
 from tacit.device.compose import MAX_ANSWERS
-from tacit.device.grid import MAX_ATTRIBUTES, Grid
+from tacit.device.grid import MAX_ATTRIBUTES, MAX_SIZE, Grid
 from tacit.device.levels import node_count
 from tacit.device.views import Views
 from tacit.errors import InvalidSpec
@@ -30,9 +30,12 @@ from tacit.oracles.local_hash import OLH
 from tacit.post.grid_shape import GridShape, Heights
 from tacit.tasks.analytics.consistency import Consistent
 from tacit.tasks.analytics.cover import Covering
+from tacit.tasks.analytics.partitions import Cubes, Haar, cube_heights
 
 I64 = npt.NDArray[np.int64]
-METHODS = ("hio", "hio_consistent", "hiocap1", "hiocap2", "mg", "hi", "sc", "sco")
+METHODS = (
+    "hio", "hio_consistent", "hiocap1", "hiocap2", "mg", "mg2", "hi", "sc", "sco", "quadtree", "wavelet", "wavelet2"
+)  # fmt: skip
 _GRR_VALUES = 1 << 12
 MAX_LEVELS = 1 << 12
 _WEIGHT_SCALE = 1 << 16
@@ -68,6 +71,8 @@ class Design:
     """Whether a box is answered by the product over its dimensions, as in split-and-conjunction."""
     consistent: bool = False
     """Whether all levels together answer a region, as least squares combine them."""
+    partition: str = ""
+    """How regions fall into nodes: "" by dimension, "quadtree" into cubes, "haar" into differences of siblings."""
 
     @cached_property
     def places(self) -> dict[Heights, tuple[int, int]]:
@@ -88,11 +93,18 @@ class Design:
         return (nodes * moments.other + nodes * (nodes - 1) * moments.other_other) / share
 
     @cached_property
-    def covering(self) -> "Covering | Consistent":
+    def covering(self) -> "Covering | Consistent | Cubes | Haar":
         """How regions are written as nodes."""
+        if self.partition:
+            return Cubes(self.shape) if self.partition == "quadtree" else Haar(self.shape, frozenset(self.places))
         if self.consistent:
             return Consistent(self.shape, {heights: 1 / self.noise(heights, 1) for heights in self.places})
         return Covering(self.shape, frozenset(self.places), self.noise)
+
+    @cached_property
+    def kept(self) -> "dict[Any, Any]":
+        """What was worked out about regions, which segments and queries ask for again."""
+        return {}
 
     def nodes_of(self, heights: Heights, values: I64) -> npt.NDArray[np.uint64]:
         """The node of a combined level above every row of values."""
@@ -113,14 +125,19 @@ def answers_of(design: Design, values: I64) -> npt.NDArray[Any]:
         single = all(len(group.heights) == 1 for group in design.groups)
         nodes = [design.nodes_of(group.heights[0], values) for group in design.groups]
         return np.stack(nodes, axis=1).astype(np.int64) if single else values
-    if len(shape.sizes) <= MAX_ATTRIBUTES:
+    if fits_grid(shape):
         return np.asarray(np.ravel_multi_index(tuple(values.T), shape.sizes))
     sides = [values[:, i] // shape.fanouts[i] ** height for i, top in enumerate(shape.tops) for height in range(top)]
     return np.stack(sides, axis=1)
 
 
+def fits_grid(shape: GridShape) -> bool:
+    """Whether combinations are few enough for a grid, as a collection document needs it."""
+    return len(shape.sizes) <= MAX_ATTRIBUTES and shape.cells <= MAX_SIZE
+
+
 def _one_of(shape: GridShape, heights: Sequence[Heights], epsilon: "Budget | str", weights: Sequence[int]) -> OneOf:
-    if len(shape.sizes) > MAX_ATTRIBUTES:
+    if not fits_grid(shape):
         return OneOf(family=_views(shape, heights, epsilon, weights))
     oracles = tuple(level_oracle(prod(shape.nodes(item)), epsilon) for item in heights)
     family = Grid(
@@ -130,7 +147,10 @@ def _one_of(shape: GridShape, heights: Sequence[Heights], epsilon: "Budget | str
 
 
 def _views(shape: GridShape, heights: Sequence[Heights], epsilon: "Budget | str", weights: Sequence[int]) -> Views:
-    """Combined levels of many dimensions: every level of every dimension is an attribute, a member a view of some."""
+    """Combined levels of more than a grid takes, for simulations.
+
+    Every level of every dimension is an attribute, and a member is a view of some of them.
+    """
     tops = shape.tops
     attributes = [(i, height) for i, top in enumerate(tops) for height in range(top)]
     place = {attribute: k for k, attribute in enumerate(attributes)}
@@ -141,7 +161,8 @@ def _views(shape: GridShape, heights: Sequence[Heights], epsilon: "Budget | str"
     return Views(sizes=sizes, views=views, mechanisms=oracles, weights=tuple(weights))
 
 
-def _group_of(one: OneOf, heights: Sequence[Heights]) -> Group:
+def group_of(one: OneOf, heights: Sequence[Heights]) -> Group:
+    """The members of a mechanism that asks one of them, at these heights."""
     members = range(len(heights))
     oracles = tuple(_pure(one.member(i)) for i in members)
     return Group(tuple(heights), oracles, tuple(one.probability(i) for i in members))
@@ -158,7 +179,7 @@ def one_of(
 ) -> Design:
     """Every respondent answers one of some combined levels (coarsest first) at the whole epsilon."""
     mechanism = _one_of(shape, heights, epsilon, weights or (1,) * len(heights))
-    return Design(method, shape, (_group_of(mechanism, heights),), mechanism)
+    return Design(method, shape, (group_of(mechanism, heights),), mechanism)
 
 
 def capped(shape: GridShape, most: int) -> list[Heights]:
@@ -203,6 +224,11 @@ def mg(shape: GridShape, epsilon: str) -> Design:
     return one_of("mg", shape, [(0,) * len(shape.sizes)], epsilon)
 
 
+def mg2(shape: GridShape, epsilon: str) -> Design:
+    """The marginal baseline by views: everybody reports one value, or the cell of two dimensions (section 7.2.3)."""
+    return replace(hiocap(GridShape(shape.sizes, shape.sizes), epsilon, 2), method="mg2")
+
+
 def _all_of(method: str, shape: GridShape, heights: Sequence[Heights], epsilon: str, *, conjunction: bool) -> Design:
     if len(heights) > MAX_ANSWERS:
         raise InvalidSpec(f"analytics: {method} would ask {len(heights)} questions at once, at most {MAX_ANSWERS}")
@@ -231,11 +257,32 @@ def sco(shape: GridShape, epsilon: str) -> Design:
         side = GridShape((size,), (fanout,))
         one = _one_of(side, side.every_height(), share, (1,) * len(side.every_height()))
         whole = [(*shape.tops[:i], *item, *shape.tops[i + 1 :]) for item in side.every_height()]
-        groups.append(_group_of(one, whole))
+        groups.append(group_of(one, whole))
         members.append(one)
     return Design(
         "sco", shape, tuple(groups), AllOf(epsilon=epsilon, members=tuple(members), state="log"), product=True
     )
+
+
+def quadtree(shape: GridShape, epsilon: str) -> Design:
+    """One tree over all dimensions, whose nodes are halved (or split by the fan-out) in all of them (section 7.6)."""
+    return replace(one_of("quadtree", shape, cube_heights(shape), epsilon), partition="quadtree")
+
+
+def binary(shape: GridShape) -> GridShape:
+    """The same sizes with binary trees, where there are trees."""
+    pairs = zip(shape.sizes, shape.fanouts, strict=True)
+    return GridShape(shape.sizes, tuple(2 if fanout < size else size for size, fanout in pairs))
+
+
+def wavelet(shape: GridShape, epsilon: str) -> Design:
+    """Levels of the Haar wavelet: the reports of HIO on binary trees, read as differences of siblings (section 7.6)."""
+    return replace(hio(binary(shape), epsilon), method="wavelet", partition="haar")
+
+
+def wavelet2(shape: GridShape, epsilon: str) -> Design:
+    """The same for queries that constrain at most two dimensions."""
+    return replace(hiocap(binary(shape), epsilon, 2), method="wavelet2", partition="haar")
 
 
 _BUILDERS: dict[str, Callable[[GridShape, str], Design]] = {
@@ -244,9 +291,13 @@ _BUILDERS: dict[str, Callable[[GridShape, str], Design]] = {
     "hiocap1": lambda shape, epsilon: hiocap(shape, epsilon, 1),
     "hiocap2": lambda shape, epsilon: hiocap(shape, epsilon, 2),
     "mg": mg,
+    "mg2": mg2,
     "hi": hi,
     "sc": sc,
     "sco": sco,
+    "quadtree": quadtree,
+    "wavelet": wavelet,
+    "wavelet2": wavelet2,
 }
 
 

@@ -30,37 +30,49 @@ class Answers:
 
     oracle: PureOracle
     rows: "I64 | slice"
-    supports: Callable[[Part], F64]
-    """For every report, the sum of the coefficients of the nodes it supports."""
+    supports: Callable[[Part], tuple[F64, F64]]
+    """For every report, the sums over the nodes it supports of their coefficients, and of the squares of these."""
 
-    def sums(self, part: Part) -> F64:
-        """For every report, the sum over nodes of coefficient times (support - q)/(p - q)."""
+    def sums(self, part: Part) -> tuple[F64, F64]:
+        """For every report, sums over nodes of (support - q)/(p - q) times coefficients, and times their squares."""
         p, q = self.oracle.p, self.oracle.q
-        return (self.supports(part) - float(q) * part.coefficients.sum()) / float(p - q)
+        same = part.constant
+        sums, squares = self.supports(part)
+        first = (sums - float(q) * part.coefficients.sum()) / float(p - q)
+        if same is not None:
+            return first, same * first
+        return first, (squares - float(q) * np.sum(part.coefficients**2)) / float(p - q)
 
 
-def _hashed(oracle: LocalHashOracle, reports: Reports) -> Callable[[Part], F64]:
+def _hashed(oracle: LocalHashOracle, reports: Reports) -> Callable[[Part], tuple[F64, F64]]:
     seeds = np.ascontiguousarray(reports["seed"], np.uint32)
     buckets = np.ascontiguousarray(reports["bucket"], np.uint32)
 
-    def supports(part: Part) -> F64:
+    def supports(part: Part) -> tuple[F64, F64]:
         """One pass of the kernel for every different coefficient."""
-        total = np.zeros(len(seeds))
-        for value in np.unique(part.coefficients).tolist():
+        values = np.unique(part.coefficients).tolist()
+        if len(values) == 1:
+            found = values[0] * kernels.hash_matches(seeds, buckets, oracle.g, part.nodes)
+            return found, found
+        sums, squares = np.zeros(len(seeds)), np.zeros(len(seeds))
+        for value in values:
             nodes = part.nodes[part.coefficients == value]
-            total += value * kernels.hash_matches(seeds, buckets, oracle.g, nodes)
-        return total
+            matches = value * kernels.hash_matches(seeds, buckets, oracle.g, nodes)
+            sums += matches
+            squares += value * matches
+        return sums, squares
 
     return supports
 
 
-def _direct(oracle: GRR, reports: Reports) -> Callable[[Part], F64]:
+def _direct(oracle: GRR, reports: Reports) -> Callable[[Part], tuple[F64, F64]]:
     codes = reports.astype(np.intp)
 
-    def supports(part: Part) -> F64:
+    def supports(part: Part) -> tuple[F64, F64]:
         table = np.zeros(oracle.size)
         table[part.nodes.astype(np.intp)] = part.coefficients
-        return table[codes]
+        found = table[codes]
+        return found, found if part.constant is not None else found**2
 
     return supports
 
@@ -88,13 +100,20 @@ class Linked:
     answers: dict[Heights, Answers]
     order: I64 | None = None
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the reports, 8 bytes each, and of the order or the rows of every group's answers."""
+        return 16 * self.n * len(self.design.groups)
+
 
 Found = tuple[dict[Heights, Answers], "I64 | None"]
 
 
 def _by_member(group: Group, members: npt.NDArray[Any], get: Callable[[int, I64], Reports], *, alone: bool) -> Found:
     """The answers of every member, and the order of the rows; that of the levels where the group is alone."""
-    order = np.argsort(members, kind="stable")
+    # Few members are sorted by counting, which numpy does for short integers alone.
+    short = members.astype(np.uint16) if len(group.heights) <= 1 << 16 else members
+    order = np.argsort(short, kind="stable")
     ends = np.cumsum(np.bincount(members, minlength=len(group.heights))).tolist()
     found: dict[Heights, Answers] = {}
     for i, (start, stop) in enumerate(pairwise([0, *ends])):
@@ -108,13 +127,15 @@ def _unwrapped(group: Group, mechanism: Mechanism, reports: Reports, *, alone: b
     """The answers to one group, whose member is named in the report where there are several."""
     if not isinstance(mechanism, OneOf):
         return {group.heights[0]: answers_of(group.oracles[0], slice(0, len(reports)), reports)}, None
-    checked = mechanism.check_reports(reports)
+    fits = reports.dtype == mechanism.report_dtype
+    if not fits or (len(reports) and int(reports["member"].max()) >= len(group.heights)):
+        reports = mechanism.check_reports(reports)  # Refuses them, and says what is wrong. Payloads are checked below.
 
     def payload(i: int, rows: I64) -> Reports:
         member = mechanism.member(i)
-        return member.decode(checked["payload"][rows][:, : member.report_dtype.itemsize].tobytes())
+        return member.decode(reports["payload"][rows][:, : member.report_dtype.itemsize].tobytes())
 
-    return _by_member(group, checked["member"].astype(np.int64), payload, alone=alone)
+    return _by_member(group, reports["member"].astype(np.int64), payload, alone=alone)
 
 
 def link(design: Design, reports: Reports) -> Linked:
@@ -130,6 +151,12 @@ def link(design: Design, reports: Reports) -> Linked:
     return Linked(design, len(reports), every)
 
 
+def _drawn(group: Group, n: int, rng: np.random.Generator) -> I64:
+    """Which member every respondent answers."""
+    shares = np.array(group.shares)
+    return np.searchsorted(np.cumsum(shares / shares.sum())[:-1], rng.random(n), side="right")
+
+
 def collect(design: Design, values: I64, coins: Coins, rng: np.random.Generator) -> Linked:
     """Reports of simulated respondents, a row of private indices each: the same law as `privatize`, in batches.
 
@@ -139,13 +166,41 @@ def collect(design: Design, values: I64, coins: Coins, rng: np.random.Generator)
     found: dict[Heights, Answers] = {}
     order: I64 | None = None
     for group in design.groups:
-        shares = np.array(group.shares)
-        bounds = np.cumsum(shares / shares.sum())[:-1]
-        members = np.searchsorted(bounds, rng.random(len(values)), side="right")
 
         def reports(i: int, rows: I64, group: Group = group) -> Reports:
             return group.oracles[i].privatize(design.nodes_of(group.heights[i], values[rows]), coins)
 
+        members = _drawn(group, len(values), rng)
         some, order = _by_member(group, members, reports, alone=len(design.groups) == 1)
         found |= some
     return Linked(design, len(values), found, order)
+
+
+def collect_reports(design: Design, values: I64, coins: Coins, rng: np.random.Generator) -> Reports:
+    """The same as reports on the wire, row by row."""
+    mechanism = design.mechanism
+    if not isinstance(mechanism, AllOf):
+        return _answered(design, 0, mechanism, values, coins, rng)
+    found = np.zeros(len(values), mechanism.report_dtype)
+    for i in range(len(design.groups)):
+        found[f"answer_{i}"] = _answered(design, i, mechanism.member(i), values, coins, rng)
+    return found
+
+
+def _answered(
+    design: Design, g: int, mechanism: Mechanism, values: I64, coins: Coins, rng: np.random.Generator
+) -> Reports:
+    """Reports on one group."""
+    group = design.groups[g]
+    if not isinstance(mechanism, OneOf):
+        return group.oracles[0].privatize(design.nodes_of(group.heights[0], values), coins)
+    found = np.zeros(len(values), mechanism.report_dtype)
+    found["member"] = _drawn(group, len(values), rng)
+    for i, heights in enumerate(group.heights):
+        rows = np.flatnonzero(found["member"] == i)
+        inner = group.oracles[i].privatize(design.nodes_of(heights, values[rows]), coins)
+        raw = np.frombuffer(inner.tobytes(), np.uint8).reshape(len(rows), inner.dtype.itemsize)
+        payload = np.zeros((len(rows), mechanism.payload_bytes), np.uint8)
+        payload[:, : raw.shape[1]] = raw
+        found["payload"][rows] = payload
+    return found

@@ -10,8 +10,8 @@ from tacit.errors import InvalidSpec, ReportRejected
 from tacit.tasks.analytics.connection import Connection
 from tacit.tasks.analytics.levels import Design
 from tacit.tasks.analytics.linked import Linked, link
-from tacit.tasks.analytics.plan import FANOUTS, Option, options
-from tacit.tasks.analytics.predicate import Conditions
+from tacit.tasks.analytics.plan import FANOUTS, PLANNED, Option, options
+from tacit.tasks.analytics.predicate import Conditions, one_value
 from tacit.tasks.analytics.public import ArrowRows, OrderedRows, Public, Rows
 from tacit.tasks.analytics.regions import Region
 from tacit.tasks.analytics.schema import Schema, nearest_column
@@ -52,22 +52,21 @@ def regions_of(schema: Schema, rows: Rows, queries: Sequence[str]) -> list[Regio
     for text in queries:
         select = parse_sql(text, names, schema.table)
         for aggregate in select.aggregates:
-            for part in conditions.parts(Both((select.condition, aggregate.condition))):
-                region = part.region
+            for region in conditions.regions(Both((select.condition, aggregate.condition))):
                 for column in select.groups:
                     place = schema.dimension(column.name)
-                    region = region if place is None else region & conditions.of_dimension(place, 0)
+                    region = region if place is None else region & one_value(schema, place, 0)
                 found.append(region)
     return found
 
 
 def choose_design(
-    schema: Schema, epsilon: str, workload: Sequence[Region], n: int, *, method: str = "auto", fanout: int | None = None
-) -> Option:
-    """The design with the least expected variance over a workload of regions."""
+    schema: Schema, epsilon: str, workload: Sequence[Region], n: int, *, method: str = "auto",
+    fanout: int | None = None, among: Sequence[str] = PLANNED,
+) -> Option:  # fmt: skip
+    """The design with the least expected variance over a workload of regions: of one method, or the best of some."""
     fanouts = FANOUTS if fanout is None else (fanout,)
     if any(item < 2 for item in fanouts):
         raise InvalidSpec(f"analytics: fanout is {fanout}, must be at least 2")
     shapes = list({schema.shape(item): (item, schema.shape(item)) for item in fanouts}.values())
-    methods = {} if method == "auto" else {"methods": (method,)}
-    return options(shapes, epsilon, workload, n, **methods)[0]
+    return options(shapes, epsilon, workload, n, among if method == "auto" else (method,))[0]

@@ -3,8 +3,8 @@
 The dissertation picks by orders of magnitude (section 7.4.4); here every candidate's exact variance decides.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from math import sqrt
 from typing import Any
@@ -14,16 +14,20 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidSpec
 from tacit.post.grid_shape import GridShape
+from tacit.tasks.analytics.consistency import affordable
 from tacit.tasks.analytics.levels import METHODS, Design, make_design, whole_weights
 from tacit.tasks.analytics.levels import one_of as one_of_levels
-from tacit.tasks.analytics.predicate import Part
 from tacit.tasks.analytics.regions import Region
-from tacit.tasks.analytics.terms import expected_variance, pieces_of
+from tacit.tasks.analytics.terms import expected_variance, pieces_of, spread_of
 
 F64 = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+_POWERS = 5
 MAX_WORK = 1 << 38
 """Hashes of one query beyond which a design is not considered: minutes of work."""
 FANOUTS = (3, 4, 5, 8, 16)
+_OWN_TREES = ("wavelet", "mg")
+"""Methods on binary trees or on none, whatever the fan-out of the others."""
 _CONSISTENT_FANOUT = 4
 """With consistency the error hardly depends on the fan-out, and solving takes time."""
 
@@ -61,38 +65,38 @@ class Plan:
         return answer(tuple(rows[0]) if rows else (), tuple(tuple(row.values()) for row in rows), ())
 
 
-def plan_step(
-    design: Design, n: int, name: str, function: str, parts: Sequence[Part], measure: F64 | None, present: Any
-) -> Step:
-    """Count what will be used, and expect errors from public numbers and evenly spread private values."""
-    boxes = nodes = rows = 0
+def plan_step(design: Design, name: str, function: str, weights: Mapping[Region, F64]) -> Step:
+    """Count what will be used, and expect errors from public numbers and evenly spread private values.
+
+    `weights` are sums of powers of the measure over the rows that are asked for every region; for all but counts and
+    sums, of the measure less any constant.
+    """
+    boxes = nodes = 0
     levels: set[Any] = set()
-    moments, volume = np.zeros(5), 0.0
-    counts = np.zeros(5)
-    for part in parts:
-        weights = _powers(part, measure, present, n)
-        counts += weights * part.region.volume
-        rows += int(weights[0])
-        volume += weights[0] * part.region.volume
-        if part.region.is_full or part.region.is_empty:
+    moments, counts, rows = np.zeros(_POWERS), np.zeros(_POWERS), 0
+    for region, powers in weights.items():
+        counts += powers * region.volume
+        rows += int(powers[0])
+        if region.is_full or region.is_empty:
             continue
-        pieces = pieces_of(design, part.region)
-        boxes += len(part.region.boxes)
+        pieces = pieces_of(design, region)
+        boxes += len(region.boxes)
         nodes += sum(factor.nodes for factors in pieces for factor in factors)
         levels |= {heights for factors in pieces for factor in factors for heights in factor.parts}
-        moments += weights * expected_variance(design, part.region)
+        moments += powers * expected_variance(design, region)
     exact = not levels
     error = 0.0 if exact else _expected_error(function, counts, moments)
-    return Step(name, exact, boxes, nodes, len(levels), rows, volume / rows if rows else 0.0, error)
+    return Step(name, exact, boxes, nodes, len(levels), rows, float(counts[0]) / rows if rows else 0.0, error)
 
 
-def _powers(part: Part, measure: F64 | None, present: Any, n: int) -> F64:
-    """Sums of powers of the measure over a part's rows."""
-    x = np.ones(n) if measure is None else measure
-    chosen = np.ones(n, np.bool_) if part.mask is None else part.mask
-    chosen = chosen if present is None else chosen & present
-    x = x[chosen]
-    return np.array([float(np.sum(x**k)) for k in range(5)])
+def powers_of(mask: Mask | None, measure: F64 | None, present: Mask | None, n: int) -> F64:
+    """Sums of powers of the measure over the rows of a mask that have one."""
+    chosen = [item for item in (mask, present) if item is not None]
+    kept = np.logical_and.reduce(chosen) if chosen else None
+    if measure is None:
+        return np.full(_POWERS, float(n if kept is None else np.count_nonzero(kept)))
+    x = measure if kept is None else measure[kept]
+    return np.array([float(np.sum(x**k)) for k in range(_POWERS)])
 
 
 def _expected_error(function: str, counts: F64, moments: F64) -> float | None:
@@ -142,7 +146,7 @@ def _option(design: Design, fanout: int, workload: Sequence[Region], n: int) -> 
 
 
 WEIGHTED = "_weighted"
-PLANNED = (*METHODS, "hio" + WEIGHTED, "hiocap2" + WEIGHTED)
+PLANNED = (*METHODS, *(name + WEIGHTED for name in ("hio", "hiocap2", "quadtree", "wavelet", "wavelet2")))
 """What a plan compares: the methods, and those whose levels are drawn as a workload needs them."""
 
 
@@ -162,7 +166,7 @@ def options(
     asked = [region for region in workload if not (region.is_full or region.is_empty)]
     found: list[Option] = []
     for (fanout, shape), method in product(shapes, methods):
-        if method == "hio_consistent" and len(shapes) > 1 and fanout != _CONSISTENT_FANOUT:
+        if _left_out(method, fanout, shape, shapes, len(methods)):
             continue
         try:
             design = planned_design(method, shape, epsilon, asked)
@@ -178,6 +182,16 @@ def options(
     return sorted(found, key=lambda option: option.variance)
 
 
+def _left_out(
+    method: str, fanout: int, shape: GridShape, shapes: Sequence[tuple[int, GridShape]], methods: int
+) -> bool:
+    """Whether a method is not tried: it has its own fan-out, or takes longer to compare than others do."""
+    if method.startswith(_OWN_TREES):
+        return fanout != shapes[0][0]
+    other = len(shapes) > 1 and fanout != _CONSISTENT_FANOUT
+    return method == "hio_consistent" and (other or (methods > 1 and not affordable(shape)))
+
+
 def weighted(design: Design, workload: Sequence[Region], *, floor: float = 0.1) -> Design:
     """The same levels, drawn in proportion to the root of their mean noise over a workload.
 
@@ -189,8 +203,9 @@ def weighted(design: Design, workload: Sequence[Region], *, floor: float = 0.1) 
     noise = dict.fromkeys(heights, 0.0)
     for region in workload:
         for level, part in pieces_of(design, region)[0][0].parts.items():
-            noise[level] += design.noise(level, len(part.nodes)) * design.member(level)[1]
+            noise[level] += spread_of(design, level, part).rest
     roots = np.sqrt(np.array([noise[item] for item in heights]))
     shares = (1 - floor) * roots / max(roots.sum(), 1e-300) + floor / len(heights)
     epsilon = design.mechanism.spec()["epsilon"]
-    return one_of_levels(design.method + WEIGHTED, design.shape, heights, epsilon, whole_weights(shares))
+    drawn = one_of_levels(design.method + WEIGHTED, design.shape, heights, epsilon, whole_weights(shares))
+    return replace(drawn, consistent=design.consistent, partition=design.partition)

@@ -10,9 +10,9 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidSpec
+from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.public import Public
-from tacit.tasks.analytics.regions import Region, everything, nothing, slab
+from tacit.tasks.analytics.regions import Region, Spans, as_spans, everything, nothing, slab
 from tacit.tasks.analytics.schema import Dimension, Schema
 from tacit.tasks.analytics.syntax import (
     Among,
@@ -30,7 +30,9 @@ from tacit.tasks.analytics.syntax import (
 )
 
 Mask = npt.NDArray[np.bool_]
-MAX_PUBLIC = 16
+MAX_PUBLIC = 10
+MAX_PARTS = 64
+_FEW_PUBLIC = 4
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
@@ -77,6 +79,11 @@ def pushed(item: Condition, *, negated: bool = False) -> Condition:
             return Negation(item) if negated else item
 
 
+def _any_of(codes: npt.NDArray[np.int64], some: list[int]) -> Mask:
+    """Rows whose code is one of some."""
+    return codes == some[0] if len(some) == 1 else np.isin(codes, some)
+
+
 class Conditions:
     """Turns conditions into parts, given the schema and the public rows."""
 
@@ -93,14 +100,32 @@ class Conditions:
         if not known:
             return [Part(None, self._region(formula, 0))]
         if len(known) > MAX_PUBLIC:
-            raise InvalidSpec(
+            raise InvalidQuery(
                 f"sql: {len(known)} public conditions are mixed with private ones by OR, must be at most {MAX_PUBLIC}"
             )
         codes = np.zeros(self._public.rows.n, np.int64)
         for i, item in enumerate(known):
             codes |= self._public.mask(item).astype(np.int64) << i
-        found = [(int(code), self._region(formula, int(code))) for code in np.flatnonzero(np.bincount(codes))]
-        return [Part(codes == code, region) for code, region in found if not region.is_empty]
+        asked: dict[Region, list[int]] = {}
+        for code in np.flatnonzero(np.bincount(codes)).tolist():
+            asked.setdefault(self._region(formula, code), []).append(code)
+        if len(asked) > MAX_PARTS:
+            raise InvalidQuery(
+                f"sql: public conditions under OR ask for {len(asked)} different sets of private values, must be at "
+                f"most {MAX_PARTS}; ask for its parts one by one"
+            )
+        return [Part(_any_of(codes, some), region) for region, some in asked.items() if not region.is_empty]
+
+    def regions(self, condition: Condition) -> list[Region]:
+        """The regions that a condition asks for, whichever public conditions hold; types are checked on the rows."""
+        known: list[Condition] = []
+        formula = self._formula(pushed(condition), known)
+        for item in known:
+            self._public.mask(item)
+        # Of many public conditions, all or all but one are taken to hold.
+        every = (1 << len(known)) - 1
+        codes = range(every + 1) if len(known) <= _FEW_PUBLIC else [every, *(every ^ 1 << i for i in range(len(known)))]
+        return list(dict.fromkeys(self._region(formula, code) for code in codes))
 
     def _formula(self, item: Condition, known: list[Condition]) -> Formula:
         names = set(columns_in(item))
@@ -113,7 +138,7 @@ class Conditions:
         if isinstance(item, (Both, Either)):
             return self._joined(item, known)
         if len(names) > 1:
-            raise InvalidSpec(f"sql: {sorted(private)[0]} is private, compare it with constants, not with columns")
+            raise InvalidQuery(f"sql: {sorted(private)[0]} is private, compare it with constants, not with columns")
         return self._private(item, next(iter(private)))
 
     def _joined(self, item: "Both | Either", known: list[Condition]) -> Joined:
@@ -146,25 +171,30 @@ class Conditions:
         if isinstance(item, Compare):
             return self._compare(item, dimension, place)
         if isinstance(item, Among) and isinstance(item.item, Column):
-            equal = [Compare("=", item.item, value) for value in item.values]
-            return reduce(lambda a, b: a | b, (self._compare(each, dimension, place) for each in equal))
+            values = dict.fromkeys(constant.value for constant in item.values)
+            found = [span for value in values for span in dimension.spans("=", value)]
+            return self._slab(place, as_spans(found))
         if isinstance(item, Missing):
             return nothing(self._sizes)
-        raise InvalidSpec(f"sql: {name} is private, compare it with =, <>, <, >, BETWEEN or IN")
+        raise InvalidQuery(f"sql: {name} is private, compare it with =, <>, <, >, BETWEEN or IN")
 
     def _compare(self, item: Compare, dimension: Dimension, place: int) -> Region:
         column, sign, value = _oriented(item, dimension.name)
         del column
-        spans = dimension.spans(sign, value)
+        return self._slab(place, dimension.spans(sign, value))
+
+    def _slab(self, place: int, spans: Spans) -> Region:
         if place not in self._schema.kept:
             return everything(self._sizes) if spans else nothing(self._sizes)
         return slab(self._sizes, self._schema.kept.index(place), spans)
 
-    def of_dimension(self, place: int, index: int) -> Region:
-        """One value of a private column."""
-        if place not in self._schema.kept:
-            return everything(self._sizes)
-        return slab(self._sizes, self._schema.kept.index(place), ((index, index),))
+
+def one_value(schema: Schema, place: int, index: int) -> Region:
+    """One value of a private column."""
+    sizes = tuple(schema.dimensions[i].size for i in schema.kept)
+    if place not in schema.kept:
+        return everything(sizes)
+    return slab(sizes, schema.kept.index(place), ((index, index),))
 
 
 def _oriented(item: Compare, name: str) -> tuple[Column, str, int | float | str | bool]:
@@ -175,4 +205,4 @@ def _oriented(item: Compare, name: str) -> tuple[Column, str, int | float | str 
         return left, item.sign, right.value
     if isinstance(right, Column) and isinstance(left, Constant):
         return right, _MIRRORED[item.sign], left.value
-    raise InvalidSpec(f"sql: {name} is private, compare it with a constant; no arithmetic with it is answered")
+    raise InvalidQuery(f"sql: {name} is private, compare it with a constant; no arithmetic with it is answered")

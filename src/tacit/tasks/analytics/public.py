@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidSpec
+from tacit.errors import InvalidQuery, InvalidSpec
 from tacit.tasks.analytics.imports import arrow, compute
 from tacit.tasks.analytics.schema import MAX_MEASURE
 from tacit.tasks.analytics.syntax import (
@@ -30,6 +30,7 @@ I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 _KEPT_MEASURES = 8
 _MOST_CODES = 1 << 22
+MAX_GROUPS = 1 << 16
 
 
 class Rows(Protocol):
@@ -70,6 +71,18 @@ class ArrowRows:
         """A column; one that is kept as codes is spelt out."""
         found = self.table[name]
         return found.cast(found.type.value_type) if arrow().types.is_dictionary(found.type) else found
+
+
+_ARROW = {"integer": "int64", "number": "float64", "text": "string", "boolean": "bool_", "date": "date32"}
+
+
+def empty_rows(columns: Sequence[tuple[str, str]]) -> Any:
+    """An Arrow table without rows, of public columns with the types that documents have."""
+    pa = arrow()
+    for name, kind in columns:
+        if kind not in _ARROW:
+            raise InvalidSpec(f"rows: {name} is {kind[:20]!r}, must be one of {', '.join(_ARROW)}")
+    return pa.schema([(name, getattr(pa, _ARROW[kind])()) for name, kind in columns]).empty_table()
 
 
 class OrderedRows:
@@ -114,6 +127,12 @@ class Public:
     )
     _measures: "dict[Expression, tuple[F64, Mask | None]]" = field(default_factory=dict[Any, Any], repr=False)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of groups and measures that are kept."""
+        codes = sum(codes.nbytes for codes, _ in self._groups.values())
+        return codes + sum(x.nbytes + (0 if mask is None else mask.nbytes) for x, mask in self._measures.values())
+
     def _values(self, item: Expression) -> Any:
         pa, pc = arrow(), compute()
         if isinstance(item, Column):
@@ -132,7 +151,7 @@ class Public:
         pa, pc = arrow(), compute()
         values = self._values(item)
         if not _is_number(values.type):
-            raise InvalidSpec(f"sql: {_name(item)} is {values.type}, must be a number to calculate with")
+            raise InvalidQuery(f"sql: {_name(item)} is {values.type}, must be a number to calculate with")
         return pc.cast(values, pa.float64(), safe=False)
 
     def measure(self, item: Expression) -> tuple[F64, Mask | None]:
@@ -149,7 +168,7 @@ class Public:
         present = None if not values.null_count else np.asarray(pc.is_valid(values))
         numbers = np.asarray(pc.fill_null(values, 0.0), np.float64)
         if not np.all(np.abs(numbers) <= MAX_MEASURE):
-            raise InvalidSpec(
+            raise InvalidQuery(
                 f"sql: {_name(item)} has infinite or huge values, must be at most {MAX_MEASURE:g}; filter or scale them"
             )
         return numbers, present
@@ -194,7 +213,7 @@ class Public:
     def _text(self, item: Expression) -> Any:
         values = self._values(item)
         if not _is_text(values.type):
-            raise InvalidSpec(f"sql: LIKE is for text, and {_name(item)} is {values.type}")
+            raise InvalidQuery(f"sql: LIKE is for text, and {_name(item)} is {values.type}")
         return values
 
     def _compare(self, sign: str, left: Expression, right: Expression) -> Any:
@@ -204,14 +223,14 @@ class Public:
         if "time" in kinds and "text" in kinds:
             a, b = (self._as_time(x, y.type, item) for x, y, item in ((a, b, left), (b, a, right)))
         elif kinds[0] != kinds[1]:
-            raise InvalidSpec(
+            raise InvalidQuery(
                 f"sql: {_name(left)} ({a.type}) cannot be compared with {_name(right)} ({b.type}); "
                 "text is written in quotes and numbers without"
             )
         try:
             return pc.call_function(_SIGNS[sign], [a, b])
         except pa.ArrowNotImplementedError:
-            raise InvalidSpec(f"sql: {_name(left)} cannot be compared with {sign}") from None
+            raise InvalidQuery(f"sql: {_name(left)} cannot be compared with {sign}") from None
 
     def _as_time(self, values: Any, kind: Any, item: Expression) -> Any:
         pa, pc = arrow(), compute()
@@ -220,7 +239,7 @@ class Public:
         try:
             return pc.cast(values, kind)
         except pa.ArrowInvalid:
-            raise InvalidSpec(f"sql: {_name(item)} is no {kind}; write it as 2026-01-31") from None
+            raise InvalidQuery(f"sql: {_name(item)} is no {kind}; write it as 2026-01-31") from None
 
     def groups(self, names: Sequence[str]) -> tuple[I64, list[tuple[Any, ...]]]:
         """The group of every row, and the values that every group has in these columns."""
@@ -237,8 +256,9 @@ class Public:
         for column, labels in values:
             codes, total = codes * max(1, len(labels)) + column, total * max(1, len(labels))
         if total > _MOST_CODES:
-            raise InvalidSpec(f"sql: GROUP BY has up to {total} groups, must be at most {_MOST_CODES}")
+            raise InvalidQuery(f"sql: GROUP BY has up to {total} groups, must be at most {_MOST_CODES}")
         found = np.flatnonzero(np.bincount(codes, minlength=total))
+        _check_groups(len(found))
         places = np.zeros(total, np.int64)
         places[found] = np.arange(len(found))
         return places[codes], [_key(int(code), [labels for _, labels in values]) for code in found]
@@ -246,9 +266,20 @@ class Public:
     def _coded(self, name: str) -> tuple[I64, list[Any]]:
         """A column as codes, and what they stand for; what is missing is a value of its own."""
         encoded = compute().dictionary_encode(self.rows.column(name), null_encoding="encode")
+        if not getattr(encoded, "num_chunks", 1):
+            return np.zeros(0, np.int64), []
         whole = encoded.combine_chunks() if hasattr(encoded, "combine_chunks") else encoded
-        whole = whole if hasattr(whole, "indices") else whole.chunk(0)
+        if not hasattr(whole, "indices"):
+            whole = whole.chunk(0) if whole.num_chunks else arrow().array([], whole.type)
+        _check_groups(len(whole.dictionary))
         return np.asarray(whole.indices, np.int64), whole.dictionary.to_pylist()
+
+
+def _check_groups(count: int) -> None:
+    if count > MAX_GROUPS:
+        raise InvalidQuery(
+            f"sql: GROUP BY has {count} groups, must be at most {MAX_GROUPS}; group by columns of fewer values"
+        )
 
 
 def _key(code: int, values: list[list[Any]]) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidSpec
+from tacit.errors import InvalidQuery
 
 MAX_BOXES = 256
 
@@ -47,8 +47,10 @@ def span_size(spans: Spans) -> int:
     return sum(high - low + 1 for low, high in spans)
 
 
-def _minus(box: Box, other: Box, sizes: Sequence[int]) -> list[Box]:
+def minus(box: Box, other: Box, sizes: Sequence[int]) -> list[Box]:
     """The box without another one, as disjoint boxes: what is outside of the first dimension, then the second..."""
+    if _apart(box, other):
+        return [box]
     found: list[Box] = []
     left = list(box)
     for i, size in enumerate(sizes):
@@ -61,21 +63,24 @@ def _minus(box: Box, other: Box, sizes: Sequence[int]) -> list[Box]:
     return found
 
 
-def _merged(boxes: list[Box]) -> tuple[Box, ...]:
-    """Boxes that differ in one dimension alone become one."""
-    kept: list[Box] = []
-    for box in boxes:
-        place = next((j for j, other in enumerate(kept) if _differing(box, other) == 1), None)
-        while place is not None:
-            other = kept.pop(place)
-            box = tuple(a if a == b else as_spans(a + b) for a, b in zip(box, other, strict=True))
-            place = next((j for j, item in enumerate(kept) if _differing(box, item) == 1), None)
-        kept.append(box)
+def _merged(boxes: Sequence[Box]) -> tuple[Box, ...]:
+    """Disjoint boxes that differ in one dimension alone become one, as long as there are any."""
+    kept = list(boxes)
+    before = len(kept) + 1
+    while len(kept) < before:
+        before = len(kept)
+        for i in range(len(kept[0]) if kept else 0):
+            alike: dict[Box, list[tuple[int, int]]] = {}
+            for box in kept:
+                alike.setdefault((*box[:i], *box[i + 1 :]), []).extend(box[i])
+            if len(alike) < len(kept):
+                kept = [(*rest[:i], as_spans(spans), *rest[i:]) for rest, spans in alike.items()]
     return tuple(sorted(kept))
 
 
-def _differing(a: Box, b: Box) -> int:
-    return sum(x != y for x, y in zip(a, b, strict=True))
+def _apart(a: Box, b: Box) -> bool:
+    """Whether two boxes are seen to be disjoint by their ends alone."""
+    return any(x[-1][1] < y[0][0] or y[-1][1] < x[0][0] for x, y in zip(a, b, strict=True))
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ class Region:
     def __post_init__(self) -> None:
         """Refuse what would take too long to answer."""
         if len(self.boxes) > MAX_BOXES:
-            raise InvalidSpec(
+            raise InvalidQuery(
                 f"condition: it falls into {len(self.boxes)} boxes of private values, must be at most {MAX_BOXES}; "
                 "ask for its parts one by one"
             )
@@ -111,14 +116,14 @@ class Region:
 
     def __and__(self, other: "Region") -> "Region":
         """What is in both."""
-        pairs = (tuple(map(meet, a, b)) for a in self.boxes for b in other.boxes)
+        pairs = (tuple(map(meet, a, b)) for a in self.boxes for b in other.boxes if not _apart(a, b))
         return Region(self.sizes, _merged([box for box in pairs if all(box)]))
 
     def __or__(self, other: "Region") -> "Region":
         """What is in either: this one, and what the other adds to it."""
         added = list(other.boxes)
         for box in self.boxes:
-            added = [part for item in added for part in _minus(item, box, self.sizes)]
+            added = [part for item in added for part in minus(item, box, self.sizes)]
             _check_growth(added)
         return Region(self.sizes, _merged([*self.boxes, *added]))
 
@@ -126,7 +131,7 @@ class Region:
         """What is outside."""
         left = list(everything(self.sizes).boxes)
         for box in self.boxes:
-            left = [part for item in left for part in _minus(item, box, self.sizes)]
+            left = [part for item in left for part in minus(item, box, self.sizes)]
             _check_growth(left)
         return Region(self.sizes, _merged(left))
 
@@ -148,7 +153,7 @@ class Region:
 
 def _check_growth(boxes: list[Box]) -> None:
     if len(boxes) > 16 * MAX_BOXES:
-        raise InvalidSpec("condition: it falls into too many boxes of private values; ask for its parts one by one")
+        raise InvalidQuery("condition: it falls into too many boxes of private values; ask for its parts one by one")
 
 
 def everything(sizes: Sequence[int]) -> Region:

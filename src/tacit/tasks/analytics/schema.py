@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
-from math import ceil, floor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidSpec, InvalidValue
+from tacit.errors import InvalidQuery, InvalidSpec, InvalidValue
 from tacit.post.grid_shape import GridShape
-from tacit.tasks.analytics.regions import Spans, as_spans, outside
+from tacit.tasks.analytics.regions import Spans
+from tacit.tasks.analytics.scales import Labels, Numbers, Scale
 
 I64 = npt.NDArray[np.int64]
 
@@ -20,11 +20,12 @@ MAX_MEASURE = 1e12
 """The largest measure; the fourth powers that a standard deviation needs then stay far from overflow."""
 
 MAX_LABELS = 1 << 16
+"""Labels that a rehearsal takes from data without asking."""
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """A private column: integers from `low` to `high`, or one of some labels.
+    """A private column: integers from `low` to `high`, one of some labels without an order, or a scale of its own.
 
     >>> Dimension("age", low=0, high=99).size
     100
@@ -34,38 +35,53 @@ class Dimension:
     low: int = 0
     high: int = 0
     labels: tuple[str, ...] = ()
+    scale: Scale | None = None
 
     def __post_init__(self) -> None:
         """Refuse empty domains and labels that repeat."""
-        if self.labels and (len(set(self.labels)) != len(self.labels) or len(self.labels) > MAX_LABELS):
-            raise InvalidSpec(f"{self.name}: labels must be different, at most {MAX_LABELS} of them")
-        if not self.labels and not -(1 << 40) <= self.low <= self.high <= 1 << 40:
+        if self.scale is None and not self.labels and not -(1 << 40) <= self.low <= self.high <= 1 << 40:
             raise InvalidSpec(f"{self.name}: the domain must be a range such as 0-99")
+        if self.scale is not None:
+            object.__setattr__(self, "labels", self.scale.labels)
+        elif self.labels:
+            assert self._scale  # Refuses labels that repeat.
+
+    @cached_property
+    def _scale(self) -> Scale:
+        if self.scale is not None:
+            return self.scale
+        return Labels(self.labels) if self.labels else Numbers(self.low, self.high - self.low + 1)
 
     @property
     def is_ordinal(self) -> bool:
-        """Whether values are numbers, for which ranges are asked."""
-        return not self.labels
+        """Whether values have an order, so that ranges are asked for."""
+        return self._scale.is_ordinal
+
+    @property
+    def type(self) -> str:
+        """What its values are in answers: integer, text or boolean."""
+        return self._scale.type
 
     @property
     def size(self) -> int:
         """Number of values."""
-        return len(self.labels) or self.high - self.low + 1
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {label: i for i, label in enumerate(self.labels)}
+        return self._scale.size
 
     def label(self, index: int) -> Any:
         """The value at an index."""
-        return self.labels[index] if self.labels else self.low + index
+        return self._scale.label(index)
+
+    def rank(self, label: Any) -> Any:
+        """By what values are sorted: the place of text that has an order of its own, else the value itself."""
+        return self._ranks.get(label, label) if self.is_ordinal and self.labels else label
+
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        return {label: i for i, label in enumerate(self.labels)}
 
     def indices(self, values: Sequence[Any]) -> I64:
         """Private values as indices; what is outside of the domain is refused without being shown."""
-        if self.labels:
-            found = np.array([self._places.get(str(value).strip(), -1) for value in values], np.int64)
-        else:
-            found = _whole_numbers(values) - self.low
+        found = self._scale.indices(values)
         wrong = int(np.count_nonzero((found < 0) | (found >= self.size)))
         if wrong:
             raise InvalidValue(
@@ -76,51 +92,11 @@ class Dimension:
 
     def describe(self) -> str:
         """The domain in words."""
-        if self.is_ordinal:
-            return f"{self.low} to {self.high}"
-        return f"{self.size} labels"
+        return self._scale.describe()
 
     def spans(self, sign: str, value: Any) -> Spans:
         """The indices that compare so with a constant."""
-        if self.is_ordinal:
-            return self._ordinal(sign, value)
-        if sign not in ("=", "<>"):
-            raise InvalidSpec(f"sql: {self.name} has labels without an order; compare it with =, <>, or IN")
-        place = self._place(value)
-        return ((place, place),) if sign == "=" else outside(((place, place),), self.size)
-
-    def _place(self, value: Any) -> int:
-        if isinstance(value, str) and value in self._places:
-            return self._places[value]
-        near = get_close_matches(str(value), self.labels, 1, 0.5)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise InvalidSpec(f"sql: {self.name} is never {str(value)[:40]!r}, which is not one of its labels{hint}")
-
-    def _ordinal(self, sign: str, value: Any) -> Spans:
-        if isinstance(value, (str, bool)):
-            raise InvalidSpec(f"sql: {self.name} holds whole numbers, compare it with a number, not with text")
-        if sign in ("=", "<>") and not (value == int(value) and self.low <= value <= self.high):
-            raise InvalidSpec(f"sql: {self.name} is a whole number from {self.describe()}, it is never {value}")
-        ranges = {
-            "=": (value, value),
-            "<>": (value, value),
-            "<": (self.low, ceil(value) - 1),
-            "<=": (self.low, floor(value)),
-            ">": (floor(value) + 1, self.high),
-            ">=": (ceil(value), self.high),
-        }
-        low, high = (int(edge) for edge in ranges[sign])
-        inside = as_spans([(max(low, self.low) - self.low, min(high, self.high) - self.low)])
-        return outside(inside, self.size) if sign == "<>" else inside
-
-
-def _whole_numbers(values: Sequence[Any]) -> I64:
-    try:
-        numbers = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        return np.full(len(values), np.iinfo(np.int64).min // 2)
-    good = np.isfinite(numbers) & (np.abs(numbers) < 2.0**53) & (numbers == np.floor(numbers))
-    return np.where(good, numbers, -(2.0**60)).astype(np.int64)
+        return self._scale.spans(self.name, sign, value)
 
 
 @dataclass(frozen=True)
@@ -171,7 +147,7 @@ class Schema:
 
 
 def nearest_column(name: str, known: Iterable[str]) -> str:
-    """The column of this name, whatever its case, or InvalidSpec with the nearest one."""
+    """The column of this name, whatever its case, or InvalidQuery with the nearest one."""
     names = list(known)
     if name in names:
         return name
@@ -181,4 +157,4 @@ def nearest_column(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name.lower(), [item.lower() for item in names], 1, 0.5)
     close = next((item for item in names if near and item.lower() == near[0]), None)
     hint = f"; did you mean {close}?" if close else f"; there are {', '.join(names[:12])}"
-    raise InvalidSpec(f"sql: there is no column {name[:60]!r}{hint}")
+    raise InvalidQuery(f"sql: there is no column {name[:60]!r}{hint}")

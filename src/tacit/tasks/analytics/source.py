@@ -31,9 +31,10 @@ class Source(Protocol):
 class ReportSource:
     """Terms of linked reports; those of the last regions are kept, since many queries ask for the same one."""
 
-    def __init__(self, linked: Linked) -> None:
-        """Hold the reports."""
+    def __init__(self, linked: Linked, *, kept: int | None = None) -> None:
+        """Hold the reports; terms of `kept` regions are kept, or of as many as fit into half a gigabyte."""
         self._linked = linked
+        self._most = max(1, _CACHED_VALUES // max(1, 2 * linked.n)) if kept is None else kept
         self._kept: OrderedDict[Region, Terms] = OrderedDict()
 
     def scan(self, regions: Sequence[Region]) -> Iterator[Block]:
@@ -50,6 +51,11 @@ class ReportSource:
             yield from level_terms(self._linked, asked)
         else:
             yield from self._kept_levels(asked)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the terms that are kept."""
+        return sum(terms.inside.nbytes + terms.variance.nbytes for terms in self._kept.values())
 
     def _kept_levels(self, regions: Sequence[Region]) -> Iterator[Block]:
         """The same, and the terms are put together on the way."""
@@ -68,9 +74,17 @@ class ReportSource:
 
     def _keep(self, region: Region, terms: Terms) -> Terms:
         self._kept[region] = terms
-        while len(self._kept) > max(1, _CACHED_VALUES // max(1, 2 * self._linked.n)):
+        while len(self._kept) > self._most:
             self._kept.popitem(last=False)
         return terms
+
+
+class NoSource:
+    """Terms of no rows."""
+
+    def scan(self, regions: Sequence[Region]) -> Iterator[Block]:
+        """Nothing."""
+        return iter(())
 
 
 class ValueSource:

@@ -2,14 +2,18 @@
 
 import re
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
-from tacit.errors import InvalidSpec
+from tacit.device.domain import is_text
+from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.imports import expressions, sqlglot
-from tacit.tasks.analytics.sql_conditions import Reader
+from tacit.tasks.analytics.parsing import parse_text
+from tacit.tasks.analytics.sql_conditions import Reader, name_of, only
 from tacit.tasks.analytics.syntax import Aggregate, Both, Column, Order, Output, Select, Truth
 
 MAX_TEXT = 20_000
+MAX_OUTPUTS = 256
 _EXPLAIN = re.compile(r"\s*explain\s+", re.IGNORECASE)
 _PARTS = frozenset({"expressions", "from_", "from", "where", "group", "order", "limit", "offset"})
 _REFUSED = {
@@ -27,36 +31,39 @@ _REFUSED = {
 
 
 def parse_sql(text: str, columns: Sequence[str], table: str) -> Select:
-    """A query over these columns, or InvalidSpec that names what is refused and what to write instead.
+    """A query over these columns, or InvalidQuery that names what is refused and what to write instead.
 
     >>> parse_sql("SELECT COUNT(*) FROM t WHERE age < 30", ["age"], "t").aggregates[0].function
     'count'
     """
     if len(text) > MAX_TEXT:
-        raise InvalidSpec(f"sql: the query has {len(text)} characters, must have at most {MAX_TEXT}")
+        raise InvalidQuery(f"sql: the query has {len(text)} characters, must have at most {MAX_TEXT}")
+    if not is_text(text) or "\0" in text:
+        raise InvalidQuery("sql: the query holds characters that no text has; write plain Unicode")
     found = _EXPLAIN.match(text)
     body = text[found.end() :] if found else text
     try:
         return _select(_parsed(body), columns, table, explain=found is not None)
     except RecursionError:
-        raise InvalidSpec("sql: the query is nested too deeply") from None
+        raise InvalidQuery("sql: the query is nested too deeply") from None
 
 
 def _parsed(text: str) -> Any:
     library, exp = sqlglot(), expressions()
     if not re.match(r"\s*(select|with|\()", text, re.IGNORECASE):
         word = (text.split() or ["nothing"])[0][:20].upper()
-        raise InvalidSpec(f"sql: a query begins with SELECT (or EXPLAIN SELECT), not with {word}")
+        raise InvalidQuery(f"sql: a query begins with SELECT (or EXPLAIN SELECT), not with {word}")
     try:
         kinds = [token.token_type.name for token in library.tokenize(text, read="postgres")]
         if "SEMICOLON" in kinds[:-1]:
-            raise InvalidSpec("sql: several statements at once; send one SELECT")
-        parsed = library.parse_one(text, read="postgres")
+            raise InvalidQuery("sql: several statements at once; send one SELECT")
+        parsed = parse_text(text)
     except library.errors.SqlglotError as error:
         first = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()[0]
-        raise InvalidSpec(f"sql: the text is not SQL: {first[:200]}") from None
+        plain = re.sub(r"\s*<.*?(?=\. Line \d|$)", " something else", first)  # What the parser calls its own parts.
+        raise InvalidQuery(f"sql: the text is not SQL: {plain[:200]}") from None
     if not isinstance(parsed, exp.Select):
-        raise InvalidSpec(f"sql: {parsed.key.upper()} is not answered; write one SELECT")
+        raise InvalidQuery(f"sql: {parsed.key.upper()} is not answered; write one SELECT")
     return parsed
 
 
@@ -64,10 +71,12 @@ def _select(parsed: Any, columns: Sequence[str], table: str, *, explain: bool) -
     args: dict[str, Any] = parsed.args
     for part, given in args.items():
         if given and part not in _PARTS:
-            raise InvalidSpec(f"sql: {_REFUSED.get(part, part.upper() + ': write a plain SELECT without it')}")
+            raise InvalidQuery(f"sql: {_REFUSED.get(part, part.upper() + ': write a plain SELECT without it')}")
     alias = _check_source(args.get("from_") or args.get("from"), table)
     reader = Reader(columns, {table.lower(), alias.lower()})
     where = args.get("where")
+    if len(args["expressions"]) > MAX_OUTPUTS:
+        raise InvalidQuery(f"sql: SELECT has {len(args['expressions'])} columns, must have at most {MAX_OUTPUTS}")
     outputs = tuple(_output(item, reader) for item in args["expressions"])
     groups = _groups(args.get("group"), outputs, reader)
     _check_outputs(outputs, groups)
@@ -85,16 +94,18 @@ def _select(parsed: Any, columns: Sequence[str], table: str, *, explain: bool) -
 def _check_source(source: Any, table: str) -> str:
     exp = expressions()
     if source is None:
-        raise InvalidSpec(f"sql: FROM is missing; write FROM {table}")
+        raise InvalidQuery(f"sql: FROM is missing; write FROM {table}")
     inner = source.this
     if not isinstance(inner, exp.Table):
-        raise InvalidSpec("sql: a subquery in FROM is not answered; write one SELECT over the table itself")
+        raise InvalidQuery("sql: a subquery in FROM is not answered; write one SELECT over the table itself")
     if inner.name.lower() != table.lower():
-        raise InvalidSpec(f"sql: there is no table {inner.name[:60]!r}; write FROM {table}")
+        raise InvalidQuery(f"sql: there is no table {(inner.name or inner.sql())[:60]!r}; write FROM {table}")
+    if inner.args.get("alias") and inner.args["alias"].args.get("columns"):
+        raise InvalidQuery("sql: columns of a table are not renamed in FROM; write AS in SELECT")
     for part, given in inner.args.items():
         if given and part not in ("this", "alias", "db"):
             name = {"sample": "TABLESAMPLE", "joins": "JOIN"}.get(part, part.upper())
-            raise InvalidSpec(f"sql: {name} is not answered; write FROM {table}")
+            raise InvalidQuery(f"sql: {name} is not answered; write FROM {table}")
     return inner.alias or table
 
 
@@ -103,7 +114,7 @@ def _output(item: Any, reader: Reader) -> Output:
     name = item.alias if isinstance(item, exp.Alias) else ""
     inner = item.this if isinstance(item, exp.Alias) else item
     if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
-        raise InvalidSpec("sql: SELECT * would show rows; write aggregates such as COUNT(*)")
+        raise InvalidQuery("sql: SELECT * would show rows; write aggregates such as COUNT(*)")
     if isinstance(inner, exp.Column):
         column = reader.column(inner)
         return Output(name or column.name, column)
@@ -130,6 +141,17 @@ _INSTEAD = {
 }
 
 
+_NAMES = ("count", "sum", "avg", "variance", "var_pop", "var_samp", "stddev", "stddev_pop", "stddev_samp", "count_if")
+
+
+def _not_aggregate(item: Any) -> str:
+    """What is wrong with an item of SELECT, and the function that was probably meant."""
+    name = name_of(item)
+    near = get_close_matches(name.lower(), _NAMES, 1, 0.6)
+    hint = f"did you mean {near[0].upper()}?" if near else "write COUNT, SUM, AVG, VARIANCE or STDDEV of columns"
+    return f"{name}: {hint}"
+
+
 def _aggregate(item: Any, reader: Reader) -> Aggregate:
     exp = expressions()
     text = item.sql(dialect="postgres")
@@ -138,13 +160,13 @@ def _aggregate(item: Any, reader: Reader) -> Aggregate:
         condition, item = reader.condition(item.expression.this), item.this
     function = _functions().get(item.__class__)
     if function is None:
-        instead = _INSTEAD.get(item.key, f"{item.key.upper()}: write COUNT, SUM, AVG, VARIANCE or STDDEV of columns")
-        raise InvalidSpec(f"sql: SELECT {instead}")
+        raise InvalidQuery(f"sql: SELECT {_INSTEAD.get(item.key) or _not_aggregate(item)}")
+    only(item, "this", "big_int")
     if isinstance(item, exp.CountIf):
         return Aggregate(function, None, _both(condition, reader.condition(item.this)), text)
     inner = item.this
     if isinstance(inner, exp.Distinct):
-        raise InvalidSpec("sql: DISTINCT inside an aggregate is not answered; write GROUP BY and COUNT(*)")
+        raise InvalidQuery("sql: DISTINCT inside an aggregate is not answered; write GROUP BY and COUNT(*)")
     if isinstance(inner, exp.Star):
         return Aggregate(function, None, condition, text)
     if isinstance(inner, exp.Case):
@@ -168,7 +190,7 @@ def _case(case: Any, reader: Reader, function: str) -> tuple[Any, Any]:
     zero = isinstance(other, exp.Literal) and other.this == "0" and function == "sum"
     plain = other is None or isinstance(other, exp.Null) or zero
     if len(branches) != 1 or case.this is not None or not plain:
-        raise InvalidSpec(
+        raise InvalidQuery(
             "sql: CASE must be CASE WHEN condition THEN value END (ELSE 0 inside SUM); or write FILTER (WHERE ...)"
         )
     return reader.condition(branches[0].this), branches[0].args["true"]
@@ -179,32 +201,42 @@ def _groups(group: Any, outputs: tuple[Output, ...], reader: Reader) -> tuple[Co
     if group is None:
         return ()
     if any(given for part, given in group.args.items() if part != "expressions"):
-        raise InvalidSpec("sql: GROUP BY takes columns; write ROLLUP, CUBE and sets as several queries")
+        raise InvalidQuery("sql: GROUP BY takes columns; write ROLLUP, CUBE and sets as several queries")
     found: list[Column] = []
     for item in group.expressions:
         if isinstance(item, exp.Literal):
             column = outputs[_place(item, outputs, "GROUP BY")].item
         else:
-            column = reader.column(item) if isinstance(item, exp.Column) else None
+            column = _named(item, outputs) or reader.column(item) if isinstance(item, exp.Column) else None
         if not isinstance(column, Column):
-            raise InvalidSpec(f"sql: GROUP BY takes columns, not {item.key.upper()}")
+            raise InvalidQuery(f"sql: GROUP BY takes columns, not {item.key.upper()}")
         found.append(column)
     return tuple(dict.fromkeys(found))
+
+
+def _named(item: Any, outputs: tuple[Output, ...]) -> Column | None:
+    """The column that SELECT gave this name."""
+    found = (output.item for output in outputs if output.name.lower() == item.name.lower())
+    return next((column for column in found if isinstance(column, Column)), None)
 
 
 def _check_outputs(outputs: tuple[Output, ...], groups: tuple[Column, ...]) -> None:
     for output in outputs:
         if isinstance(output.item, Column) and output.item not in groups:
-            raise InvalidSpec(f"sql: {output.item.name} is neither in GROUP BY nor inside an aggregate")
+            raise InvalidQuery(f"sql: {output.item.name} is neither in GROUP BY nor inside an aggregate")
     if not any(isinstance(output.item, Aggregate) for output in outputs):
-        raise InvalidSpec("sql: the query has no aggregate; write one such as COUNT(*)")
+        raise InvalidQuery("sql: the query has no aggregate; write one such as COUNT(*)")
 
 
 def _place(item: Any, outputs: tuple[Output, ...], where: str) -> int:
-    place = int(item.this) if not item.is_string and str(item.this).isdigit() and len(item.this) < 9 else 0
+    place = int(item.this) if not item.is_string and _is_digits(str(item.this)) and len(item.this) < 9 else 0
     if not 1 <= place <= len(outputs):
-        raise InvalidSpec(f"sql: {where} {str(item.this)[:20]} names no column of the answer, 1 to {len(outputs)}")
+        raise InvalidQuery(f"sql: {where} {str(item.this)[:20]} names no column of the answer, 1 to {len(outputs)}")
     return place - 1
+
+
+def _is_digits(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _orders(order: Any, outputs: tuple[Output, ...], reader: Reader) -> tuple[Order, ...]:
@@ -224,7 +256,7 @@ def _orders(order: Any, outputs: tuple[Output, ...], reader: Reader) -> tuple[Or
         text = (inner.name if isinstance(inner, exp.Column) else inner.sql(dialect="postgres")).lower()
         place = next((i for get in texts for i, output in enumerate(outputs) if get(output) == text), None)
         if place is None:
-            raise InvalidSpec(f"sql: ORDER BY {text[:60]} is not in the answer; add it to SELECT")
+            raise InvalidQuery(f"sql: ORDER BY {text[:60]} is not in the answer; add it to SELECT")
         found.append(Order(place, descending))
     return tuple(found)
 
@@ -234,6 +266,6 @@ def _number(item: Any, name: str) -> int | None:
         return None
     inner = item.expression
     text = getattr(inner, "this", None)
-    if not isinstance(text, str) or not text.isdigit() or len(text) > 9 or getattr(inner, "is_string", True):
-        raise InvalidSpec(f"sql: {name} must be a whole number")
+    if not isinstance(text, str) or not _is_digits(text) or len(text) > 9 or getattr(inner, "is_string", True):
+        raise InvalidQuery(f"sql: {name} must be a whole number")
     return int(text)

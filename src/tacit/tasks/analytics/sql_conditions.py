@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from tacit.errors import InvalidSpec
+from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.imports import expressions
 from tacit.tasks.analytics.schema import nearest_column
 from tacit.tasks.analytics.syntax import (
@@ -37,12 +37,55 @@ _INSTEAD = {
     "placeholder": "a parameter: give it a value",
     "parameter": "a parameter: give it a value",
     "regexplike": "a regular expression: write LIKE or IN (...)",
+    "nullsafeneq": "IS DISTINCT FROM: write <> and IS NULL",
+    "nullsafeeq": "IS NOT DISTINCT FROM: write = and IS NULL",
+    "dpipe": "|| (joining texts): compare the column as it is",
+    "currentdate": "CURRENT_DATE: write a date such as '2030-12-31'",
+    "currenttimestamp": "now(): write a date such as '2030-12-31'",
 }
+_SPELT = {"literal": "a constant", "null": "NULL", "hexstring": "a hexadecimal number", "bitstring": "a bit string",
+          "rawstring": "$$ text", "jsonextract": "->", "mod": "%", "in": "IN", "tuple": "a row of values"}  # fmt: skip
+_DATES = ("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TEXT", "VARCHAR")
+_NUMBERS = ("INT", "BIGINT", "SMALLINT", "DOUBLE", "FLOAT", "DECIMAL")
+MAX_DEPTH = 100
 
 
-def _refused(item: Any) -> InvalidSpec:
-    key = item.key
-    return InvalidSpec(f"sql: {_INSTEAD.get(key, f'{key.upper()}: write comparisons of columns with constants')}")
+def name_of(item: Any) -> str:
+    """What a construct is called in SQL."""
+    if isinstance(item, expressions().Anonymous):
+        return str(item.this)[:40].upper()
+    return _SPELT.get(item.key) or str(item.key).upper()
+
+
+def _refused(item: Any) -> InvalidQuery:
+    instead = _INSTEAD.get(item.key, f"{name_of(item)}: write comparisons of columns with constants")
+    return InvalidQuery(f"sql: {instead}")
+
+
+def only(item: Any, *parts: str) -> None:
+    """Refuse a construct that has more than its usual parts, which would otherwise be overlooked."""
+    for part, given in item.args.items():
+        if given and part not in parts:
+            words = " ".join((name_of(item), part.strip("_").replace("expressions", "of several").upper()))
+            raise InvalidQuery(f"sql: {words} is not answered; write {name_of(item)} without it")
+
+
+def _number(text: str) -> int | float:
+    try:
+        number = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else float(text)
+    except ValueError:
+        raise InvalidQuery(f"sql: {text[:20]!r} is not a number") from None
+    if not isfinite(number):
+        raise InvalidQuery(f"sql: the number {text[:20]} is too large")
+    return number
+
+
+def _check_order(low: Expression, high: Expression) -> None:
+    """Refuse ends of a range the wrong way round, which hold nothing and are hardly ever meant."""
+    if isinstance(low, Constant) and isinstance(high, Constant):
+        a, b = low.value, high.value
+        if isinstance(a, (int, float)) and isinstance(b, (int, float)) and a > b:
+            raise InvalidQuery(f"sql: BETWEEN {a} AND {b} holds nothing; write BETWEEN {b} AND {a}")
 
 
 class Reader:
@@ -52,15 +95,22 @@ class Reader:
         """Columns, and the names by which their table may be called, in lower case."""
         self._columns = columns
         self._tables = tables
+        self._depth = 0
 
     def column(self, item: Any) -> Column:
-        """A column by its name, or InvalidSpec with the nearest one."""
+        """A column by its name, or InvalidQuery with the nearest one."""
         if item.args.get("table") and item.table.lower() not in self._tables:
-            raise InvalidSpec(f"sql: there is no table {item.table[:60]!r}")
+            raise InvalidQuery(f"sql: there is no table {item.table[:60]!r}")
         return Column(nearest_column(item.name, self._columns))
 
     def expression(self, item: Any) -> Expression:
         """A column, a constant, or arithmetic with them."""
+        self._descend()
+        found = self._expression(item)
+        self._depth -= 1
+        return found
+
+    def _expression(self, item: Any) -> Expression:
         exp = expressions()
         if isinstance(item, exp.Paren):
             return self.expression(item.this)
@@ -75,8 +125,10 @@ class Reader:
             return Arithmetic("-", Constant(0), inner)
         if item.key in _ARITHMETIC:
             return Arithmetic(_ARITHMETIC[item.key], self.expression(item.this), self.expression(item.expression))
+        if isinstance(item, exp.Cast):
+            return self._cast(item)
         if isinstance(item, exp.Null):
-            raise InvalidSpec("sql: NULL is compared with IS NULL or IS NOT NULL")
+            raise InvalidQuery("sql: NULL is compared with IS NULL or IS NOT NULL")
         raise _refused(item)
 
     def constant(self, item: Any) -> Constant:
@@ -86,14 +138,31 @@ class Reader:
             return Constant(bool(item.this))
         if item.is_string:
             return Constant(str(item.this))
-        text = str(item.this)
-        number = int(text) if text.isdigit() and len(text) < 19 else float(text)
-        if not isfinite(number):
-            raise InvalidSpec(f"sql: the number {text[:20]} is too large")
-        return Constant(number)
+        return Constant(_number(str(item.this)))
+
+    def _cast(self, item: Any) -> Constant:
+        """A constant as a date, text or number; columns are compared as they are."""
+        exp = expressions()
+        kind, inner = item.to.this.name, item.this
+        if isinstance(inner, exp.Literal) and kind in _DATES:
+            return Constant(str(inner.this))
+        if isinstance(inner, exp.Literal) and kind in _NUMBERS:
+            return Constant(_number(str(inner.this)))
+        raise _refused(item)
 
     def condition(self, item: Any) -> Condition:
         """Comparisons, IN, BETWEEN, LIKE and IS NULL under AND, OR and NOT."""
+        self._descend()
+        found = self._condition(item)
+        self._depth -= 1
+        return found
+
+    def _descend(self) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise InvalidQuery(f"sql: the query is nested too deeply, must be at most {MAX_DEPTH} deep")
+
+    def _condition(self, item: Any) -> Condition:
         exp = expressions()
         if isinstance(item, exp.Paren):
             return self.condition(item.this)
@@ -113,32 +182,40 @@ class Reader:
         if item.key in _SIGNS:
             return Compare(_SIGNS[item.key], self.expression(item.this), self.expression(item.expression))
         if isinstance(item, exp.Between):
+            only(item, "this", "low", "high")
             inner = self.expression(item.this)
             low, high = self.expression(item.args["low"]), self.expression(item.args["high"])
+            _check_order(low, high)
             return Both((Compare(">=", inner, low), Compare("<=", inner, high)))
         if isinstance(item, exp.In):
             return self._among(item)
         if isinstance(item, (exp.Like, exp.ILike)):
             if not (isinstance(item.expression, exp.Literal) and item.expression.is_string):
-                raise InvalidSpec("sql: LIKE takes a pattern in quotes")
+                raise InvalidQuery("sql: LIKE takes a pattern in quotes")
             pattern = str(item.expression.this)
-            return Like(self.expression(item.this), pattern, ignore_case=isinstance(item, exp.ILike))
+            found = Like(self.expression(item.this), pattern, ignore_case=isinstance(item, exp.ILike))
+            return Negation(found) if item.args.get("negate") else found
         if isinstance(item, exp.Is):
             return self._is(item)
         raise _refused(item)
 
     def _is(self, item: Any) -> Condition:
         exp = expressions()
-        if not isinstance(item.expression, exp.Null):
-            raise InvalidSpec("sql: IS takes NULL; for truth values write the condition itself or NOT")
-        found = Missing(self.expression(item.this))
+        inner = self.expression(item.this)
+        if isinstance(item.expression, exp.Null):
+            found: Condition = Missing(inner)
+        elif isinstance(item.expression, exp.Boolean):
+            truth = Compare("=", inner, Constant(bool(item.expression.this)))
+            found = Both((Negation(Missing(inner)), truth))
+        else:
+            raise InvalidQuery("sql: IS takes NULL, TRUE or FALSE")
         return Negation(found) if item.args.get("negate") else found
 
     def _among(self, item: Any) -> Condition:
         if item.args.get("query") or item.args.get("unnest"):
-            raise InvalidSpec("sql: a subquery inside IN is not answered; list the values")
+            raise InvalidQuery("sql: a subquery inside IN is not answered; list the values")
         values = tuple(self.expression(value) for value in item.expressions)
         constants = tuple(value for value in values if isinstance(value, Constant))
         if len(constants) < len(values) or not values:
-            raise InvalidSpec("sql: IN takes a list of constants")
+            raise InvalidQuery("sql: IN takes a list of constants")
         return Among(self.expression(item.this), constants)

@@ -9,11 +9,12 @@ public filter or another grouping. See docs/maths/analytics.md.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidSpec
+from tacit.errors import InvalidQuery, InvalidSpec
 from tacit.post.grid_shape import Heights
 from tacit.tasks.analytics.cover import Coefficients, Part
 from tacit.tasks.analytics.levels import Design
@@ -93,37 +94,52 @@ def _slopes(design: Design, heights: Heights, spread: Spread, c: float, *, alone
 def level_terms(linked: Linked, regions: Sequence[Region]) -> Iterator[tuple[Region, slice, Terms]]:
     """Terms of many regions in one pass over the reports of a design with one group, a level at a time."""
     design, given = linked.design, _from_reports(linked)
-    planned: list[tuple[Region, Coefficients, float, dict[Heights, tuple[float, float]]]] = []
-    for region in regions:
-        found = pieces_of(design, region)[0][0]
-        spreads = {heights: spread_of(design, heights, part) for heights, part in found.parts.items()}
-        slopes = {h: _slopes(design, h, spread, found.constant, alone=True) for h, spread in spreads.items()}
-        planned.append((region, found, _rest(design, found, spreads, alone=True), slopes))
+    planned = [(region, *_planned(design, region)) for region in regions]
+    known = [0] * len(planned)  # Up to which row the terms of every region were given.
     for heights, answers in linked.answers.items():
         assert isinstance(answers.rows, slice)
-        n = int(answers.rows.stop) - int(answers.rows.start)
-        for region, found, rest, slopes in planned:
+        start, stop = int(answers.rows.start), int(answers.rows.stop)
+        for i, (region, found, rest, slopes) in enumerate(planned):
             if heights not in found.parts:
-                yield region, answers.rows, Terms(np.full(n, found.constant), np.full(n, rest))
                 continue
+            if known[i] < start:
+                yield region, slice(known[i], start), _same_terms(start - known[i], found, rest)
             _, sums, squares = given(heights, found.parts[heights])
             linear, square = slopes[heights]
             yield region, answers.rows, Terms(found.constant + sums, rest + linear * sums + square * squares)
+            known[i] = stop
+    for i, (region, found, rest, _) in enumerate(planned):
+        if known[i] < linked.n:
+            yield region, slice(known[i], linked.n), _same_terms(linked.n - known[i], found, rest)
+
+
+def _same_terms(n: int, found: Coefficients, rest: float) -> Terms:
+    """Terms of respondents who answered levels that a region does not use."""
+    return Terms(np.full(n, found.constant), np.full(n, rest))
+
+
+_Planned = tuple[Coefficients, float, dict[Heights, tuple[float, float]]]
+
+
+def _planned(design: Design, region: Region) -> _Planned:
+    """Coefficients of a region, and how variances of single respondents follow from their terms."""
+
+    def make() -> _Planned:
+        found = pieces_of(design, region)[0][0]
+        spreads = {heights: spread_of(design, heights, part) for heights, part in found.parts.items()}
+        slopes = {h: _slopes(design, h, spread, found.constant, alone=True) for h, spread in spreads.items()}
+        return found, _rest(design, found, spreads, alone=True), slopes
+
+    return _kept(design, "planned", region, make, lambda found: found[0].nodes)
 
 
 def _from_reports(linked: Linked) -> Given:
     def given(heights: Heights, part: Part) -> tuple[I64 | slice, F64, F64]:
         answers, share = linked.answers[heights], linked.design.member(heights)[1]
-        sums = answers.sums(part) / share
-        same = part.constant
-        squares = same * sums if same is not None else answers.sums(_squared(part)) / share
-        return answers.rows, sums, squares
+        sums, squares = answers.sums(part)
+        return answers.rows, sums / share, squares / share
 
     return given
-
-
-def _squared(part: Part) -> Part:
-    return Part(part.nodes, part.coefficients**2)
 
 
 def _from_values(design: Design, values: I64) -> Given:
@@ -151,12 +167,38 @@ Pieces = list[list[Coefficients]]
 """Boxes, and the factors of each; one box of one factor where a region is a sum over nodes."""
 
 
+_KEPT_REGIONS = 1 << 8
+_KEPT_NODES = 1 << 14
+"""Regions of more nodes take longer to answer than to work out again, and much room to keep."""
+
+
+def _kept(design: Design, what: str, region: Region, make: Callable[[], Any], nodes: Callable[[Any], int]) -> Any:
+    """What was worked out about a region before, or is now."""
+    key = what, region
+    found = design.kept.get(key)
+    if found is None:
+        found = make()
+        if len(design.kept) >= _KEPT_REGIONS:
+            design.kept.clear()
+        if nodes(found) <= _KEPT_NODES:
+            design.kept[key] = found
+    return found
+
+
 def pieces_of(design: Design, region: Region) -> Pieces:
     """What to compute for a region."""
+    return _kept(design, "pieces", region, lambda: _pieces_of(design, region), _node_count)
+
+
+def _node_count(pieces: Pieces) -> int:
+    return sum(factor.nodes for factors in pieces for factor in factors)
+
+
+def _pieces_of(design: Design, region: Region) -> Pieces:
     if not design.product:
         found = design.covering.region(region)
         if found is None:
-            raise InvalidSpec(_unanswerable(design, region))
+            raise InvalidQuery(_unanswerable(design, region))
         return [[found]]
     pieces: Pieces = []
     for box in region.boxes:
@@ -216,8 +258,9 @@ def _expected(design: Design, coefficients: Coefficients) -> tuple[float, float]
     """Mean indicator and mean variance."""
 
     def given(heights: Heights, part: Part) -> tuple[I64 | slice, F64, F64]:
-        share = _volumes(design, heights, part)
-        return slice(None), np.array([part.coefficients @ share]), np.array([part.coefficients**2 @ share])
+        # Not the product of BLAS: its threads wait for each other longer than such short sums take.
+        held = part.coefficients * _volumes(design, heights, part)
+        return slice(None), np.array([held.sum()]), np.array([(part.coefficients * held).sum()])
 
     terms = linear_terms(design, 1, coefficients, given)
     return float(terms.inside[0]), float(terms.variance[0])

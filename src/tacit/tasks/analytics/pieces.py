@@ -1,0 +1,167 @@
+"""Queries over one piece of a table: rows with their reports, whole or a segment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.tasks.analytics.aggregate import GroupSums, Measured, is_centred
+from tacit.tasks.analytics.plan import powers_of
+from tacit.tasks.analytics.predicate import Conditions, Part
+from tacit.tasks.analytics.public import Public
+from tacit.tasks.analytics.query import Query
+from tacit.tasks.analytics.regions import Region
+from tacit.tasks.analytics.source import Source
+from tacit.tasks.analytics.syntax import Aggregate, Both, Column
+from tacit.tasks.analytics.terms import Terms, constant_terms
+
+F64 = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some rows of a table: their public columns, and where their terms come from."""
+
+    public: Public
+    source: Source
+    lock: Lock = field(default_factory=Lock)
+    """One query at a time goes through a piece."""
+
+
+class Centres:
+    """Where powers of measures are taken from, the same in all pieces: a mean in the first one that has values.
+
+    Any number does; one near the measures keeps large ones of small spread from cancelling.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._known: dict[int, float] = {}
+        self._lock = Lock()
+
+    def of(self, place: int, function: str, measure: F64 | None, present: Mask | None) -> float:
+        """The centre of one aggregate; pieces without values need none."""
+        if measure is None or not is_centred(function):
+            return 0.0
+        with self._lock:
+            if place not in self._known:
+                there = measure if present is None else measure[present]
+                if not len(there):
+                    return 0.0
+                self._known[place] = float(np.mean(there))
+            return self._known[place]
+
+
+@dataclass(eq=False)
+class Job:
+    """One aggregate of one private group: which rows are asked for what, and the sums so far."""
+
+    measured: Measured
+    parts: list[Part]
+    total: GroupSums
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing has to be estimated."""
+        return all(part.region.is_full or part.region.is_empty for part in self.parts)
+
+    def add(self, part: Part, terms: Terms, rows: slice) -> None:
+        """Count the terms of some rows."""
+        self.total = self.total + self.measured.sums(terms, part.mask, rows)
+
+
+class Run:
+    """One query over one piece."""
+
+    def __init__(self, query: Query, public: Public, centres: Centres) -> None:
+        """Nothing is computed yet."""
+        self._query = query
+        self._public = public
+        self._centres = centres
+        self._conditions = Conditions(query.schema, public)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self._public.rows.n
+
+    @property
+    def keys(self) -> list[tuple[Any, ...]]:
+        """Values of the public groups that occur."""
+        return self._public.groups(self._query.public)[1]
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """One per private group and aggregate, in this order."""
+        aggregates = self._query.select.aggregates
+        measured = [self._measured(i, item) for i, item in enumerate(aggregates)]
+        return [
+            Job(measured[i], parts, measured[i].nothing)
+            for _, region in self._query.private_groups
+            for i, parts in enumerate(self._parts(region))
+        ]
+
+    def _measured(self, place: int, item: Aggregate) -> Measured:
+        codes, keys = self._public.groups(self._query.public)
+        measure, present = self._measure(item)
+        centre = self._centres.of(place, item.function, measure, present)
+        return Measured(item.function, measure, present, codes if self._query.public else None, len(keys), centre)
+
+    @cached_property
+    def _every_part(self) -> list[list[Part]]:
+        """Rows and regions of every aggregate, private groups apart."""
+        condition = self._query.select.condition
+        return [self._conditions.parts(Both((condition, item.condition))) for item in self._query.select.aggregates]
+
+    def _parts(self, region: Region) -> list[list[Part]]:
+        """The same inside one private group."""
+        if region.is_full:
+            return self._every_part
+        narrowed = [[Part(part.mask, part.region & region) for part in parts] for parts in self._every_part]
+        return [[part for part in parts if not part.region.is_empty] for parts in narrowed]
+
+    def _measure(self, item: Aggregate) -> tuple[F64 | None, Mask | None]:
+        if item.argument is None:
+            return None, None
+        if item.function == "count" and isinstance(item.argument, Column):
+            return None, self._public.present(item.argument.name)
+        return self._public.measure(item.argument)
+
+    def weights(self) -> list[dict[Region, F64]]:
+        """For every job, what it asks for, and sums of powers of the (centred) measures of the rows it asks."""
+        found: list[dict[Region, F64]] = []
+        every: list[list[tuple[Part, F64]]] = []
+        for i, (item, parts) in enumerate(zip(self._query.select.aggregates, self._every_part, strict=True)):
+            measure, present = self._measure(item)
+            centre = self._centres.of(i, item.function, measure, present)
+            centred = measure - centre if measure is not None and centre else measure
+            every.append([(part, powers_of(part.mask, centred, present, self.n)) for part in parts])
+        for _, group in self._query.private_groups:
+            for parts in every:
+                sums: dict[Region, F64] = {}
+                for part, powers in parts:
+                    region = part.region & group
+                    if group.is_full or not region.is_empty:
+                        sums[region] = sums.get(region, np.zeros(len(powers))) + powers
+                found.append(sums)
+        return found
+
+
+def fill(runs: Sequence[Run], source: Source) -> None:
+    """Do the jobs of several queries; every region is looked at once, however many aggregates ask for it."""
+    asked: dict[Region, list[tuple[Job, Part]]] = {}
+    for run in runs:
+        for job in run.jobs:
+            for part in job.parts:
+                if part.region.is_full or part.region.is_empty:
+                    job.add(part, constant_terms(run.n, float(part.region.is_full)), slice(0, run.n))
+                else:
+                    asked.setdefault(part.region, []).append((job, part))
+    for region, rows, terms in source.scan(list(asked)):
+        for job, part in asked[region]:
+            job.add(part, terms, rows)

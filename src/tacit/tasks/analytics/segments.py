@@ -1,0 +1,219 @@
+"""Tables in segments: queries go through them one after the other, and only some stay opened in memory."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from threading import Lock
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.core.mechanism import Reports
+from tacit.errors import InvalidSpec, ReportRejected
+from tacit.tasks.analytics.connection import answer_texts, parse_query
+from tacit.tasks.analytics.imports import arrow
+from tacit.tasks.analytics.levels import Design
+from tacit.tasks.analytics.linked import Linked, link
+from tacit.tasks.analytics.pieces import Piece
+from tacit.tasks.analytics.plan import Plan
+from tacit.tasks.analytics.public import ArrowRows, Public, empty_rows
+from tacit.tasks.analytics.query import Query
+from tacit.tasks.analytics.run import Answer, explain_query
+from tacit.tasks.analytics.schema import Schema
+from tacit.tasks.analytics.source import NoSource, ReportSource
+from tacit.tasks.analytics.syntax import Select
+
+I64 = npt.NDArray[np.int64]
+CACHE_BYTES = 1 << 30
+_KEPT_REGIONS = 1
+
+
+class Segment(Protocol):
+    """Some rows of a table with their reports, sealed: what a key stands for never changes."""
+
+    @property
+    def key(self) -> str:
+        """What tells it apart from all other segments of all tables."""
+        ...
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        ...
+
+    def load(self) -> tuple[Any, Reports]:
+        """An Arrow table of the public columns, and the reports row by row."""
+        ...
+
+
+class SegmentRows:
+    """The public columns of a segment; each is put into the order of the reports when it is first asked for."""
+
+    def __init__(self, table: Any, order: I64 | None) -> None:
+        """Columns of an Arrow table, which are let go one by one."""
+        self.n: int = table.num_rows
+        self.names: Sequence[str] = tuple(table.column_names)
+        self._order = order
+        self._given = {name: table[name] for name in self.names}
+        self._taken: dict[str, Any] = {}
+
+    def column(self, name: str) -> Any:
+        """A column in one piece, in order."""
+        if name not in self._taken:
+            given = self._given.pop(name).combine_chunks()
+            self._taken[name] = given if self._order is None else given.take(arrow().array(self._order))
+        return self._taken[name]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the columns."""
+        return sum(column.nbytes for column in (*self._given.values(), *self._taken.values()))
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A segment in memory."""
+
+    rows: SegmentRows
+    linked: Linked
+    piece: Piece
+    source: ReportSource
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of columns, reports, and what is kept of earlier queries."""
+        return self.rows.nbytes + self.linked.nbytes + self.piece.public.nbytes + self.source.nbytes
+
+
+class SegmentCache:
+    """Opened segments of any number of tables, up to a number of bytes; the least recently used go first.
+
+    What one query uses does not push out what the same query used before it: of a table that does not fit, a part
+    stays.
+    """
+
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
+        """Nothing is opened yet."""
+        self._limit = limit
+        self._kept: OrderedDict[str, tuple[Opened, int, int]] = OrderedDict()
+        self._lock = Lock()
+        self._queries = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of everything that is kept."""
+        with self._lock:
+            return self._total()
+
+    def _total(self) -> int:
+        return sum(size for _, size, _ in self._kept.values())
+
+    def begin(self) -> int:
+        """A number for the next query."""
+        with self._lock:
+            self._queries += 1
+            return self._queries
+
+    def get(self, key: str) -> Opened | None:
+        """A segment that is kept."""
+        with self._lock:
+            found = self._kept.get(key)
+            return None if found is None else found[0]
+
+    def keep(self, key: str, opened: Opened, query: int) -> None:
+        """Keep a segment that a query has just used, if there is room or others can go."""
+        size = opened.nbytes
+        with self._lock:
+            self._kept.pop(key, None)
+            total = self._total()
+            for other, (_, bytes_of, last) in list(self._kept.items()):
+                if total + size <= self._limit:
+                    break
+                if last < query:
+                    del self._kept[other]
+                    total -= bytes_of
+            if total + size <= self._limit:
+                self._kept[key] = opened, size, query
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentedTable:
+    """Answers queries over the segments of a table, in memory that does not grow with their number."""
+
+    schema: Schema
+    design: Design
+    public_columns: Sequence[tuple[str, str]]
+    """Names and types of the public columns."""
+    segments: Sequence[Segment]
+    cache: SegmentCache
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        """Refuse a public column that is private."""
+        for name, _ in self.public_columns:
+            if self.schema.dimension(name) is not None:
+                raise InvalidSpec(f"analytics: {name} is private and must not be among the public columns")
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns, the private ones first."""
+        return [dimension.name for dimension in self.schema.dimensions] + [name for name, _ in self.public_columns]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return sum(segment.n for segment in self.segments)
+
+    @cached_property
+    def _no_rows(self) -> Any:
+        return empty_rows(self.public_columns)
+
+    def query(self, sql: str) -> Answer:
+        """The answer to a SELECT."""
+        return self.queries([sql])[0]
+
+    def queries(self, texts: Sequence[str]) -> list[Answer]:
+        """Several answers, for which every segment is gone through once."""
+        return answer_texts(self, texts, self._pieces, self.level)
+
+    def explain(self, sql: str) -> Plan:
+        """How a query will be answered, and the standard errors to expect; reads public columns alone."""
+        return explain_query(Query(self.schema, self.parse(sql)), self._pieces(), self.design)
+
+    def parse(self, sql: str) -> Select:
+        """A query whose columns exist."""
+        return parse_query(sql, self.columns, self.schema)
+
+    def with_level(self, level: float) -> "SegmentedTable":
+        """The same table with intervals of another level."""
+        return replace(self, level=level)
+
+    def cursor(self) -> Any:
+        """A DB-API 2.0 cursor."""
+        from tacit.tasks.analytics.dbapi import Cursor
+
+        return Cursor(self)
+
+    def _pieces(self) -> Iterator[Piece]:
+        """First no rows, which shows what does not fit the types of columns; then all segments."""
+        yield Piece(Public(ArrowRows(self._no_rows)), NoSource())
+        query = self.cache.begin()
+        for segment in self.segments:
+            if not segment.n:
+                continue
+            opened = self.cache.get(segment.key) or self._open(segment)
+            yield opened.piece
+            self.cache.keep(segment.key, opened, query)
+
+    def _open(self, segment: Segment) -> Opened:
+        table, reports = segment.load()
+        if len(reports) != table.num_rows:
+            raise ReportRejected(f"analytics: {len(reports)} reports for {table.num_rows} rows in a segment")
+        linked = link(self.design, reports)
+        named = table.select(self._no_rows.column_names)
+        typed = named if named.schema.equals(self._no_rows.schema) else named.cast(self._no_rows.schema)
+        rows = SegmentRows(typed, linked.order)
+        source = ReportSource(linked, kept=_KEPT_REGIONS)
+        return Opened(rows, linked, Piece(Public(rows), source), source)

@@ -1,0 +1,280 @@
+"""What an analyst may ask of questions that were asked together: tables, tests, trees and synthetic records."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+
+from tacit.core.normal import normal_isf
+from tacit.core.one_of import OneOf
+from tacit.device.coefficients import Coefficients
+from tacit.device.domain import Booleans, Categories, Domain, Ordered
+from tacit.device.reals import Buckets, Integers
+from tacit.device.views import Views
+from tacit.errors import InvalidSpec
+from tacit.tasks.association import (
+    Measured,
+    conditional,
+    correlation,
+    naive_chi_square,
+    odds_ratio,
+    wald_test,
+)
+from tacit.tasks.dependence import Edge, sample_tree, sample_views
+from tacit.tasks.information import information_interval
+from tacit.tasks.joint_strength import cramers_v, rejected_together
+from tacit.tasks.joint_words import (
+    NAIVE_WORDS,
+    association_words,
+    pairs_words,
+    table_words,
+    tree_words,
+    unknown_words,
+)
+from tacit.tasks.marginal_sources import F64
+from tacit.tasks.marginal_task import MAX_CELLS, MAX_TESTED, Pair, names_of, solved
+from tacit.tasks.marginals import Table
+from tacit.tasks.task import Asked, Part, Query
+
+MAX_PAIRED = 64
+"""The most questions of which all pairs are looked at."""
+
+MAX_ROWS = 100_000
+_WHOLE_CELLS = 1 << 12
+
+
+def _chosen(asked: Asked, given: Mapping[str, str], name: str, least: int, most: int) -> tuple[int, ...]:
+    """The places of questions that are named with commas."""
+    texts = [text.strip() for text in next(csv.reader([given.get(name, "")]), list[str]()) if text.strip()]
+    if not least <= len(texts) <= most:
+        wanted = f"{least}" if least == most else f"{least} to {most}"
+        raise InvalidSpec(f"{name} must name {wanted} questions, with commas, out of {_some(asked.names)}")
+    for text in texts:
+        if text not in asked.names:
+            raise InvalidSpec(f"{name}: there is no question '{text[:40]}', must be out of {_some(asked.names)}")
+    if len(set(texts)) < len(texts):
+        raise InvalidSpec(f"{name}: a question is named twice; name different ones")
+    return tuple(asked.names.index(text) for text in texts)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+
+
+def _table_of(asked: Asked, part: Part, places: Sequence[int], most: int) -> Table:
+    cells = prod(asked.sizes[place] for place in places)
+    if cells > most:
+        raise InvalidSpec(f"attributes: their table has {cells} cells, must be at most {most}; name fewer questions")
+    return solved(part).marginals.table(places)
+
+
+def _ordered(table: Table, places: Sequence[int], flat: F64) -> F64:
+    """Cells of a table with its axes in the order that was asked for."""
+    return flat.reshape(table.shape).transpose([table.attributes.index(place) for place in places])
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _label(label: Any) -> Any:
+    return [_label(inner) for inner in cast("tuple[Any, ...]", label)] if isinstance(label, tuple) else label
+
+
+def _labels(domain: Domain) -> list[Any]:
+    return [_label(label) for label in domain.all_labels()]
+
+
+def _attributes(asked: Asked, places: Sequence[int]) -> list[dict[str, Any]]:
+    return [{"name": asked.names[place], "labels": _labels(asked.domains[place])} for place in places]
+
+
+def _missing(asked: Asked, table: Table) -> list[list[str]]:
+    return [names_of(asked, unknown) for unknown in table.missing]
+
+
+def _table(asked: Asked, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    places = _chosen(asked, given, "attributes", 1, 8)
+    table = _table_of(asked, part, places, MAX_CELLS)
+    about, missing = _attributes(asked, places), _missing(asked, table)
+    raw, (low, high) = table.raw, table.raw.interval(level)
+    columns = [_ordered(table, places, flat) for flat in (raw.value, raw.standard_error, low, high)]
+    consistent = _ordered(table, places, table.consistent)
+    names = ("estimate", "standard_error", "low", "high")
+    cells: list[dict[str, Any]] = [
+        {
+            "values": [about[axis]["labels"][i] for axis, i in enumerate(at)],
+            "raw": {name: _plain(float(column[at])) for name, column in zip(names, columns, strict=True)},
+            "consistent": float(consistent[at]),
+        }
+        for at in np.ndindex(*consistent.shape)
+    ]
+    words = table_words(names_of(asked, places), missing, table)
+    found = {"attributes": about, "cells": cells, "coverage": table.status, "missing": missing}
+    return found | {"agrees": table.agrees, "words": words}
+
+
+def _numbers(domain: Domain) -> F64 | None:
+    """What the answers of a domain count in a correlation; None without an order."""
+    if isinstance(domain, Integers):
+        return np.array(domain.all_labels(), np.float64)
+    ordered = isinstance(domain, (Ordered, Buckets, Booleans)) and not isinstance(domain, Categories)
+    return np.arange(domain.size, dtype=np.float64) if ordered else None
+
+
+def _measured(found: Measured) -> dict[str, Any] | None:
+    ends = {"estimate": found.value, "low": found.low, "high": found.high}
+    return {name: _plain(end) for name, end in ends.items()} if np.isfinite(found.value) else None
+
+
+_NO_VERDICT: dict[str, Any] = dict.fromkeys((
+    "statistic", "degrees", "p_value", "dependent", "reliable", "mutual_information", "cramers_v", "correlation",
+    "odds_ratio", "naive",
+))  # fmt: skip
+
+
+def _association(asked: Asked, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    places = _chosen(asked, given, "attributes", 2, 2)
+    table, names = _table_of(asked, part, places, MAX_TESTED), names_of(asked, places)
+    about = {"attributes": names, "coverage": table.status}
+    if table.status != "covered":
+        return about | _NO_VERDICT | {"words": unknown_words(names, table)}
+    verdict, naive = wald_test(table), naive_chi_square(table)
+    numbers = tuple(_numbers(asked.domains[place]) for place in table.attributes)
+    related = None if any(x is None for x in numbers) else correlation(table, level=level, values=cast("Any", numbers))
+    return about | {
+        "statistic": verdict.statistic,
+        "degrees": verdict.degrees,
+        "p_value": verdict.p_value,
+        "dependent": verdict.rejects(1 - level),
+        "reliable": verdict.reliable,
+        "words": association_words(names, verdict, level),
+        "mutual_information": _measured(information_interval(table, level=level)),
+        "cramers_v": cramers_v(table),
+        "correlation": None if related is None else _measured(related),
+        "odds_ratio": _measured(odds_ratio(table, level=level)) if table.shape == (2, 2) else None,
+        "naive": {"statistic": naive.statistic, "p_value": naive.p_value, "words": NAIVE_WORDS},
+    }
+
+
+def _check_pairs(asked: Asked, query: str) -> None:
+    if len(asked.names) > MAX_PAIRED:
+        raise InvalidSpec(
+            f"{query}: {len(asked.names)} questions have too many pairs, must be at most {MAX_PAIRED} questions; "
+            "ask for the association of two at a time"
+        )
+
+
+def _associations(asked: Asked, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    del given
+    _check_pairs(asked, "associations")
+    found = solved(part).pairs
+    dependent = _dependent(found, level)
+    rows = [_pair(asked, places, pair) | {"dependent": dependent.get(places)} for places, pair in found.items()]
+    rows.sort(key=lambda row: -(row["mutual_information"] or 0.0))
+    return {"pairs": rows, "words": pairs_words(len(dependent), sum(dependent.values()), len(rows) - len(dependent))}
+
+
+def _dependent(pairs: Mapping[Edge, Pair], level: float) -> dict[Edge, bool]:
+    """Which of the pairs that can be tested go together, at a level that holds for all of them at once."""
+    tested = {places: pair.verdict.p_value for places, pair in pairs.items() if pair.verdict is not None}
+    return dict(zip(tested, rejected_together(list(tested.values()), 1 - level), strict=True))
+
+
+def _pair(asked: Asked, places: Edge, pair: Pair) -> dict[str, Any]:
+    return {
+        "attributes": names_of(asked, places),
+        "p_value": None if pair.verdict is None else pair.verdict.p_value,
+        "mutual_information": None if pair.information is None else pair.information.corrected,
+        "coverage": pair.status,
+    }
+
+
+def _conditional(asked: Asked, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    places = (*_chosen(asked, given, "attributes", 1, 1), *_chosen(asked, given, "given", 1, 1))
+    if places[0] == places[1]:
+        raise InvalidSpec("given: a question is named twice; name different ones")
+    table = _table_of(asked, part, places, MAX_TESTED)
+    found = conditional(table, table.attributes.index(places[0]))
+    known = table.status not in ("unseen", "no_data")
+    half = normal_isf((1 - level) / 2) * found.standard_error
+    about, cells = _attributes(asked, places), list[dict[str, Any]]()
+    for i, j in np.ndindex(*found.value.shape):
+        share, width = float(found.value[i, j]), float(half[i, j])
+        sure = known and np.isfinite(width)
+        ends = (max(0.0, share - width), min(1.0, share + width)) if sure else (None, None)
+        cells.append(
+            {"given": about[1]["labels"][i], "value": about[0]["labels"][j], "estimate": share if known else None}
+            | {"low": ends[0], "high": ends[1]}
+        )
+    words = table_words(names_of(asked, places), _missing(asked, table), table)
+    return {"attributes": about, "cells": cells, "coverage": table.status, "words": words}
+
+
+def _tree(asked: Asked, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    del given
+    _check_pairs(asked, "tree")
+    found = solved(part)
+    dependent = _dependent(found.pairs, level)
+    edges: list[dict[str, Any]] = []
+    for a, b in found.tree.edges:
+        pair = min(a, b), max(a, b)
+        about = {"from": asked.names[a], "to": asked.names[b], "mutual_information": found.tree.corrected[pair]}
+        edges.append(about | {"dependent": dependent.get(pair)})
+    linked, unknown = sum(edge["dependent"] is True for edge in edges), len(found.pairs) - len(dependent)
+    return {"nodes": list(asked.names), "edges": edges, "words": tree_words(len(edges), linked, unknown)}
+
+
+def _whole(given: Mapping[str, str], name: str, default: int, most: int) -> int:
+    text = given.get(name, str(default)).strip()
+    low = 1 if name == "rows" else 0
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= most):
+        raise InvalidSpec(f"{name} must be an integer from {low} to {most}")
+    return int(text)
+
+
+def _models(asked: Asked, part: Part) -> list[tuple[int, ...]]:
+    """The sets of questions whose tables a sample of views is drawn from."""
+    family = part.mechanism.family if isinstance(part.mechanism, OneOf) else None
+    if isinstance(family, Views):
+        return list(family.views)
+    everything = tuple(range(len(asked.names)))
+    if prod(asked.sizes) <= _WHOLE_CELLS and family is None:
+        return [everything]
+    k = family.k if isinstance(family, Coefficients) else 2
+    return list(combinations(everything, k))
+
+
+def _synthetic(asked: Asked, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    del level
+    n, seed = _whole(given, "rows", 1000, MAX_ROWS), _whole(given, "seed", 0, (1 << 63) - 1)
+    model = given.get("model", "tree")
+    if model not in ("tree", "views"):
+        raise InvalidSpec("model must be tree or views")
+    _check_pairs(asked, "synthetic")
+    rng, found = np.random.default_rng(seed), solved(part)
+    if model == "tree":
+        records = sample_tree(found.marginals, found.tree, n, rng)
+    else:
+        records = sample_views(found.marginals, _models(asked, part), n, rng)
+    labels = [_labels(domain) for domain in asked.domains]
+    rows = [[labels[i][at] for i, at in enumerate(row)] for row in records.tolist()]
+    return {"columns": list(asked.names), "rows": rows}
+
+
+_NAMED = "names of questions, with commas"
+JOINT: tuple[Query[Asked], ...] = (
+    Query("table", "The shares of all combinations of answers to a few questions.", {"attributes": _NAMED}, _table),
+    Query("association", "Whether two questions go together, and how strongly.",
+          {"attributes": "names of two questions, with a comma"}, _association),
+    Query("associations", "Whether they go together, for all pairs of questions.", {}, _associations),
+    Query("conditional", "The answers to one question among those with each answer to another.",
+          {"attributes": "whose shares are asked for", "given": "the question that divides"}, _conditional),
+    Query("tree", "The tree of the questions that tell the most about each other (Chow-Liu).", {}, _tree),
+    Query("synthetic", "Made-up respondents with the connections that were found.",
+          {"rows": "how many", "seed": "of the random numbers", "model": "tree or views"}, _synthetic),
+)  # fmt: skip
+"""What may be asked of questions that were asked together."""

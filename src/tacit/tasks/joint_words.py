@@ -1,0 +1,95 @@
+"""Verdicts about several questions in plain sentences."""
+
+from collections.abc import Sequence
+
+from tacit.tasks.association import Verdict
+from tacit.tasks.marginals import Table
+
+_MANY = 3
+
+
+def spoken(names: Sequence[str]) -> str:
+    """Names of questions as words: "age group, sport and smoking".
+
+    >>> spoken(["age_group", "sport", "smoking"])
+    'age group, sport and smoking'
+    """
+    words = [name.replace("_", " ") for name in names]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def sentence(text: str) -> str:
+    """With a capital at the beginning."""
+    return text[:1].upper() + text[1:]
+
+
+def chance(p: float) -> str:
+    """A probability as a number of collections.
+
+    >>> chance(0.0002), chance(0.004), chance(0.31)
+    ('fewer than 1 of 1000 collections', 'about 4 of 1000 collections', 'about 31 of 100 collections')
+    """
+    if p < 0.001:
+        return "fewer than 1 of 1000 collections"
+    return f"about {round(1000 * p)} of 1000 collections" if p < 0.01 else f"about {round(100 * p)} of 100 collections"
+
+
+def table_words(names: Sequence[str], missing: Sequence[Sequence[str]], table: Table) -> str:
+    """How far a table can be trusted."""
+    if table.status == "no_data":
+        return "There are no reports yet."
+    if table.status == "unseen":
+        unknown = [names_of_one[0] for names_of_one in missing if len(names_of_one) == 1]
+        return f"No report says anything about {spoken(unknown)}; its shares here are not measured."
+    if table.status == "reconstructed":
+        parts = "; ".join(spoken(part) for part in missing[:_MANY]) + ("; and more" if len(missing) > _MANY else "")
+        first = f"Nobody was asked about these together: {parts}."
+        second = "The table is completed as if there were nothing more between them, which the intervals do not count."
+    else:
+        asked = f"the shares of {spoken(names)}" if len(names) == 1 else f"{spoken(names)} were asked together"
+        first = f"{sentence(asked)} come with intervals for the noise." if len(names) == 1 else f"{sentence(asked)}."
+        second = "" if len(names) == 1 else "Every share comes with an interval for the noise."
+    agreed = "" if table.agrees else "Its margins contradict each other; the consistent table is a compromise."
+    return " ".join(part for part in (first, second, agreed) if part)
+
+
+def association_words(names: Sequence[str], verdict: Verdict, level: float) -> str:
+    """Whether two questions go together, and how sure that is."""
+    both = sentence(spoken(names))
+    alone, often = "if they were independent, noise and sampling alone would look", chance(verdict.p_value)
+    if verdict.rejects(1 - level):
+        said = f"{both} go together: {alone} like this in {often}."
+    else:
+        said = f"Nothing shows that {spoken(names)} go together: {alone} as connected as this in {often}."
+        said += " A weak connection could hide in the noise."
+    return said if verdict.reliable else f"{said} Some answers are so rare that this test is only a hint."
+
+
+def unknown_words(names: Sequence[str], table: Table) -> str:
+    """Why there is no verdict."""
+    if table.status in ("no_data", "unseen"):
+        return table_words(names, [[name] for name in names], table)
+    return (
+        f"Nobody was asked about {spoken(names)} together, so nothing can be said about their connection; "
+        "plan the next collection for tables of two."
+    )
+
+
+NAIVE_WORDS = (
+    "The textbook chi-square test takes the shares for exact counts. It ignores the noise, so that it calls most "
+    "independent pairs dependent; it is here for comparison only."
+)
+
+
+def pairs_words(tested: int, dependent: int, unknown: int) -> str:
+    """What was found among all pairs."""
+    first = f"{dependent} of {tested} pairs go together, counting that {tested} tests were made at once."
+    return first if not unknown else f"{first} {unknown} pairs were never asked together, so nothing is known of them."
+
+
+def tree_words(edges: int, linked: int, unknown: int) -> str:
+    """How to read a tree, and which of its lines to trust."""
+    first = "Lines join the questions that tell the most about each other, so that every question is in the tree."
+    second = f"{edges - linked} of {edges} lines could be noise alone." if linked < edges else ""
+    third = f"{unknown} pairs were never asked together and count as unconnected." if unknown else ""
+    return " ".join(part for part in (first, second, third) if part)

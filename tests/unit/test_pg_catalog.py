@@ -1,0 +1,207 @@
+"""The catalogue that clients of PostgreSQL ask: queries of the shapes that drivers and BI tools send."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.collector import pg_values as pg
+from tacit.collector.pg_catalog import Catalogue, Found
+from tacit.collector.pg_catalog_data import shapes
+from tacit.collector.pg_catalog_functions import SessionFacts
+from tacit.collector.pg_messages import PgError
+from tacit.collector.pg_settings import Settings
+from tacit.collector.pg_text import parsed
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: str
+    private: bool = False
+    domain: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    collection: str
+    name: str
+    columns: tuple[Column, ...]
+    n: int
+
+
+PEOPLE = Table(
+    "ab12cd34" * 8, "people", (Column("age", "integer", True, "0 to 99"), Column("os", "text"), Column("d", "date")), 50
+)
+OTHER = Table("ab12cd35" * 8, "other", (Column("x", "number"), Column("y", "boolean", True)), 7)
+
+
+def ask(sql: str) -> Found:
+    facts = SessionFacts("ann", "tacit", 7, 5433, Settings("ann"))
+    return Catalogue([PEOPLE, OTHER], facts).answer(parsed(sql))
+
+
+def rows(sql: str) -> list[tuple[Any, ...]]:
+    found = ask(sql)
+    assert not found.notices, sql
+    return found.rows
+
+
+def test_expressions_without_a_table() -> None:
+    found = ask(
+        "SELECT 1, 'a' AS Word, TRUE, NULL, version(), current_user, current_schema(), 2 + 3, current_database()"
+    )
+    assert found.rows == [(1, "a", 1, None, "PostgreSQL 14.0 (Tacit, read only)", "ann", "public", 5, "tacit")]
+    assert [field.name for field in found.fields][:5] == ["?column?", "word", "?column?", "?column?", "version"]
+    assert [field.type for field in found.fields][:3] == [pg.INT4, pg.TEXT, pg.BOOL]
+    assert rows("SELECT E'a\\nb' || 'c', COALESCE(NULL, 'x'), CASE WHEN 1 > 2 THEN 'y' ELSE 'n' END") == [
+        ("a\nbc", "x", "n")
+    ]
+
+
+SHAPES = {
+    "tables with their descriptions": (
+        """SELECT NULL AS cat, n.nspname AS schem, c.relname AS name, CASE c.relkind WHEN 'r' THEN 'TABLE' ELSE NULL END
+        AS kind, d.description FROM pg_catalog.pg_namespace n, pg_catalog.pg_class c LEFT JOIN
+        pg_catalog.pg_description d
+        ON (c.oid = d.objoid AND d.objsubid = 0 AND d.classoid = 'pg_class'::regclass)
+        WHERE c.relnamespace = n.oid AND n.nspname LIKE 'pub%' AND c.relname LIKE E'peo\\\\_%' ESCAPE '\\' OR
+        (c.relnamespace = n.oid AND c.relname LIKE 'oth__') ORDER BY 2, 3""",
+        [(None, "public", "other", "TABLE",
+          "collection ab12cd35ab12: aggregates of 7 rows, with noise on private columns")],
+    ),
+    "columns in their order": (
+        """SELECT * FROM (SELECT a.attname, a.attnotnull OR (t.typtype = 'd' AND t.typnotnull) AS no, t.typname,
+        row_number() OVER (PARTITION BY a.attrelid ORDER BY a.attnum) AS place, pg_catalog.pg_get_expr(f.adbin,
+        f.adrelid)
+        FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON (a.attrelid = c.oid) JOIN pg_catalog.pg_type t ON
+        (a.atttypid = t.oid) LEFT JOIN pg_catalog.pg_attrdef f ON (a.attrelid = f.adrelid AND a.attnum = f.adnum)
+        WHERE c.relname = 'people' AND a.attnum > 0 AND NOT a.attisdropped) c WHERE true ORDER BY place""",
+        [("age", 0, "int8", 1, None), ("os", 0, "text", 2, None), ("d", 0, "date", 3, None)],
+    ),
+    "names in full": (
+        """SELECT pg_catalog.pg_class.relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON
+        pg_catalog.pg_namespace.oid = pg_catalog.pg_class.relnamespace WHERE pg_catalog.pg_class.relkind =
+        ANY (ARRAY['r', 'p']) AND pg_catalog.pg_table_is_visible(pg_catalog.pg_class.oid) AND nspname != 'pg_catalog'
+        ORDER BY 1""",
+        [("other",), ("people",)],
+    ),
+    "arrays by their functions": (
+        """SELECT t.typname, e.typname FROM pg_type t LEFT JOIN pg_proc p ON p.oid = t.typreceive LEFT JOIN pg_type e ON
+        e.oid = CASE WHEN p.proname = 'array_recv' THEN t.typelem END WHERE t.typname IN ('_float8', 'float8')
+        ORDER BY 1""",
+        [("_float8", "float8"), ("float8", None)],
+    ),
+    "arrays by their input": (
+        "SELECT typname FROM pg_type WHERE typinput = 'pg_catalog.array_in'::regproc AND typelem = 'int4'::regtype",
+        [("_int4",)],
+    ),
+    "names of things": (
+        """SELECT 'people'::regclass::oid = c.oid, c.oid::regclass::text, format_type(701, -1), 'text'::regtype,
+        to_regclass('nosuch'), obj_description(c.oid), col_description(c.oid, 1) FROM pg_class c WHERE relname ~
+        '^(people)$'""",
+        [(1, "people", "double precision", "text", None, "aggregates of 50 rows of collection ab12cd34ab12",
+          "private, 0 to 99")],
+    ),
+    "information schema": (
+        """SELECT COLUMN_NAME, DATA_TYPE, IS_NULLABLE FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = 'other' AND
+        information_schema.columns.table_schema NOT IN ('pg_catalog') ORDER BY ORDINAL_POSITION""",
+        [("x", "double precision", "YES"), ("y", "boolean", "YES")],
+    ),
+    "the search path": (
+        """SELECT quote_ident(table_name) FROM information_schema.tables WHERE quote_ident(table_schema) IN (SELECT CASE
+        WHEN trim(s[i]) = '"$user"' THEN user ELSE trim(s[i]) END FROM generate_series(array_lower(string_to_array(
+        current_setting('search_path'), ','), 1), array_upper(string_to_array(current_setting('search_path'), ','),
+        1)) AS
+        i, string_to_array(current_setting('search_path'), ',') s) ORDER BY 1""",
+        [("other",), ("people",)],
+    ),
+    "privileges under awkward names": (
+        """WITH t AS (SELECT tablename AS table, has_table_privilege(current_user, tablename, 'select') AS select,
+        has_any_column_privilege(tablename, 'update') AS update FROM pg_catalog.pg_tables) SELECT t.* FROM t ORDER BY
+        1""",
+        [("other", 1, 0), ("people", 1, 0)],
+    ),
+    "lists and subqueries": (
+        """SELECT array_to_string(ARRAY(SELECT a.attname FROM pg_attribute a WHERE a.attrelid = 'people'::regclass
+        ORDER BY
+        a.attnum), ', '), (pg_catalog.current_schemas(true))[1], x FROM unnest(ARRAY[4, 5]) x WHERE x <> ALL
+        ('{5,6}')""",
+        [("age, os, d", "pg_catalog", "4")],
+    ),
+    "keys, of which there are none": (
+        """SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
+        WHERE i.indrelid = 'people'::regclass AND i.indisprimary""",
+        [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_queries_of_drivers_and_tools(name: str) -> None:
+    sql, expected = SHAPES[name]
+    assert rows(sql) == expected
+
+
+def test_settings_are_read_and_changed() -> None:
+    facts = SessionFacts("ann", "tacit", 7, 5433, Settings("ann"))
+    catalogue = Catalogue([], facts)
+    sql = (
+        "SELECT set_config('tacit.errors', 'on', false), current_setting('tacit.errors'), current_setting('no.t', true)"
+    )
+    assert catalogue.answer(parsed(sql)).rows == [("on", "on", None)] and facts.settings.errors
+    with pytest.raises(PgError, match="unrecognized configuration parameter"):
+        catalogue.answer(parsed("SELECT current_setting('nosuch')"))
+
+
+def test_what_is_not_understood_has_columns_and_no_rows() -> None:
+    found = ask(
+        "SELECT (i.keys).n AS Place, x FROM (SELECT information_schema._pg_expandarray(indkey) AS keys FROM pg_index) i"
+    )
+    assert [field.name for field in found.fields] == ["place", "x"] and found.rows == [] and found.notices
+    with pytest.raises(PgError, match="without a table"):
+        ask("SELECT nosuchfunction(1)")
+    with pytest.raises(PgError, match="relation 'nosuch' does not exist"):
+        ask("SELECT 'nosuch'::regclass")
+
+
+def test_every_table_of_the_catalogue_can_be_read() -> None:
+    for name, shape in shapes().items():
+        found = ask(f"SELECT * FROM {name if '.' in name else 'pg_catalog.' + name}")
+        assert tuple(field.name for field in found.fields) == shape.names and not found.notices
+        for row in found.rows:
+            for value, field in zip(row, found.fields, strict=True):
+                pg.encode_value(value, field.type, 0)
+
+
+def test_nothing_but_reading_is_allowed() -> None:
+    for sql in (
+        "SELECT load_extension('x')",
+        "SELECT zeroblob(1000000000)",
+        "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT COUNT(*) FROM t",
+    ):
+        try:
+            assert ask(sql).rows == []
+        except PgError:
+            pass
+    with pytest.raises(PgError, match=r"too long|too much"):
+        ask("SELECT a.*, b.* FROM pg_type a, pg_type b, pg_type c, pg_type d")
+
+
+WORDS = st.sampled_from(
+    "SELECT FROM WHERE pg_class pg_type oid relname = ANY ( ) ARRAY [ 1 ] , * 'a' :: regclass text AND OR NOT LIKE ~ "
+    "CASE WHEN THEN END AS x JOIN ON information_schema.tables table_name IN NULL IS UNION ORDER BY LIMIT 2 . "
+    "count".split()
+)
+
+
+@given(st.lists(WORDS, max_size=14))
+def test_any_query_is_answered_or_refused(words: list[str]) -> None:
+    try:
+        ask("SELECT " + " ".join(words))
+    except PgError as error:
+        assert "Traceback" not in error.message
