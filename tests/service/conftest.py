@@ -134,7 +134,6 @@ def postgres(server: Server) -> Server:
 
 Store = MemoryStore | SqliteStore | PostgresStore
 Open = Callable[[], Store]
-STORES = (SqliteStore, PostgresStore)
 MEMORY = "memory"
 
 
@@ -145,10 +144,18 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def make_store() -> Callable[[str], Store]:
+def make_store(tmp_path: Path) -> Callable[[str], Store]:
     """Opens the database of a place; in memory there is one, for as long as the test runs."""
     memory = MemoryStore(today=lambda: TODAY)
-    return lambda place: memory if place == MEMORY else STORES["host=" in place](place, today=lambda: TODAY)
+
+    def open_it(place: str) -> Store:
+        if place == MEMORY:
+            return memory
+        if "host=" in place:
+            return PostgresStore(place, segments=tmp_path / "segments", today=lambda: TODAY)
+        return SqliteStore(place, today=lambda: TODAY)
+
+    return open_it
 
 
 @pytest.fixture

@@ -23,12 +23,13 @@ from typing import Any
 from tests.service.plain import PLAIN, NoNoise
 
 from tacit.catalog import CATALOG
-from tacit.collector import retention, server, service
+from tacit.collector import fold, retention, server, service
 from tacit.collector.adapters.postgres import PostgresStore
 from tacit.collector.adapters.sqlite import SqliteStore
 from tacit.collector.http_app import App
 from tacit.collector.limits import Limits
 from tacit.collector.ports import STORED, NewBatch
+from tacit.collector.rows import segments
 from tacit.collector.service import Collector
 from tacit.wire.batch import MEDIA_TYPE
 
@@ -36,7 +37,7 @@ CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.service.served"])
 FIRST_DAY = 20_000
 QUICK = 0.05
-"""Seconds that take the place of the hours of retention."""
+"""Seconds that take the place of the hours of retention, and of the minutes of segments."""
 
 Reply = tuple[int, Any]
 
@@ -71,19 +72,21 @@ def _serve(place: str, port: int, calendar: Path, log: Path, sqlite: type[Sqlite
     os.dup2(output, 1)
     os.dup2(output, 2)
     retention.CONFIRM_SECONDS = service.RETIRE_SECONDS = QUICK
+    segments.CONFIRM_SECONDS, service.SWEEP_SECONDS, fold.SEAL_SECONDS = 10 * QUICK, QUICK, QUICK
 
     def day() -> int:
         return int(calendar.read_text())
 
-    def open_store(data: Path | None, database: str = "") -> Any:
-        return PostgresStore(database, today=day) if database else sqlite(str(data), today=day)
+    def open_store(data: Path | None, database: str = "", segments: Path | None = None) -> Any:
+        return PostgresStore(database, segments=segments, today=day) if database else sqlite(str(data), today=day)
 
     def make_app(store: Any, limits: Any, *, shard: str, **rest: Any) -> App:
         del rest
         return App(Collector(store, catalog=(*CATALOG, NoNoise), tasks=(PLAIN,), shard=shard, day=day), limits)
 
     server.open_store, server.make_app = open_store, make_app
-    where = {"database": place} if "host=" in place else {"data": Path(place)}
+    rows = calendar.with_name("segments")
+    where = {"database": place, "segments": rows} if "host=" in place else {"data": Path(place)}
     limits = Limits(requests_per_second=0)
     server.serve(server.Settings(port=port, limits=limits, **where), lambda line: os.write(1, line.encode() + b"\n"))
 

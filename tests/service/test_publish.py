@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.service.plain import draft
+from tests.service.rows import ROWS
 
 from tacit.catalog import CATALOG
 from tacit.collector.adapters.memory import MemoryStore
@@ -122,3 +123,10 @@ def test_a_draft_that_cannot_be_published_is_not_even_kept(bad: Any):
     with pytest.raises(InvalidSpec):
         create_draft(store, PLANNER, bad)
     assert store.collections() == []
+
+
+def test_a_collector_without_a_place_for_rows_does_not_publish_what_it_could_not_take():
+    rowed = draft(questions=[AGE | {"task": "analytics"}], rows=ROWS)
+    assert PLANNER.plan(rowed)[0].rows is not None
+    with pytest.raises(InvalidSpec, match="no folder for rows; start it with --segments"):
+        Planner(CATALOG, takes_rows=False).plan(rowed)

@@ -27,6 +27,7 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 from tests.service.plain import DRAFT, Client, binary, draft, serving
+from tests.service.rows import json_batch
 
 from tacit.catalog import parse
 from tacit.collector.adapters.memory import MemoryStore
@@ -52,6 +53,14 @@ AGE = {"name": "age", "text": "Age?", "domain": {"kind": "integers", "low": 0, "
 AGES = draft(title="Ages", questions=[AGE])
 BASKET = {"name": "basket", "text": "What?", "domain": {"kind": "items", "labels": ["a", "b", "c"]}, "task": "items"}
 BASKETS = draft(questions=[BASKET], minimum_cohort=1, k=1)
+YEARS = {"name": "age", "text": "Age?", "domain": {"kind": "integers", "low": 0, "high": 9}}
+PUBLIC = {"table": "people", "columns": [{"name": "os", "type": "text"}]}
+PEOPLE = draft(title="People", questions=[YEARS], rows=PUBLIC, minimum_cohort=1)
+HABITS = draft(
+    title="Habits", policy="joint", minimum_cohort=1,
+    questions=[{"name": name, "text": "?", "domain": {"kind": "booleans"}} for name in ("smokes", "runs")],
+)  # fmt: skip
+SELECTS = ("SELECT COUNT(*) FROM people WHERE age < 5", "EXPLAIN SELECT os, COUNT(*) FROM people GROUP BY os")
 SUCCESS = {
     ("POST", "/api/v1/collections"): 201,
     ("DELETE", "/api/v1/collections/{id}"): 204,
@@ -76,6 +85,8 @@ class Site:
     closed: str
     ages: str
     invited: str
+    people: str
+    habits: str
 
     @property
     def url(self) -> str:
@@ -107,14 +118,30 @@ def site() -> Iterator[Site]:
         for mine in ids:
             assert client.send(mine, binary(mine, bytes([0, 1, 2] * 40))).status_code == 201
         client.api("POST", f"/collections/{ids[1]}/close")
-        more = [client.publish(AGES), client.publish(draft(title="By invitation", invitations=True))]
+        more = [client.publish(AGES), client.publish(draft(title="By invitation", invitations=True)), people(client)]
+        more.append(client.publish(HABITS))
+        assert client.send(more[-1], binary(more[-1], bytes([0, 1, 2, 3] * 10))).status_code == 201
         yield Site(client, store, session, *ids, *more)
+
+
+def people(client: Client) -> str:
+    """A collection with a few rows."""
+    mine = client.publish(PEOPLE)
+    mechanism = parse(client.http.get(f"/c/{mine}/document.json").json()["mechanism"])
+    body = json_batch(mine, mechanism, list(range(10)), [{"os": "ios"}] * 10)
+    received = client.send(mine, body, "application/json")
+    assert received.json()["accepted"] == 10, received.text
+    return mine
 
 
 def places(site: Site, path: str) -> "list[Callable[[], str]]":
     """Ids that lead somewhere, for the `{id}` of a path."""
     if "/tokens/" in path:
         return [site.fresh_token]
+    if "/joint/" in path:
+        return [lambda: site.habits, lambda: site.habits, lambda: site.published]
+    if "/query" in path:
+        return [lambda: site.people, lambda: site.people, lambda: site.published]
     if "{question}" in path or path.endswith("/invitations"):
         return [lambda: site.published, lambda: site.invited if path.endswith("/invitations") else site.ages] * 2
     if path.endswith("/advance"):
@@ -149,6 +176,12 @@ def run(
         if "{question}" in path and turn % 2:
             case.path_parameters |= {"question": "age", "query": ("cdf", "range")[turn % 4 // 2]}
             case.query = case.query if turn % 3 else {}
+        if "/joint/" in path and turn % 2:
+            case.query = {}
+            if "{query}" in path:
+                case.path_parameters |= {"query": "tree"}
+        if "/query" in path and turn % 2:
+            setattr(case, "query" if method == "GET" else "body", {"sql": SELECTS[turn % 4 // 2]})
         if turn % 3 == 0 and path.endswith(("/collections", "/plan", "/{id}")) and case.body:
             case.body = draft(title=f"Title {turn}")
         response = case.call(base_url=site.url, session=site.session, headers=headers)

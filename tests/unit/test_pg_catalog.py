@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.collector import pg_values as pg
-from tacit.collector.pg_catalog import Catalogue, Found
-from tacit.collector.pg_catalog_data import shapes
-from tacit.collector.pg_catalog_functions import SessionFacts
-from tacit.collector.pg_messages import PgError
-from tacit.collector.pg_settings import Settings
-from tacit.collector.pg_text import parsed
+from tacit.collector.pg import values as pg
+from tacit.collector.pg.catalog import Catalogue, Found
+from tacit.collector.pg.catalog_data import shapes
+from tacit.collector.pg.catalog_functions import SessionFacts
+from tacit.collector.pg.messages import PgError
+from tacit.collector.pg.settings import Settings
+from tacit.collector.pg.text import parsed
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.collector import pg_messages as say
-from tacit.collector import pg_values as pg
-from tacit.collector.pg_catalog_functions import SessionFacts, ilike, like, regex
-from tacit.collector.pg_commands import State, declared, fetched, run_command
-from tacit.collector.pg_messages import PgError
-from tacit.collector.pg_settings import Settings, opening_options
-from tacit.collector.pg_text import fill, parsed, statements
+from tacit.collector.pg import messages as say
+from tacit.collector.pg import values as pg
+from tacit.collector.pg.catalog_functions import SessionFacts, ilike, like, regex
+from tacit.collector.pg.commands import State, declared, fetched, run_command
+from tacit.collector.pg.messages import PgError
+from tacit.collector.pg.settings import Settings, opening_options
+from tacit.collector.pg.text import fill, parsed, statements
 from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.sql import parse_sql
 

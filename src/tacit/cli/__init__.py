@@ -24,6 +24,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("tacit.cli.plan:plan", "Compare the mechanisms for a question by exact error and choose one."),
     "post": ("tacit.cli.post:post", "List the methods of post-processing, or choose one by replay."),
     "privatize": ("tacit.cli.reports:privatize", "Turn a column of values into noisy reports."),
+    "query": ("tacit.cli.query:query", "Answer SQL over the rows of a collection, with error bars."),
     "restore": ("tacit.cli.backup:restore", "Make a collector from a backup."),
     "serve": ("tacit.cli.serve:serve", "Collect reports over HTTP and answer with error bars."),
     "simulate": (

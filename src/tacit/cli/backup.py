@@ -1,4 +1,4 @@
-"""`tacit backup` and `tacit restore`: a whole collector as one file."""
+"""`tacit backup` and `tacit restore`: a whole collector as one file, and a folder beside it where there are rows."""
 
 from pathlib import Path
 
@@ -6,19 +6,29 @@ import click
 
 _data = click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the database.")
 _database = click.option("--database", default="", envvar="TACIT_DATABASE", help="PostgreSQL address, instead.")
+_segments = click.option(
+    "--segments",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="TACIT_SEGMENTS",
+    help="Folder for rows, with --database.",
+)
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @_data
 @_database
-def backup(file: Path, data: Path | None, database: str) -> None:
-    """Write a consistent copy of a collector to a new FILE, while it goes on collecting."""
+@_segments
+def backup(file: Path, data: Path | None, database: str, segments: Path | None) -> None:
+    """Write a consistent copy of a collector to a new FILE, while it goes on collecting.
+
+    Rows go into a folder beside it, FILE.segments; both belong together.
+    """
     from tacit.collector.server import open_store
 
     if data is not None and not data.is_dir():
         raise click.UsageError(f"{data} is not a folder")
-    store = open_store(data, database)
+    store = open_store(data, database, segments)
     try:
         store.backup(str(file))
     finally:
@@ -30,9 +40,10 @@ def backup(file: Path, data: Path | None, database: str) -> None:
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @_data
 @_database
-def restore(file: Path, data: Path | None, database: str) -> None:
+@_segments
+def restore(file: Path, data: Path | None, database: str, segments: Path | None) -> None:
     """Make a collector from a backup FILE, in an empty folder or database."""
     from tacit.collector.server import restore_store
 
-    restore_store(file, data, database)
+    restore_store(file, data, database, segments)
     click.echo(f"tacit: restored {file}", err=True)

@@ -11,7 +11,7 @@ from tacit.cli.output import print_json, print_table
 from tacit.cli.post import POST
 
 
-def _place(command: Callable[..., Any]) -> Callable[..., Any]:
+def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say where the collections are."""
     for option in (
         click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Work on a folder."),
@@ -29,7 +29,7 @@ def collection() -> None:
 
 @collection.command()
 @click.argument("file")
-@_place
+@place_options
 def create(file: str, server: str, token: str, data: Path | None) -> None:
     """Keep a draft from FILE (JSON or YAML, - for standard input) and print its id."""
     from tacit.cli.collections import open_collections, read_draft
@@ -40,7 +40,7 @@ def create(file: str, server: str, token: str, data: Path | None) -> None:
 
 @collection.command()
 @click.argument("draft")
-@_place
+@place_options
 def publish(draft: str, server: str, token: str, data: Path | None) -> None:
     """Publish DRAFT (the id of a draft, or a file) and print the id of the collection."""
     from tacit.cli.collections import open_collections, read_draft
@@ -52,7 +52,7 @@ def publish(draft: str, server: str, token: str, data: Path | None) -> None:
 
 @collection.command()
 @click.argument("id")
-@_place
+@place_options
 def close(id: str, server: str, token: str, data: Path | None) -> None:
     """Take no more reports for the collection ID; its answers stay."""
     from tacit.cli.collections import open_collections
@@ -63,7 +63,7 @@ def close(id: str, server: str, token: str, data: Path | None) -> None:
 
 @collection.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@_place
+@place_options
 def list_all(as_json: bool, server: str, token: str, data: Path | None) -> None:
     """List all collections."""
     from tacit.cli.collections import open_collections
@@ -83,7 +83,7 @@ def _title(texts: dict[str, str]) -> str:
 
 @collection.command()
 @click.argument("id")
-@_place
+@place_options
 def show(id: str, server: str, token: str, data: Path | None) -> None:
     """Print the collection ID, its document and its counts as JSON."""
     from tacit.cli.collections import open_collections
@@ -98,7 +98,7 @@ def show(id: str, server: str, token: str, data: Path | None) -> None:
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @POST
 @click.option("-o", "--output", default="-", help="The file to write.")
-@_place
+@place_options
 def export(
     id: str, form: str, level: float, post: str | None, output: str, server: str, token: str, data: Path | None
 ) -> None:
@@ -120,7 +120,7 @@ def export(
 @click.argument("query")
 @click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the query.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
-@_place
+@place_options
 def ask(
     id: str, question: str, query: str, given: tuple[str, ...], level: float, server: str, token: str, data: Path | None
 ) -> None:
@@ -137,7 +137,31 @@ def ask(
 
 @collection.command()
 @click.argument("id")
-@_place
+@click.argument("query")
+@click.argument("given", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@place_options
+def joint(
+    id: str, query: str, given: tuple[str, ...], level: float, as_json: bool, server: str, token: str, data: Path | None
+) -> None:
+    """Ask about several questions of the collection ID at once.
+
+    QUERY is table, association, associations, conditional, tree or synthetic; for example:
+    joint ID table attributes=smoker,age_group
+    """
+    from tacit.cli.collections import open_collections
+    from tacit.cli.joint import pairs_of, show_joint
+
+    pairs = pairs_of(given)
+    with open_collections(server, token, data) as place:
+        found = place.joint(id, query, pairs, level)
+    print_json(found) if as_json else show_joint(found)
+
+
+@collection.command()
+@click.argument("id")
+@place_options
 def advance(id: str, server: str, token: str, data: Path | None) -> None:
     """Close the open round of the adaptive plan that the collection ID belongs to, and publish the next one."""
     from tacit.cli.collections import open_collections
@@ -155,7 +179,7 @@ def advance(id: str, server: str, token: str, data: Path | None) -> None:
 @click.argument("negatives", required=False)
 @click.option("--question", required=True, help="The question that asks for the score.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the interval.")
-@_place
+@place_options
 def auc(
     positives: str, negatives: str | None, question: str, level: float, server: str, token: str, data: Path | None
 ) -> None:

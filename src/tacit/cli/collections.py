@@ -3,7 +3,9 @@
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import Any, Protocol
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
@@ -53,6 +55,18 @@ class Collections(Protocol):
 
     def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
         """The answer of a question's task to a query."""
+        ...
+
+    def joint(self, collection: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
+        """The answer of questions that were asked together to a query."""
+        ...
+
+    def tables(self) -> "list[dict[str, Any]]":
+        """Collections with rows, as tables."""
+        ...
+
+    def query(self, collection: str, sql: str, level: float, form: str) -> Any:
+        """The answer to SQL: JSON, or the text of a CSV file."""
         ...
 
 
@@ -113,12 +127,29 @@ class Remote:
         path = f"/collections/{quote(collection, '')}/questions/{quote(question, '')}/{quote(query, '')}"
         return self._json("GET", f"{path}?{urlencode(given | {'level': str(level)})}")
 
+    def joint(self, collection: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
+        """The answer of questions that were asked together to a query."""
+        path = f"/collections/{quote(collection, '')}/joint/{quote(query, '')}"
+        return self._json("GET", f"{path}?{urlencode(given | {'level': str(level)})}")
+
+    def tables(self) -> "list[dict[str, Any]]":
+        """Collections with rows, as tables."""
+        return self._json("GET", "/tables")["tables"]
+
+    def query(self, collection: str, sql: str, level: float, form: str) -> Any:
+        """The answer to SQL: JSON, or the text of a CSV file."""
+        asked = {"sql": sql, "level": level}
+        if form == "csv":
+            return self._call("POST", f"/collections/{collection}/query.csv", asked).decode()
+        return self._json("POST", f"/collections/{collection}/query", asked)
+
 
 def _told(error: HTTPError) -> str:
     """What a problem document says."""
     try:
         problem = json.loads(error.read())
-        return f"{problem['title']}: {problem['detail']} ({error.code})"
+        place = f" (at character {problem['position']})" if "position" in problem else ""
+        return f"{problem['title']}: {problem['detail']}{place} ({error.code})"
     except (ValueError, KeyError, TypeError):
         return f"the server answered {error.code} {error.reason}"
 
@@ -179,6 +210,34 @@ class Local:
         """The answer of a question's task to a query."""
         return self._collector.ask(collection, question, query, given, level)
 
+    def joint(self, collection: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
+        """The answer of questions that were asked together to a query."""
+        return self._collector.joint(collection, query, given, level)
+
+    @cached_property
+    def _tables(self) -> Any:
+        from tacit.collector.tables import Tables
+
+        return Tables(self._collector)
+
+    def tables(self) -> "list[dict[str, Any]]":
+        """Collections with rows, as tables."""
+        from tacit.collector.access import OWNER
+        from tacit.collector.http_query import table_json
+
+        return [table_json(info) for info in self._tables.readable(OWNER)]
+
+    def query(self, collection: str, sql: str, level: float, form: str) -> Any:
+        """The answer to SQL: JSON, or the text of a CSV file."""
+        from tacit.collector.access import OWNER
+        from tacit.collector.http_query import query_csv, query_json, run_query
+
+        started = monotonic()
+        info, select, found = run_query(self._tables, OWNER, collection, sql, level)
+        if form == "csv":
+            return query_csv(select, found)
+        return query_json(info, select, found, level, monotonic() - started)
+
 
 @contextmanager
 def open_collections(server: str, token: str, data: Path | None) -> Generator[Collections]:
@@ -196,7 +255,8 @@ def open_collections(server: str, token: str, data: Path | None) -> Generator[Co
     try:
         yield Local(collector)
     except Problem as problem:
-        raise Refused(problem.detail) from None
+        place = problem.to_json().get("position")
+        raise Refused(problem.detail + (f" (at character {place})" if place else "")) from None
     finally:
         collector.stop()
 

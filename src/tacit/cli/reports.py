@@ -201,7 +201,7 @@ def estimate(
     tally, domain = read_tally_file(file)
     mechanism: Any = tally.mechanism
     chosen = None if candidates is None else [_candidate(domain, text.strip()) for text in candidates.split(",")]
-    raw = mechanism.estimate(tally, chosen)
+    raw = _joint_table(mechanism, tally, candidates) if is_joint(mechanism) else mechanism.estimate(tally, chosen)
     rows, about_post = raw.to_rows(level), {}
     if post is not None:
         about_post = _add_processed(rows, raw, post, level, whole=chosen is None and is_histogram(mechanism, raw))
@@ -217,6 +217,23 @@ def estimate(
         print_json({"n": tally.n} | about | realised | {"level": level} | about_post | {"estimates": rows})
     else:
         _print_rows(rows, f"{tally.n:,} reports, {mechanism.kind}, epsilon {mechanism.spec()['epsilon']}", level)
+
+
+def is_joint(mechanism: Any) -> bool:
+    """Whether a report is about several attributes that are asked together, by views or coefficients."""
+    from tacit.device.coefficients import Coefficients
+    from tacit.device.views import Views
+
+    return isinstance(getattr(mechanism, "family", None), (Views, Coefficients))
+
+
+def _joint_table(mechanism: Any, tally: Any, candidates: str | None) -> Any:
+    """The raw table of all attributes together, its values tuples of answers."""
+    from tacit.tasks.marginals_solve import solve_marginals
+
+    if candidates is not None:
+        raise click.UsageError("--candidates works on one attribute; this tally is about several together")
+    return solve_marginals(mechanism, tally).table(range(len(mechanism.family.sizes))).raw
 
 
 def is_histogram(mechanism: Any, estimate: Any) -> bool:
@@ -240,9 +257,9 @@ def _add_processed(rows: list[dict[str, Any]], raw: Any, post: str, level: float
 
 def _add_likelihood(rows: list[dict[str, Any]], mechanism: Any, tally: Any) -> dict[str, Any]:
     """Put the maximum-likelihood frequencies beside the raw ones; returns how they were found."""
-    from tacit.decode.em import maximum_likelihood
+    from tacit.decode.em import all_values, maximum_likelihood
 
-    if len(rows) != getattr(mechanism, "size", -1):
+    if len(rows) != (len(all_values(mechanism)) if is_joint(mechanism) else getattr(mechanism, "size", -1)):
         raise click.UsageError("--likelihood works on the frequencies of a whole domain, not on means or --candidates")
     found = maximum_likelihood(mechanism, tally) if tally.n else None
     for i, row in enumerate(rows):

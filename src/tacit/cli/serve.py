@@ -9,6 +9,8 @@ import click
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the embedded database.")
 @click.option("--database", default="", envvar="TACIT_DATABASE", help="PostgreSQL address, instead of a folder.")
+@click.option("--segments", type=click.Path(path_type=Path, file_okay=False), envvar="TACIT_SEGMENTS",
+              help="Folder for rows, with --database; collectors on one database share it.")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port to listen on.")
 @click.option(
@@ -22,18 +24,28 @@ import click
 @click.option(
     "--max-body", type=click.IntRange(1024), default=4 << 20, show_default=True, help="Largest body in bytes."
 )
+@click.option("--pg-port", type=click.IntRange(1, 65535), help="Serve tables to clients of PostgreSQL on this port.")
+@click.option("--pg-host", default="", help="Address for --pg-port.  [default: that of --host]")
+@click.option("--pg-cert", type=click.Path(path_type=Path, dir_okay=False), help="TLS certificate for --pg-port, PEM.")
+@click.option("--pg-key", type=click.Path(path_type=Path, dir_okay=False), help="Key of --pg-cert, PEM.")
+@click.option("--pg-insecure", is_flag=True, help="Take tokens in the clear from other machines on --pg-port.")
 def serve(
     data: Path | None, database: str, host: str, port: int, public_url: str, trusted_proxies: str, rate: float,
-    max_body: int,
+    max_body: int, segments: Path | None, pg_port: int | None, pg_host: str, pg_cert: Path | None, pg_key: Path | None,
+    pg_insecure: bool,
 ) -> None:  # fmt: skip
     """Collect reports over HTTP and answer with error bars. SIGTERM finishes what was acknowledged."""
     if (data is None) == (not database):
         raise click.UsageError("give either a folder with --data or a PostgreSQL address with --database")
+    if pg_port is None and (pg_host or pg_cert or pg_key or pg_insecure):
+        raise click.UsageError("--pg-host, --pg-cert, --pg-key and --pg-insecure go with --pg-port")
     from tacit.collector.limits import Limits
+    from tacit.collector.pg.server import PgSettings
     from tacit.collector.server import Settings
     from tacit.collector.server import serve as run
     from tacit.dashboard import routes
 
     limits = Limits(requests_per_second=rate, burst=max(1, int(10 * rate)), body_bytes=max_body)
-    settings = Settings(data, database, host, port, public_url, trusted_proxies, limits)
+    pg = None if pg_port is None else PgSettings(pg_port, pg_host or host, pg_cert, pg_key, pg_insecure)
+    settings = Settings(data, database, host, port, public_url, trusted_proxies, limits, segments, pg)
     run(settings, click.echo, partial(routes, public_url=settings.public_url))

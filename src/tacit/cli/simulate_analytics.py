@@ -11,7 +11,12 @@ from tacit.cli.output import print_json, print_table
 @click.option("--data", required=True, type=click.Path(exists=True, dir_okay=False), help="A CSV or Parquet file.")
 @click.option("--columns", help="Names of the columns with commas, for a CSV file without a header.")
 @click.option("--private", required=True, help='Private columns, such as "age:0-99,state"; all others are public.')
-@click.option("--method", default="auto", show_default=True, help="hio, hio_consistent, hiocap2, mg, ... or auto.")
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    help="auto, hio, hiocap2, wavelet, quadtree, mg, sco, ...; a wrong name lists all.",
+)
 @click.option("--fanout", type=click.IntRange(2), help="Fan-out of the trees over ranges.  [default: the best one]")
 @click.option("--epsilon", required=True, help="Privacy budget, as decimal text.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the (insecure) simulation.")

@@ -71,6 +71,10 @@ class Bearer:
         return not self.collection or self.collection == collection
 
 
+OWNER = Bearer("admin", "", "owner")
+"""Whoever works on the folder of a collector directly, and needs no token for it."""
+
+
 class Access:
     """Tokens, invitations and the audit log of a store."""
 

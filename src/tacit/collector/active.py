@@ -38,6 +38,8 @@ class Active:
     """The layout of one report in the store."""
     sampled: bool
     """Whether a respondent answers one of several questions, so that blocks are by member."""
+    plain: bool
+    """Whether a batch of one block is all there is to an upload: one member, no invitation, no rows."""
 
     def payload(self, batch: Batch) -> bytes:
         """The reports of a batch in the mechanism's own layout, in order."""
@@ -67,7 +69,8 @@ def activate(record: CollectionRecord, catalog: Catalog) -> Active:
     sampled = isinstance(mechanism, OneOf)
     dtype = mechanism.report_dtype
     widths = (mechanism.payload_bytes,) * len(mechanism.family) if sampled else (dtype.itemsize,)
-    return Active(record.id, record.document, collection, mechanism, widths, dtype, sampled)
+    plain = not sampled and not collection.invitations and collection.rows is None
+    return Active(record.id, record.document, collection, mechanism, widths, dtype, sampled, plain)
 
 
 class Shelf:

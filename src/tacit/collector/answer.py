@@ -25,7 +25,7 @@ from tacit.wire.document import Collection, Question
 
 F64 = npt.NDArray[np.float64]
 
-OK, BELOW, ASKING = "ok", "below_minimum_cohort", "asking"
+OK, BELOW, ASKING, SQL = "ok", "below_minimum_cohort", "asking", "sql"
 COLUMNS: tuple[str, ...] = (
     "question", "task", "unit", "value", "estimate", "standard_error", "low", "high",
     "consistent_estimate", "consistent_low", "consistent_high", "method", "reports", "level", "epsilon",
@@ -55,8 +55,7 @@ def answer(
     """Answer every question of a collection from its tally; `post` names a method other than the default."""
     if post is not None:
         find_method(post)
-    if not 0 < level < 1:
-        raise InvalidSpec("level must be between 0 and 1, such as 0.95")
+    check_level(level)
     asked = active.collection
     enough = tally.n >= asked.minimum_cohort
     questions = []
@@ -70,8 +69,7 @@ def answer(
 def answer_plan(active: Active, result: Result | None, *, level: float = 0.95) -> Answers:
     """What an adaptive plan found; before its last round is closed, only that it is still asking."""
     asked, question = active.collection, active.collection.questions[0]
-    if not 0 < level < 1:
-        raise InvalidSpec("level must be between 0 and 1, such as 0.95")
+    check_level(level)
     realised = float(log_upper(active.mechanism.realised_odds()))
     about: dict[str, Any] = {"name": question.name, "task": question.task, "text": question.text}
     if result is None:
@@ -87,10 +85,31 @@ def answer_plan(active: Active, result: Result | None, *, level: float = 0.95) -
     return Answers(active.id, result.respondents, asked.epsilon, realised, level, OK, [shown | notes])
 
 
+def answer_rows(active: Active, n: int, *, level: float = 0.95) -> Answers:
+    """What a collection of rows says without a query: which of its columns are private, and that SQL asks for them."""
+    asked = active.collection
+    check_level(level)
+    enough = n >= asked.minimum_cohort
+    realised = float(log_upper(active.mechanism.realised_odds()))
+    questions: list[dict[str, Any]] = [
+        {"name": item.name, "task": item.task, "text": item.text, "n": n, "unit": "share", "method": SQL}
+        | {"status": SQL, "rows": []}
+        for item in asked.questions
+    ]
+    status = OK if enough else BELOW
+    return Answers(active.id, n, asked.epsilon, realised, level, status, questions if enough else [])
+
+
+def check_level(level: float) -> None:
+    """Refuse what is no confidence level."""
+    if not 0 < level < 1:
+        raise InvalidSpec("level must be between 0 and 1, such as 0.95")
+
+
 def parts_of(collection: Collection, mechanism: Mechanism, tally: AnyTally) -> list[Part]:
     """What every question of a collection got, as its policy says."""
-    if collection.policy == "single":
-        return [Part(mechanism, tally, tally.n)]
+    if collection.policy in ("single", "joint"):
+        return [Part(mechanism, tally, tally.n, place=place) for place in range(len(collection.questions))]
     if isinstance(mechanism, OneOf) and isinstance(tally, PerMember):
         members = range(len(mechanism.family))
         return [Part(mechanism.member(i), tally.member(i), tally.n) for i in members]
@@ -107,7 +126,7 @@ def _answered(
     task = find_task(question.task, tasks)
     result = _with_method(task.answer(question.domain, part), post)
     about |= {"unit": result.unit, "method": result.method}
-    if part.tally.n < cohort:
+    if part.tally.n < cohort or not np.isfinite(result.raw.variance).all():
         return about | {"status": BELOW, "rows": []}
     raw = _cells(result.raw, result.raw.interval(level))
     consistent = None if result.consistent is None else _cells(result.consistent, _consistent_interval(result, level))
@@ -176,11 +195,12 @@ def to_csv(answers: Answers) -> str:
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in to_rows(answers):
-        writer.writerow(row | {"value": _harmless(row["value"])})
+        writer.writerow(row | {"value": harmless(row["value"])})
     return text.getvalue()
 
 
-def _harmless(value: str) -> str:
+def harmless(value: str) -> str:
+    """Text that a spreadsheet would run as a formula, quoted."""
     starts = value[:1] in ("=", "+", "-", "@", "\t", "\r")
     return "'" + value if starts and not _is_number(value) else value
 

@@ -1,17 +1,24 @@
-"""Queries: what an analyst asks the answers of one question, as its task defines it."""
+"""Queries: what an analyst asks the answers of one question, as its task defines it, or of several together."""
 
+import csv
+import io
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tacit.collector.active import Active
-from tacit.collector.answer import BELOW, OK, parts_of
+from tacit.collector.answer import BELOW, OK, check_level, harmless, parts_of
 from tacit.collector.problems import Problem
+from tacit.core.compose import AllOf
+from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally
 from tacit.errors import InvalidSpec
+from tacit.oracles.grr import GRR
+from tacit.tasks.joint import JOINT
 from tacit.tasks.table import TASKS, find_task
-from tacit.tasks.task import Part, Task
-from tacit.wire.document import Question
+from tacit.tasks.task import Asked, Part, Task, find_query
+from tacit.wire.document import Collection, Question
 
 
 def ask(
@@ -26,13 +33,10 @@ def ask(
     other: tuple[Active, AnyTally] | None = None,
 ) -> dict[str, Any]:
     """The answer to a query; nothing but its status below the minimum cohort, of `other` too where two are compared."""
-    if not 0 < level < 1:
-        raise InvalidSpec("level must be between 0 and 1, such as 0.95")
+    check_level(level)
     item, part = question_of(active, tally, question)
-    found = find_task(item.task, tasks).query(query)
-    for name in sorted(given.keys() - found.parameters.keys()):
-        known = ", ".join(found.parameters) or "none"
-        raise InvalidSpec(f"query {query}: unknown parameter '{name[:40]}', must be one of {known}")
+    task = find_task(item.task, tasks)
+    found = find_query(task.queries, query, given, f"task {task.name}")
     about = {"question": question, "query": query, "n": part.tally.n, "level": level}
     enough = min(part.tally.n, tally.n) >= active.collection.minimum_cohort
     if other is not None:
@@ -53,3 +57,48 @@ def question_of(active: Active, tally: AnyTally, name: str) -> tuple[Question, P
         if item.name == name:
             return item, part
     raise Problem("not_found", "the collection has no such question")
+
+
+def ask_joint(
+    active: Active, tally: AnyTally, query: str, given: Mapping[str, str], *, level: float = 0.95
+) -> dict[str, Any]:
+    """The answer to a query about several questions; nothing but its status below the minimum cohort."""
+    check_level(level)
+    asked = active.collection
+    found = find_query(JOINT, query, given, "joint")
+    _check_together(asked, active.mechanism)
+    about = {"query": query, "n": tally.n, "level": level}
+    if tally.n < asked.minimum_cohort:
+        return about | {"status": BELOW}
+    names, domains = (tuple(getattr(item, field) for item in asked.questions) for field in ("name", "domain"))
+    part = Part(active.mechanism, tally, tally.n)
+    return about | {"status": OK} | found.run(Asked(names, domains), part, given, level)
+
+
+def _check_together(asked: Collection, mechanism: Mechanism) -> None:
+    """Refuse collections whose reports say nothing about several questions at once."""
+    if asked.policy not in ("joint", "all_of"):
+        raise Problem(
+            "conflict", 'no respondent was asked about several questions; publish a collection with the policy "joint"'
+        )
+    if isinstance(mechanism, AllOf):
+        plain = all(isinstance(mechanism.member(i), GRR) for i in range(len(mechanism.members)))
+        if mechanism.state == "members" or not plain:
+            raise Problem(
+                "conflict", "the answers of a respondent were counted question by question; "
+                'publish a collection with the policy "joint"',
+            )  # fmt: skip
+
+
+def records_csv(answer: Mapping[str, Any]) -> str:
+    """Synthetic records as CSV with a header; empty below the minimum cohort."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if "columns" in answer:
+        writer.writerow(answer["columns"])
+        writer.writerows([harmless(_shown(value)) for value in row] for row in answer["rows"])
+    return text.getvalue()
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

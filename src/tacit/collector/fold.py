@@ -13,6 +13,9 @@ import numpy as np
 
 from tacit.collector.active import Active, Shelf
 from tacit.collector.ports import Store, StoredBatch
+from tacit.collector.rows.manifest import entries_of
+from tacit.collector.rows.sealing import sealing
+from tacit.collector.rows.segments import RowSegment, SegmentFiles
 from tacit.core.mechanism import Reports
 from tacit.core.members import PerMember
 from tacit.core.tally import Counts, Log
@@ -23,16 +26,20 @@ LOG = logging.getLogger("tacit.collector")
 MOST_BATCHES = 8192
 """Batches of one fold: what is held in memory at a time."""
 
-MAX_LOG_BYTES = 1 << 22
-"""A log of reports that has grown beyond this is left alone and a new shard begun: no fold rewrites all of it."""
+MAX_LOG_BYTES, MAX_MANIFEST_BYTES = 1 << 22, 1 << 16
+"""What has grown beyond this is left alone and a new shard begun: no fold rewrites all reports, or names all files."""
+
+SEAL_SECONDS = 5.0
+"""How often rows are sealed in the background; a query seals what is waiting at once."""
 
 
 class Folder:
     """Folds the batches of a store into tallies, one shard of them per process."""
 
-    def __init__(self, store: Store, shelf: Shelf, *, shard: str = "main") -> None:
+    def __init__(self, store: Store, shelf: Shelf, files: SegmentFiles, *, shard: str = "main") -> None:
         """Fold into this shard; processes that share a database have different ones."""
         self._store, self._shelf, self._shard, self._lock = store, shelf, shard, Lock()
+        self._files, self._sealed = files, dict[str, float]()
         self._rng = np.random.default_rng(secrets.randbits(128))
         self._part: dict[str, int] = {}
 
@@ -48,6 +55,8 @@ class Folder:
 
     def fold_some(self, active: Active) -> int:
         """Fold some batches, in one transaction of the store; returns how many."""
+        if active.collection.rows is not None:
+            return self._seal_some(active)
 
         def folded(data: bytes | None, batches: list[StoredBatch]) -> bytes:
             tally: Any = empty_tally(active.mechanism) if data is None else load_tally(active.mechanism, data)
@@ -56,21 +65,43 @@ class Folder:
 
         return self._store.fold_some(active.id, self._shard_of(active), folded, MOST_BATCHES)
 
+    def _seal_some(self, active: Active) -> int:
+        self._sealed[active.id] = monotonic()
+        with self._files.shared():
+            fold = sealing(active, self._files)
+            return self._store.fold_some(active.id, self._shard_of(active), fold, MOST_BATCHES)
+
+    def is_due(self, collection: str) -> bool:
+        """Whether to fold in the background now; rows wait a little, so that there are fewer and larger segments."""
+        return monotonic() - self._sealed.get(collection, -SEAL_SECONDS) >= SEAL_SECONDS
+
+    def segments(self, active: Active) -> list[RowSegment]:
+        """The sealed rows of a collection, by whichever process."""
+        return [RowSegment(self._files, active, entry) for entry in entries_of(self._store.tallies(active.id))]
+
+    def sweep(self) -> int:
+        """Remove the files of segments that were merged or never came to be named; returns how many."""
+        return self._files.sweep(lambda name: {entry.file for entry in entries_of(self._store.tallies(name))})
+
     def _in_any_order(self, reports: Reports, tally: AnyTally) -> Reports:
         # A log would keep the order of arrival; counts forget it by themselves.
         return reports if isinstance(tally, Counts) else reports[self._rng.permutation(len(reports))]
 
     def _shard_of(self, active: Active) -> str:
-        """The shard to fold into: a new one after each log of reports that has grown large."""
+        """The shard to fold into: a new one after each log of reports, or manifest, that has grown large."""
+        most = MAX_LOG_BYTES if active.collection.rows is None else MAX_MANIFEST_BYTES
         with self._lock:
             while True:
                 part = self._part.get(active.id, 0)
                 shard = self._shard if part == 0 else f"{self._shard}.{part}"
-                if not self._holds_logs(active) or len(self._store.tally(active.id, shard) or b"") < MAX_LOG_BYTES:
+                if not self._grows(active) or len(self._store.tally(active.id, shard) or b"") < most:
                     return shard
                 self._part[active.id] = part + 1
 
-    def _holds_logs(self, active: Active) -> bool:
+    def _grows(self, active: Active) -> bool:
+        """Whether a shard has more bytes the more reports there are."""
+        if active.collection.rows is not None:
+            return True
         empty = empty_tally(active.mechanism)
         parts = empty.parts if isinstance(empty, PerMember) else (empty,)
         return any(isinstance(part, (Log, tuple)) for part in parts)

@@ -14,6 +14,7 @@ from tacit.collector import publish as publishing
 from tacit.collector.access import READ, WRITE, Bearer, token_id
 from tacit.collector.active import parsed_json
 from tacit.collector.answer import to_csv, to_parquet
+from tacit.collector.ask import records_csv
 from tacit.collector.http_common import Patience, json_response, read_body
 from tacit.collector.limits import Limits
 from tacit.collector.ports import CollectionRecord, TokenRecord
@@ -44,6 +45,11 @@ class Call:
     def id(self) -> str:
         """The collection, or token, of the address."""
         return self.path.get("id", "")
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The parameters of a query: all but those that every query has."""
+        return {name: value for name, value in self.query.items() if name not in ("level", "share")}
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -94,6 +100,8 @@ class Api:
             self._route("GET", f"{one}/answers.csv", READ, self.answers_csv),
             self._route("GET", f"{one}/answers.parquet", READ, self.answers_parquet),
             self._route("GET", f"{one}/questions/{{question}}/{{query}}", READ, self.ask),
+            self._route("GET", f"{one}/joint/synthetic.csv", READ, self.synthetic_csv),
+            self._route("GET", f"{one}/joint/{{query}}", READ, self.joint),
             self._route("POST", f"{one}/invitations", WRITE, self.invite),
             self._route("POST", "/api/v1/plan", READ, self.plan, anything=True),
             self._route("GET", tokens, WRITE, self.list_tokens),
@@ -203,11 +211,23 @@ class Api:
 
     def ask(self, call: Call) -> Response:
         """A query of a question's task."""
-        given = {name: value for name, value in call.query.items() if name not in ("level", "share")}
+        given = call.given
         question, query = call.path["question"], call.path["query"]
         if "other" in given and not call.bearer.may(READ, given["other"]):
             raise Problem("forbidden", "the token does not allow reading the other collection")
         return json_response(self._collector.ask(call.id, question, query, given, _level(call.query)))
+
+    def _joint(self, call: Call, query: str) -> dict[str, Any]:
+        return self._collector.joint(call.id, query, call.given, _level(call.query))
+
+    def joint(self, call: Call) -> Response:
+        """A query about questions that were asked together."""
+        return json_response(self._joint(call, call.path["query"]))
+
+    def synthetic_csv(self, call: Call) -> Response:
+        """Synthetic records as CSV."""
+        data = records_csv(self._joint(call, "synthetic")).encode()
+        return _download(data, "text/csv; charset=utf-8", f"{call.id[:12]}-synthetic.csv")
 
     def answers(self, call: Call) -> Response:
         """Answers as JSON."""

@@ -23,11 +23,13 @@ from tacit.collector.http_common import (
     json_response,
     problem_response,
 )
+from tacit.collector.http_query import Queries
 from tacit.collector.http_reports import ReportRoute
 from tacit.collector.limits import Limits
 from tacit.collector.openapi import openapi
 from tacit.collector.problems import Problem
 from tacit.collector.service import Collector
+from tacit.collector.tables import Tables
 
 _OF_STATUS = {404: "not_found", 405: "method_not_allowed"}
 _YEAR = 31_536_000
@@ -64,8 +66,11 @@ class Public:
     async def metrics(self, request: Request) -> Response:
         """Counters for Prometheus."""
         del request
+        segments, size = await run_in_threadpool(self._collector.files.usage)
         gauges = {
             "tacit_batches_waiting": float(self._collector.writer.waiting),
+            "tacit_segments": float(segments),
+            "tacit_segment_bytes": float(size),
             "tacit_uptime_seconds": round(monotonic() - self._collector.started, 3),
         }
         return Response(self._collector.metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -111,7 +116,9 @@ class App:
         """Serve a collector; `extra` are the routes of pages."""
         bounds = limits or Limits()
         self.collector, self.reports = collector, ReportRoute(collector, bounds)
-        routes = [*Public(collector).routes(), *Api(collector, bounds).routes(), *(extra or [])]
+        self.tables = Tables(collector)
+        api = [*Api(collector, bounds).routes(), *Queries(collector, bounds, self.tables).routes()]
+        routes = [*Public(collector).routes(), *api, *(extra or [])]
         handler = cast("Callable[[Request, Exception], Awaitable[Response]]", _problem)
         self._site: ASGIApp = Starlette(
             routes=routes,

@@ -169,6 +169,6 @@ def cors_headers(origin: bytes, origins: tuple[str, ...]) -> list[Header]:
 
 PREFLIGHT: tuple[Header, ...] = (
     (b"access-control-allow-methods", b"GET, POST"),
-    (b"access-control-allow-headers", b"Content-Type, Tacit-Invitation"),
+    (b"access-control-allow-headers", b"Content-Type, Tacit-Batch, Tacit-Invitation"),
     (b"access-control-max-age", b"86400"),
 )

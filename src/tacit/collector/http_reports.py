@@ -28,13 +28,19 @@ from tacit.collector.outcomes import INVALID, Outcomes
 from tacit.collector.ports import STORED, NewBatch
 from tacit.collector.problems import MEDIA_TYPE as PROBLEM_TYPE
 from tacit.collector.problems import Problem
+from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW_TYPE
 from tacit.collector.service import Collector
 from tacit.wire.batch import MAGIC, MEDIA_TYPE
 
 Head = dict[bytes, bytes]
 
-FORMS = {MEDIA_TYPE: Form.BINARY, "application/json": Form.JSON, "text/plain": Form.JSON}
-"""The content types of a batch; the last one is what a beacon may send without asking first."""
+FORMS = {
+    MEDIA_TYPE: Form.BINARY,
+    "application/json": Form.JSON,
+    "text/plain": Form.JSON,
+    ARROW_TYPE: Form.ARROW,
+}
+"""The content types of a batch; plain text is what a beacon may send without asking first."""
 
 _EXACT = {name.encode(): form for name, form in FORMS.items()}
 _IN_THREAD_BYTES = 1 << 16
@@ -106,19 +112,19 @@ class ReportRoute:
                 if outcome != INVALID:
                     return self.receipt(active, Upload(batch, batch.count), outcome, begun)
         invitation = head.get(b"tacit-invitation", b"").decode("latin-1") or _from_query(scope)
-        return await self._take_other(active, body, form, invitation, begun)
+        named = head.get(b"tacit-batch", b"").decode("latin-1")
+        return await self._take_other(active, body, form, (invitation, named), begun)
 
     async def _take_other(
-        self, active: Active, body: bytes, form: Form, invitation: str, begun: float
+        self, active: Active, body: bytes, form: Form, told: tuple[str, str], begun: float
     ) -> tuple[int, bytes]:
-        """Judge and store what is not the common form, or has reports to refuse."""
+        """Judge and store what is not the common form, or has reports to refuse; headers told some of it."""
         judge = self._ingest.judge
-        if len(body) > _IN_THREAD_BYTES:
-            upload = await to_thread(judge, active, body, form, invitation)
+        if len(body) > _IN_THREAD_BYTES or form is Form.ARROW:
+            upload = await to_thread(judge, active, body, form, *told)
         else:
-            upload = judge(active, body, form, invitation)
-        if upload.rejected:
-            self._metrics.count("tacit_rejected_total", 'reason="range"', len(upload.rejected))
+            upload = judge(active, body, form, *told)
+        self._count_refused(upload)
         if upload.batch is None:
             return 201, encode_json(self._ingest.nothing_stored(active, upload))
         outcome = await self._outcomes.of(upload.batch)
@@ -141,12 +147,15 @@ class ReportRoute:
     def judge_again(self, ticket: "_Ticket") -> None:
         """Judge reports one by one, for those that are valid are taken."""
         ticket.upload = upload = self._ingest.judge(ticket.active, ticket.body, Form.BINARY)
-        if upload.rejected:
-            self._metrics.count("tacit_rejected_total", 'reason="range"', len(upload.rejected))
+        self._count_refused(upload)
         if upload.batch is None:
             ticket.answer(201, _JSON, encode_json(self._ingest.nothing_stored(ticket.active, upload)))
         else:
             self._outcomes.add(upload.batch, ticket)
+
+    def _count_refused(self, upload: Upload) -> None:
+        for reason, reports in upload.refused.items():
+            self._metrics.count("tacit_rejected_total", f'reason="{reason}"', reports)
 
     def problem_of(self, error: BaseException) -> Problem:
         """The problem document of a failure, which is counted."""
@@ -156,7 +165,7 @@ class ReportRoute:
 
     def receipt(self, active: Active, upload: Upload, outcome: str, begun: float) -> tuple[int, bytes]:
         """What the client is told after the commit, or the problem why nothing was stored."""
-        if outcome == STORED and not upload.rejected:
+        if outcome == STORED and not (upload.rejected or upload.bad_rows):
             status, receipt = 201, _CREATED % upload.accepted
         else:
             told = self._ingest.settle(active, upload, outcome)
@@ -207,7 +216,7 @@ def plain_batch(active: Active, body: bytes) -> NewBatch | None:
     count = (len(body) - _PAYLOAD) // width
     head = MAGIC + bytes.fromhex(active.id)
     block = bytes(4) + count.to_bytes(4, "little") if 0 < count < 1 << 32 else b""
-    if active.sampled or active.collection.invitations or _PAYLOAD + count * width != len(body):
+    if not active.plain or _PAYLOAD + count * width != len(body):
         return None
     if not block or body[: len(head)] != head or body[_BLOCK:_PAYLOAD] != block:
         return None

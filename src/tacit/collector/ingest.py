@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import sha256
 from threading import Lock
@@ -20,6 +20,7 @@ import numpy as np
 from tacit.collector.active import Active, Shelf
 from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, NewBatch, Store
 from tacit.collector.problems import Problem
+from tacit.collector.rows.batches import Judged, judge_arrow, judge_json, split_rows
 from tacit.errors import ReportRejected
 from tacit.wire.batch import Batch, batch_from_json, decode_batch, read_head
 
@@ -29,12 +30,14 @@ REASONS = (
     "malformed",
     "width",
     "range",
+    "row",
     "duplicate",
     "too_large",
     "invitation",
 )
 """Why reports are refused; every refusal is counted under one of these."""
 
+_BATCH_ID = re.compile(r"[0-9a-f]{32}")
 _REFUSALS = {CLOSED: "closed", DUPLICATE: "duplicate", SPENT: "invitation"}
 _decode_json = msgspec.json.Decoder().decode
 
@@ -44,6 +47,7 @@ class Form(Enum):
 
     BINARY = "binary"
     JSON = "json"
+    ARROW = "arrow"
 
 
 class Writes(Protocol):
@@ -93,19 +97,28 @@ class Upload:
     accepted: int
     rejected: tuple[int, ...] = ()
     """Places of reports that the mechanism could not have made."""
+    bad_rows: tuple[int, ...] = ()
+    """Places of other reports whose rows do not fit the public columns."""
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Number of refused reports by reason."""
+        counts = {"range": len(self.rejected), "row": len(self.bad_rows)}
+        return {reason: reports for reason, reports in counts.items() if reports}
 
     def receipt(self, outcome: str) -> dict[str, Any]:
         """What the client is told after the commit."""
-        refused = [{"index": i, "reason": "range"} for i in self.rejected]
+        places = [*((i, "range") for i in self.rejected), *((i, "row") for i in self.bad_rows)]
+        refused = [{"index": i, "reason": reason} for i, reason in sorted(places)]
         return {"accepted": self.accepted, "rejected": refused, "duplicate": outcome == DUPLICATE}
 
 
 class Ingest:
     """Reads, judges and stores uploads."""
 
-    def __init__(self, shelf: Shelf, writer: Writes, rejections: Rejections) -> None:
-        """Work with these collections and this writer."""
-        self._shelf, self._writer, self._rejections = shelf, writer, rejections
+    def __init__(self, shelf: Shelf, writer: Writes, rejections: Rejections, *, takes_rows: bool = True) -> None:
+        """Work with these collections and this writer; rows are taken where there is a place for them."""
+        self._shelf, self._writer, self._rejections, self._takes_rows = shelf, writer, rejections, takes_rows
 
     def find(self, collection: str) -> Active:
         """The collection of an address, or a problem."""
@@ -114,26 +127,46 @@ class Ingest:
             raise Problem("not_found", "there is no such collection; check the address")
         return active
 
-    def judge(self, active: Active, body: bytes, form: Form, invitation: str = "") -> Upload:
-        """Read a batch and judge its reports; a refusal as a whole is counted and raised."""
+    def judge(self, active: Active, body: bytes, form: Form, invitation: str = "", named: str = "") -> Upload:
+        """Read a batch and judge its reports; a refusal as a whole is counted and raised.
+
+        `named` is the batch id, in hexadecimal, of a form that does not hold it.
+        """
+        if active.collection.rows is not None and not self._takes_rows:
+            raise Problem(
+                "unavailable", "this collector has no folder for rows; its operator starts it with --segments"
+            )
         try:
+            if active.collection.rows is not None:
+                return self._judge_rows(active, body, form, invitation, named)
+            if form is Form.ARROW:
+                raise Problem("malformed", "batch: this collection takes reports without rows, not an Arrow stream")
             batch = self._read(active, body, form)
-            if batch.collection != active.id:
-                raise Problem("wrong_collection", "the batch names another collection than the address it was sent to")
-            spends = _invitation(active, batch, invitation)
+            _check_names(active, batch)
+            spends = _invitation(active, batch.count, invitation)
             return _judged(active, batch, spends)
         except Problem as problem:
             self._rejections.add(active.id, problem.kind)
             raise
 
-    def _read(self, active: Active, body: bytes, form: Form) -> Batch:
+    def _judge_rows(self, active: Active, body: bytes, form: Form, invitation: str, named: str) -> Upload:
+        """The same for a collection whose reports come with rows."""
         if form is Form.BINARY:
-            return _read_binary(active, body)
-        try:
-            value = _decode_json(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise Problem("malformed", "batch: the body is not JSON") from None
-        return _read_json(active, value)
+            raise Problem("malformed", "batch: every report needs its row here; send JSON or an Arrow stream")
+        if form is Form.ARROW:
+            if not _BATCH_ID.fullmatch(named):
+                raise Problem("malformed", "batch: the header Tacit-Batch must have 32 lower-case hexadecimal digits")
+            judged, name = judge_arrow(active, body), bytes.fromhex(named)
+            return _upload(active, name, judged, _invitation(active, judged.total, invitation))
+        value, rows = split_rows(_read_text(body))
+        batch = _read_json(active, value)
+        _check_names(active, batch)
+        spends = _invitation(active, batch.count, invitation)
+        _need_reports(batch)
+        return _upload(active, batch.batch, judge_json(active, active.payload(batch), rows), spends)
+
+    def _read(self, active: Active, body: bytes, form: Form) -> Batch:
+        return _read_binary(active, body) if form is Form.BINARY else _read_json(active, _read_text(body))
 
     def store(self, batch: NewBatch) -> "Future[str]":
         """Hand a batch to the writer."""
@@ -152,8 +185,26 @@ class Ingest:
 
     def nothing_stored(self, active: Active, upload: Upload) -> dict[str, Any]:
         """The receipt of a batch without a single valid report."""
-        self._rejections.add(active.id, "range", len(upload.rejected))
+        for reason, reports in upload.refused.items():
+            self._rejections.add(active.id, reason, reports)
         return upload.receipt("")
+
+
+def _check_names(active: Active, batch: Batch) -> None:
+    if batch.collection != active.id:
+        raise Problem("wrong_collection", "the batch names another collection than the address it was sent to")
+
+
+def _need_reports(batch: Batch) -> None:
+    if not batch.blocks:
+        raise Problem("malformed", "batch: there are no reports in it")
+
+
+def _read_text(body: bytes) -> Any:
+    try:
+        return _decode_json(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Problem("malformed", "batch: the body is not JSON") from None
 
 
 def _read_binary(active: Active, body: bytes) -> Batch:
@@ -192,14 +243,14 @@ def _has_wrong_width(value: Any, widths: tuple[int, ...]) -> bool:
     return False
 
 
-def _invitation(active: Active, batch: Batch, invitation: str) -> bytes | None:
+def _invitation(active: Active, count: int, invitation: str) -> bytes | None:
     """The hash of the invitation to spend; one invitation is good for one report."""
     if not active.collection.invitations:
         return None
     if not invitation:
         raise Problem("invitation", "this collection takes reports by invitation; send the one you were given")
-    if batch.count != 1:
-        raise Problem("invitation", f"an invitation is for one report, the batch has {batch.count}")
+    if count != 1:
+        raise Problem("invitation", f"an invitation is for one report, the batch has {count}")
     return invitation_hash(invitation)
 
 
@@ -213,8 +264,7 @@ _NONE: Mapping[str, int] = {}
 
 def _judged(active: Active, batch: Batch, invitation: bytes | None) -> Upload:
     """Every report on its own: those that the mechanism could have made are kept, in its layout."""
-    if not batch.blocks:
-        raise Problem("malformed", "batch: there are no reports in it")
+    _need_reports(batch)
     payload = active.payload(batch)
     reports = np.frombuffer(payload, active.dtype)
     valid = active.mechanism.valid(reports)
@@ -228,3 +278,12 @@ def _judged(active: Active, batch: Batch, invitation: bytes | None) -> Upload:
     payload = np.ascontiguousarray(reports[valid]).tobytes()
     counts = {"range": len(places)}
     return Upload(NewBatch(active.id, batch.batch, payload, accepted, counts, invitation), accepted, places)
+
+
+def _upload(active: Active, name: bytes, judged: Judged, invitation: bytes | None) -> Upload:
+    """What becomes of reports with rows."""
+    upload = Upload(None, judged.count, judged.bad_reports, judged.bad_rows)
+    if not judged.count:
+        return upload
+    batch = NewBatch(active.id, name, judged.payload, judged.count, upload.refused or _NONE, invitation)
+    return replace(upload, batch=batch)

@@ -15,6 +15,8 @@ _HELP = {
     "tacit_rejected_total": "Reports and uploads refused, by reason.",
     "tacit_requests_total": "Responses, by route and status.",
     "tacit_folded_batches_total": "Batches folded into tallies.",
+    "tacit_queries_total": "SQL queries over rows, by outcome; their texts are not kept.",
+    "tacit_query_milliseconds_total": "Time spent on SQL queries.",
 }
 
 _BATCHES = {outcome: ("tacit_batches_total", f'outcome="{outcome}"') for outcome in (STORED, DUPLICATE, CLOSED, SPENT)}

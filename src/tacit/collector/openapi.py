@@ -8,7 +8,9 @@ from tacit import __version__
 from tacit.collector.access import MAX_INVITATIONS, SCOPES
 from tacit.collector.ingest import REASONS
 from tacit.collector.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
+from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
 from tacit.post.methods import NAMES
+from tacit.tasks.joint import JOINT
 from tacit.tasks.table import TASKS
 from tacit.wire.batch import MEDIA_TYPE as BATCH
 from tacit.wire.schema import definitions
@@ -20,6 +22,12 @@ _LEVEL = {
     "schema": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
 }
 _POST = {"name": "post", "in": "query", "schema": {"type": "string", "enum": list(NAMES)}}
+_BATCH_NAME = {
+    "name": "Tacit-Batch",
+    "in": "header",
+    "description": "the batch id of an Arrow stream of reports with rows",
+    "schema": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+}
 _INVITATION = {"name": "Tacit-Invitation", "in": "header", "schema": {"type": "string", "maxLength": 100}}
 _OBJECT: dict[str, Any] = {"type": "object"}
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -83,7 +91,9 @@ SCHEMAS: dict[str, Any] = {
         {
             "collection": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
             "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-            "reports": _list(_fields({"report": {"type": "string", "pattern": "^[0-9a-f]*$"}}, member=_WHOLE)),
+            "reports": _list(
+                _fields({"report": {"type": "string", "pattern": "^[0-9a-f]*$"}}, member=_WHOLE, row=_OBJECT)
+            ),
         }
     ),
     "Receipt": _fields(
@@ -157,6 +167,17 @@ SCHEMAS: dict[str, Any] = {
         {"scope": {"type": "string", "enum": list(SCOPES)}}, collection=_TEXT, label=_TEXT, days=_WHOLE
     ),
     "Audit": _fields({"entries": _list(_ENTRY)}),
+    "Query": _fields({"sql": _TEXT}, level={"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}),
+    "Result": _fields(
+        {"table": _TEXT, "n": _WHOLE, "seconds": _POSITIVE},
+        columns=_list(_fields({"name": _TEXT, "kind": {"type": "string", "enum": ["group", "aggregate"]}})),
+        rows=_list(_list({})),
+        level={"type": "number"},
+        plan=_list(_OBJECT),
+    ),
+    "Tables": _fields(
+        {"tables": _list(_fields({"collection": _TEXT, "name": _TEXT, "columns": _list(_OBJECT), "n": _WHOLE}))}
+    ),
     "Invitations": _fields({"invitations": _list(_TEXT)}),
     "InvitationCount": _fields({}, count={"type": "integer", "minimum": 1, "maximum": MAX_INVITATIONS}),
 }
@@ -183,13 +204,15 @@ def _operation(
 
 
 def _reports() -> dict[str, Any]:
-    made = _operation("Send a batch of reports", "Receipt", status=201, public=True, parameters=[_ID, _INVITATION])
+    headers = [_ID, _INVITATION, _BATCH_NAME]
+    made = _operation("Send a batch of reports", "Receipt", status=201, public=True, parameters=headers)
     made["requestBody"] = {
         "required": True,
         "content": {
             BATCH: {"schema": {"type": "string", "format": "binary"}},
             "application/json": {"schema": _ref("Batch")},
             "text/plain": {"schema": _TEXT},
+            ARROW: {"schema": {"type": "string", "format": "binary"}},
         },
     }
     made["responses"]["200"] = {"description": "sent before; counted once", "content": _json("Receipt")}
@@ -222,6 +245,28 @@ def _query() -> dict[str, Any]:
     )
 
 
+def _joint() -> dict[str, Any]:
+    """A query about questions that were asked together; what it says beside its status is its own."""
+    names = sorted({name for query in JOINT for name in query.parameters})
+    return _plain(
+        "Ask about several questions: " + "; ".join(f"{query.name}: {query.about}" for query in JOINT),
+        "application/json",
+        schema=_fields({"query": _TEXT, "n": _WHOLE, "level": {"type": "number"}, "status": _TEXT}),
+        parameters=[
+            _ID,
+            {"name": "query", "in": "path", "required": True, "schema": {"enum": [query.name for query in JOINT]}},
+            _LEVEL,
+            *({"name": name, "in": "query", "schema": _TEXT} for name in names),
+        ],
+    )
+
+
+def _records() -> dict[str, Any]:
+    known = next(query for query in JOINT if query.name == "synthetic").parameters
+    given = ({"name": name, "in": "query", "schema": _TEXT} for name in known)
+    return _plain("Synthetic records as CSV", "text/csv", parameters=[_ID, _LEVEL, *given])
+
+
 def _collection_paths() -> dict[str, Any]:
     one = "/api/v1/collections/{id}"
     by_id: dict[str, Any] = {"parameters": [_ID]}
@@ -244,10 +289,33 @@ def _collection_paths() -> dict[str, Any]:
         f"{one}/answers.csv": {"get": _plain("Answers as CSV", "text/csv", parameters=[_ID, _LEVEL, _POST])},
         f"{one}/answers.parquet": {"get": parquet},
         f"{one}/questions/{{question}}/{{query}}": {"get": _query()},
+        f"{one}/joint/{{query}}": {"get": _joint()},
+        f"{one}/joint/synthetic.csv": {"get": _records()},
         f"{one}/invitations": {
             "post": _operation("Make invitations", "Invitations", status=201, body="InvitationCount", **by_id)
         },
         "/api/v1/plan": {"post": _operation("Predict the error of a draft", "Plan", body="draft")},
+    }
+
+
+def _sql_paths() -> dict[str, Any]:
+    """SQL over the rows of a collection."""
+    # An address must fit into the head of a request; longer queries are posted.
+    sql = {"name": "sql", "in": "query", "required": True, "schema": {"type": "string", "maxLength": 4000}}
+    path = "/api/v1/collections/{id}/query"
+    asked: dict[str, Any] = {"parameters": [_ID, sql, _LEVEL]}
+    body: dict[str, Any] = {"requestBody": {"required": True, "content": _json("Query")}}
+    words = "Answer a SELECT of aggregates over rows, or show its plan (EXPLAIN)"
+    return {
+        "/api/v1/tables": {"get": _operation("List the tables that SQL can be asked of", "Tables")},
+        path: {
+            "get": _operation(words, "Result", **asked),
+            "post": _operation(words, "Result", body="Query", parameters=[_ID]),
+        },
+        f"{path}.csv": {
+            "get": _plain("The same as CSV", "text/csv", **asked),
+            "post": _plain("The same as CSV", "text/csv", parameters=[_ID], **body),
+        },
     }
 
 
@@ -283,7 +351,7 @@ def openapi() -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Tacit collector", "version": __version__},
-        "paths": _collection_paths() | _other_paths(),
+        "paths": _collection_paths() | _sql_paths() | _other_paths(),
         "components": {
             "schemas": SCHEMAS | _parts(),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},

@@ -7,6 +7,7 @@ is counted exactly once whatever is killed in between.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 
@@ -23,7 +24,7 @@ class CollectionRecord:
 
 @dataclass(frozen=True)
 class NewBatch:
-    """Valid reports of one upload, in the mechanism's own layout."""
+    """Valid reports of one upload, in the mechanism's own layout; with rows, packed together with them."""
 
     collection: str
     batch: bytes
@@ -77,6 +78,11 @@ STORED, DUPLICATE, CLOSED, SPENT = "stored", "duplicate", "closed", "invitation_
 class Store(Protocol):
     """A database. Methods are synchronous, may be called from any thread and may raise `StorageUnavailable`."""
 
+    @property
+    def segments(self) -> Path | None:
+        """The folder for segments of rows; None if there is none, and then no rows are taken."""
+        ...
+
     def add_collection(self, record: CollectionRecord) -> None:
         """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
         ...
@@ -125,7 +131,7 @@ class Store(Protocol):
 
         Reading, folding and dropping the payloads are one transaction: whatever fails or is killed, every batch is in
         exactly one tally, exactly once. Batches that another process is folding are left to it. `fold` has no effects
-        of its own, for it runs again if the transaction has to be tried again.
+        of its own that a repetition would harm, for it runs again if the transaction has to be tried again.
         """
         ...
 
@@ -177,7 +183,7 @@ class Store(Protocol):
         ...
 
     def backup(self, path: str) -> None:
-        """Write a consistent copy to a new file, an SQLite database whatever the store."""
+        """Write a consistent copy to a new file, an SQLite database whatever the store; segments go beside it."""
         ...
 
     def close(self) -> None:

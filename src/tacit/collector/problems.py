@@ -4,10 +4,12 @@ from typing import Any
 
 from tacit.errors import (
     Busy,
+    InvalidQuery,
     InvalidSpec,
     InvalidValue,
     NoData,
     ReportRejected,
+    SegmentDamaged,
     StorageFull,
     StorageUnavailable,
     TacitError,
@@ -24,14 +26,18 @@ KINDS: dict[str, tuple[int, str]] = {
     "conflict": (409, "The state of the collection does not allow this"),
     "wrong_collection": (409, "The batch is for another collection"),
     "no_data": (409, "There are no reports to answer from"),
+    "below_minimum_cohort": (409, "Too few reports are stored to answer from"),
     "closed": (410, "The collection takes no more reports"),
     "too_large": (413, "The request is too large"),
     "unsupported_media_type": (415, "This content type is not understood here"),
     "invalid_spec": (422, "The collection or setting cannot exist"),
     "invalid_value": (422, "A value is outside its domain"),
+    "invalid_query": (422, "The query cannot be answered"),
     "width": (422, "Reports have another width than the mechanism's"),
     "rate_limited": (429, "Too many requests"),
     "internal": (500, "The collector made a mistake"),
+    "damaged": (500, "A file of the collector is damaged"),
+    "query_timeout": (503, "The query took too long"),
     "unavailable": (503, "The collector cannot take this now"),
     "storage_full": (507, "The storage is full"),
 }
@@ -41,10 +47,12 @@ TYPE_PREFIX = "urn:tacit:error:"
 MEDIA_TYPE = "application/problem+json"
 
 _OF_ERRORS: tuple[tuple[type[TacitError], str], ...] = (
+    (InvalidQuery, "invalid_query"),
     (InvalidSpec, "invalid_spec"),
     (InvalidValue, "invalid_value"),
     (NoData, "no_data"),
     (ReportRejected, "malformed"),
+    (SegmentDamaged, "damaged"),
 )
 _RETRY_SECONDS = 2
 

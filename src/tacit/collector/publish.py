@@ -4,22 +4,24 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
 from typing import Any, cast
 
 from tacit.collector.active import ID, Catalog, parsed_json
+from tacit.collector.answer import parts_of
+from tacit.collector.policies import Wanted, asked_of, plan_policy, wanted_k
 from tacit.collector.ports import CollectionRecord, Store
 from tacit.collector.problems import Problem
-from tacit.core.compose import AllOf, OneOf, Questions
 from tacit.core.mechanism import Mechanism
 from tacit.core.normal import normal_isf
-from tacit.device.budget import Budget, Epsilon, Share
+from tacit.device.budget import Epsilon
 from tacit.device.canonical import canonical
 from tacit.errors import InvalidSpec
-from tacit.tasks.itemset_task import DEFAULT_K
+from tacit.tasks.analytics_task import ANALYTICS
+from tacit.tasks.histogram import HISTOGRAM
+from tacit.tasks.marginal_task import MARGINALS
 from tacit.tasks.table import TASKS, find_task
-from tacit.tasks.task import Part, Task
-from tacit.wire.document import MAX_QUESTIONS, POLICIES, VERSION, Collection, Plan, Question
+from tacit.tasks.task import Forecast, Task
+from tacit.wire.document import MAX_QUESTIONS, VERSION, Collection, Question
 from tacit.wire.tallies import empty_tally
 
 MAX_DRAFT_BYTES = 1 << 20
@@ -34,6 +36,7 @@ _DEFAULTS: dict[str, Any] = {
     "invitations": False,
     "k": None,
     "rows": None,
+    "queries": [],
 }
 _KNOWN = ("title", "questions", "epsilon", *_DEFAULTS)
 
@@ -44,16 +47,19 @@ class Planner:
 
     catalog: Catalog
     tasks: tuple[Task, ...] = TASKS
+    takes_rows: bool = True
+    """Whether there is a place for rows."""
 
     def plan(self, draft: Mapping[str, Any]) -> tuple[Collection, int]:
         """The collection that a draft describes, and the number of respondents it is planned for."""
         fields = _draft_fields(draft)
-        questions = tuple(_question(item, f"questions[{i}]") for i, item in enumerate(fields["questions"]))
+        if fields["rows"] is not None and not self.takes_rows:
+            raise InvalidSpec("draft.rows: this collector has no folder for rows; start it with --segments FOLDER")
+        task = _default_task(fields)
+        questions = tuple(_question(item, f"questions[{i}]", task) for i, item in enumerate(fields["questions"]))
         respondents = _respondents(fields["respondents"])
-        policy = fields["policy"] or ("single" if len(questions) == 1 else "one_of")
-        epsilon = Epsilon(fields["epsilon"])
-        rounds = self._first_round(questions, epsilon, fields["k"], respondents)
-        mechanism = rounds[0] if rounds is not None else self._mechanism(questions, policy, epsilon, respondents)
+        wanted = Wanted(questions, Epsilon(fields["epsilon"]), respondents, fields, self.tasks)
+        policy, mechanism, plan = plan_policy(wanted)
         document = {
             "version": VERSION,
             "title": _texts(fields["title"]),
@@ -62,7 +68,7 @@ class Planner:
             "policy": policy,
             "epsilon": mechanism.budget.to_spec(),
             "mechanism": mechanism.spec(),
-            "plan": None if rounds is None else rounds[1].to_json(),
+            "plan": None if plan is None else plan.to_json(),
             "rows": fields["rows"],
         }
         kept = {name: fields[name] for name in ("minimum_cohort", "retention_days", "origins", "invitations")}
@@ -70,73 +76,50 @@ class Planner:
         self._rehearse(collection)
         return collection, respondents
 
-    def _first_round(
-        self, questions: tuple[Question, ...], epsilon: Epsilon, k: Any, respondents: int
-    ) -> tuple[Mechanism, Plan] | None:
-        """The first round of an adaptive task, which must be asked alone; None for all other tasks."""
-        tasks = [(find_task(question.task, self.tasks), question.domain) for question in questions]
-        adaptive = [(task, domain) for task, domain in tasks if task.steps is not None]
-        if not adaptive:
-            if k is not None:
-                raise InvalidSpec("draft.k is for tasks that look for the most frequent, such as items")
-            return None
-        if len(questions) > 1:
-            named = adaptive[0][0].name
-            raise InvalidSpec(f"draft.questions: {named} goes round by round and must be the only question")
-        task, domain = adaptive[0]
-        wanted: Any = DEFAULT_K if k is None else k
-        if type(wanted) is not int:
-            raise InvalidSpec("draft.k must be an integer: how many are looked for")
-        assert task.steps is not None
-        asked = next(task.steps(domain, epsilon, wanted, respondents))
-        return asked.mechanism, Plan(task.method, wanted, respondents, 1, round_target(asked.share, respondents))
-
-    def _mechanism(self, questions: tuple[Question, ...], policy: str, epsilon: Epsilon, n: int) -> Mechanism:
-        """What every question's task plans, put together as the policy says."""
-        if policy not in POLICIES or (policy == "single") != (len(questions) == 1):
-            raise InvalidSpec('draft.policy must be "single" for one question, else "one_of" or "all_of"')
-        share = Share(epsilon, f"1/{len(questions)}")
-        budget: Budget = share if policy == "all_of" else epsilon
-        group = max(1, n // len(questions)) if policy == "one_of" else n
-        members = tuple(find_task(q.task, self.tasks).plan(q.domain, budget, group) for q in questions)
-        if policy == "single":
-            return members[0]
-        if policy == "one_of":
-            return OneOf(family=Questions(mechanisms=members))
-        joint = AllOf(members=members, epsilon=epsilon)
-        # A log of reports grows for ever; where no joint table can be kept, the members' own tallies are.
-        return joint if joint.state == "joint" else AllOf(members=members, epsilon=epsilon, state="members")
-
     def _rehearse(self, collection: Collection) -> None:
         """Answer from no reports: what could not be answered later is refused now."""
-        for question, member in zip(collection.questions, collection.members, strict=True):
-            task = find_task(question.task, self.tasks)
-            assert isinstance(member, Mechanism)
-            task.answer(question.domain, Part(member, empty_tally(member), 0))
+        mechanism = collection.mechanism
+        assert isinstance(mechanism, Mechanism)
+        if collection.rows is not None:
+            return
+        parts = parts_of(collection, mechanism, empty_tally(mechanism))
+        for question, part in zip(collection.questions, parts, strict=True):
+            find_task(question.task, self.tasks).answer(question.domain, part)
 
     def predict(self, draft: Mapping[str, Any]) -> list[dict[str, Any]]:
         """How precise every answer would be: standard error and half-width of a 95 % interval."""
-        collection, respondents = self.plan(draft)
-        asked = max(1, respondents // len(collection.questions)) if collection.policy == "one_of" else respondents
-        return [
-            self._prediction(question, cast("Mechanism", member), asked)
-            for question, member in zip(collection.questions, collection.members, strict=True)
-        ]
+        collection, n = self.plan(draft)
+        if collection.policy == "joint" or collection.rows is not None:
+            return self._predict_together(collection, n, wanted_k(draft.get("k")))
+        asked = max(1, n // len(collection.questions)) if collection.policy == "one_of" else n
+        found: list[dict[str, Any]] = []
+        for question, member in zip(collection.questions, collection.members, strict=True):
+            assert isinstance(member, Mechanism)
+            forecast = find_task(question.task, self.tasks).forecast(question.domain, member, asked)
+            found.append(_prediction(question, member, forecast, asked))
+        return found
 
-    def _prediction(self, question: Question, member: Mechanism, n: int) -> dict[str, Any]:
-        """What one mechanism promises for n reports, in the unit of the answer."""
-        forecast = find_task(question.task, self.tasks).forecast(question.domain, member, n)
-        return {
-            "name": question.name,
-            "mechanism": member.spec(),
-            "standard_error": forecast.standard_error,
-            "half_width_95": float(normal_isf(0.025)) * forecast.standard_error,
-            "of": forecast.of,
-            "why": forecast.why,
-            "options": [dict(option) for option in forecast.options],
-            "report_bits": member.report_bits,
-            "reports": n,
-        }
+    def _predict_together(self, collection: Collection, n: int, k: int) -> list[dict[str, Any]]:
+        """One forecast for all questions, which every respondent is asked together."""
+        mechanism, together = collection.mechanism, find_task(collection.questions[0].task, self.tasks).together
+        assert isinstance(mechanism, Mechanism) and together is not None
+        forecast = together.forecast(asked_of(collection.questions), mechanism, n, k)
+        return [_prediction(question, mechanism, forecast, n) for question in collection.questions]
+
+
+def _prediction(question: Question, member: Mechanism, forecast: Forecast, n: int) -> dict[str, Any]:
+    """What one mechanism promises for n reports, in the unit of the answer."""
+    return {
+        "name": question.name,
+        "mechanism": member.spec(),
+        "standard_error": forecast.standard_error,
+        "half_width_95": float(normal_isf(0.025)) * forecast.standard_error,
+        "of": forecast.of,
+        "why": forecast.why,
+        "options": [dict(option) for option in forecast.options],
+        "report_bits": member.report_bits,
+        "reports": n,
+    }
 
 
 def _draft_fields(draft: Any) -> dict[str, Any]:
@@ -157,11 +140,18 @@ def _draft_fields(draft: Any) -> dict[str, Any]:
     return fields
 
 
-def _question(item: Any, where: str) -> Question:
-    """One question of a draft; its text may be plain, and its task is a histogram unless told."""
+def _default_task(fields: Mapping[str, Any]) -> str:
+    """The task of questions that name none."""
+    if fields["rows"] is not None:
+        return ANALYTICS.name
+    return MARGINALS.name if fields["policy"] == "joint" else HISTOGRAM.name
+
+
+def _question(item: Any, where: str, task: str) -> Question:
+    """One question of a draft; its text may be plain, and its task is the one given unless told."""
     if not isinstance(item, dict):
         raise InvalidSpec(f"{where} must be an object with name, text and domain")
-    fields = {"task": "histogram"} | cast("dict[str, Any]", item)
+    fields = {"task": task} | cast("dict[str, Any]", item)
     domain = fields.get("domain")
     if isinstance(domain, dict):
         fields["domain"] = _domain(cast("dict[str, Any]", domain), fields.get("name"))
@@ -192,11 +182,6 @@ def _respondents(value: Any) -> int:
     if type(value) is not int or not 1 <= value <= MAX_RESPONDENTS:
         raise InvalidSpec(f"draft.respondents must be an integer from 1 to {MAX_RESPONDENTS}")
     return value
-
-
-def round_target(share: float, respondents: int) -> int:
-    """The number of reports at which a round of a plan closes by itself."""
-    return max(1, ceil(share * respondents))
 
 
 def create_draft(store: Store, planner: Planner, draft: Any) -> CollectionRecord:

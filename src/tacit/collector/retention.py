@@ -20,9 +20,18 @@ class Retention:
     is dropped when the calendar first says so, but when it still does an hour later.
     """
 
-    def __init__(self, store: Store, day: Callable[[], int], ticks: Callable[[], float] = monotonic) -> None:
-        """Work on a store; `day` is the calendar, `ticks` a clock that never jumps."""
-        self._store, self._day, self._ticks = store, day, ticks
+    def __init__(
+        self,
+        store: Store,
+        day: Callable[[], int],
+        ticks: Callable[[], float] = monotonic,
+        forget: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Work on a store; `day` is the calendar, `ticks` a clock that never jumps.
+
+        `forget` removes what is kept of a collection outside the store, once the store has dropped what names it.
+        """
+        self._store, self._day, self._ticks, self._forget = store, day, ticks, forget
         self._noticed: dict[str, float] = {}
         self._dropped: set[str] = set()
 
@@ -49,5 +58,6 @@ class Retention:
         if record.state != "closed" or self._store.stored_reports(record.id):
             self._store.audit(AuditEntry(today, ACTOR, ACTION, record.id))
         self._store.drop_reports(record.id)
+        self._forget(record.id)
         self._dropped.add(record.id)
         del self._noticed[record.id]

@@ -11,9 +11,10 @@ from typing import Any
 
 from tacit.collector.active import Active, Shelf
 from tacit.collector.fold import Folder
+from tacit.collector.policies import round_target
 from tacit.collector.ports import CollectionRecord, Store
 from tacit.collector.problems import Problem
-from tacit.collector.publish import publish_document, round_target
+from tacit.collector.publish import publish_document
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally
 from tacit.errors import InvalidSpec

@@ -20,6 +20,7 @@ from tacit.collector.addresses import public_address
 from tacit.collector.connection import connections
 from tacit.collector.http_app import App, Pages
 from tacit.collector.limits import Limits
+from tacit.collector.pg.server import PgServer, PgSettings, pg_server
 from tacit.collector.ports import Store
 from tacit.collector.service import Collector
 from tacit.errors import InvalidSpec, StorageUnavailable
@@ -41,6 +42,10 @@ class Settings:
     trusted_proxies: str = ""
     """Addresses whose X-Forwarded-For is believed; empty for none."""
     limits: Limits = field(default_factory=Limits)
+    segments: Path | None = None
+    """Folder for rows, with a database; collectors that share the one share the other."""
+    pg: PgSettings | None = None
+    """Where tables are served to clients of PostgreSQL, if they are."""
 
     def __post_init__(self) -> None:
         """Refuse a public address that could not be printed on a poster."""
@@ -53,11 +58,13 @@ class Settings:
         return self.public_url or f"http://{host}:{self.port}"
 
 
-def open_store(data: Path | None, database: str = "") -> Store:
-    """SQLite in a folder, or a PostgreSQL database."""
+def open_store(data: Path | None, database: str = "", segments: Path | None = None) -> Store:
+    """SQLite in a folder, or a PostgreSQL database with a folder for segments of rows."""
     if bool(data) == bool(database):
         raise InvalidSpec("serve: give either a folder (--data) or a database address (--database)")
     if data is not None:
+        if segments is not None:
+            raise InvalidSpec("serve: --segments goes with --database; a folder (--data) holds its segments itself")
         from tacit.collector.adapters.sqlite import SqliteStore
 
         return SqliteStore(data)
@@ -65,13 +72,13 @@ def open_store(data: Path | None, database: str = "") -> Store:
         raise InvalidSpec("serve: the database must be an address such as postgresql://host/name")
     from tacit.collector.adapters.postgres import PostgresStore
 
-    return PostgresStore(database)
+    return PostgresStore(database, segments=segments)
 
 
-def restore_store(file: Path, data: Path | None, database: str = "") -> None:
+def restore_store(file: Path, data: Path | None, database: str = "", segments: Path | None = None) -> None:
     """Fill an empty folder or database from a backup."""
     if data is None:
-        store: Any = open_store(None, database)
+        store: Any = open_store(None, database, segments)
         try:
             store.restore(str(file))
         finally:
@@ -116,6 +123,8 @@ def set_up_logs() -> None:
     """Plain lines for people, JSON for everything else; never a payload, never an address."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Plain() if sys.stderr.isatty() else _JsonLines())
+    # What sqlglot warns of are texts of queries, which nobody logs.
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     for name in ("tacit", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
@@ -145,17 +154,46 @@ def make_config(app: Any, settings: Settings) -> uvicorn.Config:
     )
 
 
+class _Server(uvicorn.Server):
+    """The HTTP server and, beside it on the same loop, the one for clients of PostgreSQL."""
+
+    def __init__(
+        self, config: uvicorn.Config, pg: PgServer | None = None, listener: socket.socket | None = None
+    ) -> None:
+        super().__init__(config)
+        self.pg, self._listener = pg, listener
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.pg is not None and self._listener is not None and self.started:
+            await self.pg.start(self._listener)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.pg is not None:
+            await self.pg.stop()
+        await super().shutdown(sockets)
+
+
+def _make_server(app: Any, settings: Settings, pg: PgSettings | None) -> _Server:
+    config = make_config(app, settings)
+    return _Server(config) if pg is None else _Server(config, pg_server(app, pg), pg.listen())
+
+
 def serve(settings: Settings, announce: Any = print, pages: Pages | None = None) -> None:
     """Serve until stopped; SIGTERM and SIGINT finish what was begun."""
     set_up_logs()
-    store = open_store(settings.data, settings.database)
+    if settings.pg is not None:
+        settings.pg.context()  # A certificate that cannot be read is refused before anything is touched.
+    store = open_store(settings.data, settings.database, settings.segments)
     shard = "main" if settings.data else f"{socket.gethostname()}:{settings.port}"
     app = make_app(store, settings.limits, shard=shard, pages=pages)
+    server = _make_server(app, settings, settings.pg)
     token = app.collector.access.first_admin()
     if token is not None:
         announce(f"admin token, shown this once: {token}")
     announce(f"tacit collects at {settings.url}")
-    server = uvicorn.Server(make_config(app, settings))
+    if settings.pg is not None:
+        announce(f"tables for PostgreSQL clients at {settings.pg.host}:{settings.pg.port}, the password is a token")
     server.run()
     if not server.started:
         raise StorageUnavailable(f"serve: could not start on {settings.host}:{settings.port}")
@@ -167,16 +205,17 @@ class Running:
 
     url: str
     app: Any
+    pg: PgServer | None = None
 
 
 @contextmanager
-def running(app: Any, host: str = "127.0.0.1") -> Generator[Running]:
-    """Serve an application on a free loopback port until the block ends."""
+def running(app: Any, host: str = "127.0.0.1", pg: PgSettings | None = None) -> Generator[Running]:
+    """Serve an application on a free loopback port until the block ends, and its tables on another."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         probe.listen(2048)
         settings = Settings(host=host, port=probe.getsockname()[1])
-        server = uvicorn.Server(make_config(app, settings))
+        server = _make_server(app, settings, pg)
         thread = Thread(target=server.run, kwargs={"sockets": [probe]}, daemon=True)
         thread.start()
         while not server.started and thread.is_alive():
@@ -184,7 +223,7 @@ def running(app: Any, host: str = "127.0.0.1") -> Generator[Running]:
         if not server.started:
             raise StorageUnavailable("serve: the collector did not start")
         try:
-            yield Running(settings.url, app)
+            yield Running(settings.url, app, server.pg)
         finally:
             server.should_exit = True
             thread.join()

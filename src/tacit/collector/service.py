@@ -7,8 +7,8 @@ from typing import Any
 from tacit.catalog import CATALOG
 from tacit.collector.access import Access, today
 from tacit.collector.active import Active, Catalog, Shelf, parsed_json
-from tacit.collector.answer import Answers, answer, answer_plan
-from tacit.collector.ask import ask
+from tacit.collector.answer import Answers, answer, answer_plan, answer_rows
+from tacit.collector.ask import ask, ask_joint
 from tacit.collector.fold import Folder, Housekeeping
 from tacit.collector.ingest import Ingest, Rejections
 from tacit.collector.metrics import Metrics
@@ -17,6 +17,8 @@ from tacit.collector.problems import Problem
 from tacit.collector.publish import Planner, find_record
 from tacit.collector.retention import Retention
 from tacit.collector.rounds import Rounds
+from tacit.collector.rows.segments import RowSegment, SegmentFiles
+from tacit.collector.totals import Totals
 from tacit.collector.writer import Writer
 from tacit.core.members import AnyTally
 from tacit.device.canonical import canonical
@@ -28,6 +30,9 @@ FRESH_SECONDS = 2.0
 
 RETIRE_SECONDS = 3600.0
 """How often the collector looks for what is past its retention."""
+
+SWEEP_SECONDS = 300.0
+"""How often the collector looks for files of segments that nobody needs any more."""
 
 
 ADVANCE_SECONDS = 2.0
@@ -48,12 +53,15 @@ class Collector:
     ) -> None:
         """Work on a store with the kinds, tasks and calendar given; tests bring their own."""
         self.store, self.tasks = store, tasks
-        self.planner, self.shelf = Planner(catalog, tasks), Shelf(store, catalog)
+        self.files = SegmentFiles(store.segments)
+        self.planner = Planner(catalog, tasks, takes_rows=self.files.is_ready)
+        self.shelf, self.rejections, self.writer = Shelf(store, catalog), Rejections(), Writer(store)
         self.access, self.metrics = Access(store, day), Metrics()
-        self.rejections, self.writer = Rejections(), Writer(store)
-        self.ingest = Ingest(self.shelf, self.writer, self.rejections)
-        self.folder, self.retention = Folder(store, self.shelf, shard=shard), Retention(store, day)
+        self.ingest = Ingest(self.shelf, self.writer, self.rejections, takes_rows=self.files.is_ready)
+        self.folder = Folder(store, self.shelf, self.files, shard=shard)
+        self.retention = Retention(store, day, forget=self.files.drop)
         self.rounds = Rounds(store, self.shelf, self.folder, tasks)
+        self._totals = Totals(store, self.folder)
         self.started = monotonic()
         self._touched: set[str] = set()
         self._housekeeping = Housekeeping([
@@ -62,6 +70,7 @@ class Collector:
             (self.rounds.advance_due, ADVANCE_SECONDS),
             (self.touch_all, 60.0),
             (self.retire, RETIRE_SECONDS),
+            (self.sweep, SWEEP_SECONDS),
         ])  # fmt: skip
 
     def start(self) -> None:
@@ -89,7 +98,8 @@ class Collector:
 
     def fold_touched(self) -> None:
         """Fold what has arrived since; a collection that fails waits for `touch_all`, and does not hold up others."""
-        touched, self._touched = self._touched, set()
+        touched = {collection for collection in list(self._touched) if self.folder.is_due(collection)}
+        self._touched -= touched
         failure: Exception | None = None
         while touched:
             collection = touched.pop()
@@ -99,6 +109,9 @@ class Collector:
                 failure = error
             else:
                 self.metrics.count("tacit_folded_batches_total", amount=folded)
+                if folded:
+                    # Time may have run out before everything was folded.
+                    self.touch(collection)
         if failure is not None:
             raise failure
 
@@ -106,9 +119,22 @@ class Collector:
         """Count refusals in the store."""
         self.rejections.flush(self.store)
 
+    def sweep(self) -> None:
+        """Remove the files of segments that nobody needs any more."""
+        self.folder.sweep()
+
+    def segments(self, collection: str) -> list[RowSegment]:
+        """The rows of a collection as sealed segments, sealing first what is waiting."""
+        active = self.find(collection)
+        if active.collection.rows is None:
+            raise Problem("conflict", "the collection has no rows; read its answers instead")
+        self.folder.fold_all(collection, FRESH_SECONDS)
+        return self.folder.segments(active)
+
     def retire(self) -> None:
         """Drop the reports of collections that are past the retention their documents state."""
         self.retention.look()
+        self._totals.forget()
 
     def find(self, collection: str) -> Active:
         """A published or closed collection, or a problem."""
@@ -123,8 +149,9 @@ class Collector:
         active = self.find(collection)
         if active.collection.plan is not None:
             return answer_plan(active, self.rounds.result(active), level=level)
-        self.folder.fold_all(collection, FRESH_SECONDS)
-        return answer(active, self.folder.total(active), level=level, tasks=self.tasks, post=post)
+        if active.collection.rows is not None:
+            return answer_rows(active, self.store.stored_reports(collection), level=level)
+        return answer(*self._folded(collection), level=level, tasks=self.tasks, post=post)
 
     def ask(self, collection: str, question: str, query: str, given: Mapping[str, str], level: float) -> dict[str, Any]:
         """What a question's task says to a query, from everything that is stored; `other` names a second collection."""
@@ -132,11 +159,17 @@ class Collector:
         other = self._folded(given["other"]) if "other" in given else None
         return ask(*found, question, query, given, level=level, tasks=self.tasks, other=other)
 
+    def joint(self, collection: str, query: str, given: Mapping[str, str], level: float) -> dict[str, Any]:
+        """What questions that were asked together say to a query, from everything that is stored."""
+        return ask_joint(*self._folded(collection), query, given, level=level)
+
     def _folded(self, collection: str) -> tuple[Active, AnyTally]:
         """A collection and everything that is stored of it."""
         active = self.find(collection)
+        if active.collection.rows is not None:
+            raise Problem("conflict", "the reports of this collection come with rows; ask for them with SQL")
         self.folder.fold_all(collection, FRESH_SECONDS)
-        return active, self.folder.total(active)
+        return active, self._totals.total(active)
 
     def status(self, collection: str) -> dict[str, Any]:
         """State, number of reports and refusals of a collection."""

@@ -18,7 +18,7 @@ from tacit.central.heatmap import heat_map
 from tacit.collector.active import Catalog, read_document
 from tacit.collector.ports import CollectionRecord
 from tacit.dashboard.assets import asset_routes, page, policy
-from tacit.dashboard.privacy import facts, guess, texts
+from tacit.dashboard.privacy import HELD, facts, guess, texts
 from tacit.dashboard.script import script_routes
 from tacit.dashboard.session import State, local_path, read_form, scope, signed_in, signed_out, to_login
 from tacit.dashboard.tools import read_wish, tools
@@ -26,7 +26,13 @@ from tacit.errors import TacitError
 from tacit.post.methods import METHODS
 
 _HEX = frozenset("0123456789abcdef")
-_PAGES = {"": "collections.html", "/new": "builder.html", "/tokens": "tokens.html", "/audit": "audit.html"}
+_PAGES = {
+    "": "collections.html",
+    "/new": "builder.html",
+    "/query": "query.html",
+    "/tokens": "tokens.html",
+    "/audit": "audit.html",
+}
 
 
 def _home(request: Request) -> Response:
@@ -149,7 +155,7 @@ class Pages:
             declared=float(mechanism.budget.declared),
             realised=mechanism.realised_epsilon(),
             guess=guess(float(mechanism.budget.declared)),
-            text=lambda value: texts(value, "en"),  # pyright: ignore[reportUnknownLambdaType]
+            held=HELD,
         )
 
     def qr_code(self, request: Request) -> Response:

@@ -2,20 +2,32 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp
+from math import exp, prod
 from typing import Any
 
 from tacit.core.mechanism import Mechanism
 from tacit.core.pure import PureOracle
 from tacit.device.base import Device
+from tacit.device.coefficients import Coefficients
 from tacit.device.compose import OneOfDevice
 from tacit.device.domain import Bits, Domain
 from tacit.device.exact import WORD
+from tacit.device.grid import Grid
 from tacit.device.levels import Tree
 from tacit.device.sets import PaddedDevice, SetSizeDevice
 from tacit.device.text import Text
+from tacit.device.views import Views
 from tacit.numeric.mean import OneBit
 from tacit.wire.document import Collection, Question
+
+HELD = {
+    "integer": "a whole number",
+    "number": "a number",
+    "text": "text",
+    "boolean": "yes or no",
+    "date": "a date",
+}
+"""What a public column holds, in words."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +45,12 @@ class Chance:
 
 @dataclass(frozen=True)
 class Facts:
-    """What one question's mechanism does, in exact numbers."""
+    """What the mechanism of one question, or of questions asked together, does in exact numbers."""
 
-    question: Question
+    name: str
+    title: str
+    counted: str
+    """What `values` counts."""
     kind: str
     spelled_out: str
     values: int
@@ -53,8 +68,25 @@ class Facts:
 
 def tree_of(device: Device) -> Tree | None:
     """The tree whose levels a device draws from, if it does."""
-    family = device.family if isinstance(device, OneOfDevice) else None
+    family = _family(device)
     return family if isinstance(family, Tree) else None
+
+
+def _family(device: Device) -> Any:
+    return device.family if isinstance(device, OneOfDevice) else None
+
+
+def _family_chances(family: Views | Grid | Coefficients) -> tuple[Chance, ...]:
+    """The probabilities of mechanisms over combinations of answers: those over as many combinations are alike."""
+    if isinstance(family, Coefficients):
+        own, other = (one.exact for one in chances(family.mechanisms[0]))
+        return Chance("the report says the right sign", own), Chance("the report says the other sign", other)
+    by_size = {device.value_count: device for device in family.mechanisms}
+    return tuple(
+        Chance(f"among {size:,} combinations {one.what}".replace("answer", "combination"), one.exact)
+        for size, device in sorted(by_size.items())
+        for one in chances(device)
+    )
 
 
 def chances(device: Device) -> tuple[Chance, ...]:
@@ -66,6 +98,9 @@ def chances(device: Device) -> tuple[Chance, ...]:
             for nodes, found in levels
             for one in found
         )
+    family = _family(device)
+    if isinstance(family, Views | Grid | Coefficients):
+        return _family_chances(family)
     if isinstance(device, PaddedDevice | SetSizeDevice):
         what = "drawn entry" if isinstance(device, PaddedDevice) else "respondent's own number"
         inner = (Chance(one.what.replace("respondent's own answer", what), one.exact) for one in chances(device.inner))
@@ -100,6 +135,11 @@ def _first_line(device: Device, domain: Domain) -> str:
             f"Neighbouring answers are grouped in {len(tree)} levels, from coarse to fine. The device draws one level "
             "and reports, with the whole epsilon, on the group that holds the answer there."
         )
+    if isinstance(grid := _family(device), Grid):
+        return (
+            f"Neighbouring answers are grouped in {len(grid):,} ways, from coarse to fine. The device draws one of "
+            "them and reports, with all of this epsilon, on the group that holds the answer there."
+        )
     return (type(device).__doc__ or device.kind).strip().splitlines()[0]
 
 
@@ -109,17 +149,50 @@ def _asked(device: PaddedDevice | SetSizeDevice) -> str:
     return f"Only {len(device.candidates):,} things or combinations of the public list count as entries in this round."
 
 
+def _jointly(device: Device) -> str:
+    """What a device does with questions that are asked together."""
+    family = _family(device)
+    if isinstance(family, Coefficients):
+        return (
+            f"The device draws one of {len(family):,} signs. Each is made, by a public rule, of the answers to at most "
+            f"{family.k} questions: plus or minus. The device reports that one sign, with the whole epsilon."
+        )
+    if isinstance(family, Views):
+        most = max(map(len, family.views))
+        return (
+            f"The device draws one of {len(family):,} lists of at most {most} questions and reports, with the whole "
+            "epsilon, on the combination of the answers to these. It says nothing about the other questions."
+        )
+    return (
+        f"The device draws one of {len(family):,} ways to look at the answers: which questions count, and how coarsely "
+        "neighbouring answers are grouped. It reports, with the whole epsilon, on the combination that holds them."
+    )
+
+
 def facts(collection: Collection) -> list[Facts]:
-    """One entry per question, in order."""
-    return [_facts(*pair) for pair in zip(collection.questions, collection.members, strict=True)]
+    """One entry per question, in order; one for all of them where they are asked together."""
+    if collection.policy != "joint":
+        return [_of_question(*pair) for pair in zip(collection.questions, collection.members, strict=True)]
+    device = collection.mechanism
+    combinations = prod(question.domain.size for question in collection.questions)
+    title = f"All {len(collection.questions)} questions together"
+    return [_facts(device, "all", title, "Combinations of answers", combinations, _jointly(device))]
 
 
-def _facts(question: Question, device: Device) -> Facts:
+def _of_question(question: Question, device: Device) -> Facts:
+    counted = "Things on the list" if question.domain.kind == "items" else "Possible answers"
+    words = _first_line(device, question.domain)
+    return _facts(device, question.name, texts(question.text, "en"), counted, question.domain.size, words)
+
+
+def _facts(device: Device, name: str, title: str, counted: str, values: int, words: str) -> Facts:
     return Facts(
-        question=question,
+        name=name,
+        title=title,
+        counted=counted,
         kind=device.kind,
-        spelled_out=_first_line(device, question.domain),
-        values=question.domain.size,
+        spelled_out=words,
+        values=values,
         declared=_declared(device),
         realised=device.realised_epsilon(),
         odds=device.realised_odds(),

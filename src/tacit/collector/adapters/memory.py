@@ -1,9 +1,14 @@
 """A store in memory: for tests and rehearsals. Nothing survives the process, so nothing here is durable."""
 
+import secrets
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from threading import RLock
+from weakref import finalize
 
 from tacit.collector.adapters.intake import decide, invitations
 from tacit.collector.adapters.sqlite import unix_day
@@ -36,6 +41,14 @@ class MemoryStore:
         self._reports: dict[str, _Reports] = {}
         self._tokens: dict[bytes, TokenRecord] = {}
         self._audit: list[AuditEntry] = []
+        # Segments are files wherever the rest is; nobody finds these again.
+        self._segments = Path(tempfile.gettempdir()) / f"tacit-{secrets.token_hex(8)}"
+        finalize(self, shutil.rmtree, self._segments, ignore_errors=True)
+
+    @property
+    def segments(self) -> Path:
+        """A folder for segments of rows, which goes with the store."""
+        return self._segments
 
     def _of(self, collection: str) -> _Reports:
         """What is kept of a collection; nothing of one that is not there."""

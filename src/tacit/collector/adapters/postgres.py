@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
+from pathlib import Path
 from typing import Any, LiteralString
 
 from tacit.collector.adapters import postgres_statements as sql
-from tacit.collector.adapters.postgres_connection import Pool
+from tacit.collector.adapters.postgres_connection import Connection, Pool
 from tacit.collector.adapters.postgres_schema import migrate
+from tacit.collector.adapters.segment_copies import beside, copy_segments, new_copies
 from tacit.collector.adapters.sqlite import unix_day
 from tacit.collector.adapters.transfer import read_backup, write_backup
 from tacit.collector.ports import AuditEntry, CollectionRecord, Fold, NewBatch, TokenRecord
@@ -15,14 +17,19 @@ from tacit.collector.ports import AuditEntry, CollectionRecord, Fold, NewBatch, 
 class PostgresStore:
     """Every method is one transaction on a connection of its own; the server orders those of several processes."""
 
-    def __init__(self, url: str, *, today: Callable[[], int] = unix_day) -> None:
-        self._pool = Pool(url)
+    def __init__(self, url: str, *, segments: str | Path | None = None, today: Callable[[], int] = unix_day) -> None:
+        self._pool, self._segments = Pool(url), None if segments is None else Path(segments)
         self._today = today
         try:
             self._pool.run(migrate)
         except BaseException:
             self._pool.close()
             raise
+
+    @property
+    def segments(self) -> Path | None:
+        """The folder for segments of rows, which all collectors on this database share."""
+        return self._segments
 
     def _query(self, text: LiteralString, *values: Any) -> list[tuple[Any, ...]]:
         return self._pool.run(lambda db: sql.rows(db, text, *values))
@@ -155,11 +162,19 @@ class PostgresStore:
 
     def backup(self, path: str) -> None:
         """Write a consistent copy to a new file: an SQLite database, which either store can be restored from."""
-        self._pool.run(lambda db: write_backup(db, path))
+        with new_copies(self.segments, path):
+            self._pool.run(
+                lambda db: write_backup(db, path, lambda part: copy_segments(part, self.segments, beside(path)))
+            )
 
     def restore(self, path: str) -> None:
-        """Fill an empty database from a backup."""
-        self._pool.run(lambda db: read_backup(db, path))
+        """Fill an empty database, and the folder of segments, from a backup."""
+
+        def restore(db: Connection) -> None:
+            read_backup(db, path)
+            copy_segments(Path(path), beside(path), self.segments)
+
+        self._pool.run(restore)
 
     def close(self) -> None:
         """Release the connections."""

@@ -12,6 +12,7 @@ import apsw
 
 from tacit.collector.adapters import sqlite_statements as sql
 from tacit.collector.adapters.intake import decide, invitations, pack, plain_group, refusals, unpack
+from tacit.collector.adapters.segment_copies import beside, copy_segments, new_copies
 from tacit.collector.adapters.sqlite_connection import (
     Database,
     Readers,
@@ -28,8 +29,8 @@ from tacit.collector.adapters.sqlite_schema import migrate
 from tacit.collector.ports import STORED, AuditEntry, CollectionRecord, Fold, NewBatch, TokenRecord
 from tacit.errors import StorageUnavailable
 
-FILE = "tacit.sqlite"
-"""Name of the database in its folder."""
+FILE, SEGMENTS = "tacit.sqlite", "segments"
+"""Names of the database in its folder, and of the folder of segments beside it."""
 
 _READERS = 3
 
@@ -62,6 +63,11 @@ class SqliteStore:
                 [opened.enter_context(closing(open_reader(self.file, vfs))) for _ in range(_READERS)]
             )
             opened.pop_all()
+
+    @property
+    def segments(self) -> Path:
+        """The folder for segments of rows."""
+        return self.file.parent / SEGMENTS
 
     @contextmanager
     def _write(self) -> Generator[Database]:
@@ -254,9 +260,11 @@ class SqliteStore:
     # The database as a whole.
 
     def backup(self, path: str) -> None:
-        """Write a consistent copy to a new file, while reports go on arriving."""
-        with new_file(path) as part, explained(part), closing(open_reader(self.file, self._vfs)) as db:
-            db.run("VACUUM INTO ?", str(part))
+        """Write a consistent copy to a new file, while reports go on arriving; segments go into a folder beside it."""
+        with new_file(path) as part, explained(part), new_copies(self.segments, path):
+            with closing(open_reader(self.file, self._vfs)) as db:
+                db.run("VACUUM INTO ?", str(part))
+            copy_segments(part, self.segments, beside(path))
 
     @classmethod
     def restore(cls, backup: str | Path, folder: str | Path) -> "SqliteStore":
@@ -267,6 +275,7 @@ class SqliteStore:
         with new_file(str(target)) as part, explained(Path(backup)):
             with closing(open_reader(Path(backup), None)) as db:
                 db.run("VACUUM INTO ?", str(part))
+            copy_segments(part, beside(backup), target.with_name(SEGMENTS))
         return cls(folder)
 
     def close(self) -> None:

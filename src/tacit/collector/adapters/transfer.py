@@ -1,5 +1,6 @@
 """Backups of a PostgreSQL store: the same tables in an SQLite file, written and read back in one snapshot."""
 
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import LiteralString
@@ -27,8 +28,8 @@ _RECENT_SINCE = 2
 """The version of SQLite's schema since which some batch ids are in a table of their own."""
 
 
-def write_backup(db: Connection, path: str) -> None:
-    """Copy all tables to a new SQLite file."""
+def write_backup(db: Connection, path: str, finish: Callable[[Path], object] = lambda _: None) -> None:
+    """Copy all tables to a new SQLite file; `finish` sees it before it gets its name."""
     db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     with new_file(path) as part, explained(part), closing(open_writer(part, None)) as file:
         migrate(file)
@@ -37,6 +38,7 @@ def write_backup(db: Connection, path: str) -> None:
                 _to_sqlite(db, file, table, columns)
         # A backup is one file: without a log beside it.
         file.run("PRAGMA journal_mode = DELETE")
+        finish(part)
 
 
 def _to_sqlite(db: Connection, file: Database, table: LiteralString, columns: LiteralString) -> None:

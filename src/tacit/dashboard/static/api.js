@@ -10,6 +10,7 @@ export class Refused extends Error {
   constructor(status, problem) {
     super(problem?.detail || problem?.title || `The collector answered with ${status || "nothing"}.`);
     this.status = status;
+    this.problem = problem;
   }
 }
 

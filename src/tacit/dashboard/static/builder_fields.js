@@ -1,12 +1,15 @@
 /** The builder's form: languages, texts, questions, privacy and rules. */
 
+import { publicColumns } from "./builder_columns.js";
 import { KINDS, domain, task } from "./builder_domains.js";
 import { check, field, select, text } from "./builder_inputs.js";
+import { policies } from "./builder_policy.js";
 import { h } from "./dom.js";
-import { isAdaptive, items, newQuestion } from "./draft.js";
+import { isAdaptive, isOneTask, items, newQuestion } from "./draft.js";
 import { ownName } from "./words.js";
 
 const ALONE = "A question that is asked in rounds must be the only one; remove the others.";
+const PLANNED = "How the questions are asked is chosen to suit the queries below.";
 
 /** @typedef {import("./builder_inputs.js").Form} Form */
 
@@ -61,7 +64,7 @@ function ask(form, question, place) {
     ...texts(form, question.text, `text-${question.key}`, "Question", { maxlength: 500 }),
     field("Answer", select(form, question, "kind", `kind-${question.key}`, KINDS)),
     ...domain(form, question),
-    task(form, question),
+    !isOneTask(form.model) && task(form, question),
     questions.length > 1 &&
       h("div", {}, h("button", { type: "button", class: "quiet", onclick: remove }, `Remove question ${place + 1}`)),
   );
@@ -77,10 +80,6 @@ function asking(form) {
   };
   const several = model.questions.length > 1;
   const alone = model.questions.find(isAdaptive);
-  const policies = [
-    ["one_of", "Each respondent reports on one question, picked at random (usually better)"],
-    ["all_of", "Each respondent reports on all of them, epsilon is divided"],
-  ];
   return h(
     "section",
     { class: "card", "aria-labelledby": "asking-title" },
@@ -88,7 +87,8 @@ function asking(form) {
     ...model.questions.map((/** @type {any} */ question, /** @type {number} */ i) => ask(form, question, i)),
     alone && several && h("p", { class: "hint-box" }, ALONE),
     !alone && h("div", {}, h("button", { type: "button", id: "add", onclick: add }, "Add a question")),
-    several && field("With several questions", select(form, model, "policy", "policy", policies)),
+    several && !model.hasColumns && policies(form),
+    several && model.hasColumns && h("p", { class: "soft" }, PLANNED),
   );
 }
 
@@ -134,4 +134,4 @@ function privacy(form) {
 }
 
 /** Everything. @param {Form} form @returns {any[]} */
-export const sections = (form) => [basics(form), asking(form), privacy(form)];
+export const sections = (form) => [basics(form), asking(form), publicColumns(form), privacy(form)];

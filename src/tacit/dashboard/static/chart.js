@@ -7,11 +7,16 @@ const MOST_BARS = 24;
 const ROW = 34;
 const ROOMY = 600;
 
+/**
+ * How numbers are said: on the axis, right of a bar, and over it.
+ * @typedef {{tick: (value: number) => string, figure: (row: any) => string, words: (row: any) => string}} Style
+ */
+
 /** A colour of the style sheet. @param {string} name */
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Whiskers from low to high with caps, drawn over the bars. */
-const whiskers = {
+/** Whiskers from low to high with caps, drawn over the bars. @param {Style} style @returns {any} */
+const whiskers = (style) => ({
   id: "whiskers",
   /** @param {any} chart */
   afterDatasetsDraw(chart) {
@@ -34,10 +39,10 @@ const whiskers = {
       }
     });
     ctx.stroke();
-    if (chart.width >= ROOMY) figures(chart, bars);
+    if (chart.width >= ROOMY) figures(chart, bars, style);
     ctx.restore();
   },
-};
+});
 
 /** The estimate and half its interval; both ends of one that is cut off at 0 or 1. @param {any} row */
 function figure(row) {
@@ -50,13 +55,13 @@ function figure(row) {
   return `${estimate} ${even ? `± ${up.toFixed(digits)}` : range}`;
 }
 
-/** What every bar says, right of it. @param {any} chart @param {any[]} bars */
-function figures({ ctx, scales, options }, bars) {
+/** What every bar says, right of it. @param {any} chart @param {any[]} bars @param {Style} style */
+function figures({ ctx, scales, options }, bars, style) {
   ctx.fillStyle = colour("--soft");
   ctx.font = `13px ${getComputedStyle(document.body).fontFamily}`;
   ctx.textBaseline = "middle";
   options.plugins.whiskers.rows.forEach((/** @type {any} */ row, /** @type {number} */ i) => {
-    ctx.fillText(figure(row), scales.x.getPixelForValue(Math.max(row.high, row.estimate)) + 10, bars[i].y);
+    ctx.fillText(style.figure(row), scales.x.getPixelForValue(Math.max(row.high, row.estimate)) + 10, bars[i].y);
   });
 }
 
@@ -71,12 +76,13 @@ function wrapped(text) {
   return lines.slice(0, 2).map((line) => (line.length > 26 ? `${line.slice(0, 25)}…` : line));
 }
 
-/** @param {any[]} rows @param {number} width @returns {any} */
-function settings(rows, width) {
+/** @param {any[]} rows @param {number} width @param {Style} style @returns {any} */
+function settings(rows, width, style) {
   const grid = colour("--line");
   const soft = colour("--soft");
   const font = { family: getComputedStyle(document.body).fontFamily, size: 13 };
   const low = Math.min(0, ...rows.map((row) => row.low));
+  const longest = Math.max(...rows.map((row) => style.figure(row).length));
   return {
     type: "bar",
     data: {
@@ -94,7 +100,7 @@ function settings(rows, width) {
       indexAxis: "y",
       animation: false,
       responsive: true,
-      layout: { padding: { right: width >= ROOMY ? 110 : 12 } },
+      layout: { padding: { right: width >= ROOMY ? Math.max(110, 8 * longest) : 12 } },
       maintainAspectRatio: false,
       events: ["mousemove", "mouseout", "touchstart"],
       interaction: { mode: "index", axis: "y", intersect: false },
@@ -104,7 +110,7 @@ function settings(rows, width) {
           suggestedMax: Math.max(...rows.map(({ high }) => high)),
           border: { display: false },
           grid: { color: grid },
-          ticks: { color: soft, font, includeBounds: false, callback: (/** @type {number} */ share) => `${Math.round(1000 * share) / 10} %` },
+          ticks: { color: soft, font, includeBounds: false, callback: style.tick },
         },
         y: {
           border: { display: false },
@@ -119,22 +125,27 @@ function settings(rows, width) {
           displayColors: false,
           callbacks: {
             title: (/** @type {any[]} */ [item]) => label(rows[item.dataIndex].value),
-            label: (/** @type {any} */ { dataIndex }) => words(rows[dataIndex]),
+            label: (/** @type {any} */ { dataIndex }) => style.words(rows[dataIndex]),
           },
         },
       },
     },
-    plugins: [whiskers],
+    plugins: [whiskers(style)],
   };
 }
 
-/** @param {any} row */
-const words = (row) => `${percent(row.estimate, row.standard_error)}, ${interval(row, percent)}`;
+/** Shares in percent. @type {Style} */
+const SHARES = {
+  tick: (share) => `${Math.round(1000 * share) / 10} %`,
+  figure,
+  words: (row) => `${percent(row.estimate, row.standard_error)}, ${interval(row, percent)}`,
+};
 
 /** The chart of one question; keeps itself in the page's colours. */
 export class BarChart {
-  /** @param {string} title */
-  constructor(title) {
+  /** @param {string} title @param {Style} style */
+  constructor(title, style = SHARES) {
+    this.style = style;
     this.canvas = h("canvas", {
       role: "img",
       "aria-label": `Bar chart: ${title}. The table below has the same numbers.`,
@@ -160,6 +171,7 @@ export class BarChart {
       : "";
     this.box.style.height = `${shown.length * ROW + 44}px`;
     this.chart?.destroy();
-    this.chart = new /** @type {any} */ (globalThis).Chart(this.canvas, settings(shown, this.box.clientWidth));
+    const made = settings(shown, this.box.clientWidth, this.style);
+    this.chart = new /** @type {any} */ (globalThis).Chart(this.canvas, made);
   }
 }

@@ -5,6 +5,7 @@ import { answerCard } from "./answers.js";
 import { byId, h, inLanguage } from "./dom.js";
 import { count, epsilon, pill, reasonText, trouble } from "./format.js";
 import { GridCard } from "./grid_card.js";
+import { JointCard, hasTables } from "./joint_card.js";
 import { PlanCard } from "./plan_card.js";
 import { RangeCard } from "./range_card.js";
 import { RankedCard } from "./ranked_card.js";
@@ -13,6 +14,7 @@ const root = byId("collection");
 const { id, address } = root.dataset;
 const admin = byId("main").dataset.scope === "admin";
 const AGAIN = 5000;
+const share = new URLSearchParams(location.search).get("share");
 
 /** @type {any} */
 let document_;
@@ -22,6 +24,8 @@ const cards = new Map();
 const methods = new Map();
 /** @type {PlanCard | undefined} */
 let planCard;
+/** @type {JointCard | undefined} */
+let jointCard;
 let answered = "";
 let answeredAt = 0;
 /** A search among many reports takes a while; it is not asked for again and again. */
@@ -212,6 +216,7 @@ function frame() {
       ),
       h("div", { id: "facts" }),
       h("div", { id: "plan" }),
+      h("div", { id: "joint" }),
       h("div", { id: "answers", class: "stack" }),
       sharing(),
       invitations(),
@@ -224,7 +229,7 @@ function frame() {
           h("h2", { id: "refused-title" }, "Refused reports"),
           h("div", { id: "refused" }),
         ),
-        exporting(),
+        !document_.rows && exporting(),
       ),
     ),
   );
@@ -262,6 +267,29 @@ function missing({ reports, minimum_cohort: cohort, plan }) {
   return `Nothing is shown before ${count(cohort)} reports are in, so that no small group can be singled out. ${left} to go.`;
 }
 
+/** What is shown in place of answers where reports are kept with public columns: they are asked for in SQL. */
+function inSql() {
+  const { table, columns } = document_.rows;
+  const names = (/** @type {any[]} */ all) => all.map(({ name }) => name).join(", ");
+  const where = new URLSearchParams({ collection: id, ...(share && { share }) });
+  const pair = (/** @type {string} */ name, /** @type {string} */ value) =>
+    h("div", {}, h("dt", {}, name), h("dd", {}, value));
+  return h(
+    "section",
+    { class: "card", "aria-labelledby": "sql-title" },
+    h("h2", { id: "sql-title" }, "Answers in SQL"),
+    h("p", { class: "soft" }, "Every report is kept with its public columns. Ask about both together; numbers come with their intervals."),
+    h(
+      "dl",
+      { class: "pairs" },
+      pair("Table", table),
+      pair("Private columns", names(document_.questions)),
+      pair("Public columns", names(columns)),
+    ),
+    h("div", {}, h("a", { class: "button primary", href: `/dashboard/query?${where}` }, "Write a query")),
+  );
+}
+
 /** Answers by name of the question, each by the method that was chosen for it. */
 async function fetchAnswers() {
   const get = (/** @type {string} */ more) => call("GET", `collections/${id}/answers?level=0.95${more}`);
@@ -279,11 +307,11 @@ async function showAnswers(status) {
   const box = byId("answers");
   const words = missing(status);
   if (words) return box.replaceChildren(notYet(words));
+  if (document_.rows) return box.childElementCount && !box.querySelector(".empty") ? undefined : box.replaceChildren(inSql());
   const now = `${status.reports} ${status.plan?.finished}`;
   if (now === answered || Date.now() - answeredAt < pause) return undefined;
   [answered, answeredAt] = [now, Date.now()];
   const { shown, level } = await fetchAnswers();
-  pause = Math.max(AGAIN, 5 * (Date.now() - answeredAt));
   if (!cards.size) box.replaceChildren();
   for (const [name, question] of shown) {
     if (!cards.has(name)) {
@@ -292,7 +320,22 @@ async function showAnswers(status) {
     }
     cards.get(name).update(question, level);
   }
+  await showTables(level);
+  pause = Math.max(AGAIN, 5 * (Date.now() - answeredAt));
   return undefined;
+}
+
+/** Tables of several questions, where they were asked together. @param {number} level */
+async function showTables(level) {
+  if (!hasTables(document_)) return;
+  if (!jointCard) {
+    const path = `collections/${id}/joint/`;
+    const ask = (/** @type {string} */ query, /** @type {Record<string, any>} */ given) =>
+      call("GET", `${path}${query}?${new URLSearchParams(given)}`);
+    jointCard = new JointCard(document_, ask, (wanted) => fetch(apiAddress(path + wanted)));
+    byId("joint").replaceChildren(jointCard.element);
+  }
+  await jointCard.update(level);
 }
 
 /** The rounds of an adaptive plan. @param {any} plan */

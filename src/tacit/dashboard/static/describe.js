@@ -89,21 +89,31 @@ function drawn(family, domain, { member, bytes }, say) {
     return `${beginning(family, domain, member, say)} ${words(device, domain, bytes, say)}`;
   }
   if (kind !== "tree" && kind !== "grid") return say("saysCode", { bytes: bytes.length });
-  const decode = (/** @type {number} */ node) => nodeOf(family, domain, member, node, say);
+  const attributes = domain.attributes ?? [domain];
+  const decode = (/** @type {number} */ node) =>
+    kind === "grid" ? cornerOf(family, attributes, member, node, say) : nodeOf(family, domain, member, node, say);
   const single = [family.heights[member]].flat().every((height) => height === 0);
-  const asked = kind === "grid" ? "saysGrid" : single ? "saysLeaves" : "saysGroups";
+  const asked = kind === "grid" && attributes.length > 1 ? "saysGrid" : single ? "saysLeaves" : "saysGroups";
   return `${say(asked, { groups: device.size, example: decode(0) })} ${words(device, { decode }, bytes, say)}`;
 }
 
 /** The neighbouring answers that a node stands for. @param {any} family @param {any} domain @param {number} member
  * @param {number} node @param {Say} say @returns {string} */
-function nodeOf({ kind, fanout, fanouts, heights, size, sizes }, domain, member, node, say) {
-  if (kind === "tree") return stretch(domain, node, fanout ** heights[member], size, say);
-  const widths = fanouts.map((/** @type {number} */ one, /** @type {number} */ a) => one ** heights[member][a]);
+const nodeOf = ({ fanout, heights, size }, domain, member, node, say) =>
+  stretch(domain, node, fanout ** heights[member], size, say);
+
+/** How many answers a node of every attribute stands for. @param {any} family @param {number} member @returns {number[]} */
+const widthsOf = ({ fanouts, heights }, member) =>
+  fanouts.map((/** @type {number} */ one, /** @type {number} */ a) => one ** heights[member][a]);
+
+/** The combination of neighbouring answers that a node of a grid stands for; attributes that are not looked at are left
+ * out. @param {any} family @param {any[]} attributes @param {number} member @param {number} node @param {Say} say */
+function cornerOf(family, attributes, member, node, say) {
+  const [{ sizes }, widths] = [family, widthsOf(family, member)];
   const parts = [];
   for (let a = sizes.length - 1; a >= 0; a -= 1) {
     const nodes = Math.ceil(sizes[a] / widths[a]);
-    parts.unshift(stretch(domain.attributes[a], node % nodes, widths[a], sizes[a], say));
+    if (nodes > 1) parts.unshift(stretch(attributes[a], node % nodes, widths[a], sizes[a], say));
     node = Math.floor(node / nodes);
   }
   return parts.join(" · ");
@@ -149,11 +159,59 @@ export function describe({ policy, members, questions, mechanism }, { member, re
     const said = family?.mechanisms ? drawn(family, domain, { member, bytes }, say) : words(mechanism, domain, bytes, say);
     return [said, say("deny")];
   }
+  if (policy === "joint") return [...jointly(mechanism.family, questions, { member, bytes }, say, text), say("deny")];
   if (policy === "one_of") {
     const { domain, text: asked } = questions[member];
     return [say("picked", { question: text(asked) }), words(members[member], domain, bytes, say), say("deny")];
   }
   return [...together(members, questions, bytes, say, text), say("deny")];
+}
+
+/** Which attributes a member of a family looks at. @param {any} family @param {number} member @returns {number[]} */
+function lookedAt(family, member) {
+  if (family.kind === "views") return family.views[member];
+  if (family.kind === "coefficients") return family.member(member).map((/** @type {number[]} */ [a]) => a);
+  const widths = widthsOf(family, member);
+  return [...widths.keys()].filter((a) => widths[a] < family.sizes[a]);
+}
+
+/** A cell of a view as a combination of answers. @param {any[]} domains @param {number} cell @param {Say} say */
+function combination(domains, cell, say) {
+  const parts = [];
+  for (const domain of [...domains].reverse()) {
+    parts.unshift(span(domain, cell % domain.size, cell % domain.size, say));
+    cell = Math.floor(cell / domain.size);
+  }
+  return parts.join(" · ");
+}
+
+/**
+ * A report on questions that are asked together: which of them were drawn, and what is said about them.
+ * @param {any} family
+ * @param {any[]} questions
+ * @param {{member: number, bytes: number[]}} report
+ * @param {Say} say
+ * @param {(text: any) => string} text
+ * @returns {string[]}
+ */
+function jointly(family, questions, { member, bytes }, say, text) {
+  const device = family.mechanism(member);
+  const looked = lookedAt(family, member);
+  const named = looked.map((a) => say("quoted", { text: text(questions[a].text) })).join(", ");
+  if (family.kind === "coefficients") {
+    const sign = say(numberOf(bytes) === 0 ? "plus" : "minus");
+    return [say("saysSign", { sign, questions: named, ...chances(device) })];
+  }
+  const domains = questions.map(({ domain }) => domain);
+  const chosen = looked.map((a) => domains[a]);
+  const decode = (/** @type {number} */ cell) =>
+    family.kind === "views" ? combination(chosen, cell, say) : cornerOf(family, domains, member, cell, say);
+  const [question] = looked.map((a) => text(questions[a].text));
+  const alone = looked.length === 1;
+  const several = { questions: named, groups: device.size, example: decode(0) };
+  const which = alone ? say("picked", { question }) : say("saysView", several);
+  const fine = family.kind === "grid" ? [say("saysFine")] : [];
+  return [[which, ...fine].join(" "), words(device, { decode }, bytes, say)];
 }
 
 /**

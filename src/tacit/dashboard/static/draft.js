@@ -57,6 +57,11 @@ export const newModel = () => ({
   origins: "",
   invitations: false,
   k: 16,
+  tableSize: 2,
+  hasColumns: false,
+  table: "",
+  columns: [{ name: "", type: "text" }],
+  queries: "",
 });
 
 /** @param {string} text @returns {string[]} */
@@ -120,31 +125,49 @@ const chosen = (texts, languages) =>
     languages.map((language) => [language, (texts[language] ?? "").trim()]).filter(([, text]) => text),
   );
 
-/** The draft that the collector is sent. @param {any} model */
-export function draftOf(model) {
+/** Whether the task of every question follows from how they are asked: together, or beside public columns. @param {any} model */
+export const isOneTask = ({ hasColumns, policy, questions }) =>
+  hasColumns || (policy === "joint" && questions.length > 1);
+
+/** The questions of a draft, by different names. @param {any} model */
+function questionsOf(model) {
   const { languages } = model;
   const taken = new Set();
-  const questions = model.questions.map((/** @type {any} */ question, /** @type {number} */ i) => {
+  return model.questions.map((/** @type {any} */ question, /** @type {number} */ i) => {
     let name = question.name || nameFrom(question.text[languages[0]] ?? "", i);
     if (taken.has(name)) name = `${name.slice(0, 36)}_${i + 1}`;
     taken.add(name);
     const task = SEVERAL_TASKS.includes(question.kind) ? question.task : "histogram";
     const domain = question.kind === "pair" ? domainOf(question) : { ...domainOf(question), name };
-    return { name, text: chosen(question.text, languages), domain, task };
+    return { name, text: chosen(question.text, languages), domain, ...(!isOneTask(model) && { task }) };
   });
+}
+
+/** How questions are asked, and what comes with the reports. @param {any} model */
+function asking({ questions, policy, hasColumns, table, columns, queries, tableSize, k }) {
+  if (hasColumns) {
+    const named = columns.map((/** @type {any} */ { name, type }) => ({ name: name.trim(), type }));
+    return { rows: { table: table.trim(), columns: named }, queries: lines(queries) };
+  }
+  if (questions.length === 1) return { policy: "single", ...(questions.some(isAdaptive) && { k }) };
+  return { policy, ...(policy === "joint" && { k: tableSize }) };
+}
+
+/** The draft that the collector is sent. @param {any} model */
+export function draftOf(model) {
+  const { languages } = model;
   const about = chosen(model.about, languages);
   return {
     title: chosen(model.title, languages),
     ...(Object.keys(about).length && { about }),
-    questions,
-    policy: questions.length > 1 ? model.policy : "single",
+    questions: questionsOf(model),
+    ...asking(model),
     epsilon: model.epsilon,
     respondents: model.respondents,
     minimum_cohort: model.minimumCohort,
     retention_days: model.retentionDays,
     origins: items(model.origins),
     invitations: model.invitations,
-    ...(model.questions.some(isAdaptive) && { k: model.k }),
   };
 }
 
@@ -160,16 +183,21 @@ export function modelOf(draft) {
     title,
     about: byLanguage(draft.about ?? {}),
     questions: draft.questions.map(questionOf),
-    policy: draft.policy === "all_of" ? "all_of" : "one_of",
+    policy: ["all_of", "joint"].includes(draft.policy) ? draft.policy : "one_of",
     epsilon: String(draft.epsilon),
     respondents: draft.respondents ?? 10000,
     minimumCohort: draft.minimum_cohort ?? 100,
     retentionDays: draft.retention_days ?? 365,
     origins: (draft.origins ?? []).join("\n"),
     invitations: draft.invitations ?? false,
-    k: draft.k ?? 32,
+    ...(draft.policy === "joint" ? { tableSize: draft.k ?? 2 } : { k: draft.k ?? 32 }),
+    ...(draft.rows && { hasColumns: true, table: draft.rows.table, columns: draft.rows.columns.map(copied) }),
+    queries: (draft.queries ?? []).map((/** @type {string} */ sql) => sql.replace(/\s+/g, " ")).join("\n"),
   };
 }
+
+/** @param {any} column */
+const copied = ({ name, type }) => ({ name, type });
 
 /** The wire form of a domain as the form holds it. @param {any} domain */
 function filled(domain) {

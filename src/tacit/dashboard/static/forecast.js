@@ -30,6 +30,12 @@ const NAMES = /** @type {Record<string, string>} */ ({
   padded: "padding and sampling",
   set_size: "a noisy number",
   one_of: "one of several prefixes",
+  inp_ht: "one sign of a few answers",
+  calm: "views of several questions (CALM)",
+  marg_ps: "one whole table each, randomised response",
+  marg_rr: "one whole table each, unary encoding",
+  marg_rr_oue: "one whole table each, optimised unary encoding",
+  marg_ht: "one whole table each, Hadamard",
 });
 
 /** The name of an option in words: "hh:4:oue" is a tree. @param {string} name */
@@ -43,7 +49,8 @@ function spelled(name) {
 }
 
 /** Names of options inside a sentence, in words. @param {string} why */
-const reason = (why) => why.replace(/\b(?:(?:hh:\d+|haar|flat):\w+|grid:[\dx]+)/g, (name) => `“${spelled(name)}”`);
+const reason = (why) =>
+  why.replace(/\b(?:(?:hh:\d+|haar|flat):\w+|grid:[\dx]+|inp_ht|calm|marg_\w+)/g, (name) => `“${spelled(name)}”`);
 
 /** @param {number} bits */
 const size = (bits) => (bits === 1 ? "1 bit" : `${count(bits)} bits`);
@@ -89,10 +96,25 @@ function row(question, asked, n, several) {
   );
 }
 
+/** Questions beside public columns: what is asked decides how precise it is. @param {any} question @param {number} n */
+function ofQueries({ report_bits: bits }, n) {
+  const words = `With ${count(n)} respondents the precision depends on the query; EXPLAIN tells it for each.`;
+  return h("li", {}, h("span", {}, words), h("small", { class: "soft" }, `${size(bits)} per report`));
+}
+
 /** @param {any} draft @param {any[]} questions what the planner says @param {number} n @returns {any[]} */
 export function predicted(draft, questions, n) {
+  const [first] = questions;
+  if (first.half_width_95 === null) return [h("ul", {}, ofQueries(first, n))];
+  // Questions that are asked together share one mechanism, and one figure for the cells of their tables.
+  if (draft.policy === "joint") return judged([row(first, { task: "marginals" }, n, false)], first.half_width_95 > ROUGH);
   const rows = questions.map((question, i) => row(question, draft.questions[i], n, questions.length > 1));
   const rough = questions.some(({ half_width_95: half }, i) => draft.questions[i].task !== "mean" && half > ROUGH);
+  return judged(rows, rough);
+}
+
+/** @param {any[]} rows @param {boolean} rough */
+function judged(rows, rough) {
   const hint = "That is rough. Ask more people, ask fewer questions, or raise epsilon.";
   return [h("ul", {}, ...rows), ...(rough ? [h("p", { class: "hint-box" }, hint)] : [])];
 }

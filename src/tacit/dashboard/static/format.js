@@ -40,6 +40,21 @@ export const number = (value, error) =>
     }).format(value),
   );
 
+/** A number whose error is not at hand: three digits that count. @param {number} value */
+export const significant = (value) => {
+  if (Math.abs(value) < 0.0005) return "0";
+  return Math.abs(value) >= 1000 ? count(Math.round(value)) : String(Number(value.toPrecision(Math.abs(value) < 0.1 ? 2 : 3)));
+};
+
+/** Mutual information, corrected for the noise: what is too small to be told from nothing is said so. @param {number} gain */
+export const nats = (gain) => (gain >= 0.0005 ? gain.toFixed(3) : gain > 0 ? "< 0.001" : "0");
+
+/** A p-value: "= 0.031", "< 0.001". @param {number | null | undefined} p */
+export const probability = (p) => {
+  if (typeof p !== "number") return "unknown";
+  return p < 0.001 ? "< 0.001" : `= ${Number(p.toPrecision(2))}`;
+};
+
 /** The answer a row is about. @param {any} value @returns {string} */
 export function label(value) {
   if (Array.isArray(value)) return value.map(label).join(", ");
@@ -71,6 +86,7 @@ const REASONS = /** @type {Record<string, string>} */ ({
   malformed: "cannot be read",
   range: "outside the mechanism's range",
   rate_limited: "too many at once",
+  row: "with public columns that do not fit",
   too_large: "too large",
   width: "of the wrong length",
 });

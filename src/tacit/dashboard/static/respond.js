@@ -44,10 +44,15 @@ export class Participation {
     return this.client.store.read().entries;
   }
 
-  /** Perturb once and remember; nothing is sent. @param {Record<string, any>} answers @param {string} invitation */
-  draw(answers, invitation) {
+  /**
+   * Perturb once and remember; nothing is sent.
+   * @param {Record<string, any>} answers
+   * @param {string} invitation
+   * @param {Record<string, any>} [row] the public columns that go along as they are
+   */
+  draw(answers, invitation, row) {
     const { base, client } = this;
-    return client.store.record(this.collection, answers, { coins: client.coins, base, invitation, state: HELD });
+    return client.store.record(this.collection, answers, { coins: client.coins, base, invitation, row, state: HELD });
   }
 
   /** Send the report that was shown. @returns {Promise<any>} */
@@ -84,13 +89,13 @@ export class Preview {
     return this.kept;
   }
 
-  /** @param {Record<string, any>} answers */
-  draw(answers) {
+  /** @param {Record<string, any>} answers @param {string} _ @param {Record<string, any>} [row] */
+  draw(answers, _, row) {
     const { id, epsilon, mechanism } = this.collection;
     const bytes = mechanism.privatizeOne(this.collection.encode(answers), new SystemCoins());
     const [member, at] = mechanism.family?.mechanisms ? [new DataView(bytes.buffer).getUint32(0, true), 4] : [0, 0];
     const report = Array.from(bytes.slice(at), (byte) => byte.toString(16).padStart(2, "0")).join("");
-    this.kept = { collection: id, epsilon, member, report, batch: "", state: HELD };
+    this.kept = { collection: id, epsilon, member, report, batch: "", row: this.collection.checkRow(row), state: HELD };
     return this.kept;
   }
 

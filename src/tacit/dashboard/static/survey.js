@@ -3,6 +3,7 @@
 import { byId, h, inLanguage } from "./dom.js";
 import { describe } from "./describe.js";
 import { field } from "./fields.js";
+import { publicFields, sentColumns } from "./public_fields.js";
 import { Participation, Preview, canRemember } from "./respond.js";
 import { ownName, speaker, tag } from "./words.js";
 
@@ -20,6 +21,8 @@ let say = speaker(language);
 let view = "ask";
 /** @type {any[]} */
 let fields = [];
+/** The public columns, where the document has any. @type {any} */
+let publics = publicFields(null, say);
 
 const text = (/** @type {any} */ value) => inLanguage(value, language);
 const announce = (/** @type {string} */ words) => (status.textContent = words);
@@ -51,10 +54,11 @@ function languageSwitch() {
   const there = languages();
   if (there.length < 2) return null;
   const choose = (/** @type {string} */ one) => () => {
-    const answers = fields.map((one) => one.keep());
+    const all = () => [...fields, ...publics.fields];
+    const kept = all().map((one) => one.keep());
     speak(one);
     render();
-    fields.forEach((one, i) => one.restore(answers[i]));
+    all().forEach((one, i) => one.restore(kept[i]));
     page.querySelector(`[data-language="${one}"]`)?.focus();
   };
   const buttons = there.map((one) =>
@@ -93,16 +97,17 @@ const invitation = () => new URLSearchParams(location.hash.slice(1)).get("invita
 function promise() {
   const epsilon = epsilonOf(collection);
   const sure = Math.round(100 / (1 + Math.exp(-epsilon)));
-  const { policy, minimum_cohort: count, questions } = collection;
+  const { policy, minimum_cohort: count, questions, rows, mechanism } = collection;
+  const asked = policy === "joint" ? `joint_${mechanism.family.kind}` : policy;
   return h(
     "section",
     { class: "promise", "aria-labelledby": "promise" },
     h("h2", { id: "promise" }, say("privacyTitle")),
-    h("p", {}, say("privacy")),
-    policy !== "single" && h("p", {}, say(policy, { count: questions.length })),
+    h("p", {}, say(rows ? "privacyRows" : "privacy")),
+    policy !== "single" && h("p", {}, say(asked, { count: questions.length })),
     collection.plan && h("p", {}, say("plan")),
     h("p", {}, say("epsilon", { epsilon: Number(epsilon.toPrecision(4)), sure })),
-    h("p", {}, say("cohort", { count })),
+    h("p", {}, say(rows ? "cohortRows" : "cohort", { count })),
     !preview && h("p", {}, h("a", { href: `/c/${id}/privacy` }, say("more"))),
   );
 }
@@ -143,6 +148,11 @@ function read() {
     if (complaint) wrong ??= { ...one, complaint };
     answers[name] = answer;
   }
+  for (const one of publics.fields) {
+    const complaint = one.fits() ? "" : say("columnInvalid", { name: one.name });
+    one.complain(complaint);
+    if (complaint) wrong ??= { ...one, complaint };
+  }
   if (!wrong) return answers;
   wrong.focus.focus();
   announce(wrong.complaint);
@@ -161,17 +171,19 @@ function fits(domain, answer) {
 
 function form() {
   fields = collection.questions.map(ask);
+  publics = publicFields(collection.rows, say);
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     const answers = read();
     if (!answers) return;
-    desk?.draw(answers, invitation());
+    desk?.draw(answers, invitation(), collection.rows ? publics.read() : undefined);
     show("review");
   };
   return h(
     "form",
     { class: "questions", novalidate: true, autocomplete: "off", onsubmit: submit },
     ...fields.map(({ element }) => element),
+    publics.element,
     h("div", { class: "actions" }, h("button", { class: "primary", type: "submit" }, say("show"))),
     h("p", { class: "soft" }, say("once")),
   );
@@ -181,8 +193,14 @@ function form() {
 const shown = ({ member, report }) =>
   (collection.mechanism.family?.mechanisms ? `${member + 1}: ` : "") + (report.match(/.{1,4}/g) ?? []).join(" ");
 
-function review() {
+/** No answer stays on the page once the noise is drawn. */
+function forget() {
   fields = [];
+  publics = publicFields(null, say);
+}
+
+function review() {
+  forget();
   const entry = desk?.entry();
   const send = h("button", { class: "primary", type: "button", onclick: transmit }, say("send"));
   return h(
@@ -192,7 +210,8 @@ function review() {
     h("p", { class: "report", id: "report" }, shown(entry)),
     h("h3", {}, say("inWords")),
     h("ul", { class: "said" }, ...describe(collection, entry, say, text).map((words) => h("li", {}, words))),
-    h("p", { class: "soft" }, say("reviewNote")),
+    sentColumns(entry.row, say),
+    h("p", { class: "soft" }, say(entry.row ? "reviewNoteRows" : "reviewNote")),
     h("div", { class: "actions" }, send, h("button", { type: "button", onclick: () => show("later") }, say("later"))),
   );
 }
@@ -237,7 +256,7 @@ function receipt(/** @type {any} */ entry) {
 }
 
 function after() {
-  fields = [];
+  forget();
   const entry = desk?.entry();
   const retry = h("button", { type: "button", onclick: transmit }, say("retry"));
   if (entry.state === "preview")

@@ -36,14 +36,37 @@ export default {
   privacyTitle: "Ihre Antwort bleibt hier",
   privacy:
     "Bevor etwas gesendet wird, verrauscht Ihr Browser die Antwort. Nur der verrauschte Bericht verlässt dieses Gerät, und Sie sehen ihn vorher.",
+  privacyRows:
+    "Bevor etwas gesendet wird, verrauscht Ihr Browser die Antworten. Nur der verrauschte Bericht und die öffentlichen Spalten verlassen dieses Gerät, und Sie sehen beides vorher.",
+  columnsTitle: "Öffentliche Spalten, unverändert gesendet",
+  columnsNote:
+    "Diese Angaben werden nicht verrauscht: Sie sind nicht geschützt. Sie werden mit Ihrem verrauschten Bericht gespeichert und bleiben mit ihm verknüpft. Lassen Sie leer, was Sie nicht angeben möchten.",
+  col_integer: "Eine ganze Zahl.",
+  col_number: "Eine Zahl.",
+  col_text: "Höchstens 256 Zeichen.",
+  col_boolean: "",
+  col_date: "Ein Datum.",
+  col_empty: "leer gelassen",
+  columnInvalid: "Das passt nicht in die Spalte „{name}“.",
+  sentColumns: "Wird unverrauscht mitgesendet",
+  reviewNoteRows:
+    "Dieser Bericht und die öffentlichen Spalten sind alles, was gesendet wird, neben der Nummer der Sammlung und einer Zufallszahl gegen doppeltes Zählen. Ihre geschützten Antworten sind nicht darin, und diese Seite hat sie schon vergessen.",
   epsilon:
     "Die Stärke des Rauschens ist ε = {epsilon}. Wer eine Antwort von Ihnen für einen Münzwurf hält, 50 %, kann sich nach Ihrem Bericht höchstens zu {sure} % sicher sein.",
   one_of: "Es gibt {count} Fragen. Ihr Browser wählt zufällig eine davon und berichtet nur über diese.",
   all_of: "Es gibt {count} Fragen. Der Bericht umfasst alle, und ε wird auf sie aufgeteilt.",
+  joint_views:
+    "Es gibt {count} Fragen. Ihr Browser zieht selbst, welche wenigen Ihrer Antworten zusammen in den einen verrauschten Bericht eingehen; über die anderen sagt er nichts. ε wird einmal verbraucht, nicht für jede Frage.",
+  joint_coefficients:
+    "Es gibt {count} Fragen. Ihr Browser zieht selbst einige davon und macht aus Ihren Antworten darauf ein einziges Vorzeichen, plus oder minus; dieses verrauschte Vorzeichen ist der ganze Bericht. ε wird einmal verbraucht, nicht für jede Frage.",
+  joint_grid:
+    "Es gibt {count} Fragen. Ihr Browser zieht selbst, welche Ihrer Antworten zusammen in den einen verrauschten Bericht eingehen und wie grob er sie betrachtet. ε wird einmal verbraucht, nicht für jede Frage.",
   plan:
     "Diese Frage wird in Runden gestellt, jedes Mal anderen Menschen. Wer in einer Runde geantwortet hat, wird nicht noch einmal gefragt.",
   cohort:
     "Ergebnisse werden erst ab {count} Berichten gezeigt. Weder Adresse noch Name noch Uhrzeit wird mit einem Bericht gespeichert.",
+  cohortRows:
+    "Ergebnisse werden erst ab {count} Berichten gezeigt. Außer den öffentlichen Spalten wird weder Adresse noch Name noch Uhrzeit mit einem Bericht gespeichert.",
   more: "Wie das geht, mit genauen Zahlen",
   show: "Zeigen, was gesendet wird",
   once: "Das Rauschen wird einmal gezogen. Danach lässt sich die Antwort auf diesem Gerät nicht mehr ändern.",
@@ -77,6 +100,14 @@ export default {
     "Er ist eine verrauschte Angabe über die ersten {digits} der {all} Bits, mit denen Ihre Antwort geschrieben wird. Wie viele, wurde zufällig gewählt; dieser Anfang zählt hier als Ihre Antwort.",
   saysGrid:
     "Er ist eine verrauschte Angabe, in welcher von {groups} Kombinationen von Antworten Ihre liegt, etwa {example}. Wie fein sie sind, wurde zufällig gewählt; jede zählt hier als eine Antwort.",
+  quoted: "„{text}“",
+  saysView:
+    "Ihr Browser hat selbst gezogen, welche Antworten er betrachtet: die auf {questions}. Jede Kombination zählt hier als eine Antwort; es gibt {groups}, etwa {example}.",
+  saysFine: "Auch wie fein er hinschaut, wurde gezogen.",
+  saysSign:
+    "Er ist ein einziges verrauschtes Vorzeichen: {sign}. Ihr Browser hat {questions} gezogen, und eine öffentliche Regel macht aus den Antworten plus oder minus. Der Bericht nennt das richtige Vorzeichen mit einer Wahrscheinlichkeit von {own} % und das andere mit {other} %.",
+  plus: "plus",
+  minus: "minus",
   picked: "Zufällig gewählt wurde die Frage „{question}“.",
   deny: "Derselbe Bericht kann von jeder Antwort stammen; er beweist nichts über Sie.",
   send: "Diesen Bericht senden",

@@ -35,14 +35,37 @@ export default {
   privacyTitle: "Your answer stays here",
   privacy:
     "Before anything is sent, your browser adds noise to your answer. Only the noisy report leaves this device, and you see it first.",
+  privacyRows:
+    "Before anything is sent, your browser adds noise to your answers. Only the noisy report and the public columns leave this device, and you see both first.",
+  columnsTitle: "Public columns, sent as they are",
+  columnsNote:
+    "No noise is added to these: they are not protected. They are stored with your noisy report and stay linked to it. Leave empty what you do not want to give.",
+  col_integer: "A whole number.",
+  col_number: "A number.",
+  col_text: "At most 256 characters.",
+  col_boolean: "",
+  col_date: "A date.",
+  col_empty: "left empty",
+  columnInvalid: "This does not fit the column “{name}”.",
+  sentColumns: "Sent with it, without noise",
+  reviewNoteRows:
+    "This report and the public columns are everything that will be sent, besides the number of the collection and a random number that keeps it from being counted twice. Your private answers are not in it, and this page has already forgotten them.",
   epsilon:
     "The strength of the noise is ε = {epsilon}. If somebody takes an answer of yours for a coin toss, 50 %, then your report can make them at most {sure} % sure of it.",
   one_of: "There are {count} questions. Your browser picks one of them at random and reports on that one only.",
   all_of: "There are {count} questions. The report covers all of them, and ε is divided between them.",
+  joint_views:
+    "There are {count} questions. Your browser draws by itself which few of your answers go together into the one noisy report; it says nothing about the others. ε is spent once, not once per question.",
+  joint_coefficients:
+    "There are {count} questions. Your browser draws by itself a few of them and makes a single sign, plus or minus, of your answers to these; that noisy sign is the whole report. ε is spent once, not once per question.",
+  joint_grid:
+    "There are {count} questions. Your browser draws by itself which of your answers go together into the one noisy report, and how coarsely it looks at them. ε is spent once, not once per question.",
   plan:
     "This question is asked in rounds, each time of other people. Whoever has answered in one round is not asked again.",
   cohort:
     "Results are shown only once at least {count} reports are in. No address, name or time is stored with a report.",
+  cohortRows:
+    "Results are shown only once at least {count} reports are in. Beside the public columns, no address, name or time is stored with a report.",
   more: "How this works, with exact numbers",
   show: "Show me what will be sent",
   once: "Noise is drawn once. After this step the answer cannot be changed on this device.",
@@ -76,6 +99,14 @@ export default {
     "It is a noisy answer about the first {digits} of the {all} bits that your answer is written with. How many was picked at random; this beginning counts as your answer here.",
   saysGrid:
     "It is a noisy answer about which of {groups} combinations of answers yours is in, such as {example}. How fine they are was picked at random; each counts as one answer here.",
+  quoted: "“{text}”",
+  saysView:
+    "Your browser drew by itself which answers to look at: those to {questions}. Each combination of them counts as one answer here; there are {groups}, such as {example}.",
+  saysFine: "How finely it looks was drawn as well.",
+  saysSign:
+    "It is a single noisy sign: {sign}. Your browser drew {questions}, and a public rule makes plus or minus of the answers. The report says the right sign with a probability of {own} %, and the other one with {other} %.",
+  plus: "plus",
+  minus: "minus",
   picked: "The question picked at random is “{question}”.",
   deny: "The same report can come from any answer, so it proves nothing about you.",
   send: "Send this report",

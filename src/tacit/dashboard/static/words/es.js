@@ -35,14 +35,37 @@ export default {
   privacyTitle: "Su respuesta se queda aquí",
   privacy:
     "Antes de enviar nada, su navegador añade ruido a la respuesta. Solo el informe con ruido sale de este dispositivo, y usted lo ve antes.",
+  privacyRows:
+    "Antes de enviar nada, su navegador añade ruido a las respuestas. Solo el informe con ruido y las columnas públicas salen de este dispositivo, y usted ve ambos antes.",
+  columnsTitle: "Columnas públicas, enviadas tal cual",
+  columnsNote:
+    "No se les añade ruido: no están protegidas. Se guardan con su informe con ruido y quedan unidas a él. Deje vacío lo que no quiera dar.",
+  col_integer: "Un número entero.",
+  col_number: "Un número.",
+  col_text: "Como mucho 256 caracteres.",
+  col_boolean: "",
+  col_date: "Una fecha.",
+  col_empty: "vacío",
+  columnInvalid: "Esto no encaja en la columna «{name}».",
+  sentColumns: "Se envía con él, sin ruido",
+  reviewNoteRows:
+    "Este informe y las columnas públicas son todo lo que se envía, además del número de la consulta y un número aleatorio que evita contarlo dos veces. Sus respuestas protegidas no están en él, y esta página ya las ha olvidado.",
   epsilon:
     "La intensidad del ruido es ε = {epsilon}. Si alguien cree que una respuesta suya es como lanzar una moneda, 50 %, su informe le puede dar como mucho un {sure} % de seguridad.",
   one_of: "Hay {count} preguntas. Su navegador elige una al azar e informa solo de esa.",
   all_of: "Hay {count} preguntas. El informe las cubre todas y ε se reparte entre ellas.",
+  joint_views:
+    "Hay {count} preguntas. Su navegador sortea por sí mismo qué pocas respuestas entran juntas en el único informe con ruido; de las demás no dice nada. ε se gasta una sola vez, no una por pregunta.",
+  joint_coefficients:
+    "Hay {count} preguntas. Su navegador sortea por sí mismo algunas y hace de sus respuestas un solo signo, más o menos; ese signo con ruido es todo el informe. ε se gasta una sola vez, no una por pregunta.",
+  joint_grid:
+    "Hay {count} preguntas. Su navegador sortea por sí mismo qué respuestas entran juntas en el único informe con ruido y con qué finura las mira. ε se gasta una sola vez, no una por pregunta.",
   plan:
     "Esta pregunta se hace por rondas, cada vez a otras personas. Quien ha respondido en una ronda no vuelve a ser preguntado.",
   cohort:
     "Los resultados se muestran solo a partir de {count} informes. Con un informe no se guarda ni dirección, ni nombre, ni hora.",
+  cohortRows:
+    "Los resultados se muestran solo a partir de {count} informes. Aparte de las columnas públicas, con un informe no se guarda ni dirección, ni nombre, ni hora.",
   more: "Cómo funciona, con cifras exactas",
   show: "Mostrar lo que se enviará",
   once: "El ruido se sortea una sola vez. Después, la respuesta ya no se puede cambiar en este dispositivo.",
@@ -76,6 +99,14 @@ export default {
     "Es un dato con ruido sobre los primeros {digits} de los {all} bits con que se escribe su respuesta. Cuántos, se eligió al azar; ese comienzo cuenta aquí como su respuesta.",
   saysGrid:
     "Es un dato con ruido sobre en cuál de {groups} combinaciones de respuestas está la suya, como {example}. Su finura se eligió al azar; cada una cuenta aquí como una respuesta.",
+  quoted: "«{text}»",
+  saysView:
+    "Su navegador sorteó por sí mismo qué respuestas mirar: las de {questions}. Cada combinación cuenta aquí como una respuesta; hay {groups}, como {example}.",
+  saysFine: "También se sorteó con qué finura mira.",
+  saysSign:
+    "Es un solo signo con ruido: {sign}. Su navegador sorteó {questions}, y una regla pública hace de las respuestas más o menos. El informe dice el signo correcto con una probabilidad del {own} %, y el otro con el {other} %.",
+  plus: "más",
+  minus: "menos",
   picked: "La pregunta elegida al azar es «{question}».",
   deny: "El mismo informe puede venir de cualquier respuesta: no demuestra nada sobre usted.",
   send: "Enviar este informe",

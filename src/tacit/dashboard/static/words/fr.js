@@ -35,14 +35,37 @@ export default {
   privacyTitle: "Votre réponse reste ici",
   privacy:
     "Avant tout envoi, votre navigateur ajoute du bruit à la réponse. Seul le rapport bruité quitte cet appareil, et vous le voyez avant.",
+  privacyRows:
+    "Avant tout envoi, votre navigateur ajoute du bruit à vos réponses. Seuls le rapport bruité et les colonnes publiques quittent cet appareil, et vous voyez les deux avant.",
+  columnsTitle: "Colonnes publiques, envoyées telles quelles",
+  columnsNote:
+    "Aucun bruit n’y est ajouté : elles ne sont pas protégées. Elles sont conservées avec votre rapport bruité et lui restent liées. Laissez vide ce que vous ne voulez pas donner.",
+  col_integer: "Un nombre entier.",
+  col_number: "Un nombre.",
+  col_text: "256 caractères au plus.",
+  col_boolean: "",
+  col_date: "Une date.",
+  col_empty: "laissé vide",
+  columnInvalid: "Cela ne convient pas à la colonne « {name} ».",
+  sentColumns: "Envoyé avec lui, sans bruit",
+  reviewNoteRows:
+    "Ce rapport et les colonnes publiques sont tout ce qui est envoyé, avec le numéro de la collecte et un nombre aléatoire qui évite de compter deux fois. Vos réponses protégées n’y sont pas, et cette page les a déjà oubliées.",
   epsilon:
     "La force du bruit est ε = {epsilon}. Si quelqu’un tient une de vos réponses pour un tirage à pile ou face, 50 %, votre rapport peut l’en rendre sûr à {sure} % au plus.",
   one_of: "Il y a {count} questions. Votre navigateur en tire une au hasard et ne rapporte que celle-là.",
   all_of: "Il y a {count} questions. Le rapport les couvre toutes, et ε est partagé entre elles.",
+  joint_views:
+    "Il y a {count} questions. Votre navigateur tire lui-même les quelques réponses qui entrent ensemble dans l’unique rapport bruité ; il ne dit rien des autres. ε est dépensé une seule fois, et non pour chaque question.",
+  joint_coefficients:
+    "Il y a {count} questions. Votre navigateur en tire lui-même quelques-unes et fait de vos réponses un seul signe, plus ou moins ; ce signe bruité est tout le rapport. ε est dépensé une seule fois, et non pour chaque question.",
+  joint_grid:
+    "Il y a {count} questions. Votre navigateur tire lui-même les réponses qui entrent ensemble dans l’unique rapport bruité, et la finesse avec laquelle il les regarde. ε est dépensé une seule fois, et non pour chaque question.",
   plan:
     "Cette question est posée en plusieurs tours, chaque fois à d’autres personnes. Qui a répondu à un tour n’est plus interrogé.",
   cohort:
     "Les résultats ne sont montrés qu’à partir de {count} rapports. Ni adresse, ni nom, ni heure n’est conservé avec un rapport.",
+  cohortRows:
+    "Les résultats ne sont montrés qu’à partir de {count} rapports. Hors les colonnes publiques, ni adresse, ni nom, ni heure n’est conservé avec un rapport.",
   more: "Comment cela marche, en chiffres exacts",
   show: "Montrer ce qui sera envoyé",
   once: "Le bruit est tiré une seule fois. Ensuite, la réponse ne peut plus être changée sur cet appareil.",
@@ -76,6 +99,14 @@ export default {
     "C’est une indication bruitée sur les {digits} premiers des {all} bits qui écrivent votre réponse. Leur nombre a été tiré au hasard ; ce début compte ici comme votre réponse.",
   saysGrid:
     "C’est une indication bruitée sur la combinaison de réponses où se trouve la vôtre, parmi {groups}, comme {example}. Leur finesse a été tirée au hasard ; chacune compte ici comme une réponse.",
+  quoted: "« {text} »",
+  saysView:
+    "Votre navigateur a tiré lui-même les réponses à regarder : celles à {questions}. Chaque combinaison compte ici comme une réponse ; il y en a {groups}, comme {example}.",
+  saysFine: "La finesse du découpage a été tirée elle aussi.",
+  saysSign:
+    "C’est un seul signe bruité : {sign}. Votre navigateur a tiré {questions}, et une règle publique fait des réponses plus ou moins. Le rapport dit le bon signe avec une probabilité de {own} %, et l’autre avec {other} %.",
+  plus: "plus",
+  minus: "moins",
   picked: "La question tirée au hasard est « {question} ».",
   deny: "Le même rapport peut venir de n’importe quelle réponse : il ne prouve rien sur vous.",
   send: "Envoyer ce rapport",

@@ -1,0 +1,123 @@
+"""`tacit query`: SQL over the rows of a collection, with error bars."""
+
+import re
+import sys
+from math import floor, log10
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from tacit.cli.collection import place_options
+from tacit.cli.collections import Collections, Refused, open_collections
+from tacit.cli.output import print_json, print_table
+
+_FROM = re.compile(r"\bfrom\s+\"?(\w+)", re.IGNORECASE)
+_WORDS = {"insufficient_data": "lost in noise", "no_data": "no data"}
+"""What stands in place of an estimate, by status."""
+
+
+@click.command()
+@click.argument("sql")
+@click.option("--collection", "chosen", default="", help="The id of the collection, or its beginning.")
+@click.option("--table", default="", help="The table.  [default: the one in FROM]")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+@place_options
+def query(
+    sql: str, chosen: str, table: str, level: float, form: str | None, server: str, token: str, data: Path | None
+) -> None:
+    """Answer SQL, a SELECT of aggregates or EXPLAIN of one, over the rows of a collection.
+
+    For example: query "SELECT os, AVG(hours) FROM people WHERE age BETWEEN 30 AND 39 GROUP BY os"
+    """
+    with open_collections(server, token, data) as place:
+        collection = _collection(place, sql, chosen, table)
+        found = place.query(collection, sql, level, "csv" if form == "csv" else "json")
+    if form == "csv":
+        sys.stdout.write(found)
+    elif form == "json":
+        print_json(found)
+    elif "plan" in found:
+        _print_plan(found)
+    else:
+        _print_answer(found)
+
+
+def _collection(place: Collections, sql: str, chosen: str, table: str) -> str:
+    """The collection that a query is about: the one that is named, or the one whose table stands in FROM."""
+    tables = place.tables()
+    if not tables:
+        raise Refused("there is no table: no collection with rows is published here, or the token may not read it")
+    if chosen:
+        found = [item for item in tables if item["collection"].startswith(chosen)]
+        if len(found) != 1:
+            raise Refused(f"--collection: {len(found)} collections with rows have an id that begins with {chosen[:64]}")
+        return found[0]["collection"]
+    named = _FROM.search(sql)
+    name = (table or (named[1] if named else tables[0]["name"])).lower()
+    known = {item["name"]: item["collection"] for item in tables}
+    if name not in known:
+        raise Refused(f"there is no table {name[:60]!r}; there are {', '.join(list(known)[:12])}")
+    return known[name]
+
+
+def _print_answer(found: dict[str, Any]) -> None:
+    columns = found["columns"]
+    rows = [[shown_cell(item) for item in row] for row in found["rows"]]
+    # A table that begins with a number is aligned by an empty first column.
+    margin = bool(columns) and columns[0]["kind"] == "aggregate"
+    header = [column["name"] for column in columns]
+    print_table([""] * margin + header, [[""] * margin + row for row in rows])
+    click.echo(_footer(found))
+
+
+def _footer(found: dict[str, Any]) -> str:
+    cells = [_cell(item) for row in found["rows"] for item in row]
+    statuses = {cell["status"] for cell in cells if cell}
+    words = [f"{found['n']:,} rows of {found['table']}"]
+    if "estimate" in statuses:
+        words.append(f"± holds the true number in {100 * found['level']:g} of 100 cases")
+    if "exact" in statuses:
+        words.append("numbers without ± are exact")
+    if "insufficient_data" in statuses:
+        words.append("lost in noise: too few rows to tell")
+    return "\n" + "; ".join(words) + "."
+
+
+def _cell(item: Any) -> dict[str, Any] | None:
+    return cast("dict[str, Any]", item) if isinstance(item, dict) else None
+
+
+def shown_cell(item: Any) -> str:
+    """A value of a group, or an estimate with half its interval, to two digits of its error."""
+    cell = _cell(item)
+    if cell is None:
+        return "(missing)" if item is None else str(item)
+    if cell["estimate"] is None:
+        return _WORDS.get(cell["status"], str(cell["status"]))
+    if cell["status"] == "exact":
+        return f"{cell['estimate']:,.10g}"
+    half = (cell["high"] - cell["low"]) / 2
+    digits = min(12, max(0, 1 - floor(log10(half)))) if half > 0 else 0
+    return f"{cell['estimate']:,.{digits}f} ± {half:,.{digits}f}"
+
+
+def _print_plan(found: dict[str, Any]) -> None:
+    plan = found["plan"]
+    header = ["aggregate", "answer", "expected standard error", "rows", "share of private", "boxes", "nodes", "levels"]
+    title = f"mechanism: {plan[0]['mechanism']}" if plan else "nothing is asked"
+    print_table(header, [_step(step) for step in plan], title)
+
+
+def _step(step: dict[str, Any]) -> list[str]:
+    error = step["expected_standard_error"]
+    return [
+        step["aggregate"],
+        "exact" if step["exact"] else "estimated",
+        "not known" if error is None else f"{error:,.4g}",
+        f"{step['rows']:,}",
+        f"{100 * step['volume']:.3g} %",
+        *(f"{step[name]:,}" for name in ("boxes", "nodes", "levels")),
+    ]

@@ -1,0 +1,141 @@
+"""SQL over HTTP: the tables that a token may read, answers as JSON or CSV, and plans."""
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import asdict
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from tacit.collector.access import READ, Bearer
+from tacit.collector.answer import harmless
+from tacit.collector.http_api import Api, Call
+from tacit.collector.http_common import json_response
+from tacit.collector.limits import Limits
+from tacit.collector.problems import Problem
+from tacit.collector.service import Collector
+from tacit.collector.tables import TableInfo, Tables
+from tacit.errors import InvalidSpec
+from tacit.tasks.analytics.aggregate import Cell
+from tacit.tasks.analytics.plan import Plan
+from tacit.tasks.analytics.run import Answer
+from tacit.tasks.analytics.syntax import Column, Select
+
+CELL = ("estimate", "standard_error", "low", "high", "n", "status")
+_CSV_CELL = {"estimate": "", "standard_error": "_standard_error", "low": "_low", "high": "_high", "status": "_status"}
+"""What a CSV file has of a cell, and how the columns are named after the aggregate."""
+
+
+def run_query(
+    tables: Tables, bearer: Bearer, collection: str, sql: str, level: float
+) -> tuple[TableInfo, Select, Answer | Plan]:
+    """The answer to a SELECT over the table of a collection, or the plan of an EXPLAIN."""
+    info = tables.find(bearer, collection, sql)
+    select = tables.select(info, sql)
+    return info, select, tables.explain(info, sql) if select.explain else tables.query(info, sql, level)
+
+
+def query_json(info: TableInfo, select: Select, found: Answer | Plan, level: float, seconds: float) -> dict[str, Any]:
+    """An answer or a plan as the API says it."""
+    about: dict[str, Any] = {"table": info.name, "n": info.n, "seconds": round(seconds, 6)}
+    if isinstance(found, Plan):
+        return {"plan": [{name: _plain(item) for name, item in row.items()} for row in found.to_rows()]} | about
+    kinds = ["group" if isinstance(output.item, Column) else "aggregate" for output in select.outputs]
+    columns = [{"name": name, "kind": kind} for name, kind in zip(found.columns, kinds, strict=True)]
+    rows = [[_plain(item) for item in row] for row in found.rows]
+    return {"columns": columns, "rows": rows, "level": level} | about
+
+
+def _plain(item: Any) -> Any:
+    if isinstance(item, Cell):
+        return {name: _plain(getattr(item, name)) for name in CELL}
+    found: Any = item
+    return found.item() if isinstance(item, np.generic) else found
+
+
+def query_csv(select: Select, found: Answer | Plan) -> str:
+    """The same as CSV: an aggregate is followed by its standard error, the ends of its interval and its status."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if isinstance(found, Plan):
+        rows = found.to_rows()
+        writer.writerow(rows[0] if rows else ())
+        writer.writerows([_safe(item) for item in row.values()] for row in rows)
+        return text.getvalue()
+    header: list[str] = []
+    for name, output in zip(found.columns, select.outputs, strict=True):
+        header += [name] if isinstance(output.item, Column) else [name + end for end in _CSV_CELL.values()]
+    writer.writerow([harmless(name) for name in header])
+    writer.writerows([item for cell in row for item in _flat(cell)] for row in found.rows)
+    return text.getvalue()
+
+
+def _flat(item: Any) -> list[Any]:
+    return [getattr(item, name) for name in _CSV_CELL] if isinstance(item, Cell) else [_safe(item)]
+
+
+def _safe(item: Any) -> Any:
+    return harmless(item) if isinstance(item, str) else item
+
+
+def table_json(info: TableInfo) -> dict[str, Any]:
+    """A table as the API lists it."""
+    columns = [asdict(column) | {"labels": list(column.labels)} for column in info.columns]
+    return asdict(info) | {"columns": columns}
+
+
+class Queries(Api):
+    """The endpoints of SQL."""
+
+    def __init__(self, collector: Collector, limits: Limits, tables: Tables) -> None:
+        """Answer from the tables of a collector."""
+        super().__init__(collector, limits)
+        self._tables = tables
+
+    def routes(self) -> list[BaseRoute]:
+        """Queries of one collection, and the list of tables."""
+        path = "/api/v1/collections/{id}/query"
+        return [
+            self._route("GET", path, READ, self.query),
+            self._route("POST", path, READ, self.query),
+            self._route("GET", f"{path}.csv", READ, self.query_csv),
+            self._route("POST", f"{path}.csv", READ, self.query_csv),
+            self._route("GET", "/api/v1/tables", READ, self.tables, anything=True),
+        ]
+
+    def tables(self, call: Call) -> Response:
+        """The tables that the token may read."""
+        return json_response({"tables": [table_json(info) for info in self._tables.readable(call.bearer)]})
+
+    def query(self, call: Call) -> Response:
+        """An answer or a plan as JSON."""
+        sql, level = _asked(call)
+        started = monotonic()
+        info, select, found = run_query(self._tables, call.bearer, call.id, sql, level)
+        return json_response(query_json(info, select, found, level, monotonic() - started))
+
+    def query_csv(self, call: Call) -> Response:
+        """An answer or a plan as CSV."""
+        sql, level = _asked(call)
+        info, select, found = run_query(self._tables, call.bearer, call.id, sql, level)
+        headers = {"cache-control": "no-store", "content-disposition": f'attachment; filename="{info.name}.csv"'}
+        return Response(query_csv(select, found).encode(), 200, headers, "text/csv; charset=utf-8")
+
+
+def _asked(call: Call) -> tuple[str, float]:
+    """The query and its level, from the address or from the body."""
+    given: Mapping[str, Any] = call.query if call.body is None else call.fields
+    unknown = sorted(set(given) - {"sql", "level", "share"})
+    if unknown:
+        raise InvalidSpec(f"query: unknown field '{unknown[0][:40]}', must be sql or level")
+    sql, level = given.get("sql"), given.get("level", 0.95)
+    if not isinstance(sql, str) or not sql.strip():
+        raise Problem("malformed", "sql must be the text of a query, such as SELECT COUNT(*) FROM table")
+    try:
+        return sql, float(level)
+    except (TypeError, ValueError):
+        raise InvalidSpec("level must be a number between 0 and 1, such as 0.95") from None

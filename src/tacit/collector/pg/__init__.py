@@ -1,0 +1,1 @@
+"""PostgreSQL's wire protocol, read only, for tables of collections with rows."""

@@ -1,0 +1,235 @@
+"""Catalogue queries, and queries without a table, answered by a SQLite database in memory that holds the catalogue.
+
+Such a database is made for every query from what the asking token may read: names, columns and numbers of rows. It
+never holds a row of a collection, so whatever is asked of it can reveal none; queries over collections never come
+here. What SQLite cannot do is answered with no rows and a notice, as tools then show less instead of failing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from time import monotonic
+from typing import Any
+
+import apsw
+
+from tacit.collector.pg import values as pg
+from tacit.collector.pg.catalog_data import (
+    KINDS,
+    OF_DECLARED,
+    TableLike,
+    described,
+    rows_of,
+    shapes,
+    standing_rows,
+    table_oids,
+)
+from tacit.collector.pg.catalog_functions import STANDING, ArrayAgg, Lookups, SessionFacts
+from tacit.collector.pg.catalog_rewrite import Unknown, rewritten, type_of
+from tacit.collector.pg.messages import PgError
+from tacit.collector.pg.values import Field
+from tacit.tasks.analytics.imports import expressions, sqlglot
+
+_SECONDS, _STEPS = 2.0, 5_000
+_MOST_ROWS, _MOST_CHARACTERS, _LONGEST = 50_000, 1 << 24, 100_000
+_ALLOWED = (apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION)
+_FORBIDDEN = {"load_extension", "randomblob", "zeroblob", "fts3_tokenizer", "readfile", "writefile", "edit"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """Columns and rows, and what a reader should know."""
+
+    fields: tuple[Field, ...]
+    rows: list[tuple[Any, ...]]
+    notices: list[str] = field(default_factory=list[str])
+
+
+@cache
+def _standing() -> bytes:
+    """The database before any table of a collection is in it."""
+    database: Any = apsw.Connection(":memory:")
+    for name, shape in shapes().items():
+        columns = ", ".join(f'"{n}" {KINDS[kind][0]}' for n, kind in zip(shape.names, shape.kinds, strict=True))
+        database.execute(f'CREATE TABLE "{name}" ({columns})')
+    _insert(database, standing_rows())
+    return database.serialize("main")
+
+
+def _insert(database: Any, content: dict[str, list[dict[str, Any]]]) -> None:
+    for table, rows in content.items():
+        names = shapes()[table].names
+        places = ", ".join("?" * len(names))
+        database.executemany(f'INSERT INTO "{table}" VALUES ({places})', [[row.get(n) for n in names] for row in rows])
+
+
+class Catalogue:
+    """The catalogue as one session sees it."""
+
+    def __init__(self, tables: Sequence[TableLike], session: SessionFacts) -> None:
+        """Tables that may be read, and who asks."""
+        self._tables, self._session = tables, session
+        oids = table_oids(tables)
+        words = {oids[table.name]: ["", *map(described, table.columns)] for table in tables}
+        for table in tables:
+            words[oids[table.name]][0] = f"aggregates of {table.n} rows of collection {table.collection[:12]}"
+        self._functions = Lookups(oids, words, session).functions()
+
+    def answer(self, tree: Any) -> Found:
+        """The answer to a query, given as sqlglot's tree."""
+        problems: list[PgError] = []
+        database = self._open(problems)
+        try:
+            return self._run(database, rewritten(tree), tree)
+        except apsw.InterruptError:
+            raise PgError("57014", "the catalogue query took too long") from None
+        except (Unknown, apsw.Error, RecursionError, ValueError, TypeError):
+            if problems:
+                raise problems[0] from None
+            return self._nothing(tree)
+        except PgError:
+            raise
+        finally:
+            database.close()
+
+    def _open(self, problems: list[PgError]) -> Any:
+        database: Any = apsw.Connection(":memory:")
+        database.deserialize("main", _standing())
+        _insert(database, rows_of(self._tables, self._session.database))
+        settings = [
+            {"name": k, "setting": v, "context": "user", "source": "default", "vartype": "string"}
+            for k, v in self._session.settings.all().items()
+        ]
+        _insert(database, {"pg_settings": settings})
+        for name, (function, _) in (STANDING | self._functions).items():
+            database.create_scalar_function(name, _kept(function, problems))
+        for name in ("array_agg_of", "array_agg"):
+            database.create_aggregate_function(name, _aggregate)
+        database.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST)
+        database.limit(apsw.SQLITE_LIMIT_ATTACHED, 0)
+        database.authorizer = _authorize
+        # A name in quotes that does not exist is a mistake, and not text.
+        database.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
+        end = monotonic() + _SECONDS
+        database.set_progress_handler(lambda: monotonic() > end, _STEPS)
+        return database
+
+    def _run(self, database: Any, tree: Any, original: Any) -> Found:
+        text = tree.sql(dialect="sqlite", identify=True, unsupported_level=sqlglot().ErrorLevel.IGNORE)
+        cursor, described = database.cursor(), list[tuple[str, Any]]()
+
+        def note(cursor: Any, *_: Any) -> bool:
+            """Columns are known before the first row, and not any more after the last."""
+            described.extend((name, declared) for name, declared in cursor.getdescription())
+            return True
+
+        cursor.exec_trace = note
+        rows, size = list[tuple[Any, ...]](), 0
+        for row in cursor.execute(text):
+            rows.append(row)
+            size += sum(len(value) for value in row if isinstance(value, (str, bytes)))
+            if len(rows) > _MOST_ROWS or size > _MOST_CHARACTERS:
+                raise PgError("54000", "the catalogue query returns too much")
+        fields = self._fields(described, rows, original)
+        return Found(fields, self._with_names(fields, rows))
+
+    def _with_names(self, fields: tuple[Field, ...], rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Rows with names of tables, types and functions; inside they are numbers, which are compared and joined."""
+        functions = STANDING | self._functions
+        names = {pg.REGPROC: "proc_text", pg.REGCLASS: "class_text", pg.REGTYPE: "format_type"}
+        places = {i: functions[names[item.type]][0] for i, item in enumerate(fields) if item.type in names}
+        if not places:
+            return rows
+        return [tuple(places[i](v) if i in places else v for i, v in enumerate(row)) for row in rows]
+
+    def _fields(self, described: list[tuple[str, Any]], rows: list[tuple[Any, ...]], tree: Any) -> tuple[Field, ...]:
+        selects = _selects(tree)
+        known = [type_of(item, self._functions) for item in selects] if len(selects) == len(described) else []
+        names = [_name(item, name) for item, (name, _) in zip(selects, described, strict=True)] if known else []
+        found: list[Field] = []
+        for place, (name, declared) in enumerate(described):
+            oid = (known[place] if known else 0) or OF_DECLARED.get(declared or "", 0)
+            found.append(Field(names[place] if names else name, oid or _type_of_values(row[place] for row in rows)))
+        return tuple(found)
+
+    def _nothing(self, tree: Any) -> Found:
+        """No rows, under the names that the query gives its columns."""
+        selects = _selects(tree)
+        fields = tuple(Field(_name(item, "?column?"), type_of(item, self._functions) or pg.TEXT) for item in selects)
+        if not tree.find(expressions().Table):
+            raise PgError("0A000", "an expression without a table is not understood",
+                          hint="Write SELECT aggregates FROM a table; \\d lists the tables.") from None  # fmt: skip
+        return Found(fields, [], ["this catalogue query is not understood here; it is answered with no rows"])
+
+
+def _selects(tree: Any) -> list[Any]:
+    """The columns of a query; those of a subquery where all of them are asked for."""
+    exp = expressions()
+    found: list[Any] = list(getattr(tree, "selects", []))
+    source = tree.args.get("from_") or tree.args.get("from")
+    if len(found) == 1 and isinstance(found[0], exp.Star) and source is not None and not tree.args.get("joins"):
+        return _selects(source.this.this) if isinstance(source.this, exp.Subquery) else found
+    return found
+
+
+def _kept(function: Any, problems: list[PgError]) -> Any:
+    """A function whose refusal is kept, as SQLite passes on no more than that something failed."""
+
+    def call(*values: Any) -> Any:
+        try:
+            return function(*values)
+        except PgError as problem:
+            problems.append(problem)
+            raise ValueError("refused") from None
+
+    return call
+
+
+def _aggregate() -> tuple[ArrayAgg, Any, Any]:
+    return ArrayAgg(), ArrayAgg.step, ArrayAgg.final
+
+
+def _authorize(operation: int, first: str | None, second: str | None, *_: Any) -> int:
+    if operation not in _ALLOWED or (operation == apsw.SQLITE_FUNCTION and (second or first or "") in _FORBIDDEN):
+        return apsw.SQLITE_DENY
+    return apsw.SQLITE_OK
+
+
+_OF_NODES = {"Case": "case", "Array": "array", "Exists": "exists", "Coalesce": "coalesce"}
+
+
+def _name(item: Any, otherwise: str) -> str:
+    """What PostgreSQL calls a column of a result."""
+    exp = expressions()
+    kind = type(item).__name__
+    if isinstance(item, (exp.Alias, exp.Column)) or kind in _OF_NODES:
+        return otherwise if isinstance(item.this, exp.Star) else _OF_NODES.get(kind) or _folded(item)
+    if isinstance(item, exp.Dot):
+        return _name(item.expression, otherwise)
+    if isinstance(item, exp.Cast):
+        return _name(item.this, item.args["to"].sql(dialect="postgres").lower())
+    if isinstance(item, exp.Anonymous):
+        return item.name.lower()
+    if isinstance(item, exp.Star):
+        return otherwise
+    if isinstance(item, exp.Func) and not isinstance(item, (exp.And, exp.Or)):
+        special = {
+            "GroupConcat": "string_agg",
+            "CurrentVersion": "version",
+            "CurrentTimestamp": "now",
+            "CurrentCatalog": "current_catalog",
+        }
+        return special.get(kind) or item.sql_name().lower()
+    return "?column?"
+
+
+def _folded(item: Any) -> str:
+    """A name, in lower case unless it is in quotes."""
+    name = item.args.get("alias") if isinstance(item, expressions().Alias) else item.this
+    return item.alias_or_name if name is None or name.args.get("quoted") else item.alias_or_name.lower()
+
+
+def _type_of_values(values: Any) -> int:
+    """The type that fits the first value that is there."""
+    first = next((value for value in values if value is not None), None)
+    return pg.INT8 if isinstance(first, int) else pg.FLOAT8 if isinstance(first, float) else pg.TEXT

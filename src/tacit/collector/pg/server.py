@@ -1,0 +1,277 @@
+"""The server of PostgreSQL's protocol: listens beside the HTTP server, lets in who shows a token, and ends in order.
+
+The password is a token with the right to read. Only hashes of tokens are kept, so no challenge can be computed from
+them and the password comes in the clear: inside TLS, or on this machine, or not at all.
+"""
+
+import asyncio
+import hmac
+import secrets
+import socket
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from struct import unpack
+from typing import Any
+
+from tacit.collector.access import READ, Access
+from tacit.collector.http_common import as_problem
+from tacit.collector.pg import messages as say
+from tacit.collector.pg.catalog_functions import SessionFacts
+from tacit.collector.pg.channel import Channel, Closed
+from tacit.collector.pg.messages import PgError, PgLimits
+from tacit.collector.pg.session import ENDING, Session, say_goodbye, secure
+from tacit.collector.pg.settings import REPORTED, Settings, opening_options
+from tacit.collector.pg.statement import Desk, TablesPort, as_error
+from tacit.collector.tables import DATABASE
+from tacit.errors import InvalidSpec, StorageUnavailable
+
+_GRACE_SECONDS = 5.0
+_KEEPALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 20), ("TCP_KEEPCNT", 3))
+
+
+@dataclass(frozen=True)
+class PgSettings:
+    """Where the server listens, and how it is protected."""
+
+    port: int
+    host: str = "127.0.0.1"
+    cert: Path | None = None
+    key: Path | None = None
+    insecure: bool = False
+    """Take passwords in the clear from other machines, for networks that protect them otherwise."""
+    limits: PgLimits = field(default_factory=PgLimits)
+
+    def __post_init__(self) -> None:
+        """Refuse to ask for tokens in the clear across a network."""
+        if (self.cert is None) != (self.key is None):
+            raise InvalidSpec("serve: --pg-cert and --pg-key go together")
+        if self.cert is None and not self.insecure and not _is_loopback(self.host):
+            raise InvalidSpec(
+                f"serve: tokens would cross the network in the clear to {self.host}:{self.port}; give --pg-cert and "
+                "--pg-key, or --pg-host 127.0.0.1, or (if the network itself is protected) --pg-insecure"
+            )
+
+    def context(self) -> ssl.SSLContext | None:
+        """TLS, if there is a certificate."""
+        if self.cert is None:
+            return None
+        found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        found.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            found.load_cert_chain(self.cert, self.key)
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidSpec(f"serve: the certificate or its key cannot be read ({type(error).__name__})") from None
+        return found
+
+    def listen(self) -> socket.socket:
+        """A socket that listens; it is bound before anything is announced."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        try:
+            return socket.create_server((self.host, self.port), family=family, backlog=128)
+        except OSError:
+            raise StorageUnavailable(f"serve: could not listen on {self.host}:{self.port}") from None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@dataclass(eq=False)
+class _Guest:
+    """A connection, and its session once it has been let in."""
+
+    channel: Channel
+    secret: bytes
+    task: "asyncio.Task[None] | None" = None
+    session: Session | None = None
+
+
+class PgServer:
+    """Serves tables of a collector to clients of PostgreSQL."""
+
+    def __init__(self, tables: TablesPort, access: Access, settings: PgSettings) -> None:
+        """Nothing listens yet."""
+        self._tables, self._access, self._settings = tables, access, settings
+        self._limits, self._context = settings.limits, settings.context()
+        self._guests: dict[int, _Guest] = {}
+        self._pool = ThreadPoolExecutor(self._limits.threads, "tacit-pg")
+        self._server: asyncio.Server | None = None
+        self._stopping = False
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._guests)
+
+    async def start(self, listener: socket.socket) -> None:
+        """Accept connections on the running loop."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: Channel(self._welcome), sock=listener)
+
+    async def stop(self) -> None:
+        """Accept nobody, let running statements end, say goodbye, and close."""
+        self._stopping = True
+        if self._server is not None:
+            self._server.close()
+        tasks = [guest.task for guest in self._guests.values() if guest.task is not None]
+        for guest in list(self._guests.values()):
+            if guest.session is not None and guest.session.busy:
+                guest.session.leaving = True
+            elif guest.task is not None:
+                guest.task.cancel()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=_GRACE_SECONDS)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _welcome(self, channel: Channel) -> None:
+        if len(self._guests) >= self._limits.connections + self._limits.strangers:
+            channel.abort()
+            return
+        process = secrets.randbelow(2**31 - 1) + 1
+        while process in self._guests:
+            process = secrets.randbelow(2**31 - 1) + 1
+        guest = self._guests[process] = _Guest(channel, secrets.token_bytes(4))
+        channel.keep_alive(_KEEPALIVE)
+        guest.task = asyncio.get_running_loop().create_task(self._attend(process, guest))
+
+    async def _attend(self, process: int, guest: _Guest) -> None:
+        """One connection from beginning to end; nothing that happens in it reaches the others."""
+        channel = guest.channel
+        try:
+            await self._open_and_run(process, guest)
+        except PgError as error:
+            await say_goodbye(channel, error, self._limits)
+        except asyncio.CancelledError:
+            await say_goodbye(channel, ENDING, self._limits)
+        except (Closed, TimeoutError, OSError):
+            channel.abort()
+        except Exception as error:
+            as_problem(error)
+            await say_goodbye(channel, PgError("XX000", "the collector failed; it has been logged"), self._limits)
+        finally:
+            channel.close()
+            self._guests.pop(process, None)
+
+    async def _open_and_run(self, process: int, guest: _Guest) -> None:
+        try:
+            async with asyncio.timeout(self._limits.opening_seconds):
+                session = await self._open(process, guest)
+        except TimeoutError:
+            raise PgError("08006", "no token was shown in time") from None
+        if session is not None:
+            guest.session = session
+            await session.run()
+
+    async def _open(self, process: int, guest: _Guest) -> Session | None:
+        """Let a client in, or cancel what another connection runs."""
+        given = await self._opening(guest.channel)
+        if given is None:
+            return None
+        strangers = sum(other.session is None for other in self._guests.values())
+        if len(self._guests) > self._limits.connections or strangers > self._limits.strangers or self._stopping:
+            raise PgError("53300", "too many connections; close some, or try again shortly")
+        token = await self._password(guest.channel)
+        user, wanted = given.get("user", ""), given.get("database", "") or given.get("user", "")
+        # Libraries name the database after the user, or "postgres", where nobody says which one is meant.
+        database = "" if wanted in (DATABASE, "postgres", user) else wanted
+        port = self._settings.port
+        facts = SessionFacts(user or "tacit", wanted or DATABASE, process, port, self._options(given, user))
+        desk = Desk(self._tables, self._access, token, facts, database)
+        await self._check(desk, token, wanted if database else "")
+        self._greet(process, guest, facts.settings)
+        return Session(guest.channel, desk, facts, self._limits, self._pool)
+
+    async def _opening(self, channel: Channel) -> dict[str, str] | None:
+        seconds = self._limits.opening_seconds
+        for _ in range(4):
+            length, code = say.OPENING.unpack(await channel.read(8, seconds))
+            if not 8 <= length <= self._limits.opening_bytes:
+                raise say.malformed("the opening message is too long, or not of PostgreSQL's protocol")
+            rest = await channel.read(length - 8, seconds)
+            if code in (say.SSL_REQUEST, say.GSS_REQUEST):
+                await secure(channel, self._context, code, self._limits)
+            elif code == say.CANCEL_REQUEST:
+                self._cancel(rest)
+                return None
+            elif code >> 16 == 3:
+                return self._version(channel, code, say.decode_opening(rest))
+            else:
+                raise PgError("0A000", "only version 3 of the protocol is spoken here")
+        raise say.malformed("encryption was asked for too often")
+
+    def _version(self, channel: Channel, code: int, given: dict[str, str]) -> dict[str, str]:
+        unknown = [name for name in given if name.startswith("_pq_.")]
+        if code != say.VERSION_3 or unknown:
+            channel.write(say.negotiate_version(0, unknown))
+        return given
+
+    def _cancel(self, data: bytes) -> None:
+        if len(data) != 8:
+            return
+        guest = self._guests.get(unpack("!I", data[:4])[0])
+        if guest is not None and guest.session is not None and hmac.compare_digest(guest.secret, data[4:]):
+            guest.session.cancel()
+
+    async def _password(self, channel: Channel) -> str:
+        if not (channel.secure or channel.is_local or self._settings.insecure):
+            raise PgError("28000", "the token would cross the network in the clear",
+                          hint="Connect with sslmode=require.")  # fmt: skip
+        channel.write(say.encode("R", b"\0\0\0\3"))
+        await channel.flush(self._limits.write_seconds)
+        letter, length = say.HEAD.unpack(await channel.read(5, self._limits.opening_seconds))
+        if letter != b"p" or not 5 <= length <= 1000:
+            raise say.malformed("a password was expected")
+        body = say.Body(await channel.read(length - 4, self._limits.opening_seconds))
+        found = body.text()
+        body.end()
+        return found
+
+    def _options(self, given: dict[str, str], user: str) -> Settings:
+        settings = Settings(user, given.get("application_name", ""))
+        for name, value in opening_options(given.get("options", "")):
+            settings.set(name, value)
+        skipped = ("user", "database", "options", "replication", "client_encoding", "application_name")
+        for name, value in given.items():
+            if name not in skipped and not name.startswith("_pq_."):
+                # What a library prefers is no reason to turn it away; what it gets is reported to it below.
+                with suppress(PgError):
+                    settings.set(name, value)
+        return settings
+
+    async def _check(self, desk: Desk, token: str, database: str) -> None:
+        """Refuse tokens that cannot read, and databases that do not exist."""
+        try:
+            bearer = await asyncio.to_thread(self._access.bearer, token)
+            if bearer is None:
+                raise PgError("28P01", "password authentication failed",
+                              hint="The password is a token with the right to read, tct_...")  # fmt: skip
+            if not bearer.may(READ, bearer.collection):
+                raise PgError("28000", f"a token with the scope '{bearer.scope}' may not read")
+            found = await asyncio.to_thread(desk.readable)
+        except Exception as error:
+            raise as_error(error) from None
+        if database and not found:
+            raise PgError("3D000", f'database "{database[:63]}" does not exist',
+                          hint=f'Connect to "{DATABASE}", or to the id of a collection with rows.')  # fmt: skip
+
+    def _greet(self, process: int, guest: _Guest, settings: Settings) -> None:
+        channel = guest.channel
+        channel.write(say.encode("R", b"\0\0\0\0"))
+        for name in REPORTED:
+            channel.write(say.parameter_status(name, settings.get(name)))
+        channel.write(say.backend_key(process, int.from_bytes(guest.secret, "big")))
+
+
+def pg_server(app: Any, settings: PgSettings) -> PgServer:
+    """The server for the tables of an application."""
+    return PgServer(app.tables, app.collector.access, settings)

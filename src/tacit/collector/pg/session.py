@@ -1,0 +1,368 @@
+"""One connection of a client that speaks PostgreSQL's protocol: how it is let in, and what it is answered."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from tacit.collector.pg import messages as say
+from tacit.collector.pg import values as pg
+from tacit.collector.pg.catalog_functions import SessionFacts
+from tacit.collector.pg.channel import Channel, Closed
+from tacit.collector.pg.commands import (
+    Portal,
+    State,
+    check_command,
+    check_transaction,
+    declared,
+    fetched,
+    is_query,
+    run_command,
+    show_fields,
+)
+from tacit.collector.pg.messages import PgError, PgLimits
+from tacit.collector.pg.settings import REPORTED
+from tacit.collector.pg.statement import Desk, Prepared, Result, as_error
+from tacit.collector.pg.text import Statement, statements
+from tacit.collector.pg.values import Field
+
+_FLUSH_BYTES = 1 << 16
+_MOST_FETCHED = 10**9
+_SHORT_TEXT = 1000
+T = TypeVar("T")
+
+ENDING = PgError("57P01", "terminating connection due to administrator command", fatal=True)
+"""What clients are told when the server stops."""
+
+
+class Session:
+    """Answers the messages of one client that has been let in."""
+
+    def __init__(self, channel: Channel, desk: Desk, facts: SessionFacts, limits: PgLimits, pool: Any) -> None:
+        """`pool` has the threads in which queries are answered."""
+        self._channel, self._desk, self._limits, self._pool = channel, desk, limits, pool
+        self._state = State(facts)
+        self._cancelled = asyncio.Event()
+        self._skipping = False
+        self.busy = self.leaving = False
+        """Whether a statement runs now, and whether the session ends after it."""
+
+    def cancel(self) -> None:
+        """End the statement that runs now, if one does."""
+        if self.busy:
+            self._cancelled.set()
+
+    async def run(self) -> None:
+        """Answer until the client leaves."""
+        await self._ready()
+        while not self.leaving:
+            letter, body = await self._message()
+            if letter == b"X":
+                return
+            if self._skipping and letter != b"S":
+                continue
+            try:
+                await self._handle(say.decode(letter, body))
+            except PgError as error:
+                await self._fail(error, simple=letter == b"Q")
+        raise ENDING
+
+    async def _message(self) -> tuple[bytes, bytes]:
+        limits = self._limits
+        try:
+            head = await self._channel.read(1, limits.idle_seconds)
+        except TimeoutError:
+            raise PgError("57P05", "terminating connection due to idle-session timeout", fatal=True) from None
+        head += await self._channel.read(4, limits.message_seconds)
+        letter, length = say.HEAD.unpack(head)
+        if not 4 <= length <= limits.message_bytes:
+            raise say.malformed(f"a message may have at most {limits.message_bytes} bytes")
+        return letter, await self._channel.read(length - 4, limits.message_seconds)
+
+    async def _fail(self, error: PgError, *, simple: bool) -> None:
+        if error.fatal:
+            raise error
+        self._state.fail()
+        self._channel.write(say.encode_error(error))
+        if simple:
+            await self._ready()
+        else:
+            self._skipping = True
+            await self._flush()
+
+    async def _ready(self) -> None:
+        self._report_settings()
+        self._channel.write(say.ready(self._state.transaction))
+        await self._flush()
+
+    def _report_settings(self) -> None:
+        facts = self._state.facts
+        for name in sorted(facts.changed & set(REPORTED)):
+            self._channel.write(say.parameter_status(name, facts.settings.get(name)))
+        facts.changed.clear()
+
+    async def _flush(self) -> None:
+        await self._channel.flush(self._limits.write_seconds)
+
+    async def _handle(self, message: say.Message) -> None:
+        match message:
+            case say.Query(sql):
+                await self._simple(sql)
+            case say.Parse():
+                await self._parse(message)
+            case say.Bind():
+                self._bind(message)
+            case say.Describe(kind, name):
+                self._describe(kind, name)
+            case say.Execute(name, limit):
+                await self._execute(name, limit)
+            case say.Close(kind, name):
+                (self._state.statements if kind == "S" else self._state.portals).pop(name, None)
+                self._channel.write(say.encode("3"))
+            case say.Plain(letter):
+                await self._plain(letter)
+
+    async def _plain(self, letter: str) -> None:
+        if letter == "S":
+            self._skipping = False
+            if self._state.transaction == "I":
+                self._state.portals.pop("", None)
+            await self._ready()
+        elif letter == "H":
+            await self._flush()
+        elif letter == "F":
+            raise PgError("0A000", "function calls of the protocol are not supported", hint="Send a SELECT.")
+
+    async def _simple(self, sql: str) -> None:
+        found = await self._cut(sql)
+        if not found:
+            self._channel.write(say.encode("I"))
+        for statement in found:
+            check_transaction(self._state, statement)
+            if statement.places:
+                raise PgError("42P02", f"there is no parameter ${statement.places[0].number}")
+            prepared = await self._prepare(statement, ())
+            result = await self._run(Portal(prepared))
+            if result.fields is not None:
+                formats = (0,) * len(result.fields)
+                self._channel.write(say.row_description([item.described for item in result.fields], formats))
+                await self._send(result.rows, result.fields, formats)
+            self._finish(result)
+        await self._ready()
+
+    async def _cut(self, sql: str) -> list[Statement]:
+        """The statements of a text; a long one is cut elsewhere, so that nobody waits for it."""
+        if len(sql) < _SHORT_TEXT:
+            return statements(sql, self._limits.text_bytes)
+        return await self._in_thread(lambda: statements(sql, self._limits.text_bytes))
+
+    def _finish(self, result: Result, rows: int | None = None) -> None:
+        self._notify(result)
+        self._report_settings()
+        tag = result.tag if rows is None or not result.tag.startswith("SELECT") else f"SELECT {rows}"
+        self._channel.write(say.complete(tag))
+
+    def _notify(self, result: Result) -> None:
+        if self._state.facts.settings.get("client_min_messages").lower() in ("warning", "error", "log", "fatal"):
+            return
+        for words in result.notices:
+            self._channel.write(say.encode_notice(words))
+
+    async def _send(self, rows: Sequence[tuple[Any, ...]], fields: tuple[Field, ...], formats: Sequence[int]) -> None:
+        digits = self._state.facts.settings.digits
+        kinds = [(field.type, form) for field, form in zip(fields, formats, strict=True)]
+        for row in rows:
+            values = [pg.encode_value(value, *kind, digits) for value, kind in zip(row, kinds, strict=True)]
+            self._channel.write(say.data_row(values))
+            if self._channel.unsent > _FLUSH_BYTES:
+                await self._flush()
+                await asyncio.sleep(0)  # Others have their turn during a long answer.
+
+    async def _prepare(self, statement: Statement, types: Sequence[int]) -> Prepared:
+        """Look at a statement; whoever asks is told at once what is wrong with it."""
+        word = statement.words[0]
+        if is_query(statement):
+            return await self._in_thread(lambda: self._desk.prepare(statement, types), statement)
+        if word == "DECLARE":
+            start = declared(statement)[2]
+            inner = statements(statement.text[start:], self._limits.text_bytes)
+            if len(inner) != 1 or not is_query(inner[0]):
+                raise PgError("42601", "a cursor is for one SELECT")
+            query = await self._in_thread(lambda: self._desk.prepare(inner[0], types))
+            return Prepared(statement, "declare", query.types, inner=query)
+        check_command(statement)
+        fields = show_fields(statement) if word == "SHOW" else None
+        if word == "FETCH":
+            fields = self._fields(self._portal(fetched(statement)[0]).prepared)
+        return Prepared(statement, "command", fields=fields)
+
+    def _portal(self, name: str) -> Portal:
+        found = self._state.portals.get(name)
+        if found is None:
+            raise PgError("34000", f"portal {name[:63]!r} does not exist")
+        return found
+
+    def _fields(self, prepared: Prepared) -> tuple[Field, ...] | None:
+        return self._desk.fields(prepared)
+
+    async def _run(self, portal: Portal) -> Result:
+        """The result of a portal, which is computed once."""
+        prepared = portal.prepared
+        if portal.result is not None:
+            return portal.result
+        word = prepared.statement.words[0]
+        if prepared.kind == "declare":
+            portal.result = self._declare(prepared, portal)
+        elif prepared.kind != "command":
+            portal.result = await self._in_thread(lambda: self._desk.run(prepared, portal.values), prepared.statement)
+        elif word in ("FETCH", "MOVE"):
+            portal.result = await self._fetch(prepared.statement)
+        else:
+            portal.result = run_command(self._state, prepared.statement)
+        return portal.result
+
+    def _declare(self, prepared: Prepared, portal: Portal) -> Result:
+        name, hold, _ = declared(prepared.statement)
+        if name in self._state.portals:
+            raise PgError("42P03", f"cursor {name[:63]!r} already exists")
+        assert prepared.inner is not None
+        self._keep_portal(name, Portal(prepared.inner, portal.values, hold=hold))
+        return Result("DECLARE CURSOR")
+
+    async def _fetch(self, statement: Statement) -> Result:
+        name, limit = fetched(statement)
+        cursor = self._portal(name)
+        result = await self._run(cursor)
+        rows, _ = cursor.take(min(limit, _MOST_FETCHED))
+        if statement.words[0] == "MOVE":
+            return Result(f"MOVE {len(rows)}")
+        notices = result.notices if cursor.at == len(rows) else ()
+        return Result(f"FETCH {len(rows)}", result.fields, rows, notices)
+
+    def _keep_portal(self, name: str, portal: Portal) -> None:
+        if len(self._state.portals) >= self._limits.portals and name not in self._state.portals:
+            raise PgError("54000", f"a session has at most {self._limits.portals} open portals")
+        self._state.portals[name] = portal
+
+    async def _parse(self, message: say.Parse) -> None:
+        kept = self._state.statements
+        if message.name and message.name in kept:
+            raise PgError("42P05", f"prepared statement {message.name[:63]!r} already exists")
+        kept.pop(message.name, None)
+        size = sum(len(item.statement.text) for item in kept.values()) + len(message.sql)
+        if len(kept) >= self._limits.statements or size > self._limits.kept_bytes:
+            raise PgError("54000", "too many prepared statements; close some")
+        found = await self._cut(message.sql)
+        if len(found) > 1:
+            raise PgError("42601", "cannot insert multiple commands into a prepared statement")
+        if found:
+            check_transaction(self._state, found[0])
+            kept[message.name] = await self._prepare(found[0], message.types)
+        else:
+            kept[message.name] = Prepared(Statement("", ("",)), "empty")
+        self._channel.write(say.encode("1"))
+
+    def _statement(self, name: str) -> Prepared:
+        found = self._state.statements.get(name)
+        if found is None:
+            raise PgError("26000", f"prepared statement {name[:63]!r} does not exist")
+        return found
+
+    def _bind(self, message: say.Bind) -> None:
+        prepared = self._statement(message.statement)
+        if message.portal and message.portal in self._state.portals:
+            raise PgError("42P03", f"portal {message.portal[:63]!r} already exists")
+        if len(message.values) != len(prepared.types):
+            raise PgError("08P01", f"{len(message.values)} parameters were sent, the statement has "
+                          f"{len(prepared.types)}")  # fmt: skip
+        forms = say.spread(message.formats, len(message.values))
+        given = zip(message.values, prepared.types, forms, strict=True)
+        values = [pg.decode_parameter(value, oid, form) for value, oid, form in given]
+        self._keep_portal(message.portal, Portal(prepared, values, message.results))
+        self._channel.write(say.encode("2"))
+
+    def _describe(self, kind: str, name: str) -> None:
+        prepared = self._statement(name) if kind == "S" else self._portal(name).prepared
+        if kind == "S":
+            self._channel.write(say.parameter_description(prepared.types))
+        fields = self._fields(prepared)
+        if fields is None:
+            self._channel.write(say.encode("n"))
+            return
+        formats = (0,) * len(fields) if kind == "S" else say.spread(self._portal(name).formats, len(fields))
+        self._channel.write(say.row_description([item.described for item in fields], formats))
+
+    async def _execute(self, name: str, limit: int) -> None:
+        portal = self._portal(name)
+        if portal.prepared.kind == "empty":
+            self._channel.write(say.encode("I"))
+            return
+        check_transaction(self._state, portal.prepared.statement)
+        first = portal.result is None
+        result = await self._run(portal)
+        if result.fields is None:
+            self._finish(result)
+            return
+        rows, more = portal.take(limit)
+        await self._send(rows, result.fields, say.spread(portal.formats, len(result.fields)))
+        if first and more:
+            self._notify(result)
+        if more:
+            self._channel.write(say.encode("s"))
+        else:
+            self._finish(result if first else Result(result.tag), len(rows))
+
+    async def _in_thread(self, work: Callable[[], T], about: Statement | None = None) -> T:
+        """The result of some work, unless it is cancelled, takes too long, or nobody waits for it any more."""
+        asked = self._state.facts.settings.timeout_seconds
+        seconds = min(asked or self._limits.query_seconds, self._limits.query_seconds)
+        self._cancelled.clear()
+        self.busy = True
+        future = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        ends = [asyncio.ensure_future(self._cancelled.wait()), asyncio.ensure_future(self._channel.gone.wait())]
+        try:
+            await asyncio.wait({future, *ends}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if future.done():
+                return future.result()
+            future.add_done_callback(_forget)
+            future.cancel()
+        except Exception as error:
+            raise _placed(as_error(error), about) from None
+        finally:
+            self.busy = False
+            for end in ends:
+                end.cancel()
+        if self._channel.gone.is_set():
+            raise Closed
+        reason = "user request" if self._cancelled.is_set() else "statement timeout"
+        raise PgError("57014", f"canceling statement due to {reason}")
+
+
+def _placed(error: PgError, statement: Statement | None) -> PgError:
+    """An error that points into the text as it was sent; where parameters were filled in, it points nowhere."""
+    known = error.position and statement is not None and not statement.places
+    error.position = error.position + statement.start if known and statement is not None else 0
+    return error
+
+
+def _forget(future: "asyncio.Future[Any]") -> None:
+    """Take notice of how abandoned work ended, so that nobody is warned."""
+    if not future.cancelled():
+        future.exception()
+
+
+async def secure(channel: Channel, context: ssl.SSLContext | None, code: int, limits: PgLimits) -> None:
+    """Answer to a request for encryption."""
+    if code == say.SSL_REQUEST and context is not None and not channel.secure:
+        await channel.start_tls(context, limits.opening_seconds)
+        return
+    channel.write(b"N")
+    await channel.flush(limits.write_seconds)
+
+
+async def say_goodbye(channel: Channel, error: PgError, limits: PgLimits) -> None:
+    """The last words of a connection."""
+    with suppress(Closed, TimeoutError, OSError):
+        channel.write(say.encode_error(PgError(error.state, error.message, hint=error.hint, fatal=True)))
+        await channel.flush(min(1.0, limits.write_seconds))

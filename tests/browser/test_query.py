@@ -1,0 +1,253 @@
+"""The page for SQL in a real browser: written, completed, run, explained and refused at the place."""
+
+import os
+import re
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import httpx
+import pytest
+from tests.browser.test_pages import sign_in
+from tests.service.rows import PEOPLE, crowd, send_crowd
+
+from tacit.catalog import CATALOG
+from tacit.collector.ports import CollectionRecord
+from tacit.collector.publish import Planner
+from tacit.device.canonical import canonical
+from tacit.tasks.table import TASKS
+
+GROUPED = "SELECT os, COUNT(*), AVG(hours) FROM people WHERE age < 40 GROUP BY os"
+REFUSED = "422 (Unprocessable"
+
+
+@cache
+def planned() -> CollectionRecord:
+    """The document of a collection with rows, planned once for all tests."""
+    collection, _ = Planner(CATALOG, TASKS).plan(PEOPLE)
+    return CollectionRecord(collection.id, "published", canonical(collection.to_json()))
+
+
+@pytest.fixture
+def table(site: Any) -> str:
+    """A collection with rows of two thousand people."""
+    site.collector.store.add_collection(planned())
+    with httpx.Client(base_url=site.url) as http:
+        send_crowd(http, planned().id, crowd(2000))
+    return planned().id
+
+
+def opened(page: Any, site: Any) -> None:
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/query")
+    page.wait_for_selector("#sql")
+
+
+def written(page: Any) -> str:
+    return re.sub(r"\s+", " ", page.input_value("#sql"))
+
+
+def ask(context: Any, site: Any, collection: str, sql: str) -> Any:
+    reply = context.request.post(
+        f"{site.url}/api/v1/collections/{collection}/query",
+        data={"sql": sql},
+        headers={"Authorization": f"Bearer {site.token}"},
+    )
+    assert reply.status == 200, reply.text()
+    return reply.json()
+
+
+def test_a_query_is_run_and_shown_as_table_and_chart(page: Any, context: Any, site: Any, table: str) -> None:
+    opened(page, site)
+    page.fill("#sql", GROUPED)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#results table")
+    told = ask(context, site, table, GROUPED)["rows"]
+    shown = page.locator("#results tbody tr").all_inner_texts()
+    assert len(shown) == len(told) and shown[-1].startswith("missing")
+    for line, (_, count, mean) in zip(shown, told, strict=True):
+        cells = re.findall(r"(-?[\d,]+(?:\.\d+)?) ± ([\d,]+(?:\.\d+)?)|(lost in noise)", line)
+        for (estimate, half, lost), cell in zip(cells, (count, mean), strict=True):
+            assert bool(lost) == (cell["estimate"] is None)
+            if not lost:
+                rounding = 0.51 * 10.0 ** -len(half.partition(".")[2])
+                assert float(estimate.replace(",", "")) == pytest.approx(cell["estimate"], abs=rounding)
+                assert float(half.replace(",", "")) == pytest.approx((cell["high"] - cell["low"]) / 2, abs=rounding)
+    drawn = "Chart.getChart(document.querySelector('#results canvas')).data"
+    assert page.evaluate(f"{drawn}.datasets[0].data") == pytest.approx([row[1]["estimate"] for row in told])
+    page.click("button:has-text('AVG(hours)')")
+    known = [row[2]["estimate"] for row in told if row[2]["estimate"] is not None]
+    assert page.evaluate(f"{drawn}.datasets[0].data") == pytest.approx(known)
+    assert "holds the true number in 95 of 100 cases" in page.inner_text("#results")
+    page.select_option("#level", "0.99")
+    page.click("button:has-text('Run')")
+    page.wait_for_selector("text=in 99 of 100 cases")
+
+
+def test_words_are_completed_by_keyboard_and_by_mouse(page: Any, site: Any, table: str) -> None:
+    del table
+    opened(page, site)
+    page.fill("#sql", "")
+    page.click("#sql")
+    page.keyboard.type("sel")
+    page.wait_for_selector("[role=option][aria-selected=true]:has-text('SELECT')")
+    assert page.get_attribute("#sql", "aria-activedescendant") == "sql-list-0"
+    page.keyboard.press("Tab")
+    page.keyboard.type("cou")
+    page.keyboard.press("Enter")
+    page.keyboard.type(" FROM ")
+    page.keyboard.press("Control+Space")
+    page.keyboard.press("Enter")
+    page.keyboard.type(" WHERE sta")
+    page.click("[role=option]:has-text('private')")
+    page.keyboard.type(" = ")
+    page.wait_for_selector("[role=option]:has-text('WA')")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    page.keyboard.type(" AND h")
+    page.wait_for_selector("[role=option]:has-text('hours')")
+    page.keyboard.press("Escape")
+    assert page.is_hidden("#sql-list")
+    assert written(page) == "SELECT COUNT(*) FROM people WHERE state = 'WA' AND h"
+    page.keyboard.press("Control+z")  # What was put in can be taken back.
+    assert written(page) != "SELECT COUNT(*) FROM people WHERE state = 'WA' AND h"
+    page.keyboard.press("Tab")  # With the list closed, the key leaves the editor.
+    assert page.evaluate("document.activeElement.id") != "sql"
+
+
+def test_labels_are_completed_inside_of_quotes_and_lists(page: Any, site: Any, table: str) -> None:
+    del table
+    opened(page, site)
+    page.fill("#sql", "")
+    page.click("#sql")
+    page.keyboard.type("SELECT COUNT(*) FROM people WHERE state IN ('n")
+    page.wait_for_selector("[role=option]:has-text('NY')")
+    page.keyboard.press("Enter")
+    page.keyboard.type(", ")
+    page.wait_for_selector("[role=option]:has-text('CA')")
+    page.keyboard.press("Enter")
+    page.keyboard.type(")")
+    assert written(page).endswith("state IN ('NY', 'CA')")
+
+
+def test_mistakes_are_shown_at_their_place(page: Any, site: Any, table: str) -> None:
+    del table
+    page.expected = [REFUSED]
+    opened(page, site)
+    page.fill("#sql", "SELECT COUNT(*) FROM people WHERE aeg < 3")
+    page.click("button:has-text('Run')")
+    page.wait_for_selector("#sql-problem:has-text('did you mean age?')")
+    assert page.inner_text(".sql-wrong") == "aeg" and page.get_attribute("#sql", "aria-invalid") == "true"
+    page.click("button:has-text('Explain')")  # The word before the query does not move the place.
+    page.wait_for_selector("#sql-problem:has-text('did you mean age?')")
+    assert page.inner_text(".sql-wrong") == "aeg"
+    page.fill("#sql", "SELECT COUNT(*) FROM people WHERE age < 3")
+    assert page.is_hidden("#sql-problem") and page.locator(".sql-wrong").count() == 0
+    page.fill("#sql", " ")
+    page.click("button:has-text('Run')")
+    page.wait_for_selector("#sql-problem:has-text('Write a query first')")
+
+
+def test_the_plan_is_shown_without_an_answer(page: Any, context: Any, site: Any, table: str) -> None:
+    opened(page, site)
+    page.fill("#sql", GROUPED)
+    page.click("button:has-text('Explain')")
+    page.wait_for_selector("text=no report was looked at")
+    steps = ask(context, site, table, f"EXPLAIN {GROUPED}")["plan"]
+    rows = page.locator("#results tbody tr").all_inner_texts()
+    assert len(rows) == len(steps) and "about" in rows[0] and f"{steps[0]['rows']:,}" in rows[0]
+    assert page.inner_text("#results .pill") == steps[0]["mechanism"]
+
+
+def test_columns_examples_and_history_fill_the_editor(page: Any, site: Any, table: str) -> None:
+    opened(page, site)
+    assert page.inner_text("#rows") == "2,000 rows."
+    private = page.locator(".columns li:has(.pill:has-text('private'))").all_inner_texts()
+    assert [text.split()[0] for text in private] == ["age", "state"] and "CA, NY, WA" in private[1]
+    page.click("text=By a private column")
+    assert written(page) == "SELECT state, COUNT(*) FROM people GROUP BY state ORDER BY 2 DESC"
+    page.click("button:has-text('Run')")
+    page.wait_for_selector(".queries code:has-text('ORDER BY 2 DESC')")
+    page.fill("#sql", "SELECT AVG(")
+    page.keyboard.press("End")
+    page.click(".columns button:has-text('hours')")
+    assert page.input_value("#sql") == "SELECT AVG(hours"
+    page.goto(f"{site.url}/dashboard/query?collection={table}")
+    page.wait_for_selector("#history code:has-text('GROUP BY state')")
+    assert written(page) == "SELECT state, COUNT(*) FROM people GROUP BY state ORDER BY 2 DESC"
+    page.click("text=Forget them")
+    page.wait_for_selector("text=They stay in this browser")
+
+
+def test_every_example_is_answered(page: Any, site: Any, table: str) -> None:
+    del table
+    opened(page, site)
+    for name in page.locator("[aria-labelledby=examples-title] .use").all_inner_texts():
+        page.click(f".use:has-text('{name}')")
+        with page.expect_response(lambda reply: reply.url.endswith("/query")) as reply:
+            page.click("button:has-text('Run')")
+        assert reply.value.status == 200, name
+
+
+def test_the_answer_is_saved_as_csv(page: Any, site: Any, table: str) -> None:
+    del table
+    opened(page, site)
+    page.fill("#sql", GROUPED)
+    page.click("button:has-text('Run')")
+    with page.expect_download() as saved:
+        page.click("button:has-text('Download CSV')")
+    assert saved.value.suggested_filename == "people.csv"
+    text = saved.value.path().read_text()
+    assert text.startswith("os,COUNT(*),COUNT(*)_standard_error,") and text.count("\n") == 5
+
+
+def test_a_share_link_may_ask_too(page: Any, site: Any, table: str) -> None:
+    token = site.collector.access.create("reader", collection=table)[0]
+    page.goto(f"{site.url}/dashboard/query?collection={table}&share={token}")
+    page.wait_for_selector("#sql")
+    page.click("button:has-text('Run')")
+    page.wait_for_selector("#results table")
+
+
+def test_without_tables_the_page_says_so_and_strangers_sign_in(page: Any, site: Any) -> None:
+    page.goto(f"{site.url}/dashboard/query")
+    assert "/login" in page.url
+    opened_page = f"{site.url}/dashboard/query"
+    sign_in(page, site)
+    page.goto(opened_page)
+    page.wait_for_selector("text=No tables yet")
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
+def test_the_page_is_accessible_and_fits(browser: Any, site: Any, table: str, scheme: str, width: int) -> None:
+    del table
+    name = "axe_playwright_python.sync_playwright"
+    checker = import_module(name) if os.environ.get("CI") == "true" else pytest.importorskip(name)
+    axe = checker.Axe()
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 850}, locale="en-GB")
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+
+    def check(selector: str) -> None:
+        page.wait_for_selector(selector)
+        found = axe.run(page).response["violations"]
+        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+    opened(page, site)
+    page.fill("#sql", GROUPED)
+    page.click("button:has-text('Run')")
+    check("#results canvas")
+    page.fill("#sql", "SELECT COUNT(*) FROM people WHERE state = ")
+    page.keyboard.press("End")
+    page.keyboard.press("Control+Space")
+    check("[role=option]")
+    page.keyboard.press("Escape")
+    page.click("button:has-text('Run')")
+    check("#sql-problem:visible")
+    page.fill("#sql", GROUPED)
+    page.click("button:has-text('Explain')")
+    check("text=no report was looked at")
+    context.close()

@@ -1,0 +1,126 @@
+"""SQL from the command line and from Python: against a server, and in the folder of a collector."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.service.plain import Client, serving
+from tests.service.rows import PEOPLE, crowd, send_crowd
+
+from tacit.cli import cli
+from tacit.cli.query import shown_cell
+from tacit.client.sql import Cell, Refused, Sql
+from tacit.client.transport import Unreachable
+from tacit.collector.adapters.sqlite import SqliteStore
+from tacit.collector.limits import Limits
+from tacit.collector.server import make_app
+from tacit.errors import InvalidQuery
+
+N = 3000
+GROUPED = "SELECT os, COUNT(*) AS c FROM people WHERE age < 40 GROUP BY os"
+
+
+class Place:
+    """A collector with rows: its folder, its address, and how commands are run on it."""
+
+    def __init__(self, client: Client, folder: Path) -> None:
+        self.client, self.folder, self.url = client, folder, str(client.http.base_url)
+        self.collection = client.publish(PEOPLE)
+        send_crowd(client.http, self.collection, crowd(N))
+
+    def run(self, *arguments: str, local: bool = False) -> Result:
+        place = ["--data", str(self.folder)] if local else ["--server", self.url, "--token", self.client.token]
+        return CliRunner().invoke(cli, ["query", *arguments, *place])
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: Any) -> Generator[Place]:
+    folder = tmp_path_factory.mktemp("data")
+    with serving(make_app(SqliteStore(folder), Limits(requests_per_second=0))) as client:
+        yield Place(client, folder)
+
+
+@pytest.mark.parametrize("local", [False, True], ids=["server", "folder"])
+def test_answers_as_a_table_as_json_and_as_csv(place: Place, local: bool) -> None:
+    told = place.run(GROUPED, "--json", local=local)
+    assert told.exit_code == 0, told.output
+    answer = json.loads(told.stdout)
+    assert answer["n"] == N and [row[0] for row in answer["rows"]] == ["ios", "linux", "win", None]
+    lines = place.run(GROUPED, local=local).stdout.splitlines()
+    assert lines[0].split() == ["os", "c"] and len(lines) == 8
+    assert lines[2].split("  ", 1)[1].strip() == shown_cell(answer["rows"][0][1]) and "±" in lines[2]
+    assert lines[-1] == f"{N:,} rows of people; ± holds the true number in 95 of 100 cases."
+    found = list(csv.DictReader(io.StringIO(place.run(GROUPED, "--csv", local=local).stdout)))
+    assert float(found[0]["c_low"]) == pytest.approx(answer["rows"][0][1]["low"])
+
+
+@pytest.mark.parametrize("local", [False, True], ids=["server", "folder"])
+def test_plans_are_tables_too(place: Place, local: bool) -> None:
+    lines = place.run(f"EXPLAIN {GROUPED}", local=local).stdout.splitlines()
+    assert lines[0].startswith("mechanism: ") and "expected standard error" in lines[1]
+    assert lines[3].startswith("COUNT(*)") and f"{N:,}" in lines[3]
+    assert json.loads(place.run(f"EXPLAIN {GROUPED}", "--json", local=local).stdout)["plan"][0]["rows"] == N
+
+
+def test_the_table_is_named_or_found(place: Place) -> None:
+    sql = "SELECT COUNT(*) FROM people"
+    for more in ((), ("--table", "people"), ("--collection", place.collection), ("--collection", place.collection[:9])):
+        result = place.run(sql, *more)
+        assert result.exit_code == 0 and "3,000" in result.stdout and "exact" in result.stdout
+    assert place.run(sql, "--level", "0.5").exit_code == 0
+
+
+@pytest.mark.parametrize("local", [False, True], ids=["server", "folder"])
+def test_what_is_refused_is_one_line(place: Place, local: bool) -> None:
+    refused = {
+        ("SELECT COUNT(*) FROM people WHERE aeg < 3",): "did you mean age? (at character 35)",
+        ("SELECT COUNT(*) FROM nowhere",): "there is no table 'nowhere'; there are people",
+        ("SELECT COUNT(*) FROM people", "--collection", "zz"): "0 collections",
+        ("SELECT COUNT(*) FROM people", "--level", "2"): "between 0 and 1",
+        ("DROP TABLE people",): "begins with SELECT",
+    }
+    for arguments, words in refused.items():
+        result = place.run(*arguments, local=local)
+        assert result.exit_code != 0 and not isinstance(result.exception, TypeError | KeyError), result.exception
+        assert words in result.output + str(result.exception) and "Traceback" not in result.output
+
+
+def test_cells_are_shown_to_two_digits_of_their_error() -> None:
+    def cell(estimate: float | None, half: float, status: str = "estimate") -> dict[str, Any]:
+        ends = (None, None) if estimate is None else (estimate - half, estimate + half)
+        return {"estimate": estimate, "low": ends[0], "high": ends[1], "status": status}
+
+    shown = {
+        "12,346 ± 120": cell(12_345.678, 120.4),
+        "1.235 ± 0.012": cell(1.23456, 0.0123),
+        "-3.0 ± 5.5": cell(-3.0, 5.5),
+        "1,234.5": cell(1234.5, 0.0, "exact"),
+        "lost in noise": cell(None, 0.0, "insufficient_data"),
+        "no data": cell(None, 0.0, "no_data"),
+        "(missing)": None,
+        "CA": "CA",
+    }
+    for words, item in shown.items():
+        assert shown_cell(item) == words
+
+
+def test_python_asks_without_anything_installed(place: Place) -> None:
+    sql = Sql(place.url, place.client.token)
+    assert [table["name"] for table in sql.tables()] == ["people"]
+    rows = sql.ask(place.collection, GROUPED)
+    assert [row["os"] for row in rows] == ["ios", "linux", "win", None]
+    assert all(isinstance(row["c"], Cell) and row["c"].low < row["c"].estimate < row["c"].high for row in rows)
+    assert sql.ask(place.collection, f"EXPLAIN {GROUPED}")[0]["aggregate"] == "COUNT(*)"
+    with pytest.raises(InvalidQuery, match="did you mean age"):
+        sql.ask(place.collection, "SELECT COUNT(*) FROM people WHERE aeg < 3")
+    with pytest.raises(Refused, match="token"):
+        Sql(place.url, "tct_wrong").tables()
+    with pytest.raises(Unreachable):
+        Sql("http://127.0.0.1:9", "").tables()
