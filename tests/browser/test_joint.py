@@ -247,13 +247,13 @@ def test_public_columns_are_built_on_the_page_and_come_back(page: Any, site: Any
     page.fill("#column-1", "paid")
     page.select_option("#column-type-1", "number")
     page.fill("#queries", "SELECT region, AVG(paid) FROM visits WHERE age >= 5 GROUP BY region")
-    page.wait_for_selector("text=the precision depends on the query")
+    page.wait_for_selector("text=a condition on private columns selects will be known to")
     page.click("text=Save draft")
     page.wait_for_selector("text=Draft saved")
     draft = page.url.rsplit("/", 1)[1]
     before = site.collector.preview(draft)
     page.reload()
-    page.wait_for_selector("text=the precision depends on the query")
+    page.wait_for_selector("text=a condition on private columns selects will be known to")
     assert page.input_value("#column-type-1") == "number"
     page.click("text=Save draft")
     page.wait_for_selector("text=Draft saved")

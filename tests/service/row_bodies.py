@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -33,11 +33,11 @@ COLUMNS = [
 TYPES = {"hours": pa.float64(), "visits": pa.int64(), "os": pa.string(), "paying": pa.bool_(), "since": pa.date32()}
 
 
-def publish_rows(store: Store, size: int = SIZE, **changes: Any) -> str:
+def publish_rows(store: Store, size: int = SIZE, columns: Sequence[dict[str, str]] = COLUMNS, **changes: Any) -> str:
     """Publish a question without noise beside public columns; returns the id."""
     catalog = (*CATALOG, NoNoise)
     draft = wide_draft(size, minimum_cohort=1) | changes
-    rows = {"table": "visits", "columns": COLUMNS}
+    rows = {"table": "visits", "columns": list(columns)}
     document = Planner(catalog, (PLAIN,)).plan(draft)[0].to_json() | {"rows": rows}
     return publish.publish_document(store, Collection.from_json(document, catalog)).id
 

@@ -61,7 +61,7 @@ def test_a_retried_batch_counts_once_and_its_refusals_too(collector: Collector):
     active = active_of(collector, draft())
     body = binary(active.id, bytes([0, 9, 2]))
     first, again = take(collector, active, body), take(collector, active, body)
-    assert again == first | {"duplicate": True}
+    assert again == first | {"accepted": 0, "duplicate": True}
     status = collector.status(active.id)
     assert (status["reports"], status["rejected"]) == (2, {"range": 1, "duplicate": 2})
 

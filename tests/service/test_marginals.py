@@ -304,6 +304,19 @@ def test_questions_reported_as_coefficients(client: Client) -> None:
     assert beyond["coverage"] == "reconstructed" and beyond["missing"] == [["q0", "q1", "q2", "q3"]]
 
 
+@pytest.mark.parametrize("names", ["pet\nsport", 'pet,"sport', "pet\r", "\0", '"pet"', "pet,\rsport,x"])
+def test_names_that_are_no_questions_are_refused(client: Client, habits: str, names: str) -> None:
+    response = ask(client, habits, "table", attributes=names)
+    assert response.status_code in (200, 422) and (response.status_code == 200) == (names.strip() == "pet")
+
+
+@pytest.mark.parametrize("level", ["1e-17", "5e-324", "0.9999999999999999", "1e-9", "nan"])
+def test_levels_that_say_nothing_are_refused(client: Client, habits: str, level: str) -> None:
+    for query, given in (("association", {"attributes": "pet,sport"}), ("tree", {}), ("table", {"attributes": "pet"})):
+        response = ask(client, habits, query, level=level, **given)
+        assert response.status_code == 422 and "from 0.01 to 0.9999" in response.text
+
+
 def test_nothing_that_was_worked_out_outlives_the_look_for_retention() -> None:
     collector = Collector(MemoryStore())
     record = publish_document(collector.store, collector.planner.plan(HABITS)[0])

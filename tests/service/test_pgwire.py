@@ -100,7 +100,7 @@ def test_psql_lists_tables_columns_databases_and_schemas(table: Served) -> None:
 
 
 DESCRIBES = r"\d \dt \dv \di \ds \dm \dE \df \da \dT \dD \do \dx \dp \ddp \du \dg \db \dc \dC \dF \dL \dO \drds \dy"
-MORE = r"\dRp \dRs \des \dew \det \deu \dl \dA \dX \dconfig \l+ \dn+ \dP \z \dS \dtS \dT+"
+MORE = r"\dRp \dRs \des \dew \det \deu \dl \dA \dX \dconfig \l+ \dn+ \dP \z \dS \dtS \dT+ \dd"
 
 
 def test_psql_describes_everything_without_an_error_or_an_excuse(table: Served) -> None:
@@ -125,7 +125,7 @@ def test_psql_asks_and_is_told_what_to_write_instead(table: Served) -> None:
         "SELEC 1": "A query begins with SELECT",
         "SELECT 'open": "a quote or a comment may have no end",
         "SELECT COUNT(*) FROM others": "0 rows are stored; queries are answered from 100 rows on",
-        "SET tacit.level = 2": "between 0 and 1",
+        "SET tacit.level = 2": "from 0.01 to 0.9999",
         "SET tacit.eror = on": "There are tacit.errors and tacit.level",
     }.items():
         assert words.split("\nLINE")[0] in psql(table, sql), sql

@@ -8,13 +8,13 @@ import struct
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg import errors
 from tests.service.pg_people import Served, certificate, served
+from tests.service.pg_raw import message, raw, rest, until_ready
 
 from tacit.collector.pg.messages import PgLimits
 from tacit.collector.pg.server import PgSettings
@@ -116,14 +116,17 @@ def test_expensive_catalogue_queries_end(table: Served) -> None:
         started = time.monotonic()
         for sql in (
             "SELECT COUNT(*) FROM pg_type a, pg_type b, pg_type c, pg_type d, pg_type e, pg_type f",
-            "SELECT printf('%90000d', a.oid) FROM pg_type a, pg_type b, pg_type c",
-            "SELECT 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!' ~ '^(a+)+$'",
-            "SELECT relname ~ '(a*)*b' FROM pg_class",
+            "SELECT COUNT(DISTINCT REPEAT_ME || a.oid || b.oid || c.oid) FROM pg_type a, pg_type b, pg_type c",
+            "SELECT array_agg(REPEAT_ME || a.oid || b.oid) FROM pg_type a, pg_type b, pg_type c",
+            "SELECT REPEAT_ME LIKE '%%' || 'aaaaaaaa' || 'b' FROM pg_type a, pg_type b, pg_type c",
         ):
             with pytest.raises(psycopg.Error):
-                connection.execute(sql)
+                connection.execute(sql.replace("REPEAT_ME", "'" + "a" * 30_000 + "'"))
+        for pattern, matches in (("^(a+)+$", True), ("(a*)*b", False), ("(a|aa)" * 30 + "b", False)):
+            found = connection.execute("SELECT %s ~ %s", ("a" * 90, pattern)).fetchone()
+            assert found == (matches,), pattern
         deep = connection.execute("SELECT relname LIKE %s FROM pg_class", ("%a" * 100,)).fetchall()
-        assert deep == [(False,), (False,)] and time.monotonic() - started < 15
+        assert deep == [(False,), (False,)] and time.monotonic() - started < 20
         with pytest.raises(psycopg.Error):
             connection.execute("SELECT " + "(" * 5000 + "1" + ")" * 5000)
         with pytest.raises(psycopg.Error, match="too entangled"):
@@ -131,42 +134,6 @@ def test_expensive_catalogue_queries_end(table: Served) -> None:
         with pytest.raises(errors.ProgramLimitExceeded):
             connection.execute("SELECT '" + "x" * 70_000 + "'")
         assert connection.execute("SELECT 1").fetchone() == (1,)
-
-
-@contextmanager
-def raw(table: Served, *, opened: bool = False) -> Generator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", table.port), timeout=10) as found:
-        if opened:
-            body = struct.pack("!I", 196608) + b"user\0ann\0database\0tacit\0\0"
-            found.sendall(struct.pack("!I", len(body) + 4) + body)
-            assert found.recv(9) == b"R\0\0\0\x08\0\0\0\x03"
-            found.sendall(message(b"p", table.token.encode() + b"\0"))
-            until_ready(found)
-        yield found
-
-
-def message(letter: bytes, body: bytes = b"") -> bytes:
-    return letter + struct.pack("!I", len(body) + 4) + body
-
-
-def until_ready(connection: socket.socket) -> bytes:
-    found = b""
-    while not found.endswith((b"Z\0\0\0\x05I", b"Z\0\0\0\x05T", b"Z\0\0\0\x05E")):
-        part = connection.recv(65536)
-        assert part, found
-        found += part
-    return found
-
-
-def rest(connection: socket.socket) -> bytes:
-    """Everything until the server hangs up."""
-    found = b""
-    try:
-        while part := connection.recv(65536):
-            found += part
-    except ConnectionResetError:
-        pass
-    return found
 
 
 GARBAGE = {
@@ -338,7 +305,7 @@ def test_a_client_that_leaves_during_its_query_is_forgotten(table: Served, slow:
     end = time.monotonic() + 2
     while table.pg.connections > before and time.monotonic() < end:
         time.sleep(0.02)
-    assert table.pg.connections == before
+    assert table.pg.connections <= before
 
 
 def test_a_server_that_stops_lets_queries_end_and_says_goodbye(tmp_path: Any) -> None:

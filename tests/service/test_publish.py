@@ -128,5 +128,5 @@ def test_a_draft_that_cannot_be_published_is_not_even_kept(bad: Any):
 def test_a_collector_without_a_place_for_rows_does_not_publish_what_it_could_not_take():
     rowed = draft(questions=[AGE | {"task": "analytics"}], rows=ROWS)
     assert PLANNER.plan(rowed)[0].rows is not None
-    with pytest.raises(InvalidSpec, match="no folder for rows; start it with --segments"):
+    with pytest.raises(InvalidSpec, match="no folder for rows; its operator starts it with --segments"):
         Planner(CATALOG, takes_rows=False).plan(rowed)

@@ -83,13 +83,18 @@ def test_what_is_refused_is_one_line(place: Place, local: bool) -> None:
         ("SELECT COUNT(*) FROM people WHERE aeg < 3",): "did you mean age? (at character 35)",
         ("SELECT COUNT(*) FROM nowhere",): "there is no table 'nowhere'; there are people",
         ("SELECT COUNT(*) FROM people", "--collection", "zz"): "0 collections",
-        ("SELECT COUNT(*) FROM people", "--level", "2"): "between 0 and 1",
+        ("SELECT COUNT(*) FROM people", "--level", "2"): "from 0.01 to 0.9999",
         ("DROP TABLE people",): "begins with SELECT",
     }
     for arguments, words in refused.items():
         result = place.run(*arguments, local=local)
         assert result.exit_code != 0 and not isinstance(result.exception, TypeError | KeyError), result.exception
         assert words in result.output + str(result.exception) and "Traceback" not in result.output
+
+
+def test_cells_of_too_few_rows_are_explained(place: Place) -> None:
+    result = place.run("SELECT COUNT(*) FROM people WHERE age < 9 AND hours > 60")
+    assert result.exit_code == 0 and "too few rows: fewer than the minimum cohort" in result.stdout
 
 
 def test_cells_are_shown_to_two_digits_of_their_error() -> None:
@@ -104,6 +109,7 @@ def test_cells_are_shown_to_two_digits_of_their_error() -> None:
         "1,234.5": cell(1234.5, 0.0, "exact"),
         "lost in noise": cell(None, 0.0, "insufficient_data"),
         "no data": cell(None, 0.0, "no_data"),
+        "too few rows": cell(None, 0.0, "below_minimum_cohort"),
         "(missing)": None,
         "CA": "CA",
     }

@@ -228,7 +228,7 @@ def test_dictionaries_that_would_unfold_to_gigabytes_are_refused(bench: Bench):
 
 
 def test_more_rows_than_an_upload_may_have_are_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(arrow_stream, "MOST_ROWS", 100)
+    monkeypatch.setattr(arrow_stream, "MOST_BATCH_ROWS", 100)
     assert bench.judge(stream(table(range(101)))) == "too_large"
     assert bench.judge(stream(table(range(101)), max_chunksize=30)) == "too_large"
     assert isinstance(bench.judge(stream(table(range(100)))), Upload)

@@ -73,6 +73,21 @@ def test_the_same_batch_counts_once_whatever_its_form(running: tuple[Client, Col
     assert client.status(mine)["rejected"] == {"duplicate": 45}
 
 
+@pytest.mark.parametrize("form", [Form.JSON, Form.ARROW])
+def test_another_batch_under_the_same_id_is_not_said_to_be_stored(running: tuple[Client, Collector], form: Form):
+    client, collector = running
+    mine, name = fresh(collector), new_batch_id()
+
+    def send(values: range) -> Any:
+        if form is Form.ARROW:
+            return send_arrow(client, mine, stream(table(values)), name).json()
+        return client.send(mine, twin(mine, values, name), "application/json").json()
+
+    assert send(range(1)) == {"accepted": 1, "rejected": [], "duplicate": False}
+    assert send(range(1, 3)) == {"accepted": 0, "rejected": [], "duplicate": True}
+    assert sealed_values(collector, mine) == [0]
+
+
 def test_batches_sent_by_many_at_once_count_once(running: tuple[Client, Collector]):
     client, collector = running
     mine = fresh(collector)
@@ -148,9 +163,9 @@ def test_stores_take_rows_alike_and_count_refusals_with_the_batch(open_store: Op
         mine = fresh(app.collector)
         columns = table(range(100)).set_column(1, "hours", pa.array([float("nan")] * 3 + [1.5] * 97))
         body, name = stream(columns), new_batch_id()
-        for _ in range(3):
+        for accepted in (97, 0, 0):
             reply = send_arrow(client, mine, body, name).json()
-            assert reply["accepted"] == 97
+            assert (reply["accepted"], reply["duplicate"]) == (accepted, not accepted)
             assert reply["rejected"] == [{"index": i, "reason": "row"} for i in range(3)]
         assert client.status(mine)["rejected"] == {"row": 3, "duplicate": 194}
         assert 'tacit_rejected_total{reason="row"} 9' in client.http.get("/metrics").text
@@ -194,6 +209,15 @@ def test_a_database_without_a_folder_for_rows_says_so(postgres: Any):
 def test_columns_do_not_take_the_names_of_an_upload(name: str):
     with pytest.raises(InvalidSpec, match=name):
         Rows.from_json({"table": "t", "columns": [{"name": name, "type": "text"}]})
+
+
+@pytest.mark.parametrize("name", ["pg_class", "pg_", "select", "user", "order", "table", "between"])
+def test_neither_tables_nor_columns_take_words_of_sql(name: str):
+    fine = {"table": "pages", "columns": [{"name": "selected", "type": "text"}]}
+    assert Rows.from_json(fine).to_json() == fine
+    for bad in (fine | {"table": name}, fine | {"columns": [{"name": name, "type": "text"}]}):
+        with pytest.raises(InvalidSpec, match=f"'{name}' means something in SQL"):
+            Rows.from_json(bad)
 
 
 def test_an_upload_without_one_good_row_stores_nothing_and_is_counted(running: tuple[Client, Collector]):

@@ -24,11 +24,11 @@ from tests.service.served import CONTEXT
 from tacit.collector import fold
 from tacit.collector.adapters.memory import MemoryStore
 from tacit.collector.adapters.sqlite import SqliteStore
-from tacit.collector.http_common import as_problem
 from tacit.collector.ingest import Form
-from tacit.collector.problems import Problem
+from tacit.collector.problems import Problem, as_problem
 from tacit.collector.publish import publish_document
 from tacit.collector.rows import sealing, segments
+from tacit.collector.rows.batches import row_bytes, stored_table
 from tacit.collector.rows.manifest import Entry, dump_manifest, is_manifest, load_manifest
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
 from tacit.collector.server import make_app
@@ -121,6 +121,25 @@ def test_many_rows_at_once_become_several_segments(memory: Bench, monkeypatch: p
     memory.seal(range(200, 300))
     assert max(entry.memory for entry in memory.entries[4:]) < 2 << 10
     assert memory.values() == list(range(300))
+
+
+def test_no_more_waiting_rows_are_unpacked_than_memory_holds(memory: Bench, monkeypatch: pytest.MonkeyPatch):
+    """Small batches may become large ones, for nulls take no room while they wait."""
+    held: list[int] = []
+
+    def noted(active: Any, batches: Any) -> Any:
+        found = stored_table(active, batches)
+        held.append(found.num_rows)
+        return found
+
+    monkeypatch.setattr(sealing, "stored_table", noted)
+    monkeypatch.setattr(sealing, "MAX_MEMORY", 10_000)
+    for i in range(10):
+        memory.add(range(40 * i, 40 * i + 40), [Form.ARROW, Form.JSON][i % 2])
+    assert memory.values() == list(range(400))
+    assert len(held) > 2
+    assert max(held) * row_bytes(memory.active) <= 10_000
+    assert max(entry.memory for entry in memory.entries) <= 10_000
 
 
 def test_equal_rows_are_equal_segments_and_all_of_them_count(memory: Bench, monkeypatch: pytest.MonkeyPatch):

@@ -380,6 +380,10 @@ def test_the_database_interface(noisy: Connection):
         cursor.execute("SELECT COUNT(*) FROM t WHERE state = %s", ("NY' OR TRUE OR state = 'CA",))
     with pytest.raises(dbapi.ProgrammingError, match="1 places"):
         cursor.execute("SELECT COUNT(*) FROM t WHERE state = %s", ("a", "b"))
+    quoted = cursor.execute("SELECT COUNT(*) FROM t WHERE os LIKE '%s%' AND age < %s", (9,)).fetchall()
+    assert quoted == cursor.execute("SELECT COUNT(*) FROM t WHERE os LIKE '%s%' AND age < 9").fetchall()
+    with pytest.raises(dbapi.ProgrammingError, match="no such constant"):
+        cursor.execute("SELECT COUNT(*) FROM t WHERE age < %s", (float("inf"),))
     with pytest.raises(dbapi.NotSupportedError):
         cursor.executemany("SELECT 1", [])
     cursor.close()
@@ -397,7 +401,7 @@ def test_terms_are_kept_for_other_aggregates(rehearsal: Rehearsal, monkeypatch: 
 
     asked: list[Any] = []
     inner = module.level_terms
-    monkeypatch.setattr(module, "level_terms", lambda linked, some: asked.extend(some) or inner(linked, some))
+    monkeypatch.setattr(module, "level_terms", lambda linked, some, check: asked.extend(some) or inner(linked, some))
     connection = rehearsal.collect(np.random.default_rng(1))
     one = "SELECT COUNT(*), SUM(score), AVG(hours) FROM t WHERE age < 9"
     connection.queries([one, one + " AND os = 'win'"])

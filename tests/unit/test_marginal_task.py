@@ -75,15 +75,14 @@ def test_every_table_is_asked_however_few_respond(n: int, k: int) -> None:
     assert isinstance(family, Coefficients) or (isinstance(family, Views) and covers(family.views, 9, k))
 
 
-def test_where_no_cover_is_found_every_question_is_asked_at_least() -> None:
-    choice = plan_choice((2,) * 120, Epsilon("1"), 10**6, 3)
+@pytest.mark.parametrize("n", [1_000, 10**6])
+def test_where_no_cover_is_found_every_question_is_asked_at_least(n: int) -> None:
+    choice = plan_choice((2,) * 120, Epsilon("1"), n, 3)
     assert isinstance(choice.pick.mechanism, OneOf) and isinstance(choice.pick.mechanism.family, Views)
     assert covers(choice.pick.mechanism.family.views, 120, 1)
     asked = Asked(tuple(f"q{i}" for i in range(120)), (Booleans("q"),) * 120)
     assert TOGETHER is not None
-    assert "adds an error" in TOGETHER.forecast(asked, choice.pick.mechanism, 10**6, 3).why
-    with pytest.raises(InvalidSpec, match="more respondents"):
-        plan_choice((2,) * 120, Epsilon("1"), 1_000, 3)
+    assert "adds an error" in TOGETHER.forecast(asked, choice.pick.mechanism, n, 3).why
 
 
 def wide(*sizes: int) -> Asked:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import resource
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.collector.pg import values as pg
@@ -192,6 +194,91 @@ def test_nothing_but_reading_is_allowed() -> None:
         ask("SELECT a.*, b.* FROM pg_type a, pg_type b, pg_type c, pg_type d")
 
 
+LONG = "'" + "a" * 60_000 + "'"
+PRODUCT = "FROM pg_type a, pg_type b, pg_type c"
+EXPENSIVE = {
+    "like": f"SELECT {LONG} LIKE '%{'a' * 250}b' {PRODUCT}",
+    "regex": f"SELECT {LONG} ~ '{'(a|aa)' * 40}b' {PRODUCT}",
+    "array_agg": f"SELECT array_agg({LONG} || a.oid || b.oid) {PRODUCT}",
+    "array_agg of little": f"SELECT array_agg(a.oid) {PRODUCT}",
+    "an array of a query": f"SELECT ARRAY(SELECT {LONG} || a.oid {PRODUCT})",
+    "string_agg": f"SELECT string_agg({LONG} || a.oid, ',') {PRODUCT}",
+    "distinct": f"SELECT COUNT(DISTINCT {LONG} || a.oid || 'x' || b.oid || 'x' || c.oid) {PRODUCT}",
+    "sorting": f"SELECT length(x) FROM (SELECT {LONG} || a.oid || b.oid AS x {PRODUCT} ORDER BY 1) y LIMIT 1",
+    "separators": f"SELECT array_to_string('{{{'a,' * 8000}a}}', '{'b' * 30_000}')",
+    "quotes": f"SELECT in_array(a.oid, '{{\"{chr(92)}\"{(chr(92) + chr(34)) * 20_000}}}') {PRODUCT}",
+}
+
+
+@pytest.mark.parametrize("name", EXPENSIVE)
+def test_expensive_queries_are_refused_in_time_and_in_little_memory(name: str) -> None:
+    before, started = resident_bytes(), time.monotonic()
+    with pytest.raises(PgError) as caught:
+        ask(EXPENSIVE[name])
+    assert caught.value.state in ("54000", "57014") and time.monotonic() - started < 6
+    assert resident_bytes() - before < 400_000_000
+
+
+def test_trimming_takes_no_longer_than_the_text_is_long() -> None:
+    started = time.monotonic()
+    assert rows(f"SELECT length(trim({LONG[:30_000]}', '{'b' * 30_000}')) {PRODUCT} LIMIT 1000") == [(29_999,)] * 1000
+    assert time.monotonic() - started < 2 and rows("SELECT trim(' a '), ltrim('xxa', 'x'), rtrim('a ')") == [("a",) * 3]
+
+
+def test_texts_are_searched_replaced_and_formatted_within_limits() -> None:
+    sql = "SELECT strpos('people', 'pl'), replace('pg_temp_1', 'temp', 'toast'), format('%s FROM %I', 'a', 'select')"
+    assert rows(sql) == [(4, "pg_toast_1", 'a FROM "select"')]
+    assert rows("SELECT format('%.99999c%%', 'a'), replace('a', '', 'b'), strpos(NULL, 'a')") == [
+        ("%.99999c%", "a", None)
+    ]
+    with pytest.raises(PgError, match="at most 65536 characters"):
+        ask(f"SELECT replace({LONG}, 'a', 'bb')")
+
+
+def resident_bytes() -> int:
+    """The most that this process ever held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["printf('%.99c', 'a')", "hex('a')", "char(65)", "zeroblob(9)", "randomblob(9)", "glob('*', 'a')", "'a' GLOB '*'",
+     "quote('a')", "random()",
+     "json_extract('[1]', '$[0]')", "sqlite_version()", "load_extension('x')", "strftime('%s')"],
+)  # fmt: skip
+def test_functions_of_sqlite_that_the_catalogue_does_not_need_are_not_there(call: str) -> None:
+    with pytest.raises(PgError, match="not understood"):
+        ask(f"SELECT {call}")
+
+
+def test_numbers_that_fit_nowhere_are_no_failure_of_the_server() -> None:
+    for sql in ("SELECT '99999999999999999999999'::regclass", "SELECT obj_description(1e308 * 10)"):
+        with pytest.raises(PgError):
+            ask(sql)
+
+
+def test_tables_with_the_names_of_other_things_confuse_nobody() -> None:
+    names = ("select", "pg_class", "user", "sqlite_master", "json_each", "information_schema", "pg_get_keywords", "oid")
+    tables = [Table(f"{i:x}" * 64, name, (Column(name, "text"),), i) for i, name in enumerate(names, 1)]
+    catalogue = Catalogue(tables, SessionFacts("ann", "tacit", 7, 5433, Settings("ann")))
+
+    def asked(sql: str) -> list[tuple[Any, ...]]:
+        found = catalogue.answer(parsed(sql))
+        assert not found.notices, sql
+        return found.rows
+
+    assert sorted(asked("SELECT relname FROM pg_class")) == sorted((name,) for name in names)
+    assert len(asked("SELECT * FROM pg_get_keywords()")) > 10
+    assert asked("SELECT 'pg_class'::regclass::oid, 'public.pg_class'::regclass::oid = c.oid FROM pg_class c WHERE "
+                 "relname = 'pg_class'") == [(1259, 1)]  # fmt: skip
+    for name in names:
+        columns = asked(f"SELECT attname FROM pg_attribute WHERE attrelid = 'public.{name}'::regclass")
+        assert columns == [(name,)]
+    assert asked("SELECT quote_ident(relname) FROM pg_class WHERE relname IN ('select', 'oid') ORDER BY 1") == [
+        ('"select"',), ("oid",)]  # fmt: skip
+    assert asked("SELECT user, current_user FROM pg_class LIMIT 1") == [("ann", "ann")]
+
+
 WORDS = st.sampled_from(
     "SELECT FROM WHERE pg_class pg_type oid relname = ANY ( ) ARRAY [ 1 ] , * 'a' :: regclass text AND OR NOT LIKE ~ "
     "CASE WHEN THEN END AS x JOIN ON information_schema.tables table_name IN NULL IS UNION ORDER BY LIMIT 2 . "
@@ -199,6 +286,7 @@ WORDS = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(WORDS, max_size=14))
 def test_any_query_is_answered_or_refused(words: list[str]) -> None:
     try:

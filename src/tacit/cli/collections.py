@@ -138,10 +138,10 @@ class Remote:
 
     def query(self, collection: str, sql: str, level: float, form: str) -> Any:
         """The answer to SQL: JSON, or the text of a CSV file."""
-        asked = {"sql": sql, "level": level}
+        asked, path = {"sql": sql, "level": level}, f"/collections/{quote(collection, '')}/query"
         if form == "csv":
-            return self._call("POST", f"/collections/{collection}/query.csv", asked).decode()
-        return self._json("POST", f"/collections/{collection}/query", asked)
+            return self._call("POST", f"{path}.csv", asked).decode()
+        return self._json("POST", path, asked)
 
 
 def _told(error: HTTPError) -> str:

@@ -9,15 +9,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, current_thread, main_thread
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from tacit.cli.output import percent, print_table, progress
+from tacit.cli.output import progress
 
 if TYPE_CHECKING:
     from tacit.cli.collections import Remote
-    from tacit.cli.demo_check import Outcome, Row
+    from tacit.cli.demo_check import Outcome
     from tacit.cli.demo_crowd import Crowd
 
 
@@ -33,6 +33,7 @@ def demo(n: int, once: bool, as_json: bool, port: int, data: Path | None, seed: 
     """Run a collector, ask a simulated crowd, compare the answers with the truth, and stay up until Ctrl-C."""
     from tacit.cli.collections import Remote
     from tacit.cli.demo_check import complaints
+    from tacit.cli.demo_show import invite, show, summary
 
     with _stoppable(), _collector(data, port) as (url, token):
         place = Remote(url, token)
@@ -43,13 +44,13 @@ def demo(n: int, once: bool, as_json: bool, port: int, data: Path | None, seed: 
         outcomes = [_outcome(place, crowd) for crowd in crowds]
         wrong = complaints(outcomes)
         with redirect_stdout(sys.stderr if as_json else sys.stdout):
-            _show(outcomes, n, seconds)
+            show(outcomes, n, seconds)
             if not once:
-                _invite(outcomes, url, token)
+                invite(outcomes, url, token)
         for text in wrong:
             click.echo(f"tacit: {text}", err=True)
         if as_json:
-            click.echo(json.dumps(_summary(outcomes, seconds)))
+            click.echo(json.dumps(summary(outcomes, seconds)))
         if not once:
             _wait()
     sys.exit(1 if wrong else 0)
@@ -83,12 +84,13 @@ def _publish(place: "Remote", url: str, n: int, seed: int) -> "list[Crowd]":
     import numpy as np
 
     from tacit.cli.collections import Refused
-    from tacit.cli.demo_crowd import EXAMPLES, gather, portions
+    from tacit.cli.demo_crowd import gather, portions
+    from tacit.cli.demo_examples import examples
     from tacit.cli.demo_send import fetch_collection
 
-    rng, crowds = np.random.default_rng(seed), list["Crowd"]()
-    for example, count in zip(EXAMPLES, portions(n), strict=True):
-        published = place.publish(place.create(example.draft | {"respondents": count})["id"])["id"]
+    rng, crowds, asked = np.random.default_rng(seed), list["Crowd"](), examples()
+    for example, count in zip(asked, portions(n, asked), strict=True):
+        published = place.publish(place.create(example.draft_for(count))["id"])["id"]
         if place.show(published)["reports"]:
             raise Refused("the folder holds reports of an earlier demo; look at them with tacit serve")
         crowds.append(gather(fetch_collection(url, published), example, count, rng))
@@ -103,67 +105,18 @@ def _send(url: str, crowds: "list[Crowd]", n: int) -> None:
 
 
 def _outcome(place: "Remote", crowd: "Crowd") -> "Outcome":
+    """What a collection says, beside the truth."""
     from tacit.cli.demo_check import compare
+    from tacit.cli.demo_joint import compare_joint
+    from tacit.cli.demo_table import compare_table
 
-    identity = crowd.collection.id
-    return compare(crowd, place.show(identity), json.loads(place.export(identity, "json", 0.95)))
-
-
-def _summary(outcomes: "list[Outcome]", seconds: float) -> dict[str, Any]:
-    rows = [row for outcome in outcomes for row in outcome.rows]
-    reports = sum(outcome.answers["n"] for outcome in outcomes)
-    return {
-        "reports": reports,
-        "collections": len(outcomes),
-        "interval_coverage": sum(row.covered for row in rows) / max(1, len(rows)),
-        "reports_per_second": round(reports / seconds),
-    }
-
-
-def _show(outcomes: "list[Outcome]", n: int, seconds: float) -> None:
-    """Truth against estimate, collection by collection."""
-    for outcome in outcomes:
-        _show_one(outcome)
-    rows = [row for outcome in outcomes for row in outcome.rows]
-    covered = sum(row.covered for row in rows)
-    click.echo(
-        f"{covered} of {len(rows)} intervals contain the truth ({percent(covered / max(1, len(rows)))}); "
-        "each does so with probability 95 %.",
-    )
-    click.echo(f"{n:,} reports perturbed, sent and stored in {seconds:.2f} s: {n / seconds:,.0f} per second.\n")
-
-
-def _show_one(outcome: "Outcome") -> None:
-    asked, answers = outcome.crowd.collection, outcome.answers
-    kinds = " and ".join(dict.fromkeys(member.kind for member in asked.members))
-    title = asked.title["en"]
-    click.echo(f"{title}: {answers['n']:,} reports, epsilon {answers['epsilon']}, mechanism {kinds}")
-    for question, told in zip(asked.questions, answers["questions"], strict=False):
-        rows = [row for row in outcome.rows if row.question == question.name]
-        cells = [_cells(row) for row in rows]
-        group = f" ({told['n']:,} were asked)" if asked.policy == "one_of" else ""
-        click.echo(f"{question.text['en']}{group}")
-        print_table(["answer", "truth", "estimate", "95 % low", "high", "inside"], cells)
-        click.echo()
-
-
-def _cells(row: "Row") -> list[str]:
-    shown = percent if row.unit == "share" else "{:.3f}".format
-    numbers = map(shown, (row.truth, row.estimate, row.low, row.high))
-    return [row.value, *numbers, "yes" if row.covered else "no"]
-
-
-def _invite(outcomes: "list[Outcome]", url: str, token: str) -> None:
-    """Where to look, and at what."""
-    click.echo(f"Dashboard  {url}/dashboard\n    token  {token}\n")
-    click.echo(
-        "Sign in with the token, open a collection, and see its shares with error bars, its privacy page and its"
-    )
-    click.echo("survey page, where a report of your own moves the count. Straight to the surveys:")
-    for outcome in outcomes:
-        collection = outcome.crowd.collection
-        click.echo(f"  {collection.title['en']:<18} {url}/c/{collection.id}")
-    click.echo("\nCtrl-C stops the collector.")
+    asked = crowd.collection
+    status, answers = place.show(asked.id), json.loads(place.export(asked.id, "json", 0.95))
+    if asked.rows is not None:
+        return compare_table(place, crowd, status, answers)
+    if asked.policy == "joint":
+        return compare_joint(place, crowd, status, answers)
+    return compare(crowd, status, answers)
 
 
 def _wait() -> None:

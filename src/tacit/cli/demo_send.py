@@ -1,4 +1,4 @@
-"""The demo's respondents: noisy reports in binary batches, over several connections that are kept open."""
+"""The demo's respondents: noisy reports in batches, over several connections that are kept open."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -11,20 +11,26 @@ from urllib.parse import urlsplit
 import numpy as np
 import numpy.typing as npt
 
+from tacit import kernels
 from tacit.catalog import CATALOG
-from tacit.cli.demo_crowd import I64, Crowd
+from tacit.cli.demo_crowd import Crowd
 from tacit.client.transport import Address, Transport
-from tacit.core.mechanism import Mechanism
-from tacit.device.coins import SystemCoins
+from tacit.core.mechanism import Mechanism, Reports, words
+from tacit.core.members import as_bytes
+from tacit.core.one_of import OneOf
+from tacit.device.coins import Coins, SystemCoins
 from tacit.errors import ReportRejected, SpecMismatch
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
 from tacit.wire.document import Collection
 
 CONNECTIONS = 8
 BATCH = 100
+ROWS = 1000
+"""Rows of a table come in larger batches, as from a gateway."""
 _TIMEOUT_SECONDS = 60
 
-Job = tuple[Collection, I64]
+Body = tuple[bytes, dict[str, str]]
+"""What is sent, and its headers."""
 
 
 def fetch_collection(url: str, collection: str) -> Collection:
@@ -35,22 +41,55 @@ def fetch_collection(url: str, collection: str) -> Collection:
     return made
 
 
-def make_batch(collection: Collection, values: I64, coins: SystemCoins) -> bytes:
+def make_batch(crowd: Crowd, coins: Coins) -> Body:
     """Perturb every answer on its own, and put the reports into one batch."""
-    mechanism = collection.mechanism
-    assert isinstance(mechanism, Mechanism)
-    reports = mechanism.privatize(values, coins)
-    blocks = (
-        tuple(_by_member(reports)) if collection.policy == "one_of" else (Block(0, len(reports), reports.tobytes()),)
+    mechanism: Any = crowd.collection.mechanism
+    values = crowd.values
+    if crowd.collection.policy == "joint":
+        values = np.array(mechanism.family.of_answers(values.T)).T
+    reports = (
+        _privatized(mechanism, values, coins) if isinstance(mechanism, OneOf) else mechanism.privatize(values, coins)
     )
-    return encode_batch(Batch(collection.id, new_batch_id(), blocks))
+    if crowd.collection.rows is not None:
+        return _stream(mechanism, reports, crowd)
+    blocks = _by_member(reports) if isinstance(mechanism, OneOf) else (Block(0, len(reports), reports.tobytes()),)
+    return encode_batch(Batch(crowd.collection.id, new_batch_id(), tuple(blocks))), {"Content-Type": MEDIA_TYPE}
 
 
-def _by_member(reports: npt.NDArray[Any]) -> Iterator[Block]:
-    """A block for every question that was drawn."""
+def _privatized(mechanism: OneOf, values: npt.NDArray[Any], coins: Coins) -> Reports:
+    """Reports by the law of `privatize`, which asks respondent by respondent where members differ in coin words."""
+    bounds = mechanism.bounds
+    chosen = np.searchsorted(bounds, kernels.uniform(words(coins, len(values), 1)[:, 0], bounds[-1]), side="right")
+    reports = np.zeros(len(values), mechanism.report_dtype)
+    reports["member"] = chosen
+    for i in np.unique(chosen).tolist():
+        places, member = np.flatnonzero(chosen == i), mechanism.member(i)
+        inner = member.privatize(mechanism.family.view(i)(values[places].T), coins)
+        reports["payload"][places, : member.report_dtype.itemsize] = as_bytes(inner)
+    return reports
+
+
+def _by_member(reports: Reports) -> Iterator[Block]:
+    """A block for every question, or set of questions, that was drawn."""
     for member in np.unique(reports["member"]):
         payload = reports["payload"][reports["member"] == member]
         yield Block(int(member), len(payload), payload.tobytes())
+
+
+def _stream(mechanism: Mechanism, reports: Reports, crowd: Crowd) -> Body:
+    """Reports beside their public columns, as an Arrow stream."""
+    from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
+    from tacit.tasks.analytics.imports import arrow
+
+    pa = arrow()
+    columns: dict[str, Any] = dict(crowd.public)
+    if isinstance(mechanism, OneOf):
+        columns["member"], reports = reports["member"], reports["payload"]
+    columns["report"] = pa.array([report.tobytes() for report in reports], pa.binary())
+    table, sink = pa.table(columns), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes(), {"Content-Type": ARROW, "Tacit-Batch": new_batch_id().hex()}
 
 
 class _Connections(local):
@@ -60,18 +99,16 @@ class _Connections(local):
         self.connection = HTTPConnection(urlsplit(url).netloc, timeout=_TIMEOUT_SECONDS)
         self.coins = SystemCoins()
 
-    def send(self, job: Job) -> int:
+    def send(self, crowd: Crowd) -> int:
         """Send one batch and give the number of its reports, all of them accepted for the first time."""
-        collection, values = job
-        body = make_batch(collection, values, self.coins)
-        self.connection.request("POST", f"/c/{collection.id}/reports", body, {"Content-Type": MEDIA_TYPE})
+        collection, count = crowd.collection.id, len(crowd.values)
+        body, headers = make_batch(crowd, self.coins)
+        self.connection.request("POST", f"/c/{collection}/reports", body, headers)
         reply = self.connection.getresponse()
         receipt = json.loads(reply.read())
-        if reply.status != 201 or receipt != {"accepted": len(values), "rejected": [], "duplicate": False}:
-            raise ReportRejected(
-                f"collection {collection.id[:6]}: a batch of the demo was answered with {reply.status}"
-            )
-        return len(values)
+        if reply.status != 201 or receipt != {"accepted": count, "rejected": [], "duplicate": False}:
+            raise ReportRejected(f"collection {collection[:6]}: a batch of the demo was answered with {reply.status}")
+        return count
 
 
 def send_all(url: str, crowds: Sequence[Crowd], advance: Callable[[int], None]) -> int:
@@ -88,6 +125,5 @@ def send_all(url: str, crowds: Sequence[Crowd], advance: Callable[[int], None]) 
     return acknowledged
 
 
-def _jobs(crowd: Crowd) -> Iterator[Job]:
-    for start in range(0, len(crowd.values), BATCH):
-        yield crowd.collection, crowd.values[start : start + BATCH]
+def _jobs(crowd: Crowd) -> Iterator[Crowd]:
+    return crowd.parts(BATCH if crowd.collection.rows is None else ROWS)

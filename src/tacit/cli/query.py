@@ -13,7 +13,7 @@ from tacit.cli.collections import Collections, Refused, open_collections
 from tacit.cli.output import print_json, print_table
 
 _FROM = re.compile(r"\bfrom\s+\"?(\w+)", re.IGNORECASE)
-_WORDS = {"insufficient_data": "lost in noise", "no_data": "no data"}
+_WORDS = {"insufficient_data": "lost in noise", "no_data": "no data", "below_minimum_cohort": "too few rows"}
 """What stands in place of an estimate, by status."""
 
 
@@ -82,7 +82,9 @@ def _footer(found: dict[str, Any]) -> str:
     if "exact" in statuses:
         words.append("numbers without ± are exact")
     if "insufficient_data" in statuses:
-        words.append("lost in noise: too few rows to tell")
+        words.append("lost in noise: the count is not larger than its own noise")
+    if "below_minimum_cohort" in statuses:
+        words.append("too few rows: fewer than the minimum cohort meet the public conditions")
     return "\n" + "; ".join(words) + "."
 
 

@@ -13,6 +13,7 @@ import click
 
 from tacit.cli.output import percent, print_json, print_table, progress
 from tacit.cli.post import POST
+from tacit.core.level import check_level
 
 POST_COLUMNS = ("processed", "processed_low", "processed_high")
 
@@ -198,6 +199,7 @@ def estimate(
     file: str, candidates: str | None, level: float, top: int | None, post: str | None, likelihood: bool, as_json: bool
 ) -> None:
     """Estimate frequencies with intervals from a tally FILE (- for standard input)."""
+    check_level(level)
     tally, domain = read_tally_file(file)
     mechanism: Any = tally.mechanism
     chosen = None if candidates is None else [_candidate(domain, text.strip()) for text in candidates.split(",")]

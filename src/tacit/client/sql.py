@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from tacit.client.transport import Unreachable
@@ -22,7 +23,7 @@ class Cell(NamedTuple):
     n: int
     """Rows that meet the public conditions."""
     status: str
-    """estimate, exact, insufficient_data (lost in noise) or no_data."""
+    """estimate, exact, insufficient_data (lost in noise), no_data or below_minimum_cohort."""
 
 
 class Refused(TacitError):
@@ -48,7 +49,7 @@ class Sql:
 
     def ask(self, collection: str, sql: str, level: float = 0.95) -> list[dict[str, Any]]:
         """Rows of the answer: values of groups, and a `Cell` for every aggregate; for EXPLAIN, steps of the plan."""
-        found = self._call("POST", f"collections/{collection}/query", {"sql": sql, "level": level})
+        found = self._call("POST", f"collections/{quote(collection, '')}/query", {"sql": sql, "level": level})
         if "plan" in found:
             return found["plan"]
         names = [column["name"] for column in found["columns"]]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tacit.collector.active import Active
 from tacit.core.compose import AllOf, OneOf
 from tacit.core.estimate import Estimate
+from tacit.core.level import check_level
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally, PerMember
 from tacit.device.exact import log_upper
@@ -20,7 +21,7 @@ from tacit.post.methods import NAMES, Processed, find_method, process
 from tacit.tasks.itemset_task import answer_of
 from tacit.tasks.plans import Result
 from tacit.tasks.table import TASKS, find_task
-from tacit.tasks.task import Answer, Part, Task
+from tacit.tasks.task import Answer, Part, Task, plain_label
 from tacit.wire.document import Collection, Question
 
 F64 = npt.NDArray[np.float64]
@@ -62,18 +63,21 @@ def answer(
     if enough:
         pairs = zip(asked.questions, parts_of(asked, active.mechanism, tally), strict=True)
         questions = [_answered(question, part, asked.minimum_cohort, level, tasks, post) for question, part in pairs]
+    return _answers(active, tally.n, level, OK if enough else BELOW, questions)
+
+
+def _answers(active: Active, n: int, level: float, status: str, questions: list[dict[str, Any]]) -> Answers:
     realised = float(log_upper(active.mechanism.realised_odds()))
-    return Answers(active.id, tally.n, asked.epsilon, realised, level, OK if enough else BELOW, questions)
+    return Answers(active.id, n, active.collection.epsilon, realised, level, status, questions)
 
 
 def answer_plan(active: Active, result: Result | None, *, level: float = 0.95) -> Answers:
     """What an adaptive plan found; before its last round is closed, only that it is still asking."""
     asked, question = active.collection, active.collection.questions[0]
     check_level(level)
-    realised = float(log_upper(active.mechanism.realised_odds()))
-    about: dict[str, Any] = {"name": question.name, "task": question.task, "text": question.text}
     if result is None:
-        return Answers(active.id, 0, asked.epsilon, realised, level, ASKING, [])
+        return _answers(active, 0, level, ASKING, [])
+    about: dict[str, Any] = {"name": question.name, "task": question.task, "text": question.text}
     found = answer_of(question.domain, result, asked.plan.method if asked.plan else "")
     cells = _cells(found.raw, found.raw.interval(level))
     rows = [
@@ -82,7 +86,7 @@ def answer_plan(active: Active, result: Result | None, *, level: float = 0.95) -
     ]
     notes = {"notes": list(result.notes), "detectable": result.detectable}
     shown = about | {"n": result.respondents, "unit": found.unit, "method": found.method, "status": OK, "rows": rows}
-    return Answers(active.id, result.respondents, asked.epsilon, realised, level, OK, [shown | notes])
+    return _answers(active, result.respondents, level, OK, [shown | notes])
 
 
 def answer_rows(active: Active, n: int, *, level: float = 0.95) -> Answers:
@@ -90,20 +94,12 @@ def answer_rows(active: Active, n: int, *, level: float = 0.95) -> Answers:
     asked = active.collection
     check_level(level)
     enough = n >= asked.minimum_cohort
-    realised = float(log_upper(active.mechanism.realised_odds()))
     questions: list[dict[str, Any]] = [
         {"name": item.name, "task": item.task, "text": item.text, "n": n, "unit": "share", "method": SQL}
         | {"status": SQL, "rows": []}
         for item in asked.questions
     ]
-    status = OK if enough else BELOW
-    return Answers(active.id, n, asked.epsilon, realised, level, status, questions if enough else [])
-
-
-def check_level(level: float) -> None:
-    """Refuse what is no confidence level."""
-    if not 0 < level < 1:
-        raise InvalidSpec("level must be between 0 and 1, such as 0.95")
+    return _answers(active, n, level, OK if enough else BELOW, questions if enough else [])
 
 
 def parts_of(collection: Collection, mechanism: Mechanism, tally: AnyTally) -> list[Part]:
@@ -132,14 +128,10 @@ def _answered(
     consistent = None if result.consistent is None else _cells(result.consistent, _consistent_interval(result, level))
     labels = result.raw.labels if result.raw.labels is not None else range(len(raw))
     rows = [
-        {"value": _label(label), "raw": raw[i], "consistent": None if consistent is None else consistent[i]}
+        {"value": plain_label(label), "raw": raw[i], "consistent": None if consistent is None else consistent[i]}
         for i, label in enumerate(labels)
     ]
     return about | {"status": OK, "rows": rows}
-
-
-def _label(label: Any) -> Any:
-    return [_label(part) for part in cast("tuple[Any, ...]", label)] if isinstance(label, tuple) else label
 
 
 def _with_method(result: Answer, post: str | None) -> Answer:
@@ -176,17 +168,20 @@ def to_rows(answers: Answers) -> list[dict[str, Any]]:
 
 def _flat(answers: Answers, question: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
     consistent: dict[str, Any] = row["consistent"] or {}
-    value = row["value"]
     about = {"question": question["name"], "task": question["task"], "unit": question["unit"]}
-    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return (
         about
-        | {"value": shown}
+        | {"value": as_text(row["value"])}
         | row["raw"]
         | {f"consistent_{name}": consistent.get(name) for name in ("estimate", "low", "high")}
         | {"method": question["method"], "reports": question["n"], "level": answers.level}
-        | {"epsilon": answers.epsilon if isinstance(answers.epsilon, str) else json.dumps(answers.epsilon)}
+        | {"epsilon": as_text(answers.epsilon)}
     )
+
+
+def as_text(value: Any) -> str:
+    """A value in one cell of a table: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def to_csv(answers: Answers) -> str:

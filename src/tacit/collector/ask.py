@@ -2,22 +2,23 @@
 
 import csv
 import io
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tacit.collector.active import Active
-from tacit.collector.answer import BELOW, OK, check_level, harmless, parts_of
+from tacit.collector.answer import BELOW, OK, as_text, harmless, parts_of
+from tacit.collector.policies import asked_of
 from tacit.collector.problems import Problem
 from tacit.core.compose import AllOf
+from tacit.core.level import check_level
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally
 from tacit.errors import InvalidSpec
 from tacit.oracles.grr import GRR
 from tacit.tasks.joint import JOINT
 from tacit.tasks.table import TASKS, find_task
-from tacit.tasks.task import Asked, Part, Task, find_query
+from tacit.tasks.task import Part, Task, find_query
 from tacit.wire.document import Collection, Question
 
 
@@ -70,9 +71,8 @@ def ask_joint(
     about = {"query": query, "n": tally.n, "level": level}
     if tally.n < asked.minimum_cohort:
         return about | {"status": BELOW}
-    names, domains = (tuple(getattr(item, field) for item in asked.questions) for field in ("name", "domain"))
     part = Part(active.mechanism, tally, tally.n)
-    return about | {"status": OK} | found.run(Asked(names, domains), part, given, level)
+    return about | {"status": OK} | found.run(asked_of(asked.questions), part, given, level)
 
 
 def _check_together(asked: Collection, mechanism: Mechanism) -> None:
@@ -96,9 +96,5 @@ def records_csv(answer: Mapping[str, Any]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     if "columns" in answer:
         writer.writerow(answer["columns"])
-        writer.writerows([harmless(_shown(value)) for value in row] for row in answer["rows"])
+        writer.writerows([harmless(as_text(value)) for value in row] for row in answer["rows"])
     return text.getvalue()
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

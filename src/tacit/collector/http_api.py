@@ -20,7 +20,7 @@ from tacit.collector.limits import Limits
 from tacit.collector.ports import CollectionRecord, TokenRecord
 from tacit.collector.problems import Problem
 from tacit.collector.service import Collector
-from tacit.errors import InvalidSpec
+from tacit.core.level import check_level
 
 COOKIE = "tacit_session"
 """The session of the dashboard: a token in a cookie that no script can read."""
@@ -50,6 +50,11 @@ class Call:
     def given(self) -> dict[str, str]:
         """The parameters of a query: all but those that every query has."""
         return {name: value for name, value in self.query.items() if name not in ("level", "share")}
+
+    @property
+    def level(self) -> float:
+        """The confidence level that an address asks for."""
+        return check_level(self.query.get("level", 0.95))
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -207,7 +212,7 @@ class Api:
         return json_response(self._collector.status(call.id))
 
     def _answers(self, call: Call) -> Any:
-        return self._collector.answers(call.id, _level(call.query), call.query.get("post"))
+        return self._collector.answers(call.id, call.level, call.query.get("post"))
 
     def ask(self, call: Call) -> Response:
         """A query of a question's task."""
@@ -215,10 +220,10 @@ class Api:
         question, query = call.path["question"], call.path["query"]
         if "other" in given and not call.bearer.may(READ, given["other"]):
             raise Problem("forbidden", "the token does not allow reading the other collection")
-        return json_response(self._collector.ask(call.id, question, query, given, _level(call.query)))
+        return json_response(self._collector.ask(call.id, question, query, given, call.level))
 
     def _joint(self, call: Call, query: str) -> dict[str, Any]:
-        return self._collector.joint(call.id, query, call.given, _level(call.query))
+        return self._collector.joint(call.id, query, call.given, call.level)
 
     def joint(self, call: Call) -> Response:
         """A query about questions that were asked together."""
@@ -289,13 +294,6 @@ class Api:
         del call
         entries = self._store.audit_log(MOST_AUDIT)
         return json_response({"entries": [dict(vars(entry)) for entry in entries]})
-
-
-def _level(query: Mapping[str, str]) -> float:
-    try:
-        return float(query.get("level", "0.95"))
-    except ValueError:
-        raise InvalidSpec("level must be a number between 0 and 1, such as 0.95") from None
 
 
 def _token(record: TokenRecord) -> dict[str, Any]:

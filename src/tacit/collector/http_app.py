@@ -18,7 +18,6 @@ from tacit.collector.http_api import Api
 from tacit.collector.http_common import (
     PREFLIGHT,
     SECURITY,
-    as_problem,
     cors_headers,
     json_response,
     problem_response,
@@ -27,12 +26,14 @@ from tacit.collector.http_query import Queries
 from tacit.collector.http_reports import ReportRoute
 from tacit.collector.limits import Limits
 from tacit.collector.openapi import openapi
-from tacit.collector.problems import Problem
+from tacit.collector.problems import Problem, as_problem
 from tacit.collector.service import Collector
 from tacit.collector.tables import Tables
 
 _OF_STATUS = {404: "not_found", 405: "method_not_allowed"}
 _YEAR = 31_536_000
+_ANSWERED = "tacit.answered"
+"""Where a request keeps the failure that it was answered with."""
 
 
 class Public:
@@ -96,10 +97,10 @@ def _text(headers: "list[tuple[bytes, bytes]]") -> dict[str, str]:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    del request
     if isinstance(error, HTTPException):
         kind = _OF_STATUS.get(error.status_code, "malformed")
         return problem_response(Problem(kind, "there is nothing at this address for this method"))
+    request.scope[_ANSWERED] = error
     return problem_response(as_problem(error))
 
 
@@ -165,7 +166,9 @@ class App:
         try:
             await self._site(scope, receive, secured)
         except Exception as error:
-            # Starlette has answered already; what is left is to note it without the message, which may quote input.
+            # Starlette raises again what `_problem` has answered and noted.
+            if scope.get(_ANSWERED) is error:
+                return
             problem = as_problem(error)
             if not started:
                 await problem_response(problem)(scope, receive, secured)

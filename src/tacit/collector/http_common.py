@@ -1,8 +1,6 @@
 """What all routes share: problem documents, bodies within limits, security headers, and the origins of a document."""
 
 import asyncio
-import logging
-import traceback
 from collections.abc import Iterable
 from time import monotonic
 from typing import Any
@@ -12,10 +10,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Send
 
 from tacit.collector.limits import Limits
-from tacit.collector.problems import MEDIA_TYPE, Problem, problem_of
-from tacit.errors import TacitError
-
-LOG = logging.getLogger("tacit.collector")
+from tacit.collector.problems import MEDIA_TYPE, Problem
 
 Header = tuple[bytes, bytes]
 
@@ -53,17 +48,6 @@ def problem_headers(problem: Problem) -> list[Header]:
     if problem.kind == "unauthorized":
         headers.append((b"www-authenticate", b'Bearer realm="tacit"'))
     return headers
-
-
-def as_problem(error: BaseException) -> Problem:
-    """The problem document of any failure; what nobody foresaw is logged by type and place, never by its message."""
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, TacitError):
-        return problem_of(error)
-    places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-4:]]
-    LOG.error("unexpected %s at %s", type(error).__name__, " < ".join(reversed(places)))
-    return Problem("internal", "the collector failed on this request; it has been logged")
 
 
 async def send_plain(send: Send, status: int, body: bytes, media_type: bytes, headers: Iterable[Header] = ()) -> None:

@@ -19,15 +19,16 @@ from tacit.collector.limits import Limits
 from tacit.collector.problems import Problem
 from tacit.collector.service import Collector
 from tacit.collector.tables import TableInfo, Tables
+from tacit.core.level import check_level
 from tacit.errors import InvalidSpec
-from tacit.tasks.analytics.aggregate import Cell
+from tacit.tasks.analytics.aggregate import ERROR_ENDS, Cell, flat_row
 from tacit.tasks.analytics.plan import Plan
 from tacit.tasks.analytics.run import Answer
 from tacit.tasks.analytics.syntax import Column, Select
 
 CELL = ("estimate", "standard_error", "low", "high", "n", "status")
-_CSV_CELL = {"estimate": "", "standard_error": "_standard_error", "low": "_low", "high": "_high", "status": "_status"}
-"""What a CSV file has of a cell, and how the columns are named after the aggregate."""
+_CSV_ENDS = ("", *ERROR_ENDS, "_status")
+"""How the columns of a cell in a CSV file are named after the aggregate."""
 
 
 def run_query(
@@ -68,14 +69,14 @@ def query_csv(select: Select, found: Answer | Plan) -> str:
         return text.getvalue()
     header: list[str] = []
     for name, output in zip(found.columns, select.outputs, strict=True):
-        header += [name] if isinstance(output.item, Column) else [name + end for end in _CSV_CELL.values()]
+        header += [name] if isinstance(output.item, Column) else [name + end for end in _CSV_ENDS]
     writer.writerow([harmless(name) for name in header])
     writer.writerows([item for cell in row for item in _flat(cell)] for row in found.rows)
     return text.getvalue()
 
 
 def _flat(item: Any) -> list[Any]:
-    return [getattr(item, name) for name in _CSV_CELL] if isinstance(item, Cell) else [_safe(item)]
+    return [*flat_row([item], errors=True), item.status] if isinstance(item, Cell) else [_safe(item)]
 
 
 def _safe(item: Any) -> Any:
@@ -135,7 +136,4 @@ def _asked(call: Call) -> tuple[str, float]:
     sql, level = given.get("sql"), given.get("level", 0.95)
     if not isinstance(sql, str) or not sql.strip():
         raise Problem("malformed", "sql must be the text of a query, such as SELECT COUNT(*) FROM table")
-    try:
-        return sql, float(level)
-    except (TypeError, ValueError):
-        raise InvalidSpec("level must be a number between 0 and 1, such as 0.95") from None
+    return sql, check_level(level)

@@ -1,7 +1,8 @@
 """The report route as a plain ASGI callable: the one that is busy, so nothing is between it and the server."""
 
-from asyncio import to_thread
+from asyncio import get_running_loop, to_thread
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from urllib.parse import parse_qs
 
@@ -14,7 +15,6 @@ from tacit.collector.http_common import (
     PREFLIGHT,
     Header,
     Patience,
-    as_problem,
     cors_headers,
     encode_json,
     problem_headers,
@@ -23,13 +23,14 @@ from tacit.collector.http_common import (
     send_problem,
 )
 from tacit.collector.ingest import Form, Upload
-from tacit.collector.limits import Limits, RateLimit
+from tacit.collector.limits import MOST_WAITING_BYTES, Limits, RateLimit
 from tacit.collector.outcomes import INVALID, Outcomes
 from tacit.collector.ports import STORED, NewBatch
 from tacit.collector.problems import MEDIA_TYPE as PROBLEM_TYPE
-from tacit.collector.problems import Problem
+from tacit.collector.problems import Problem, as_problem
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW_TYPE
 from tacit.collector.service import Collector
+from tacit.errors import Busy
 from tacit.wire.batch import MAGIC, MEDIA_TYPE
 
 Head = dict[bytes, bytes]
@@ -43,7 +44,9 @@ FORMS = {
 """The content types of a batch; plain text is what a beacon may send without asking first."""
 
 _EXACT = {name.encode(): form for name, form in FORMS.items()}
-_IN_THREAD_BYTES = 1 << 16
+_IN_THREAD_BYTES = {Form.BINARY: 1 << 16, Form.JSON: 1 << 12, Form.ARROW: 0}
+"""Larger bodies are judged in a thread, while the event loop goes on; JSON is read value by value."""
+_JUDGES = 2
 _BLOCK = len(MAGIC) + 32 + 16
 _PAYLOAD = _BLOCK + 8
 _NONE: Mapping[str, int] = {}
@@ -64,6 +67,8 @@ class ReportRoute:
         self._collector, self._ingest, self.limits = collector, collector.ingest, limits
         self._patience = Patience(limits.body_seconds)
         self._rate, self._metrics, self._outcomes = RateLimit(limits), collector.metrics, Outcomes(collector.writer)
+        # Threads of their own, so that uploads which take long keep nobody else waiting.
+        self._judges, self._judging_bytes = ThreadPoolExecutor(_JUDGES, "tacit-judge"), 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, collection: str) -> None:
         """Answer one request; every failure is a problem document."""
@@ -105,7 +110,7 @@ class ReportRoute:
                 self._collector.rejections.add(active.id, problem.kind)
             raise
         begun = perf_counter()
-        if form is Form.BINARY and len(body) <= _IN_THREAD_BYTES:
+        if form is Form.BINARY and len(body) <= _IN_THREAD_BYTES[form]:
             batch = plain_batch(active, body)
             if batch is not None:
                 outcome = await self._outcomes.of_unjudged(active, batch)
@@ -119,16 +124,26 @@ class ReportRoute:
         self, active: Active, body: bytes, form: Form, told: tuple[str, str], begun: float
     ) -> tuple[int, bytes]:
         """Judge and store what is not the common form, or has reports to refuse; headers told some of it."""
-        judge = self._ingest.judge
-        if len(body) > _IN_THREAD_BYTES or form is Form.ARROW:
-            upload = await to_thread(judge, active, body, form, *told)
+        if len(body) > _IN_THREAD_BYTES[form]:
+            upload = await self._judge_in_thread(active, body, form, told)
         else:
-            upload = judge(active, body, form, *told)
+            upload = self._ingest.judge(active, body, form, *told)
         self._count_refused(upload)
         if upload.batch is None:
             return 201, encode_json(self._ingest.nothing_stored(active, upload))
         outcome = await self._outcomes.of(upload.batch)
         return self.receipt(active, upload, outcome, begun)
+
+    async def _judge_in_thread(self, active: Active, body: bytes, form: Form, told: tuple[str, str]) -> Upload:
+        """Judge without holding up the event loop; `Busy` if too much waits for that already."""
+        if self._judging_bytes + len(body) > max(MOST_WAITING_BYTES, self.limits.body_bytes):
+            raise Busy("collector: many batches wait to be read; send the same one again shortly")
+        self._judging_bytes += len(body)
+        try:
+            loop = get_running_loop()
+            return await loop.run_in_executor(self._judges, self._ingest.judge, active, body, form, *told)
+        finally:
+            self._judging_bytes -= len(body)
 
     def take(self, path: bytes, headers: list[Header], body: bytes, address: str, answer: Answer) -> bool:
         """Take a whole request in its common form, without a task; False for all others, which go through a call."""
@@ -136,7 +151,9 @@ class ReportRoute:
         head = dict(headers)
         if active is None or active.collection.origins or b"content-encoding" in head:
             return False
-        if head.get(b"content-type") != _BINARY or len(body) > min(_IN_THREAD_BYTES, self.limits.body_bytes):
+        if head.get(b"content-type") != _BINARY or len(body) > min(
+            _IN_THREAD_BYTES[Form.BINARY], self.limits.body_bytes
+        ):
             return False
         batch = plain_batch(active, body)
         if batch is None or not self._rate.allows(address):

@@ -18,9 +18,11 @@ import msgspec
 import numpy as np
 
 from tacit.collector.active import Active, Shelf
+from tacit.collector.limits import MOST_WAITING_BYTES
 from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, NewBatch, Store
 from tacit.collector.problems import Problem
 from tacit.collector.rows.batches import Judged, judge_arrow, judge_json, split_rows
+from tacit.collector.rows.segments import NO_FOLDER
 from tacit.errors import ReportRejected
 from tacit.wire.batch import Batch, batch_from_json, decode_batch, read_head
 
@@ -36,6 +38,9 @@ REASONS = (
     "invitation",
 )
 """Why reports are refused; every refusal is counted under one of these."""
+
+MOST_LISTED = 1000
+"""Refused reports that a receipt names, the first ones: a small upload must not have a very large answer."""
 
 _BATCH_ID = re.compile(r"[0-9a-f]{32}")
 _REFUSALS = {CLOSED: "closed", DUPLICATE: "duplicate", SPENT: "invitation"}
@@ -107,10 +112,15 @@ class Upload:
         return {reason: reports for reason, reports in counts.items() if reports}
 
     def receipt(self, outcome: str) -> dict[str, Any]:
-        """What the client is told after the commit."""
-        places = [*((i, "range") for i in self.rejected), *((i, "row") for i in self.bad_rows)]
-        refused = [{"index": i, "reason": reason} for i, reason in sorted(places)]
-        return {"accepted": self.accepted, "rejected": refused, "duplicate": outcome == DUPLICATE}
+        """What the client is told after the commit.
+
+        Of a duplicate nothing is accepted: a batch of that id is stored, which may have had other reports.
+        """
+        first, rows = self.rejected[:MOST_LISTED], self.bad_rows[:MOST_LISTED]
+        places = sorted([*((i, "range") for i in first), *((i, "row") for i in rows)])
+        refused = [{"index": i, "reason": reason} for i, reason in places[:MOST_LISTED]]
+        again = outcome == DUPLICATE
+        return {"accepted": 0 if again else self.accepted, "rejected": refused, "duplicate": again}
 
 
 class Ingest:
@@ -133,18 +143,16 @@ class Ingest:
         `named` is the batch id, in hexadecimal, of a form that does not hold it.
         """
         if active.collection.rows is not None and not self._takes_rows:
-            raise Problem(
-                "unavailable", "this collector has no folder for rows; its operator starts it with --segments"
-            )
+            raise Problem("unavailable", NO_FOLDER)
         try:
             if active.collection.rows is not None:
-                return self._judge_rows(active, body, form, invitation, named)
+                return _of_a_size(self._judge_rows(active, body, form, invitation, named))
             if form is Form.ARROW:
                 raise Problem("malformed", "batch: this collection takes reports without rows, not an Arrow stream")
-            batch = self._read(active, body, form)
+            batch = _read_binary(active, body) if form is Form.BINARY else _read_json(active, _read_text(body))
             _check_names(active, batch)
             spends = _invitation(active, batch.count, invitation)
-            return _judged(active, batch, spends)
+            return _of_a_size(_judged(active, batch, spends))
         except Problem as problem:
             self._rejections.add(active.id, problem.kind)
             raise
@@ -158,15 +166,12 @@ class Ingest:
                 raise Problem("malformed", "batch: the header Tacit-Batch must have 32 lower-case hexadecimal digits")
             judged, name = judge_arrow(active, body), bytes.fromhex(named)
             return _upload(active, name, judged, _invitation(active, judged.total, invitation))
-        value, rows = split_rows(_read_text(body))
+        value, rows = split_rows(active, _read_text(body))
         batch = _read_json(active, value)
         _check_names(active, batch)
         spends = _invitation(active, batch.count, invitation)
         _need_reports(batch)
         return _upload(active, batch.batch, judge_json(active, active.payload(batch), rows), spends)
-
-    def _read(self, active: Active, body: bytes, form: Form) -> Batch:
-        return _read_binary(active, body) if form is Form.BINARY else _read_json(active, _read_text(body))
 
     def store(self, batch: NewBatch) -> "Future[str]":
         """Hand a batch to the writer."""
@@ -193,6 +198,13 @@ class Ingest:
 def _check_names(active: Active, batch: Batch) -> None:
     if batch.collection != active.id:
         raise Problem("wrong_collection", "the batch names another collection than the address it was sent to")
+
+
+def _of_a_size(upload: Upload) -> Upload:
+    """Refuse what the writer would never have room for; to send it again would be of no use."""
+    if upload.batch is not None and len(upload.batch.payload) > MOST_WAITING_BYTES:
+        raise Problem("too_large", f"a batch may have at most {MOST_WAITING_BYTES >> 20} MB; send several")
+    return upload
 
 
 def _need_reports(batch: Batch) -> None:

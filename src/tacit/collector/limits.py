@@ -7,6 +7,12 @@ from time import monotonic
 FORGET_SECONDS = 60.0
 """After this long, nothing is left that was derived from an address."""
 
+MOST_BATCH_ROWS, MOST_BATCH_BYTES = 1 << 18, 1 << 25
+"""What one batch with rows may hold, counted as it is kept and not as it was sent."""
+
+MOST_WAITING_BYTES = 2 * MOST_BATCH_BYTES
+"""What may wait to be stored; above what one batch holds, so that none that is accepted is turned away for ever."""
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -9,6 +9,7 @@ from tacit.collector.access import MAX_INVITATIONS, SCOPES
 from tacit.collector.ingest import REASONS
 from tacit.collector.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
+from tacit.core.level import LEAST_LEVEL, MOST_LEVEL
 from tacit.post.methods import NAMES
 from tacit.tasks.joint import JOINT
 from tacit.tasks.table import TASKS
@@ -16,11 +17,8 @@ from tacit.wire.batch import MEDIA_TYPE as BATCH
 from tacit.wire.schema import definitions
 
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 64}}
-_LEVEL = {
-    "name": "level",
-    "in": "query",
-    "schema": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
-}
+_CONFIDENCE = {"type": "number", "minimum": LEAST_LEVEL, "maximum": MOST_LEVEL, "default": 0.95}
+_LEVEL = {"name": "level", "in": "query", "schema": _CONFIDENCE}
 _POST = {"name": "post", "in": "query", "schema": {"type": "string", "enum": list(NAMES)}}
 _BATCH_NAME = {
     "name": "Tacit-Batch",
@@ -167,7 +165,7 @@ SCHEMAS: dict[str, Any] = {
         {"scope": {"type": "string", "enum": list(SCOPES)}}, collection=_TEXT, label=_TEXT, days=_WHOLE
     ),
     "Audit": _fields({"entries": _list(_ENTRY)}),
-    "Query": _fields({"sql": _TEXT}, level={"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}),
+    "Query": _fields({"sql": _TEXT}, level=_CONFIDENCE),
     "Result": _fields(
         {"table": _TEXT, "n": _WHOLE, "seconds": _POSITIVE},
         columns=_list(_fields({"name": _TEXT, "kind": {"type": "string", "enum": ["group", "aggregate"]}})),

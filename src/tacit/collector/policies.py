@@ -19,7 +19,6 @@ from tacit.wire.document import POLICIES, Plan, Question
 from tacit.wire.rows import Rows
 
 MAX_QUERIES = 64
-MAX_QUERY_CHARACTERS = 20_000
 
 Planned = tuple[str, Mechanism, Plan | None]
 """The policy, the mechanism, and the round where there are rounds."""
@@ -86,11 +85,8 @@ def _beside_rows(wanted: Wanted) -> Planned:
 
 def _queries(given: Any) -> tuple[str, ...]:
     items: list[Any] = cast("list[Any]", given) if isinstance(given, list) else [None]
-    if len(items) > MAX_QUERIES or not all(isinstance(i, str) and len(i) <= MAX_QUERY_CHARACTERS for i in items):
-        raise InvalidSpec(
-            f"draft.queries must be a list of up to {MAX_QUERIES} texts of SQL, each of up to "
-            f"{MAX_QUERY_CHARACTERS} characters"
-        )
+    if len(items) > MAX_QUERIES or not all(isinstance(item, str) for item in items):
+        raise InvalidSpec(f"draft.queries must be a list of up to {MAX_QUERIES} texts of SQL")
     return tuple(items)
 
 
@@ -132,6 +128,11 @@ def _first_round(wanted: Wanted) -> tuple[Mechanism, Plan] | None:
     return asked.mechanism, Plan(task.method, looked_for, respondents, 1, round_target(asked.share, respondents))
 
 
+def reports_each(policy: str, questions: int, respondents: int) -> int:
+    """How many reports every question gets of so many respondents, about."""
+    return max(1, respondents // questions) if policy == "one_of" else respondents
+
+
 def round_target(share: float, respondents: int) -> int:
     """The number of reports at which a round of a plan closes by itself."""
     return max(1, ceil(share * respondents))
@@ -143,7 +144,7 @@ def _each(wanted: Wanted, policy: str) -> Mechanism:
     if policy not in POLICIES or (policy == "single") != (len(questions) == 1):
         raise InvalidSpec('draft.policy must be "single" for one question, else "one_of", "all_of" or "joint"')
     budget: Budget = Share(epsilon, f"1/{len(questions)}") if policy == "all_of" else epsilon
-    group = max(1, n // len(questions)) if policy == "one_of" else n
+    group = reports_each(policy, len(questions), n)
     members = tuple(find_task(q.task, wanted.tasks).plan(q.domain, budget, group) for q in questions)
     if policy == "single":
         return members[0]

@@ -1,5 +1,7 @@
 """What the collector refuses, as RFC 9457 problem documents; `spec/errors.md` says what to do about each kind."""
 
+import logging
+import traceback
 from typing import Any
 
 from tacit.errors import (
@@ -14,6 +16,8 @@ from tacit.errors import (
     StorageUnavailable,
     TacitError,
 )
+
+LOG = logging.getLogger("tacit.collector")
 
 KINDS: dict[str, tuple[int, str]] = {
     "malformed": (400, "The request cannot be read"),
@@ -89,3 +93,14 @@ def problem_of(error: TacitError) -> Problem:
         if isinstance(error, kind):
             return Problem(name, str(error))
     return Problem("internal", f"{type(error).__name__}: the operation was refused")
+
+
+def as_problem(error: BaseException) -> Problem:
+    """The problem document of any failure; what nobody foresaw is logged by type and place, never by its message."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, TacitError):
+        return problem_of(error)
+    places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-4:]]
+    LOG.error("unexpected %s at %s", type(error).__name__, " < ".join(reversed(places)))
+    return Problem("internal", "the collector failed on this request; it has been logged")

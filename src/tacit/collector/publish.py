@@ -8,9 +8,10 @@ from typing import Any, cast
 
 from tacit.collector.active import ID, Catalog, parsed_json
 from tacit.collector.answer import parts_of
-from tacit.collector.policies import Wanted, asked_of, plan_policy, wanted_k
+from tacit.collector.policies import Wanted, asked_of, plan_policy, reports_each, wanted_k
 from tacit.collector.ports import CollectionRecord, Store
 from tacit.collector.problems import Problem
+from tacit.collector.rows.segments import NO_FOLDER
 from tacit.core.mechanism import Mechanism
 from tacit.core.normal import normal_isf
 from tacit.device.budget import Epsilon
@@ -54,7 +55,7 @@ class Planner:
         """The collection that a draft describes, and the number of respondents it is planned for."""
         fields = _draft_fields(draft)
         if fields["rows"] is not None and not self.takes_rows:
-            raise InvalidSpec("draft.rows: this collector has no folder for rows; start it with --segments FOLDER")
+            raise InvalidSpec(f"draft.rows: {NO_FOLDER}")
         task = _default_task(fields)
         questions = tuple(_question(item, f"questions[{i}]", task) for i, item in enumerate(fields["questions"]))
         respondents = _respondents(fields["respondents"])
@@ -91,7 +92,7 @@ class Planner:
         collection, n = self.plan(draft)
         if collection.policy == "joint" or collection.rows is not None:
             return self._predict_together(collection, n, wanted_k(draft.get("k")))
-        asked = max(1, n // len(collection.questions)) if collection.policy == "one_of" else n
+        asked = reports_each(collection.policy, len(collection.questions), n)
         found: list[dict[str, Any]] = []
         for question, member in zip(collection.questions, collection.members, strict=True):
             assert isinstance(member, Mechanism)

@@ -4,9 +4,9 @@ import re
 from typing import Any
 
 from tacit.collector.problems import Problem
+from tacit.tasks.analytics.sql import EXPLAIN
 
 _LINE = re.compile(r"Line (\d+), Col: (\d+)")
-_EXPLAIN = re.compile(r"\s*explain\s+", re.IGNORECASE)
 _QUOTED = re.compile(r"'([^']{1,80})'")
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset({
@@ -54,7 +54,7 @@ def position_of(message: str, sql: str) -> int:
 
 def _of_line(sql: str, line: int, column: int) -> int:
     """The place of a line and a column of the text after EXPLAIN."""
-    explain = _EXPLAIN.match(sql)
+    explain = EXPLAIN.match(sql)
     start = explain.end() if explain else 0
     lines = sql[start:].split("\n")
     before = sum(len(item) + 1 for item in lines[: line - 1])

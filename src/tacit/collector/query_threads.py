@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import local
 from time import monotonic
 from typing import TypeVar
 
@@ -13,21 +12,24 @@ _RETRY_SECONDS = 5
 
 
 class QueryThreads:
-    """Threads that answer queries."""
+    """Threads that answer queries; one whose time is over gives up at its next step, and the thread is free again."""
 
     def __init__(self, seconds: float, at_once: int) -> None:
         """Answer so many at once, each within some seconds from its arrival."""
-        self._seconds, self._own = seconds, local()
+        self._seconds = seconds
         self._threads = ThreadPoolExecutor(at_once, "tacit-query")
 
-    def run(self, work: Callable[[], Result]) -> Result:
-        """The result of some work, or the problem that it took too long."""
+    def run(self, work: Callable[[Callable[[], None]], Result]) -> Result:
+        """The result of some work, or the problem that it took too long; work calls the check it is given."""
         end = monotonic() + self._seconds
 
+        def check() -> None:
+            if monotonic() > end:
+                raise self._problem()
+
         def timed() -> Result:
-            self._own.end = end
-            self.check()
-            return work()
+            check()
+            return work(check)
 
         future = self._threads.submit(timed)
         try:
@@ -36,14 +38,10 @@ class QueryThreads:
             future.cancel()
             raise self._problem() from None
 
-    def check(self) -> None:
-        """Give up if the query that this thread answers has no time left; work calls it between its steps."""
-        if monotonic() > getattr(self._own, "end", float("inf")):
-            raise self._problem()
-
     def _problem(self) -> Problem:
         return Problem(
             "query_timeout",
-            f"the query was not answered within {self._seconds:g} seconds; ask for fewer groups, or again later",
+            f"the query was not answered within {self._seconds:g} seconds; "
+            "ask for fewer groups or aggregates, or again later",
             retry_seconds=_RETRY_SECONDS,
         )

@@ -5,6 +5,7 @@ import logging
 import socket
 import sys
 import time
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from tacit.collector.http_app import App, Pages
 from tacit.collector.limits import Limits
 from tacit.collector.pg.server import PgServer, PgSettings, pg_server
 from tacit.collector.ports import Store
+from tacit.collector.problems import LOG
 from tacit.collector.service import Collector
 from tacit.errors import InvalidSpec, StorageUnavailable
 from tacit.tasks.table import TASKS
@@ -119,12 +121,19 @@ class _Plain(logging.Formatter):
         return f"{record.levelname.lower()}: {record.getMessage()}"
 
 
+def _note_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
+    """Log what a library warns of by kind and place; the text, which could quote input, is left out."""
+    del message, rest
+    LOG.warning("%s at %s:%d", category.__name__, filename, lineno)
+
+
 def set_up_logs() -> None:
     """Plain lines for people, JSON for everything else; never a payload, never an address."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Plain() if sys.stderr.isatty() else _JsonLines())
     # What sqlglot warns of are texts of queries, which nobody logs.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+    warnings.showwarning = _note_warning
     for name in ("tacit", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False

@@ -34,7 +34,6 @@ RETIRE_SECONDS = 3600.0
 SWEEP_SECONDS = 300.0
 """How often the collector looks for files of segments that nobody needs any more."""
 
-
 ADVANCE_SECONDS = 2.0
 """How often rounds of adaptive plans are looked at."""
 
@@ -59,7 +58,8 @@ class Collector:
         self.access, self.metrics = Access(store, day), Metrics()
         self.ingest = Ingest(self.shelf, self.writer, self.rejections, takes_rows=self.files.is_ready)
         self.folder = Folder(store, self.shelf, self.files, shard=shard)
-        self.retention = Retention(store, day, forget=self.files.drop)
+        self._when_dropped: list[Callable[[str], None]] = [self.files.drop]
+        self.retention = Retention(store, day, forget=self._forget)
         self.rounds = Rounds(store, self.shelf, self.folder, tasks)
         self._totals = Totals(store, self.folder)
         self.started = monotonic()
@@ -135,6 +135,14 @@ class Collector:
         """Drop the reports of collections that are past the retention their documents state."""
         self.retention.look()
         self._totals.forget()
+
+    def when_dropped(self, forget: Callable[[str], None]) -> None:
+        """Have something called with every collection whose reports are dropped, to forget what it keeps of them."""
+        self._when_dropped.append(forget)
+
+    def _forget(self, collection: str) -> None:
+        for forget in self._when_dropped:
+            forget(collection)
 
     def find(self, collection: str) -> Active:
         """A published or closed collection, or a problem."""

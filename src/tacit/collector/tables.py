@@ -5,22 +5,24 @@ Queries are counted by their outcome; their texts are neither logged nor stored.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tacit.collector.access import READ, Bearer
 from tacit.collector.active import Active
+from tacit.collector.policies import asked_of
 from tacit.collector.problems import Problem
 from tacit.collector.query_problem import query_problem
 from tacit.collector.query_threads import QueryThreads
-from tacit.collector.rows.segments import RowSegment
 from tacit.collector.service import Collector
-from tacit.errors import InvalidQuery, InvalidSpec
+from tacit.core.level import check_level
+from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.documents import design_of, table_schema
 from tacit.tasks.analytics.levels import Design
+from tacit.tasks.analytics.patience import Check
 from tacit.tasks.analytics.plan import Plan
 from tacit.tasks.analytics.run import Answer
 from tacit.tasks.analytics.schema import Dimension, Schema
@@ -71,46 +73,6 @@ class TableInfo:
     title: dict[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A segment of a collection, for the cache that all collections share."""
-
-    collection: str
-    segment: RowSegment
-
-    @property
-    def key(self) -> str:
-        """Equal rows of two collections are still two segments: their reports may mean other things."""
-        return f"{self.collection}/{self.segment.key}"
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self.segment.n
-
-    def load(self) -> Any:
-        """Public columns and reports."""
-        return self.segment.load()
-
-
-class _Parts(Sequence[Any]):
-    """The segments of a table; going from one to the next, a query that is late ends."""
-
-    def __init__(self, parts: Sequence[Any], check: Callable[[], None]) -> None:
-        self._parts, self._check = parts, check
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._parts[place]
-
-    def __iter__(self) -> Iterator[Any]:
-        for part in self._parts:
-            self._check()
-            yield part
-
-
 class Tables:
     """The tables of a collector."""
 
@@ -118,6 +80,7 @@ class Tables:
         """Read from a collector; a query may take some seconds, and so many are answered at once."""
         self._collector, self._threads = collector, QueryThreads(seconds, at_once)
         self._cache = SegmentCache()
+        collector.when_dropped(lambda collection: self._cache.forget_for_good(_start(collection)))
         self._schema = lru_cache(_MAX_KNOWN)(self._read_schema)
         self._design = lru_cache(_MAX_KNOWN)(self._read_design)
 
@@ -141,8 +104,7 @@ class Tables:
 
     def query(self, info: TableInfo, sql: str, level: float = 0.95) -> Answer:
         """The answer to a SELECT or EXPLAIN; a problem says what cannot be answered and what to write instead."""
-        if not 0 < level < 1:
-            raise InvalidSpec("level must be between 0 and 1, such as 0.95")
+        check_level(level)
         return self._counted(info, sql, lambda table: table.with_level(level).query(sql))
 
     def explain(self, info: TableInfo, sql: str) -> Plan:
@@ -159,7 +121,7 @@ class Tables:
     def _counted(self, info: TableInfo, sql: str, work: Callable[[SegmentedTable], Result]) -> Result:
         started, outcome = monotonic(), "failed"
         try:
-            found = self._threads.run(lambda: work(self._open(info)))
+            found = self._threads.run(lambda check: work(self._open(info, check)))
             outcome = "answered"
         except InvalidQuery as error:
             outcome = "refused"
@@ -187,21 +149,28 @@ class Tables:
 
     def _read_schema(self, collection: str) -> Schema:
         document = self._collector.find(collection).collection
-        names, domains = [item.name for item in document.questions], [item.domain for item in document.questions]
-        return table_schema(names, domains, "" if document.rows is None else document.rows.table)
+        asked = asked_of(document.questions)
+        return table_schema(asked.names, asked.domains, "" if document.rows is None else document.rows.table)
 
     def _read_design(self, collection: str) -> Design:
         return design_of(self._collector.find(collection).mechanism, self._schema(collection))
 
-    def _open(self, info: TableInfo) -> SegmentedTable:
+    def _open(self, info: TableInfo, check: Check) -> SegmentedTable:
         """The table with everything that is stored; refused below the minimum cohort."""
-        parts = [_Part(info.collection, segment) for segment in self._collector.segments(info.collection)]
-        n, least = sum(part.n for part in parts), info.minimum_cohort
+        segments = self._collector.segments(info.collection)
+        # What was merged into larger segments, or dropped by another process, need not stay in memory.
+        self._cache.forget(_start(info.collection), but={segment.key for segment in segments})
+        n, least = sum(segment.n for segment in segments), info.minimum_cohort
         if n < least:
             raise Problem("below_minimum_cohort", f"{n} rows are stored; queries are answered from {least} rows on")
         schema, design = replace(self._schema(info.collection), table=info.name), self._design(info.collection)
         public = [(column.name, column.type) for column in info.columns if not column.private]
-        return SegmentedTable(schema, design, public, _Parts(parts, self._threads.check), self._cache)
+        return SegmentedTable(schema, design, public, segments, self._cache, least=least, check=check)
+
+
+def _start(collection: str) -> str:
+    """How the keys of a collection's segments begin."""
+    return f"{collection}/"
 
 
 def _plain_name(active: Active) -> str:

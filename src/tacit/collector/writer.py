@@ -12,6 +12,7 @@ from itertools import groupby, repeat
 from operator import itemgetter
 from typing import Any, Protocol
 
+from tacit.collector.limits import MOST_WAITING_BYTES
 from tacit.collector.ports import NewBatch, Store
 from tacit.errors import Busy
 
@@ -51,7 +52,9 @@ _FUTURES = _Futures()
 class Writer:
     """A thread that stores batches; a batch's outcome is told once, and only once, it is durable."""
 
-    def __init__(self, store: Store, *, most_waiting: int = 4096, most_bytes: int = 1 << 26, group: int = 512) -> None:
+    def __init__(
+        self, store: Store, *, most_waiting: int = 4096, most_bytes: int = MOST_WAITING_BYTES, group: int = 512
+    ) -> None:
         self._store = store
         self._most_waiting, self._most_bytes, self._group = most_waiting, most_bytes, group
         self._waiting: deque[Item] = deque()

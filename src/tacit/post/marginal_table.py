@@ -53,6 +53,16 @@ def margin(table: F64, axes: Sequence[int], onto: Sequence[int]) -> F64:
     return table.sum(axis=gone) if gone else table
 
 
+def given_rows(table: F64) -> F64:
+    """Every row of a table of two axes divided by its sum; the overall shares where a row holds nothing.
+
+    >>> given_rows(np.array([[.1, .3], [0., 0.]])).tolist()
+    [[0.25, 0.75], [0.1, 0.3]]
+    """
+    mass = table.sum(axis=1, keepdims=True)
+    return np.where(mass > 0, table / np.where(mass > 0, mass, 1), table.sum(axis=0))
+
+
 def along_axes(matrices: Sequence[F64], table: F64) -> F64:
     """The Kronecker product of matrices times a table, axis by axis."""
     for axis, matrix in enumerate(matrices):

@@ -15,6 +15,7 @@ import numpy as np
 from tacit.core.normal import normal_isf
 from tacit.errors import InvalidSpec, NoData
 from tacit.post.marginal_answers import simplex
+from tacit.post.marginal_table import given_rows
 from tacit.tasks.marginal_sources import F64
 from tacit.tasks.marginals import Table
 
@@ -144,11 +145,20 @@ def naive_chi_square(table: Table) -> Verdict:
     )
 
 
+def information_rows(tables: F64) -> F64:
+    """The mutual information of every table of a stack, in nats; 0 ln 0 = 0.
+
+    >>> information_rows(np.array([[[.25, .25], [.25, .25]], [[.5, 0.], [0., .5]]])).round(6).tolist()
+    [0.0, 0.693147]
+    """
+    expected = tables.sum(axis=2, keepdims=True) * tables.sum(axis=1, keepdims=True)
+    ratio = np.where(tables > 0, tables / np.where(expected > 0, expected, 1.0), 1.0)
+    return np.sum(tables * np.log(ratio), axis=(1, 2))
+
+
 def entropy_gain(p: F64) -> float:
-    """The mutual information of a table of two attributes, in nats; 0 ln 0 = 0."""
-    expected = np.outer(p.sum(axis=1), p.sum(axis=0))
-    seen = p > 0
-    return float(np.sum(p[seen] * np.log(p[seen] / expected[seen])))
+    """The mutual information of one table of two attributes."""
+    return float(information_rows(p[None])[0])
 
 
 @dataclass(frozen=True)
@@ -248,17 +258,14 @@ def conditional(table: Table, axis: int = -1) -> Conditional:
     Where nobody is left, it is its overall distribution, with an infinite error.
     """
     p = np.moveaxis(table.consistent, axis, -1)
-    mass = p.sum(axis=-1, keepdims=True)
-    overall = p.reshape(-1, p.shape[-1]).sum(axis=0)
-    value = np.where(mass > 0, p / np.where(mass > 0, mass, 1), overall)
     covariance = table.covariance()
     places = np.moveaxis(np.arange(p.size).reshape(table.shape), axis, -1).reshape(-1, p.shape[-1])
-    errors = np.full(places.shape, np.inf)
-    pairs = zip(places, value.reshape(places.shape), mass.ravel(), errors, strict=True)
+    value, errors = given_rows(p.reshape(places.shape)), np.full(places.shape, np.inf)
+    pairs = zip(places, value, p.sum(axis=-1).ravel(), errors, strict=True)
     for places_of_row, shares, total, error in pairs:
         if total > LEAST_MARGIN:
             # p/(p + rest): the derivatives with respect to its own cell and to the others of the row.
             gradient = (np.eye(len(shares)) - shares[:, None]) / total
             inner = covariance[np.ix_(places_of_row, places_of_row)]
             error[:] = np.sqrt(np.maximum(0.0, np.einsum("ij,jk,ik->i", gradient, inner, gradient)))
-    return Conditional(value, errors.reshape(p.shape))
+    return Conditional(value.reshape(p.shape), errors.reshape(p.shape))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidSpec
+from tacit.post.marginal_table import given_rows
 from tacit.tasks.association import Information, entropy_gain, mutual_information
 from tacit.tasks.junction import draw_rows, junction_tree, sample_cliques
 from tacit.tasks.marginal_sources import F64
@@ -94,9 +95,7 @@ def sample_tree(answers: Marginals, tree: Tree, n: int, rng: np.random.Generator
     out[:, 0] = draw_rows(np.broadcast_to(answers.table([0]).consistent, (n, answers.sizes[0])), rng)
     for parent, child in tree.edges:
         joint = answers.table([parent, child]).consistent
-        joint = joint if parent < child else joint.T
-        mass = joint.sum(axis=1, keepdims=True)
-        given = np.where(mass > 0, joint / np.where(mass > 0, mass, 1), joint.sum(axis=0))
+        given = given_rows(joint if parent < child else joint.T)
         out[:, child] = draw_rows(given[out[:, parent]], rng)
     return out
 

@@ -18,7 +18,7 @@ from tacit.post.grid_shape import GridShape, Heights
 from tacit.post.methods import default_method, process
 from tacit.tasks.grid_plan import GridOption, GridPlanner
 from tacit.tasks.rectangles import Rectangles, solve_rectangles
-from tacit.tasks.task import Answer, Forecast, Part, Query
+from tacit.tasks.task import Answer, Forecast, Part, Query, plain_number
 
 MAX_ATTRIBUTES = 3
 """Rectangles of more attributes than these have too many combined levels to plan all of them."""
@@ -137,18 +137,14 @@ def _rectangle(domain: Domain, part: Part, given: Mapping[str, str], level: floa
     low = ends_of(whole.attributes, given, "low", [0] * len(whole.sizes))
     high = ends_of(whole.attributes, given, "high", [size - 1 for size in whole.sizes])
     row = solved_grid(whole, part).rectangles([low], [high]).to_rows(level)[0]
-    share = {name: _plain(row[name]) for name in ("standard_error", "low", "high")} | {
-        "estimate": _plain(row["frequency"])
+    share = {name: plain_number(row[name]) for name in ("standard_error", "low", "high")} | {
+        "estimate": plain_number(row["frequency"])
     }
     ends = {
         name: [attribute.decode(i) for attribute, i in zip(whole.attributes, at, strict=True)]
         for name, at in (("from", low), ("to", high))
     }
     return ends | {"share": share}
-
-
-def _plain(value: Any) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)
 
 
 RECTANGLE = Query(

@@ -13,11 +13,17 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.level import check_level
 from tacit.core.normal import normal_isf
-from tacit.errors import InvalidSpec
 from tacit.post.marginal_answers import simplex
 from tacit.post.marginal_nonneg import norm_sub_rows
-from tacit.tasks.association import Measured, mutual_information, sampling_covariance
+from tacit.tasks.association import (
+    Measured,
+    entropy_gain,
+    information_rows,
+    mutual_information,
+    sampling_covariance,
+)
 from tacit.tasks.marginals import Table
 
 F64 = npt.NDArray[np.float64]
@@ -30,17 +36,6 @@ _FLOOR = 1e-6
 _LARGEST = 64.0
 _HALVINGS = 14
 _SWEEPS = 60
-
-
-def information_rows(tables: F64) -> F64:
-    """The mutual information of every table of a stack, in nats.
-
-    >>> information_rows(np.array([[[.25, .25], [.25, .25]], [[.5, 0.], [0., .5]]])).round(6).tolist()
-    [0.0, 0.693147]
-    """
-    expected = tables.sum(axis=2, keepdims=True) * tables.sum(axis=1, keepdims=True)
-    ratio = np.where(tables > 0, tables / np.where(expected > 0, expected, 1.0), 1.0)
-    return np.sum(tables * np.log(ratio), axis=(1, 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +66,7 @@ class _Line:
 
     def information(self, t: float) -> float:
         """The true information at one t."""
-        return float(information_rows(self.at(t)[None])[0])
+        return entropy_gain(self.at(t))
 
 
 def information_interval(
@@ -87,8 +82,7 @@ def information_interval(
     blocks share no more information than the answers themselves, so their lower end holds, and the upper end is the
     most that so many answers may share.
     """
-    if not 0 < level < 1:
-        raise InvalidSpec(f"information: level is {level}, must be between 0 and 1")
+    check_level(level)
     corrected = mutual_information(table).corrected
     blocks = np.kron(_blocks(table.shape[0]), _blocks(table.shape[1]))
     shape = tuple(min(size, MOST_ANSWERS) for size in table.shape)
@@ -97,7 +91,7 @@ def information_interval(
     if population:
         covariance = covariance + sampling_covariance(p, table.respondents)
     line = _Line(_inside(p), _errors(covariance, draws, seed))
-    observed, tail = float(information_rows(p[None])[0]), (1 - level) / 2
+    observed, tail = entropy_gain(p), (1 - level) / 2
     low = _lower(line, observed, tail)
     high = _upper(line, observed, tail) if shape == table.shape else log(min(table.shape))
     error = (high - low) / (2 * normal_isf(tail))

@@ -1,6 +1,5 @@
 """What an analyst may ask of questions that were asked together: tables, tests, trees and synthetic records."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import prod
@@ -37,7 +36,7 @@ from tacit.tasks.joint_words import (
 from tacit.tasks.marginal_sources import F64
 from tacit.tasks.marginal_task import MAX_CELLS, MAX_TESTED, Pair, names_of, solved
 from tacit.tasks.marginals import Table
-from tacit.tasks.task import Asked, Part, Query
+from tacit.tasks.task import Asked, Part, Query, plain_label, plain_number
 
 MAX_PAIRED = 64
 """The most questions of which all pairs are looked at."""
@@ -48,7 +47,7 @@ _WHOLE_CELLS = 1 << 12
 
 def _chosen(asked: Asked, given: Mapping[str, str], name: str, least: int, most: int) -> tuple[int, ...]:
     """The places of questions that are named with commas."""
-    texts = [text.strip() for text in next(csv.reader([given.get(name, "")]), list[str]()) if text.strip()]
+    texts = [text.strip() for text in given.get(name, "").split(",") if text.strip()]
     if not least <= len(texts) <= most:
         wanted = f"{least}" if least == most else f"{least} to {most}"
         raise InvalidSpec(f"{name} must name {wanted} questions, with commas, out of {_some(asked.names)}")
@@ -76,16 +75,8 @@ def _ordered(table: Table, places: Sequence[int], flat: F64) -> F64:
     return flat.reshape(table.shape).transpose([table.attributes.index(place) for place in places])
 
 
-def _plain(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _label(label: Any) -> Any:
-    return [_label(inner) for inner in cast("tuple[Any, ...]", label)] if isinstance(label, tuple) else label
-
-
 def _labels(domain: Domain) -> list[Any]:
-    return [_label(label) for label in domain.all_labels()]
+    return [plain_label(label) for label in domain.all_labels()]
 
 
 def _attributes(asked: Asked, places: Sequence[int]) -> list[dict[str, Any]]:
@@ -107,7 +98,7 @@ def _table(asked: Asked, part: Part, given: Mapping[str, str], level: float) -> 
     cells: list[dict[str, Any]] = [
         {
             "values": [about[axis]["labels"][i] for axis, i in enumerate(at)],
-            "raw": {name: _plain(float(column[at])) for name, column in zip(names, columns, strict=True)},
+            "raw": {name: plain_number(float(column[at])) for name, column in zip(names, columns, strict=True)},
             "consistent": float(consistent[at]),
         }
         for at in np.ndindex(*consistent.shape)
@@ -127,7 +118,7 @@ def _numbers(domain: Domain) -> F64 | None:
 
 def _measured(found: Measured) -> dict[str, Any] | None:
     ends = {"estimate": found.value, "low": found.low, "high": found.high}
-    return {name: _plain(end) for name, end in ends.items()} if np.isfinite(found.value) else None
+    return {name: plain_number(end) for name, end in ends.items()} if np.isfinite(found.value) else None
 
 
 _NO_VERDICT: dict[str, Any] = dict.fromkeys((
@@ -228,11 +219,10 @@ def _tree(asked: Asked, part: Part, given: Mapping[str, str], level: float) -> d
     return {"nodes": list(asked.names), "edges": edges, "words": tree_words(len(edges), linked, unknown)}
 
 
-def _whole(given: Mapping[str, str], name: str, default: int, most: int) -> int:
+def _whole(given: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
     text = given.get(name, str(default)).strip()
-    low = 1 if name == "rows" else 0
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= most):
-        raise InvalidSpec(f"{name} must be an integer from {low} to {most}")
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
+        raise InvalidSpec(f"{name} must be an integer from {least} to {most}")
     return int(text)
 
 
@@ -250,7 +240,7 @@ def _models(asked: Asked, part: Part) -> list[tuple[int, ...]]:
 
 def _synthetic(asked: Asked, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
     del level
-    n, seed = _whole(given, "rows", 1000, MAX_ROWS), _whole(given, "seed", 0, (1 << 63) - 1)
+    n, seed = _whole(given, "rows", 1000, 1, MAX_ROWS), _whole(given, "seed", 0, 0, (1 << 63) - 1)
     model = given.get("model", "tree")
     if model not in ("tree", "views"):
         raise InvalidSpec("model must be tree or views")

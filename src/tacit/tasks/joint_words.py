@@ -45,10 +45,11 @@ def table_words(names: Sequence[str], missing: Sequence[Sequence[str]], table: T
         parts = "; ".join(spoken(part) for part in missing[:_MANY]) + ("; and more" if len(missing) > _MANY else "")
         first = f"Nobody was asked about these together: {parts}."
         second = "The table is completed as if there were nothing more between them, which the intervals do not count."
+    elif len(names) == 1:
+        first, second = f"The shares of {spoken(names)} come with intervals for the noise.", ""
     else:
-        asked = f"the shares of {spoken(names)}" if len(names) == 1 else f"{spoken(names)} were asked together"
-        first = f"{sentence(asked)} come with intervals for the noise." if len(names) == 1 else f"{sentence(asked)}."
-        second = "" if len(names) == 1 else "Every share comes with an interval for the noise."
+        first = f"{sentence(spoken(names))} were asked together."
+        second = "Every share comes with an interval for the noise."
     agreed = "" if table.agrees else "Its margins contradict each other; the consistent table is a compromise."
     return " ".join(part for part in (first, second, agreed) if part)
 

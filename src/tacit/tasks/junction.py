@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from tacit.post.marginal_table import Attributes
+from tacit.post.marginal_table import Attributes, given_rows, margin
 from tacit.tasks.marginal_sources import F64, FromSigns, FromViews, FromWhole
 from tacit.tasks.marginals import Marginals, Table
 
@@ -108,7 +108,7 @@ class _Search:
         """Plugged-in information per link, of many steps at once."""
         tables = self._answers.tables([(*given, *new) for given, new in steps])
         for step, table in zip(steps, tables, strict=True):
-            alone = sum(_entropy(_onto(table, part)) for part in _parts(step))
+            alone = sum(_entropy(margin(table.consistent, table.attributes, part)) for part in _parts(step))
             self._rough[step] = (alone - _entropy(table.consistent)) / _links(step)
 
     def _bias(self, step: Step) -> float:
@@ -145,11 +145,6 @@ def _entropy(p: F64) -> float:
     return -float(np.sum(seen * np.log(seen)))
 
 
-def _onto(table: Table, attributes: Attributes) -> F64:
-    gone = tuple(i for i, a in enumerate(table.attributes) if a not in attributes)
-    return table.consistent.sum(axis=gone)
-
-
 def _excess(table: Table) -> float:
     """By how much noise lowers the entropy of a table, about: half the sum of variance over share.
 
@@ -168,9 +163,7 @@ def sample_cliques(answers: Marginals, cliques: Sequence[Clique], n: int, rng: n
         table = answers.table([*known, *new])
         joint = np.transpose(table.consistent, [table.attributes.index(a) for a in (*known, *new)])
         shape = [answers.sizes[a] for a in known]
-        flat = joint.reshape(prod(shape), -1)
-        mass = flat.sum(axis=1, keepdims=True)
-        given = np.where(mass > 0, flat / np.where(mass > 0, mass, 1), flat.sum(axis=0))
+        given = given_rows(joint.reshape(prod(shape), -1))
         at = np.ravel_multi_index(tuple(out[:, a] for a in known), shape) if known else np.zeros(n, np.int64)
         drawn = np.unravel_index(draw_rows(given[at], rng), [answers.sizes[a] for a in new])
         for attribute, column in zip(new, drawn, strict=True):

@@ -7,7 +7,7 @@ chapter 6 with t views of s attributes out of m; docs/maths/calm.md lists what i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, exp, expm1, inf
+from math import ceil, comb, exp, expm1, inf
 
 from tacit.errors import InvalidSpec
 from tacit.tasks.marginal_covering import MAX_SETS, Block, balanced_views, cover_design, lower_bound
@@ -66,7 +66,8 @@ def select_views(
 ) -> ViewPlan:
     """Algorithm 2: the number and the size of the views for tables of k attributes.
 
-    With `strict_paper` the branch for a single possible size ignores, as printed, that fewer views may cover all.
+    With `strict_paper` the branch for a single possible size ignores, as printed, that fewer views may cover all, and
+    few respondents leave attributes in no view.
 
     >>> plan = select_views(n=2**16, sizes=[2] * 8, epsilon=2.0, k=3)
     >>> plan.count, plan.size
@@ -84,7 +85,9 @@ def select_views(
     if largest < k or smallest == largest:
         cover = _cover_size(m, k, largest, most) if largest >= k else inf
         fits = not strict_paper and cover <= most
-        count = int(cover) if fits else min(most, comb(m, largest))
+        # Fewer respondents than 1/theta per view are no reason to ask nobody about an attribute.
+        least = 1 if strict_paper else ceil(m / largest)
+        count = int(cover) if fits else min(max(most, least), comb(m, largest))
         return _plan(n, sizes, epsilon, k, count, largest, covering=fits)
     best = min(
         range(smallest, largest + 1),

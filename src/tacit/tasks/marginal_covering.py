@@ -118,7 +118,8 @@ def balanced_views(m: int, s: int, k: int, count: int, *, seed: int = 0) -> tupl
         if not search.left:
             search.reopen()
         block = search.grow(s)
-        block = next(other for other in spare if other not in taken) if block in taken else block
+        if block in taken:
+            block = search.other(s, taken) or next(one for one in spare if one not in taken)
         search.add(block)
         taken.add(block)
     return tuple(search.blocks)
@@ -139,6 +140,10 @@ def _pruned(blocks: Sequence[Block], k: int) -> tuple[Block, ...]:
         else:
             kept.append(block)
     return tuple(sorted(kept))
+
+
+_TRIES = 64
+"""How often a block is drawn that was not taken before; then the first one that is left is."""
 
 
 class _Search:
@@ -165,6 +170,15 @@ class _Search:
         for inner in combinations(block, self.k):
             self.left -= int(self._open[inner])
             self._open[inner] = False
+
+    def other(self, s: int, taken: "set[Block]") -> Block | None:
+        """A block of attributes that were used least, with more and more chance until it is none of these."""
+        for chance in np.linspace(0.5, 4.0, _TRIES):
+            order = np.argsort(self.used + chance * self._tie.random(self.m), kind="stable")
+            block = tuple(sorted(order[:s].tolist()))
+            if block not in taken:
+                return block
+        return None
 
     def grow(self, s: int) -> Block:
         """A block of s attributes that covers many open sets; ties go to the attributes used least."""

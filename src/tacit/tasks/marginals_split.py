@@ -28,9 +28,10 @@ def split_views(question: Ask) -> list[Attributes]:
 
 def split_tables(question: Ask) -> AllOf:
     """A mechanism that reports every table of k attributes at epsilon over their number."""
-    views, groups = split_views(question), comb(len(question.sizes), question.k)
+    groups = comb(len(question.sizes), question.k)
     if groups > min(MAX_MEMBERS, 1024):
         raise InvalidSpec(f"marginals: {groups} tables are too many for one respondent to report; use am or calm")
+    views = split_views(question)
     share = Share(question.budget.to_spec(), f"1/{groups}") if groups > 1 else question.budget  # type: ignore[arg-type]
     members = tuple(adaptive_oracle(prod(question.sizes[a] for a in view), share) for view in views)
     return AllOf(epsilon=question.budget, members=members, state="members")

@@ -30,7 +30,7 @@ from tacit.tasks.range_plan import RangeChoice, choose_ranges
 from tacit.tasks.range_plan_error import Workload
 from tacit.tasks.range_plan_options import RangeOption, expected_error
 from tacit.tasks.ranges import Ranges, solve_ranges
-from tacit.tasks.task import Answer, Forecast, Part, Query, Task
+from tacit.tasks.task import Answer, Forecast, Part, Query, Task, plain_number
 
 MOST_ROWS = 4096
 """Domains up to this size are answered leaf by leaf; larger ones in as many equal ranges as are easily drawn."""
@@ -123,12 +123,8 @@ def _range(domain: Domain, part: Part, given: Mapping[str, str], level: float) -
     estimate = found.ranges([low], [high])
     row = estimate.to_rows(level)[0]
     names = ("standard_error", "low", "high")
-    answer = {name: _plain(row[name]) for name in names} | {"estimate": _plain(row["frequency"])}
+    answer = {name: plain_number(row[name]) for name in names} | {"estimate": plain_number(row["frequency"])}
     return {"from": domain.decode(low), "to": domain.decode(high), "share": answer}
-
-
-def _plain(value: Any) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)
 
 
 def _quantiles(domain: Domain, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:

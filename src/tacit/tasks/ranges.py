@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tacit.core.compose import OneOf, PerMember
 from tacit.core.estimate import Estimate, no_data
+from tacit.core.level import check_level
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.moments import Moments
 from tacit.core.normal import normal_isf
@@ -106,8 +107,7 @@ class Ranges:
 
         The simultaneous band uses Šidák's inequality, which holds for normal errors however they are correlated.
         """
-        if not 0 < level < 1:
-            raise InvalidSpec(f"cdf: level is {level}, must be between 0 and 1, such as 0.95")
+        check_level(level)
         at = np.unique(np.linspace(0, self.size - 1, min(points, self.size)).round().astype(np.int64))
         found = self.prefixes(at)
         inside = level ** (1 / max(1, self.size - 1)) if simultaneous else level

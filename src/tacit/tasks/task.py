@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from math import isfinite
+from typing import Any, Generic, TypeVar, cast
 
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism
@@ -56,6 +57,16 @@ class Answer:
     raw: Estimate
     consistent: Estimate | None
     method: str
+
+
+def plain_number(value: Any) -> float | None:
+    """A number as JSON has it: None for what is not known, or not finite."""
+    return float(value) if value is not None and isfinite(value) else None
+
+
+def plain_label(label: Any) -> Any:
+    """A label of a domain as JSON has it: that of several attributes is a list."""
+    return [plain_label(part) for part in cast("tuple[Any, ...]", label)] if isinstance(label, tuple) else label
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,9 @@ class Collection:
         """The mechanism must be about all questions together, each an attribute."""
         sizes = getattr(self._family, "sizes", None)
         if sizes is None or not hasattr(self._family, "of_answers"):
-            raise InvalidSpec("document: the policy is joint, so the mechanism must be one_of views of all questions")
+            raise InvalidSpec(
+                "document: the policy is joint, so the mechanism must be one_of a family about all questions"
+            )
         domains = tuple(question.domain.size for question in self.questions)
         if tuple(sizes) != domains:
             raise InvalidSpec(

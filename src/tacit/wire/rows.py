@@ -22,6 +22,20 @@ MAX_NUMBER = 10**12
 RESERVED = ("report", "member")
 """What columns are not called, for uploads have columns of these names beside the public ones."""
 
+KEYWORDS = tuple(
+    "all analyse analyze and any array as asc asymmetric authorization between binary both by case cast check collate "
+    "collation column concurrently constraint create cross current_catalog current_date current_role current_schema "
+    "current_time current_timestamp current_user default deferrable desc distinct do else end except exists false "
+    "fetch for foreign freeze from full grant group having ilike in initially inner intersect into is isnull join "
+    "lateral leading left like limit localtime localtimestamp natural not notnull null offset on only or order outer "
+    "overlaps placing primary references returning right select session_user similar some symmetric system_user "
+    "table tablesample then to trailing true union unique user using variadic verbose when where window with".split()
+)
+"""What neither a table nor a column is called: a query would have to quote it, or would mean something else."""
+
+SYSTEM = "pg_"
+"""What neither begins with: in PostgreSQL's protocol such names are the catalogue's."""
+
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -76,6 +90,7 @@ class Rows:
             raise InvalidSpec("document.rows must be null, or an object with table and a list of columns")
         if not _is_name(given["table"]):
             raise InvalidSpec("document.rows.table must be a lower-case word of up to 40 letters, digits, underscores")
+        _check_word(given["table"], "table")
         items = cast("list[Any]", given["columns"])
         if not 1 <= len(items) <= MAX_COLUMNS:
             raise InvalidSpec(f"document.rows.columns must be 1 to {MAX_COLUMNS} public columns")
@@ -85,6 +100,7 @@ class Rows:
         for column in columns:
             if column.name in RESERVED:
                 raise InvalidSpec(f"document.rows.columns: a public column must not be called '{column.name}'")
+            _check_word(column.name, "columns")
         return cls(given["table"], columns)
 
     def to_json(self) -> dict[str, Any]:
@@ -92,27 +108,37 @@ class Rows:
         return {"table": self.table, "columns": [column.to_json() for column in self.columns]}
 
     @cached_property
-    def _names(self) -> frozenset[str]:
-        return frozenset(column.name for column in self.columns)
+    def _kinds(self) -> dict[str, str]:
+        return {column.name: column.type for column in self.columns}
+
+    def check_given(self, row: Any) -> Mapping[str, Any]:
+        """A row as it was given, once its columns are known to be the collection's and its values to fit."""
+        given = cast("Mapping[str, Any]", row) if isinstance(row, Mapping) else None
+        if given is None:
+            raise InvalidValue("row must be an object with the public columns of the collection")
+        for name, value in given.items():
+            kind = self._kinds.get(name)
+            if kind is None:
+                known = ", ".join(column.name for column in self.columns[:12])
+                raise InvalidValue(f"row: there is a column that the collection does not have; it has {known}")
+            fits, rule = _TYPES[kind]
+            if value is not None and not fits(value):
+                raise InvalidValue(f"row: {name} must be {rule}, or null")
+        return given
 
     def check_row(self, row: Any) -> dict[str, Any]:
         """A row with all its columns, in their order; one that is left out is null."""
-        given = cast("Mapping[Any, Any]", row) if isinstance(row, Mapping) else None
-        if given is None:
-            raise InvalidValue("row must be an object with the public columns of the collection")
-        if not given.keys() <= self._names:
-            known = ", ".join(column.name for column in self.columns[:12])
-            raise InvalidValue(f"row: there is a column that the collection does not have; it has {known}")
-        found = {column.name: given.get(column.name) for column in self.columns}
-        for column in self.columns:
-            fits, rule = _TYPES[column.type]
-            if found[column.name] is not None and not fits(found[column.name]):
-                raise InvalidValue(f"row: {column.name} must be {rule}, or null")
-        return found
+        given = self.check_given(row)
+        return {column.name: given.get(column.name) for column in self.columns}
 
 
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
+
+
+def _check_word(name: str, where: str) -> None:
+    if name in KEYWORDS or name.startswith(SYSTEM):
+        raise InvalidSpec(f"document.rows.{where}: '{name}' means something in SQL; choose another name")
 
 
 def _column(value: Any, i: int) -> Column:

@@ -12,7 +12,7 @@ from tacit.device.compose import Family
 from tacit.device.kinds import FAMILIES, KINDS
 from tacit.device.product import DOMAINS
 from tacit.wire.document import MAX_QUESTIONS, POLICIES, VERSION
-from tacit.wire.rows import MAX_COLUMNS, RESERVED, TYPES
+from tacit.wire.rows import KEYWORDS, MAX_COLUMNS, RESERVED, SYSTEM, TYPES
 
 Schema = dict[str, Any]
 """A JSON Schema, or a part of one."""
@@ -179,8 +179,9 @@ def _plan() -> Schema:
 
 def _rows() -> Schema:
     """Public columns that come with every report, or null."""
-    column = _record({"name": _NAME | {"not": {"enum": list(RESERVED)}}, "type": {"enum": list(TYPES)}})
-    return {"anyOf": [{"type": "null"}, _record({"table": _NAME, "columns": _items(column, 1, MAX_COLUMNS)})]}
+    named = _ref("sql_name")
+    column = _record({"name": named | {"not": {"enum": list(RESERVED)}}, "type": {"enum": list(TYPES)}})
+    return {"anyOf": [{"type": "null"}, _record({"table": named, "columns": _items(column, 1, MAX_COLUMNS)})]}
 
 
 def _document() -> Schema:
@@ -236,6 +237,7 @@ def definitions() -> Schema:
         "question": _record(question),
         "draft_question": _record(asked, {"task": _NAME}),
         "origin": {"type": "string", "pattern": "^(https?://[a-z0-9.-]+(:[0-9]{1,5})?|\\*)$"},
+        "sql_name": _NAME | {"not": {"anyOf": [{"enum": list(KEYWORDS)}, {"pattern": f"^{SYSTEM}"}]}},
         "integer": _INTEGER,
         "epsilon": {"anyOf": [decimal, _record({"of": decimal, "share": share}), amplified]},
         "mechanism": _one_by_kind(mechanisms),

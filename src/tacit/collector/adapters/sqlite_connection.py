@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import apsw
 
+from tacit.collector.rows.segments import sync
 from tacit.errors import StorageFull, StorageUnavailable
 
 _FIXED = (3, 51, 3)
@@ -72,15 +73,6 @@ def make_private(folder: Path, file: Path) -> None:
         raise StorageUnavailable(f"storage: cannot open {file}: {error.strerror}") from error
 
 
-def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 @contextmanager
 def new_file(path: str) -> Generator[Path]:
     """A private file that gets its name only when it is complete and on the disk."""
@@ -92,9 +84,9 @@ def new_file(path: str) -> Generator[Path]:
     make_private(target.parent, part)
     try:
         yield part
-        _sync(part)
+        sync(part)
         os.replace(part, target)
-        _sync(target.parent)
+        sync(target.parent)
     finally:
         part.unlink(missing_ok=True)
 

@@ -5,9 +5,9 @@ never holds a row of a collection, so whatever is asked of it can reveal none; q
 here. What SQLite cannot do is answered with no rows and a notice, as tools then show less instead of failing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from time import monotonic
 from typing import Any
 
@@ -24,16 +24,22 @@ from tacit.collector.pg.catalog_data import (
     standing_rows,
     table_oids,
 )
-from tacit.collector.pg.catalog_functions import STANDING, ArrayAgg, Lookups, SessionFacts
+from tacit.collector.pg.catalog_functions import LONGEST, STANDING, ArrayAgg, Lookups, SessionFacts, too_long
 from tacit.collector.pg.catalog_rewrite import Unknown, rewritten, type_of
 from tacit.collector.pg.messages import PgError
 from tacit.collector.pg.values import Field
 from tacit.tasks.analytics.imports import expressions, sqlglot
 
-_SECONDS, _STEPS = 2.0, 5_000
-_MOST_ROWS, _MOST_CHARACTERS, _LONGEST = 50_000, 1 << 24, 100_000
+_SECONDS, _STEPS = 2.0, 1_000
+_MOST_ROWS, _MOST_CHARACTERS, _MOST_BYTES = 50_000, 1 << 24, 1 << 27
 _ALLOWED = (apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION)
-_FORBIDDEN = {"load_extension", "randomblob", "zeroblob", "fts3_tokenizer", "readfile", "writefile", "edit"}
+_AGGREGATES = ("array_agg_of", "array_agg")
+_BUILT_IN = (
+    "abs avg coalesce count current_date current_time current_timestamp dense_rank first_value group_concat ifnull iif "
+    "lag last_value lead length lower max min nullif rank round row_number string_agg substr substring sum upper"
+).split()
+"""SQLite's own functions that may be called: none of them takes longer than its arguments are long."""
+_FUNCTIONS = frozenset((*_BUILT_IN, *_AGGREGATES, *STANDING))
 
 
 @dataclass(frozen=True)
@@ -78,22 +84,25 @@ class Catalogue:
     def answer(self, tree: Any) -> Found:
         """The answer to a query, given as sqlglot's tree."""
         problems: list[PgError] = []
-        database = self._open(problems)
+        watch = _Watch(problems)
+        database = self._open(watch)
         try:
             return self._run(database, rewritten(tree), tree)
         except apsw.InterruptError:
-            raise PgError("57014", "the catalogue query took too long") from None
-        except (Unknown, apsw.Error, RecursionError, ValueError, TypeError):
+            raise watch.reason() from None
+        except apsw.TooBigError:
+            raise too_long() from None
+        except (Unknown, apsw.Error, RecursionError, ValueError, TypeError, OverflowError):
             if problems:
                 raise problems[0] from None
             return self._nothing(tree)
-        except PgError:
-            raise
         finally:
             database.close()
 
-    def _open(self, problems: list[PgError]) -> Any:
+    def _open(self, watch: "_Watch") -> Any:
         database: Any = apsw.Connection(":memory:")
+        # What is sorted or made distinct stays where it is counted, and never goes to a disk.
+        database.pragma("temp_store", 2)
         database.deserialize("main", _standing())
         _insert(database, rows_of(self._tables, self._session.database))
         settings = [
@@ -102,16 +111,15 @@ class Catalogue:
         ]
         _insert(database, {"pg_settings": settings})
         for name, (function, _) in (STANDING | self._functions).items():
-            database.create_scalar_function(name, _kept(function, problems))
-        for name in ("array_agg_of", "array_agg"):
-            database.create_aggregate_function(name, _aggregate)
-        database.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST)
+            database.create_scalar_function(name, watch.kept(function))
+        for name in _AGGREGATES:
+            database.create_aggregate_function(name, watch.array_agg)
+        database.limit(apsw.SQLITE_LIMIT_LENGTH, LONGEST)
         database.limit(apsw.SQLITE_LIMIT_ATTACHED, 0)
-        database.authorizer = _authorize
+        database.authorizer = partial(_authorize, _FUNCTIONS | self._functions.keys())
         # A name in quotes that does not exist is a mistake, and not text.
         database.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
-        end = monotonic() + _SECONDS
-        database.set_progress_handler(lambda: monotonic() > end, _STEPS)
+        database.set_progress_handler(watch.is_over, _STEPS)
         return database
 
     def _run(self, database: Any, tree: Any, original: Any) -> Found:
@@ -172,25 +180,50 @@ def _selects(tree: Any) -> list[Any]:
     return found
 
 
-def _kept(function: Any, problems: list[PgError]) -> Any:
-    """A function whose refusal is kept, as SQLite passes on no more than that something failed."""
+class _Watch:
+    """Ends a query that takes too long or too much, and keeps why a function refused."""
 
-    def call(*values: Any) -> Any:
-        try:
-            return function(*values)
-        except PgError as problem:
-            problems.append(problem)
-            raise ValueError("refused") from None
+    def __init__(self, problems: list[PgError]) -> None:
+        """The clock runs from now on; refusals are added to the problems."""
+        self._problems, self._end = problems, monotonic() + _SECONDS
+        # All of SQLite's memory is counted, other queries' too: a crowd of large ones ends earlier, which is as well.
+        self._most = apsw.memory_used() + _MOST_BYTES
 
-    return call
+    def is_over(self) -> bool:
+        """Whether the query must end."""
+        return monotonic() > self._end or apsw.memory_used() > self._most
+
+    def reason(self) -> PgError:
+        """Why it had to."""
+        if monotonic() > self._end:
+            return PgError("57014", "the catalogue query took too long")
+        return PgError("54000", "the catalogue query takes too much memory")
+
+    def kept(self, function: Any) -> Any:
+        """A function whose refusal is kept, as SQLite passes on no more than that something failed."""
+
+        def call(*values: Any) -> Any:
+            # A function may take as long as thousands of steps, between which the time is not looked at.
+            if self.is_over():
+                self._problems.append(self.reason())
+                raise ValueError("over")
+            try:
+                return function(*values)
+            except PgError as problem:
+                self._problems.append(problem)
+                raise ValueError("refused") from None
+
+        return call
+
+    def array_agg(self) -> tuple[ArrayAgg, Any, Any]:
+        """The aggregate, in the form that SQLite is given it."""
+        return ArrayAgg(), self.kept(ArrayAgg.step), self.kept(ArrayAgg.final)
 
 
-def _aggregate() -> tuple[ArrayAgg, Any, Any]:
-    return ArrayAgg(), ArrayAgg.step, ArrayAgg.final
-
-
-def _authorize(operation: int, first: str | None, second: str | None, *_: Any) -> int:
-    if operation not in _ALLOWED or (operation == apsw.SQLITE_FUNCTION and (second or first or "") in _FORBIDDEN):
+def _authorize(functions: Set[str], operation: int, first: str | None, second: str | None, *_: Any) -> int:
+    if operation not in _ALLOWED or (operation == apsw.SQLITE_FUNCTION and (second or "") not in functions):
+        return apsw.SQLITE_DENY
+    if operation == apsw.SQLITE_READ and (first or "").startswith("sqlite_"):
         return apsw.SQLITE_DENY
     return apsw.SQLITE_OK
 

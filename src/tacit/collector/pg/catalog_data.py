@@ -117,10 +117,11 @@ KINDS = {
 
 OF_DECLARED = {declared: oid for declared, oid in KINDS.values()}
 
-_KEYWORDS = (
+KEYWORDS = (
     "all and as asc between by case count desc else end explain false filter from group having in is like limit not "
-    "null offset on or order select sum then true when where"
-)
+    "null offset on or order select sum table then true user when where"
+).split()
+"""Words that names are told from by quotes."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def standing_rows() -> dict[str, list[Row]]:
         "pg_proc": [_proc(name, oid) for name, oid in PROCS.items() if name.endswith("recv")],
         "pg_roles": [{"oid": OWNER, "rolname": OWNER_NAME} | role],
         "pg_user": [{"usename": OWNER_NAME, "usesysid": OWNER, "usesuper": False, "usecreatedb": False}],
-        "pg_get_keywords": [{"word": word, "catcode": "R", "catdesc": "reserved"} for word in _KEYWORDS.split()],
+        "pg_get_keywords": [{"word": word, "catcode": "R", "catdesc": "reserved"} for word in KEYWORDS],
         "pg_am": [{"oid": 2, "amname": "heap", "amhandler": 0, "amtype": "t"}],
         "pg_tablespace": [{"oid": 1663, "spcname": "pg_default", "spcowner": OWNER}],
     }

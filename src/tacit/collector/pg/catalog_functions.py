@@ -1,88 +1,29 @@
 """Functions of PostgreSQL that catalogue queries call, as Python functions for SQLite, with the types they return.
 
-Patterns come from whoever asks, so nothing here may take long: LIKE is matched in linear space without going back, and
-regular expressions are limited to those that cannot run away.
+What they are given comes from whoever asks, so nothing here may take long or make a text much longer than those it got.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from tacit.collector.pg import values as pg
-from tacit.collector.pg.catalog_data import NUMBERS, OWNER_NAME, PROCS, PUBLIC, SYSTEM, TYPES, VERSION
+from tacit.collector.pg.catalog_data import KEYWORDS, NUMBERS, OWNER_NAME, PROCS, PUBLIC, SYSTEM, TYPES, VERSION
 from tacit.collector.pg.messages import PgError
+from tacit.collector.pg.patterns import ilike, like, regex
 from tacit.collector.pg.settings import Settings
 
 Function = Callable[..., Any]
-_LONGEST_PATTERN, _MOST_QUANTIFIERS = 256, 3
+LONGEST = 1 << 16
+"""Characters of any text in a catalogue query, those that aggregates and functions make among them."""
 
 
-def like(value: Any, pattern: Any, escape: Any = "\\") -> int | None:
-    r"""LIKE: % is any text, _ any character; linear in each step, as only the last % is ever gone back to.
-
-    >>> like("my_table", "my\\_%"), like("mytable", "my\\_%"), like("abc", "%b")
-    (1, 0, 0)
-    """
-    if value is None or pattern is None:
-        return None
-    text, parts = str(value), _like_parts(str(pattern)[:_LONGEST_PATTERN], str(escape)[:1])
-    at = place = 0
-    back: tuple[int, int] | None = None
-    while at < len(text):
-        if place < len(parts) and parts[place] == "any":
-            back, place = (place + 1, at), place + 1
-        elif place < len(parts) and parts[place] in ("one", "=" + text[at]):
-            at, place = at + 1, place + 1
-        elif back is not None:
-            back = back[0], back[1] + 1
-            place, at = back
-        else:
-            return 0
-    return int(all(part == "any" for part in parts[place:]))
-
-
-@lru_cache(256)
-def _like_parts(pattern: str, escape: str) -> tuple[str, ...]:
-    found: list[str] = []
-    literal = False
-    for character in pattern:
-        if not literal and character == escape:
-            literal = True
-            continue
-        special = {"%": "any", "_": "one"}.get(character) if not literal else None
-        found.append(special or "=" + character)
-        literal = False
-    return tuple(found)
-
-
-def ilike(value: Any, pattern: Any, escape: Any = "\\") -> int | None:
-    """LIKE without regard to case."""
-    return None if value is None or pattern is None else like(str(value).lower(), str(pattern).lower(), escape)
-
-
-@lru_cache(256)
-def _regex(pattern: str, flags: int) -> re.Pattern[str]:
-    if re.search(r"\\[0-9]", pattern):
-        raise PgError("0A000", "a regular expression may not refer back")
-    plain = re.sub(r"\\.|\[[^\]]*\]", "x", pattern)
-    if len(pattern) > _LONGEST_PATTERN or "(?" in plain or re.search(r"[)*+?}][*+?{]", plain):
-        raise PgError("0A000", "the regular expression is not understood", hint="Write names and .* alone.")
-    if len(re.findall(r"[*+?{]", plain)) > _MOST_QUANTIFIERS:
-        raise PgError("0A000", f"a regular expression may have at most {_MOST_QUANTIFIERS} repetitions")
-    try:
-        return re.compile(pattern, flags)
-    except (re.error, OverflowError):
-        raise PgError("2201B", "invalid regular expression") from None
-
-
-def regex(flags: int, value: Any, pattern: Any) -> int | None:
-    """`~`, for expressions that cannot run away: no repeated groups, few repetitions, short texts."""
-    if value is None or pattern is None:
-        return None
-    return int(_regex(str(pattern), flags).search(str(value)[:100]) is not None)
+def too_long() -> PgError:
+    """Refuse a text that is longer than the catalogue needs."""
+    return PgError("54000", f"a text in a catalogue query may have at most {LONGEST} characters")
 
 
 def _by_name() -> dict[str, int]:
@@ -117,7 +58,7 @@ def format_type(oid: Any, modifier: Any = None) -> str | None:
 
 def quote_ident(name: Any) -> str | None:
     """A name as it is written in SQL."""
-    if name is None or re.fullmatch(r"[a-z_][a-z0-9_$]*", str(name)):
+    if name is None or (re.fullmatch(r"[a-z_][a-z0-9_$]*", str(name)) and name not in KEYWORDS):
         return name
     return '"' + str(name).replace('"', '""') + '"'
 
@@ -127,7 +68,10 @@ def array_to_string(array: Any, separator: Any, missing: Any = None) -> str | No
     if array is None or separator is None:
         return None
     items = [missing if item is None else item for item in pg.parse_array(str(array))]
-    return str(separator).join(str(item) for item in items if item is not None)
+    present, between = [str(item) for item in items if item is not None], str(separator)
+    if sum(map(len, present)) + len(between) * len(present) > LONGEST:
+        raise too_long()
+    return between.join(present)
 
 
 def in_array(value: Any, array: Any) -> int | None:
@@ -181,11 +125,14 @@ class ArrayAgg:
     def __init__(self) -> None:
         """Nothing so far."""
         self._items: list[Any] = []
+        self._size = 0
 
     def step(self, *values: Any) -> None:
         """One value more."""
-        if len(self._items) < 10_000:
-            self._items.append(values[0])
+        self._size += len(str(values[0])) + 1
+        if self._size > LONGEST:
+            raise too_long()
+        self._items.append(values[0])
 
     def final(self) -> str:
         """The array."""
@@ -202,6 +149,48 @@ def _same(value: Any) -> Any:
 
 def _bytes(size: Any) -> str:
     return f"{size or 0} bytes"
+
+
+def replaced(text: Any, old: Any, new: Any) -> str | None:
+    """Text with one part in place of another."""
+    if text is None or old is None or new is None or not old:
+        return text
+    found, part, other = str(text), str(old), str(new)
+    if len(found) + found.count(part) * len(other) > LONGEST:
+        raise too_long()
+    return found.replace(part, other)
+
+
+def formatted(pattern: Any, *values: Any) -> str | None:
+    """Text with values in place of %s (as they are), %I (as names) and %L (in quotes).
+
+    >>> print(formatted("%s of %I is %L", 1, "A b", "it's"))
+    1 of "A b" is 'it''s'
+    """
+    if pattern is None:
+        return None
+    left = iter(values)
+    ways: dict[str, Function] = {
+        "%%": lambda: "%",
+        "%s": lambda: str(_next(left, "")),
+        "%I": lambda: quote_ident(str(_next(left, ""))),
+        "%L": lambda: "'" + str(_next(left, "")).replace("'", "''") + "'",
+    }
+    return "".join(ways[part]() if part in ways else part for part in re.split("(%[%sIL])", str(pattern)))
+
+
+def _next(values: Iterator[Any], otherwise: str) -> Any:
+    found = next(values, None)
+    return otherwise if found is None else found
+
+
+def _found_at(text: Any, part: Any) -> int | None:
+    return None if text is None or part is None else str(text).find(str(part)) + 1
+
+
+def _trimmed(method: str, text: Any, characters: Any = " ") -> str | None:
+    """Text without some characters at its ends; SQLite's own takes as long as both lengths multiplied."""
+    return None if text is None or characters is None else getattr(str(text), method)(str(characters)[:100])
 
 
 def _parts(text: Any, by: Any) -> str | None:
@@ -249,6 +238,7 @@ _VISIBLE = (
     "function",
     "operator",
     "opclass",
+    "opfamily",
     "collation",
     "conversion",
     "statistics_obj",
@@ -267,10 +257,10 @@ def _privilege(*words: Any) -> int:
 
 def _standing() -> dict[str, tuple[Function, int]]:
     found: dict[str, tuple[Function, int]] = {
-        "pg_like": (like, pg.BOOL), "pg_ilike": (ilike, pg.BOOL), "pg_regex": (partial(regex, 0), pg.BOOL),
-        "pg_iregex": (partial(regex, re.IGNORECASE), pg.BOOL), "to_bool": (_truth, pg.BOOL),
+        "pg_like": (like, pg.BOOL), "pg_ilike": (ilike, pg.BOOL), "pg_regex": (regex, pg.BOOL),
+        "pg_iregex": (partial(regex, ignore_case=True), pg.BOOL), "to_bool": (_truth, pg.BOOL),
         "type_oid": (type_oid, pg.OID), "to_regtype": (type_oid, pg.REGTYPE), "format_type": (format_type, pg.TEXT),
-        "quote_ident": (quote_ident, pg.TEXT), "array_to_string": (array_to_string, pg.TEXT), 
+        "quote_ident": (quote_ident, pg.TEXT), "array_to_string": (array_to_string, pg.TEXT),
         "in_array": (in_array, pg.BOOL), "array_json": (array_json, pg.TEXT), "series_json": (series_json, pg.TEXT),
         "same": (_same, pg.TEXT), "array_item": (array_item, pg.TEXT),
         "array_length": (array_length, pg.INT4),
@@ -288,6 +278,9 @@ def _standing() -> dict[str, tuple[Function, int]]:
         "concat": (lambda *items: "".join(str(item) for item in items if item is not None), pg.TEXT),
         "now": (lambda: datetime.now(UTC).isoformat(" ", "seconds"), pg.TIMESTAMPTZ),
         "pg_postmaster_start_time": (_always("2000-01-01 00:00:00+00:00"), pg.TIMESTAMPTZ),
+        "replace": (replaced, pg.TEXT), "format": (formatted, pg.TEXT), "instr": (_found_at, pg.INT4),
+        "trim": (partial(_trimmed, "strip"), pg.TEXT), "ltrim": (partial(_trimmed, "lstrip"), pg.TEXT),
+        "rtrim": (partial(_trimmed, "rstrip"), pg.TEXT),
         "array_positions": (_always("{}"), pg.INT4S), "string_to_array": (_parts, pg.TEXTS),
     }  # fmt: skip
     found |= dict.fromkeys(_NOTHING, (_always(None), pg.TEXT)) | dict.fromkeys(_SIZES, (_always(0), pg.INT8))
@@ -320,7 +313,9 @@ class Lookups:
         """The number of a table, if there is one of this name."""
         if name is None:
             return None
-        word = str(name).replace('"', "").removeprefix("public.").lower()
+        word = str(name).replace('"', "").lower()
+        if word.startswith("public."):
+            return self._oids.get(word.removeprefix("public."))
         return NUMBERS.get(word.removeprefix("pg_catalog."), self._oids.get(word))
 
     def class_text(self, value: Any) -> str | None:
@@ -378,3 +373,8 @@ class SessionFacts:
         key = self.settings.set(name, value)
         self.changed.add(key)
         return key
+
+    def reset_all(self) -> None:
+        """Every setting as it was at the beginning."""
+        self.changed.update(self.settings.all())
+        self.settings.reset_all()

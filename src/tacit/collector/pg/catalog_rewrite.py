@@ -62,7 +62,8 @@ def rewritten(tree: Any) -> Any:
             numbers[(table.alias or table.name).lower()] = NUMBERS.get(table.name.lower(), 0)
             _rename(table)
     for column in list(found.find_all(exp.Column)):
-        if column.name.lower() == "tableoid":
+        # That of a subquery is a column like any other.
+        if column.name.lower() == "tableoid" and (not column.table or column.table.lower() in numbers):
             column.replace(exp.Literal.number(numbers.get(column.table.lower(), 0)))
     return _walk(found)
 

@@ -4,11 +4,14 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
-from ipaddress import ip_address
+from functools import cached_property
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, cast
 
 _HELD_BYTES = 1 << 16
 """Beyond what is wanted, no more than this is taken from a client that sends ahead."""
+
+_CLOSING_SECONDS = 5.0
 
 
 class Closed(Exception):
@@ -143,19 +146,30 @@ class Channel(asyncio.Protocol):
                 self._transport.write(bytes(self._out))
             self._out = bytearray()
             self._transport.close()
+            # Whoever neither reads what was said nor answers to the end of TLS must not hold the connection open.
+            asyncio.get_running_loop().call_later(_CLOSING_SECONDS, self._transport.abort)
 
     def abort(self) -> None:
         """End at once."""
         if self._transport is not None:
             self._transport.abort()
 
-    @property
-    def is_local(self) -> bool:
-        """Whether the other side is on this machine."""
+    @cached_property
+    def _address(self) -> IPv4Address | IPv6Address | None:
         peer: Any = None if self._transport is None else self._transport.get_extra_info("peername")
         try:
             address = ip_address(str(peer[0]).partition("%")[0])
         except (TypeError, IndexError, ValueError):
-            return False
-        mapped = getattr(address, "ipv4_mapped", None)
-        return (mapped or address).is_loopback
+            return None
+        return getattr(address, "ipv4_mapped", None) or address
+
+    @property
+    def origin(self) -> str:
+        """Where the other side is: its address, or the network of 64 bits that one customer is commonly given."""
+        found = self._address
+        return f"{int(found) >> 64:x}::" if isinstance(found, IPv6Address) else str(found)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the other side is on this machine."""
+        return self._address is not None and self._address.is_loopback

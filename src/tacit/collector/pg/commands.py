@@ -29,9 +29,8 @@ _INSTEAD = {
 }
 _CURSORS = {"DECLARE", "FETCH", "MOVE"}
 _AFTER_FAILURE = {"ROLLBACK", "ABORT", "COMMIT", "END"}
-_TAGS = {
-    "UNLISTEN": "UNLISTEN", "LISTEN": "LISTEN", "CHECKPOINT": "CHECKPOINT", "LOAD": "LOAD",
-}  # fmt: skip
+_IDLE = {"UNLISTEN", "LISTEN", "CHECKPOINT", "LOAD"}
+"""Commands that clients send and that have nothing to do here."""
 
 
 @dataclass(eq=False)
@@ -97,7 +96,7 @@ def check_command(statement: Statement) -> None:
                       hint="Write SELECT aggregates FROM a table, such as SELECT COUNT(*) FROM t.")  # fmt: skip
     if word in _INSTEAD:
         raise PgError("0A000", f"{word} is not supported", hint=_INSTEAD[word])
-    if word not in _COMMANDS and word not in _TAGS and word not in _CURSORS:
+    if word not in _COMMANDS and word not in _IDLE and word not in _CURSORS:
         raise PgError("42601", f"syntax error at or near {word[:40]!r}",
                       hint="A query begins with SELECT or EXPLAIN SELECT.")  # fmt: skip
 
@@ -106,8 +105,8 @@ def run_command(state: State, statement: Statement) -> Result:
     """Run a statement that is not a query."""
     check_command(statement)
     word = statement.words[0]
-    if word in _TAGS:
-        return Result(_TAGS[word])
+    if word in _IDLE:
+        return Result(word)
     return _COMMANDS[word](state, statement)
 
 
@@ -192,8 +191,7 @@ def _unquoted(value: str) -> str:
 def _reset(state: State, statement: Statement) -> Result:
     name = statement.text.split(None, 1)[1].strip() if len(statement.words) > 1 else ""
     if name.lower() == "all":
-        state.facts.changed.update(state.facts.settings.all())
-        state.facts.settings.reset_all()
+        state.facts.reset_all()
     elif not re.fullmatch(r"(?is)(session\s+authorization|role)", name):
         state.facts.set({"time zone": "TimeZone"}.get(" ".join(name.lower().split()), name), None)
     return Result("RESET")
@@ -226,8 +224,7 @@ def _discard(state: State, statement: Statement) -> Result:
             raise PgError("25001", "DISCARD ALL cannot run inside a transaction block")
         state.statements.clear()
         state.portals.clear()
-        state.facts.changed.update(state.facts.settings.all())
-        state.facts.settings.reset_all()
+        state.facts.reset_all()
     return Result(f"DISCARD {what}".strip())
 
 
@@ -263,7 +260,7 @@ _DECLARE = re.compile(
     r"cursor\s+(?:(with|without)\s+hold\s+)?for\s+(.*)"
 )
 _FETCH = re.compile(
-    rf"(?is)(fetch|move)\s+(?:(next|forward\s+all|forward\s+\d+|forward|all|\d+)\s+)?(?:(?:from|in)\s+)?{_NAME}\s*"
+    rf"(?is)(fetch|move)\s+(?:(next|forward\s+all|forward\s+[1-9]\d*|forward|all|[1-9]\d*)\s+)?(?:(?:from|in)\s+)?{_NAME}\s*"
 )
 
 
@@ -276,7 +273,11 @@ def declared(statement: Statement) -> tuple[str, bool, int]:
 
 
 def fetched(statement: Statement) -> tuple[str, int]:
-    """The name of a cursor and how many rows are asked of it; 0 for all."""
+    """The name of a cursor and how many rows are asked of it; 0 for all.
+
+    >>> fetched(Statement("FETCH FORWARD 2 FROM c", ())), fetched(Statement("FETCH ALL c", ()))
+    (('c', 2), ('c', 0))
+    """
     found = _FETCH.fullmatch(statement.text)
     if found is None:
         raise PgError("0A000", "a cursor goes forward alone", hint="Write FETCH FORWARD 100 FROM name.")

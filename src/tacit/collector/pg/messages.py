@@ -28,6 +28,9 @@ class PgLimits:
     connections: int = 100
     strangers: int = 100
     """Connections that have not shown a token yet."""
+    strangers_each: int = 10
+    """Of these from one address, before those who linger have to leave."""
+    lingering_seconds: float = 3.0
     opening_bytes: int = 10_000
     message_bytes: int = 1 << 20
     text_bytes: int = 64_000

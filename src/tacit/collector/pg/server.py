@@ -9,16 +9,17 @@ import hmac
 import secrets
 import socket
 import ssl
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from struct import unpack
+from time import monotonic
 from typing import Any
 
 from tacit.collector.access import READ, Access
-from tacit.collector.http_common import as_problem
 from tacit.collector.pg import messages as say
 from tacit.collector.pg.catalog_functions import SessionFacts
 from tacit.collector.pg.channel import Channel, Closed
@@ -87,10 +88,14 @@ def _is_loopback(host: str) -> bool:
 class _Guest:
     """A connection, and its session once it has been let in."""
 
+    process: int
     channel: Channel
     secret: bytes
+    since: float
     task: "asyncio.Task[None] | None" = None
     session: Session | None = None
+    shown: bool = False
+    """Whether a token was shown; it may still turn out to be wrong."""
 
 
 class PgServer:
@@ -102,6 +107,8 @@ class PgServer:
         self._limits, self._context = settings.limits, settings.context()
         self._guests: dict[int, _Guest] = {}
         self._pool = ThreadPoolExecutor(self._limits.threads, "tacit-pg")
+        # Tokens are looked up on threads of their own, so that neither queries nor uploads keep anybody waiting.
+        self._door = ThreadPoolExecutor(2, "tacit-pg-door")
         self._server: asyncio.Server | None = None
         self._stopping = False
 
@@ -132,23 +139,57 @@ class PgServer:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._door.shutdown(wait=False, cancel_futures=True)
 
     def _welcome(self, channel: Channel) -> None:
-        if len(self._guests) >= self._limits.connections + self._limits.strangers:
+        if not self._make_room(channel.origin):
             channel.abort()
             return
         process = secrets.randbelow(2**31 - 1) + 1
         while process in self._guests:
             process = secrets.randbelow(2**31 - 1) + 1
-        guest = self._guests[process] = _Guest(channel, secrets.token_bytes(4))
+        guest = self._guests[process] = _Guest(process, channel, secrets.token_bytes(4), monotonic())
         channel.keep_alive(_KEEPALIVE)
-        guest.task = asyncio.get_running_loop().create_task(self._attend(process, guest))
+        guest.task = asyncio.get_running_loop().create_task(self._attend(guest))
 
-    async def _attend(self, process: int, guest: _Guest) -> None:
+    def _make_room(self, origin: str) -> bool:
+        """Whether a stranger may come in, if need be after another had to leave who took a place and showed nothing.
+
+        The newest wins: whoever knows a token shows it at once, and silence must not keep anybody out. Beyond a few
+        from one address, whoever lingers leaves; where all places are taken, the one who has waited longest among
+        those of the address that has most of them.
+        """
+        late = monotonic() - self._limits.lingering_seconds
+        same = [guest for guest in self._strangers() if guest.channel.origin == origin and not guest.shown]
+        for guest in same[: max(0, len(same) + 1 - self._limits.strangers_each)]:
+            if guest.since < late:
+                self._drop(guest)
+        if len(self._strangers()) < self._limits.strangers:
+            return True
+        silent = [guest for guest in self._strangers() if not guest.shown]
+        most = Counter(guest.channel.origin for guest in silent).most_common(1)
+        for guest in [guest for guest in silent if guest.channel.origin == most[0][0]][:1]:
+            self._drop(guest)
+        return bool(silent)
+
+    def _strangers(self) -> list[_Guest]:
+        """Connections that were not let in yet, the oldest first."""
+        return [guest for guest in self._guests.values() if guest.session is None]
+
+    def _drop(self, guest: _Guest) -> None:
+        guest.channel.abort()
+        self._guests.pop(guest.process, None)
+
+    def _check_room(self) -> None:
+        sessions = sum(guest.session is not None for guest in self._guests.values())
+        if sessions >= self._limits.connections or self._stopping:
+            raise PgError("53300", "too many connections; close some, or try again shortly")
+
+    async def _attend(self, guest: _Guest) -> None:
         """One connection from beginning to end; nothing that happens in it reaches the others."""
         channel = guest.channel
         try:
-            await self._open_and_run(process, guest)
+            await self._open_and_run(guest)
         except PgError as error:
             await say_goodbye(channel, error, self._limits)
         except asyncio.CancelledError:
@@ -156,40 +197,40 @@ class PgServer:
         except (Closed, TimeoutError, OSError):
             channel.abort()
         except Exception as error:
-            as_problem(error)
-            await say_goodbye(channel, PgError("XX000", "the collector failed; it has been logged"), self._limits)
+            await say_goodbye(channel, as_error(error), self._limits)
         finally:
             channel.close()
-            self._guests.pop(process, None)
+            self._guests.pop(guest.process, None)
 
-    async def _open_and_run(self, process: int, guest: _Guest) -> None:
+    async def _open_and_run(self, guest: _Guest) -> None:
         try:
             async with asyncio.timeout(self._limits.opening_seconds):
-                session = await self._open(process, guest)
+                session = await self._open(guest)
         except TimeoutError:
             raise PgError("08006", "no token was shown in time") from None
         if session is not None:
-            guest.session = session
             await session.run()
 
-    async def _open(self, process: int, guest: _Guest) -> Session | None:
+    async def _open(self, guest: _Guest) -> Session | None:
         """Let a client in, or cancel what another connection runs."""
         given = await self._opening(guest.channel)
         if given is None:
             return None
-        strangers = sum(other.session is None for other in self._guests.values())
-        if len(self._guests) > self._limits.connections or strangers > self._limits.strangers or self._stopping:
-            raise PgError("53300", "too many connections; close some, or try again shortly")
+        self._check_room()
         token = await self._password(guest.channel)
+        guest.shown = True
         user, wanted = given.get("user", ""), given.get("database", "") or given.get("user", "")
         # Libraries name the database after the user, or "postgres", where nobody says which one is meant.
         database = "" if wanted in (DATABASE, "postgres", user) else wanted
         port = self._settings.port
-        facts = SessionFacts(user or "tacit", wanted or DATABASE, process, port, self._options(given, user))
+        facts = SessionFacts(user or "tacit", wanted or DATABASE, guest.process, port, self._options(given, user))
         desk = Desk(self._tables, self._access, token, facts, database)
         await self._check(desk, token, wanted if database else "")
-        self._greet(process, guest, facts.settings)
-        return Session(guest.channel, desk, facts, self._limits, self._pool)
+        # Others may have been let in meanwhile.
+        self._check_room()
+        self._greet(guest, facts.settings)
+        guest.session = Session(guest.channel, desk, facts, self._limits, self._pool)
+        return guest.session
 
     async def _opening(self, channel: Channel) -> dict[str, str] | None:
         seconds = self._limits.opening_seconds
@@ -250,26 +291,27 @@ class PgServer:
 
     async def _check(self, desk: Desk, token: str, database: str) -> None:
         """Refuse tokens that cannot read, and databases that do not exist."""
+        loop = asyncio.get_running_loop()
         try:
-            bearer = await asyncio.to_thread(self._access.bearer, token)
+            bearer = await loop.run_in_executor(self._door, self._access.bearer, token)
             if bearer is None:
                 raise PgError("28P01", "password authentication failed",
                               hint="The password is a token with the right to read, tct_...")  # fmt: skip
             if not bearer.may(READ, bearer.collection):
                 raise PgError("28000", f"a token with the scope '{bearer.scope}' may not read")
-            found = await asyncio.to_thread(desk.readable)
+            found = await loop.run_in_executor(self._door, desk.readable)
         except Exception as error:
             raise as_error(error) from None
         if database and not found:
             raise PgError("3D000", f'database "{database[:63]}" does not exist',
                           hint=f'Connect to "{DATABASE}", or to the id of a collection with rows.')  # fmt: skip
 
-    def _greet(self, process: int, guest: _Guest, settings: Settings) -> None:
+    def _greet(self, guest: _Guest, settings: Settings) -> None:
         channel = guest.channel
         channel.write(say.encode("R", b"\0\0\0\0"))
         for name in REPORTED:
             channel.write(say.parameter_status(name, settings.get(name)))
-        channel.write(say.backend_key(process, int.from_bytes(guest.secret, "big")))
+        channel.write(say.backend_key(guest.process, int.from_bytes(guest.secret, "big")))
 
 
 def pg_server(app: Any, settings: PgSettings) -> PgServer:

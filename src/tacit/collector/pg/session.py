@@ -74,11 +74,12 @@ class Session:
             head = await self._channel.read(1, limits.idle_seconds)
         except TimeoutError:
             raise PgError("57P05", "terminating connection due to idle-session timeout", fatal=True) from None
-        head += await self._channel.read(4, limits.message_seconds)
-        letter, length = say.HEAD.unpack(head)
-        if not 4 <= length <= limits.message_bytes:
-            raise say.malformed(f"a message may have at most {limits.message_bytes} bytes")
-        return letter, await self._channel.read(length - 4, limits.message_seconds)
+        async with asyncio.timeout(limits.message_seconds):
+            head += await self._channel.read(4, limits.message_seconds)
+            letter, length = say.HEAD.unpack(head)
+            if not 4 <= length <= limits.message_bytes:
+                raise say.malformed(f"a message may have at most {limits.message_bytes} bytes")
+            return letter, await self._channel.read(length - 4, limits.message_seconds)
 
     async def _fail(self, error: PgError, *, simple: bool) -> None:
         if error.fatal:

@@ -7,11 +7,13 @@ from difflib import get_close_matches
 from tacit.collector.pg.catalog_data import VERSION
 from tacit.collector.pg.messages import PgError
 from tacit.collector.pg.values import truth
+from tacit.core.level import check_level
+from tacit.errors import InvalidSpec
 
 _MOST, _LONGEST = 300, 1000
 _NAME = re.compile(r"[a-z_][a-z0-9_$]*(\.[a-z_][a-z0-9_$]*)*", re.IGNORECASE)
 
-DEFAULTS = {
+_TOLD = {
     "server_version": VERSION,
     "server_version_num": str(int(VERSION.split(".")[0]) * 10000),
     "server_encoding": "UTF8",
@@ -26,6 +28,8 @@ DEFAULTS = {
     "application_name": "",
     "default_transaction_read_only": "on",
     "in_hot_standby": "off",
+}
+DEFAULTS = _TOLD | {
     "transaction_read_only": "on",
     "transaction_isolation": "read committed",
     "default_transaction_isolation": "read committed",
@@ -48,7 +52,7 @@ DEFAULTS = {
     "tacit.level": "0.95",
 }
 
-REPORTED = tuple(DEFAULTS)[:14]
+REPORTED = tuple(_TOLD)
 """Settings whose values clients are told at the beginning and when they change."""
 
 _FIXED = {
@@ -163,11 +167,9 @@ def _checked(key: str, value: str) -> str:
 
 def _level(value: str) -> str:
     try:
-        number = float(value)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < 1:
-        raise PgError("22023", "tacit.level must be a number between 0 and 1, such as 0.95")
+        check_level(value)
+    except InvalidSpec as error:
+        raise PgError("22023", f"tacit.{error}") from None
     return value.strip()
 
 

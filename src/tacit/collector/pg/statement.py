@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tacit.collector.access import READ, Access, Bearer
-from tacit.collector.http_common import as_problem
 from tacit.collector.pg import values as pg
 from tacit.collector.pg.catalog import Catalogue
 from tacit.collector.pg.catalog_functions import SessionFacts
@@ -13,16 +12,15 @@ from tacit.collector.pg.catalog_rewrite import is_system, tables_in
 from tacit.collector.pg.messages import PgError
 from tacit.collector.pg.text import Statement, fill, parameter_types, parsed
 from tacit.collector.pg.values import Field
-from tacit.collector.problems import Problem
+from tacit.collector.problems import Problem, as_problem
 from tacit.collector.tables import TableInfo
-from tacit.tasks.analytics.aggregate import Cell
+from tacit.tasks.analytics.aggregate import ERROR_ENDS, flat_row
 from tacit.tasks.analytics.imports import expressions
 from tacit.tasks.analytics.plan import Plan
 from tacit.tasks.analytics.run import Answer
 from tacit.tasks.analytics.syntax import Column, Select
 
 PLAN_FIELDS = (Field("QUERY PLAN"),)
-_ENDS = ("_standard_error", "_low", "_high")
 _DUMMIES: dict[int, Any] = {pg.BOOL: True, pg.DATE: "2000-01-01", pg.TEXT: "x"}
 
 
@@ -162,7 +160,7 @@ class Desk:
                 found.append(Field(output.name, columns[output.item.name]))
                 continue
             found.append(Field(output.name, pg.FLOAT8))
-            found += [Field(output.name + end, pg.FLOAT8) for end in _ENDS] if self._facts.settings.errors else []
+            found += [Field(output.name + end, pg.FLOAT8) for end in ERROR_ENDS] if self._facts.settings.errors else []
         return tuple(found)
 
     def run(self, prepared: Prepared, values: "Sequence[pg.Value | list[pg.Value]]" = ()) -> Result:
@@ -184,7 +182,7 @@ class Desk:
             return Result("EXPLAIN", PLAN_FIELDS, _plan_rows(self._tables.explain(info, body)))
         fields, errors = self.fields(prepared), self._facts.settings.errors
         answer = self._tables.query(info, text, self._facts.settings.level)
-        rows = [_flat(row, errors=errors) for row in answer.rows]
+        rows = [flat_row(row, errors=errors) for row in answer.rows]
         return Result(f"SELECT {len(rows)}", fields, rows, _notices(answer))
 
 
@@ -221,19 +219,10 @@ def _dummy(oid: int) -> Any:
     return _DUMMIES.get(oid, "x" if oid in (pg.VARCHAR, pg.BPCHAR, pg.NAME, pg.UNKNOWN) else 1)
 
 
-def _flat(row: tuple[Any, ...], *, errors: bool) -> tuple[Any, ...]:
-    found: list[Any] = []
-    for item in row:
-        if not isinstance(item, Cell):
-            found.append(item)
-            continue
-        found += [item.estimate, item.standard_error, item.low, item.high] if errors else [item.estimate]
-    return tuple(found)
-
-
 _WHY = {
     "insufficient_data": "the count is lost in the noise; ask for more rows or a wider range",
     "no_data": "no row meets the public conditions",
+    "below_minimum_cohort": "fewer rows meet the public conditions than the minimum cohort; ask for more rows",
 }
 
 

@@ -16,8 +16,9 @@ from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.imports import expressions, sqlglot
 from tacit.tasks.analytics.parsing import parse_text
 
-_MOST_STATEMENTS = 100
+_MOST_STATEMENTS, _MOST_EXPLAINED = 100, 10
 _MOST_PARAMETERS = 1000
+_LONGEST_FILLED = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,10 @@ def _without_explain(text: str) -> tuple[str, set[int]]:
     while True:
         starts = [tokens[0] for tokens in _split(_tokens(text))]
         found = next((token for token in starts if str(token.text).upper() == "EXPLAIN"), None)
-        if found is None or len(places) > _MOST_STATEMENTS:
+        if found is None:
             return text, places
+        if len(places) == _MOST_EXPLAINED:
+            raise PgError("54000", f"at most {_MOST_EXPLAINED} statements may be explained at once")
         places.add(found.start)
         text = text[: found.start] + " " * (found.end + 1 - found.start) + text[found.end + 1 :]
 
@@ -131,12 +134,15 @@ def fill(statement: Statement, values: "Sequence[pg.Value | list[pg.Value]]", *,
     """The text with constants in place of parameters; with `lists`, `= ANY` of an array becomes IN of a list."""
     if statement.parameters > len(values):
         raise PgError("42P02", f"there is no parameter ${statement.parameters}")
-    text, made, at, tokens = statement.text, list[str](), 0, 0
+    text, made, at, tokens, size = statement.text, list[str](), 0, 0, 0
     for place in statement.places:
         value = values[place.number - 1]
         start, end, constant = place.start, place.end, pg.constant(value)
         if lists and isinstance(value, list) and place.any >= 0:
             start, end, constant = place.any, text.index(")", place.end) + 1, _listed(value)
+        size += len(constant)
+        if size > _LONGEST_FILLED:
+            raise PgError("54000", f"the parameters of a statement may have at most {_LONGEST_FILLED} characters")
         made += [text[at:start], constant]
         tokens += len(_tokens(constant)) - len(_tokens(text[start:end]))
         at = end

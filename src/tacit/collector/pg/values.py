@@ -120,7 +120,8 @@ def _binary_array(value: str, element: int) -> bytes:
     return b"".join(parts)
 
 
-_ITEM = re.compile(r'"((?:[^"\\]|\\.)*)"|([^,{}"]+)', re.DOTALL)
+_ITEM = re.compile(r'"((?:[^"\\]|\\.)*)(?:"|\\?\Z)|([^,{}"]+)', re.DOTALL)
+"""A quote without an end goes to the end, so that nothing is ever read twice."""
 
 
 def parse_array(text: str) -> list[str | None]:
@@ -240,22 +241,30 @@ def truth(text: str) -> bool:
     return word in _TRUE
 
 
+_LONGEST_WORD = 500
+
+
 def _decode_text(text: str, oid: int) -> Value:
     readers: dict[int, Callable[[str], Value]] = {BOOL: truth, DATE: _date_text}
     readers |= dict.fromkeys(_WHOLE, _whole) | dict.fromkeys((*_REAL, NUMERIC), _number)
     readers |= dict.fromkeys(_MOMENTS, _date_text)
+    if oid in readers and len(text) > _LONGEST_WORD:
+        raise PgError("22P02", f"a parameter that is not text has at most {_LONGEST_WORD} characters")
     return readers.get(oid, str)(text)
 
 
+_INTEGER = re.compile(r"\s*[-+]?[0-9]{1,18}\s*")
+
+
 def _whole(text: str) -> int:
-    if not re.fullmatch(r"\s*[-+]?[0-9]{1,18}\s*", text):
+    if not _INTEGER.fullmatch(text):
         raise PgError("22P02", "a parameter must be a whole number")
     return int(text)
 
 
 def _number(text: str) -> int | float:
     """Whole numbers stay whole, so that they can be compared with whole columns."""
-    if re.fullmatch(r"\s*[-+]?[0-9]{1,18}\s*", text):
+    if _INTEGER.fullmatch(text):
         return int(text)
     try:
         return _finite(float(Decimal(text.strip())))
@@ -263,12 +272,12 @@ def _number(text: str) -> int | float:
         raise PgError("22P02", "a parameter must be a number") from None
 
 
-_DAY = re.compile(r"\s*(\d{4}-\d\d-\d\d)(?:[ T]00:00(?::00(?:\.0+)?)?)?\s*(?:Z|[-+]\d\d(?::?\d\d)?)?\s*", re.ASCII)
+_DAY = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T]00:00(?::00(?:\.0+)?)?)?(?:\s*(?:Z|[-+]\d\d(?::?\d\d)?))?", re.ASCII)
 """A day, at midnight if a time is said; libraries add time zones to it, which a day does not have."""
 
 
 def _date_text(text: str) -> str:
-    found = _DAY.fullmatch(text)
+    found = _DAY.fullmatch(text.strip())
     try:
         return date.fromisoformat(found[1]).isoformat() if found else _midnight("", whole=False)
     except ValueError:

@@ -1,61 +1,100 @@
 """Reading an Arrow stream that anybody may have sent: within limits, and checked before a value of it is looked at.
 
 Arrow allocates what a compressed buffer claims to hold, so compressed streams are refused before they are read. Without
-compression every buffer is a part of the body, and the size of the body bounds everything but dictionaries: a column
-of one-byte indices can stand for a long text in every row. What those would come to is computed before it is done.
+compression every buffer is a part of the body, yet the size of the body bounds little: columns may share a buffer,
+nulls need none, and a column of one-byte indices can stand for a long text in every row. So what a stream would come
+to is computed before it is done, and the messages of a stream are few.
 """
 
 from collections.abc import Iterator
-from struct import error as struct_error
 from struct import unpack_from
 from typing import Any
 
+from tacit.collector.limits import MOST_BATCH_BYTES, MOST_BATCH_ROWS
 from tacit.collector.problems import Problem
 from tacit.tasks.analytics.imports import arrow, compute
 from tacit.wire.rows import MAX_COLUMNS
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 
-MOST_ROWS = 1 << 18
-MOST_BYTES = 1 << 25
-"""What one upload may hold, dictionaries decoded; many uploads hold more."""
+MOST_PARTS = 64
+"""Record batches of a stream."""
 
-_HEADER, _DATA, _COMPRESSION = 2, 1, 3
-"""Places of fields in Arrow's metadata: the header of a message, the data of a dictionary, the compression of data."""
+MOST_DICTIONARY_BYTES = 1 << 26
+"""What dictionaries may come to, each counted once for every record batch and column that refers to it."""
+
+_HEADER, _LENGTH, _ID, _DATA, _DELTA, _COMPRESSION = 2, 0, 0, 1, 2, 3
+"""Places of fields in Arrow's metadata: the header of a message; the length of a record batch; the id of a dictionary,
+its data, and whether it adds to another; the compression of data."""
 
 
-def read_stream(body: bytes) -> Iterator[Any]:
-    """The record batches of a stream, valid and with dictionaries decoded; a problem if it is none or too large."""
+def most_rows(row_bytes: int) -> int:
+    """How many rows a batch may have, if each takes so many bytes where it is kept, beside its texts."""
+    return max(1, min(MOST_BATCH_ROWS, MOST_BATCH_BYTES // row_bytes))
+
+
+def check_rows(rows: int, row_bytes: int) -> None:
+    """Refuse a batch of more rows than that."""
+    if rows > most_rows(row_bytes):
+        raise Problem(
+            "too_large", f"a batch of this collection has at most {most_rows(row_bytes)} rows, not {rows}; send several"
+        )
+
+
+def read_stream(body: bytes, row_bytes: int) -> Iterator[Any]:
+    """The record batches of a stream, valid and with dictionaries decoded; a problem if it is none or too large.
+
+    `row_bytes` is what a row takes where it is kept, beside its texts.
+    """
     pa = arrow()
-    rows = size = 0
     try:
-        _refuse_compressed(pa, body)
-        with pa.ipc.open_stream(body) as reader:
-            if len(reader.schema) > MAX_COLUMNS + 2:
-                raise Problem("malformed", f"batch: there are more than {MAX_COLUMNS} public columns")
-            for batch in reader:
-                batch.validate(full=True)
-                rows, size = rows + batch.num_rows, size + _decoded_bytes(pa, batch)
-                if rows > MOST_ROWS or size > MOST_BYTES:
-                    most = f"{MOST_ROWS} rows and {MOST_BYTES >> 20} MB"
-                    raise Problem("too_large", f"a batch has at most {most}; send several")
-                yield _decoded(pa, batch)
-    except (pa.ArrowException, OSError, ValueError, struct_error, StopIteration):
+        rows = _look_over(pa, body)
+        check_rows(rows, row_bytes)
+        yield from _batches(pa, body, MOST_BATCH_BYTES - rows * row_bytes)
+    except Problem:
+        raise
+    except Exception:
+        # Arrow's reader meets bytes that nobody foresaw with all kinds of errors; none of them is the collector's.
         raise Problem("malformed", "batch: the body is not a stream of Arrow record batches") from None
 
 
-def _refuse_compressed(pa: Any, body: bytes) -> None:
-    """Look at the metadata of every message; they are Flatbuffers, of which two fields are needed."""
+def _look_over(pa: Any, body: bytes) -> int:
+    """Look at the metadata of every message before one is read; returns the number of rows that they state."""
     reader = pa.ipc.MessageReader.open_stream(pa.BufferReader(body))
+    rows = parts = 0
+    dictionaries: set[int] = set()
     while (message := next(reader, None)) is not None:
-        if message.type == "schema":
-            continue
+        # Streams of older versions say in another place that they are compressed.
+        if message.metadata_version != pa.ipc.MetadataVersion.V5:
+            raise Problem("malformed", "batch: the Arrow stream has metadata of an old version; write version 5")
         data = message.metadata.to_pybytes()
         header = _follow(data, _field(data, _follow(data, 0), _HEADER))
         if message.type == "dictionary":
-            header = _follow(data, _field(data, header, _DATA))
-        if _field(data, header, _COMPRESSION):
+            header = _dictionary(data, header, dictionaries)
+        elif message.type == "record batch":
+            parts, rows = parts + 1, rows + _rows(data, header, parts)
+        if message.type != "schema" and _field(data, header, _COMPRESSION):
             raise Problem("malformed", "batch: the Arrow stream is compressed; write it without compression")
+    return rows
+
+
+def _rows(data: bytes, header: int, parts: int) -> int:
+    """Number of rows of a record batch, after so many others."""
+    rows = _integer(data, _field(data, header, _LENGTH))
+    if rows < 1:
+        raise Problem("malformed", "batch: there is a record batch without rows")
+    if parts >= MOST_PARTS:
+        raise Problem("too_large", f"an Arrow stream has at most {MOST_PARTS} record batches; write fewer, larger ones")
+    return rows
+
+
+def _dictionary(data: bytes, header: int, seen: set[int]) -> int:
+    """Where the data of a dictionary is; each may come once, and whole."""
+    delta, number = _field(data, header, _DELTA), _integer(data, _field(data, header, _ID))
+    if number in seen or (delta and data[delta]) or len(seen) >= MAX_COLUMNS:
+        raise Problem("malformed", "batch: a dictionary of the Arrow stream must come once; unify dictionaries first")
+    seen.add(number)
+    return _follow(data, _field(data, header, _DATA))
 
 
 def _follow(data: bytes, at: int) -> int:
@@ -63,25 +102,72 @@ def _follow(data: bytes, at: int) -> int:
 
 
 def _field(data: bytes, table: int, number: int) -> int:
-    """Where a field of a table is; 0 if the table does not have it."""
+    """Where a field of a table is; 0 if the table does not have it. Metadata are Flatbuffers."""
     names = table - unpack_from("<i", data, table)[0]
     place = 4 + 2 * number
     offset = unpack_from("<H", data, names + place)[0] if place < unpack_from("<H", data, names)[0] else 0
     return table + offset if offset else 0
 
 
-def _decoded_bytes(pa: Any, batch: Any) -> int:
-    return sum(_dictionary_bytes(column) if pa.types.is_dictionary(column.type) else column.nbytes for column in batch)
+def _integer(data: bytes, at: int) -> int:
+    return unpack_from("<q", data, at)[0] if at else 0
 
 
-def _dictionary_bytes(column: Any) -> int:
-    pa, pc = arrow(), compute()
-    kind = column.type.value_type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise Problem("malformed", "batch: a dictionary must be of text; send other columns as they are")
+def _batches(pa: Any, body: bytes, room: int) -> Iterator[Any]:
+    """The record batches; there is room for so many bytes of texts."""
+    looked = 0
+    with pa.ipc.open_stream(body) as reader:
+        _check_schema(pa, reader.schema)
+        for batch in reader:
+            # First what costs little and makes the sizes true, then every value.
+            batch.validate()
+            coded = [column for column in batch if pa.types.is_dictionary(column.type)]
+            looked += sum(column.dictionary.nbytes for column in coded)
+            room -= sum(column.nbytes for column in batch if _is_text(pa, column.type))
+            if room < 0 or looked > MOST_DICTIONARY_BYTES:
+                raise _too_long()
+            batch.validate(full=True)
+            room -= sum(_decoded_bytes(pa, column) for column in coded)
+            if room < 0:
+                raise _too_long()
+            yield _decoded(pa, batch)
+
+
+def _too_long() -> Problem:
+    return Problem(
+        "too_large", f"texts and dictionaries take more than {MOST_BATCH_BYTES >> 20} MB; send several batches"
+    )
+
+
+def _check_schema(pa: Any, schema: Any) -> None:
+    if len(schema) > MAX_COLUMNS + 2:
+        raise Problem("malformed", f"batch: there are more than {MAX_COLUMNS} public columns")
+    for i, type_ in enumerate(schema.types):
+        if pa.types.is_dictionary(type_) and not _is_text(pa, type_.value_type):
+            raise Problem("malformed", "batch: a dictionary must be of text; send other columns as they are")
+        if not _is_taken(pa, type_):
+            raise Problem("malformed", f"batch: column number {i} is of a type that no column has here")
+
+
+def _is_text(pa: Any, type_: Any) -> bool:
+    return pa.types.is_string(type_) or pa.types.is_large_string(type_)
+
+
+def _is_taken(pa: Any, type_: Any) -> bool:
+    """Whether some column may be of a type; all others are refused before anything reads them."""
+    kinds = pa.types
+    taken = (
+        kinds.is_null, kinds.is_boolean, kinds.is_integer, kinds.is_floating, kinds.is_string, kinds.is_large_string,
+        kinds.is_binary, kinds.is_large_binary, kinds.is_fixed_size_binary, kinds.is_date, kinds.is_dictionary,
+    )  # fmt: skip
+    return any(is_kind(type_) for is_kind in taken)
+
+
+def _decoded_bytes(pa: Any, column: Any) -> int:
+    pc = compute()
     # As whole numbers of 64 bits, for many long texts add up to more than 32 hold.
     lengths = pc.binary_length(column.dictionary).cast(pa.int64())
-    return int(pc.sum(lengths.take(column.indices)).as_py() or 0) + 4 * len(column)
+    return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
 
 
 def _decoded(pa: Any, batch: Any) -> Any:

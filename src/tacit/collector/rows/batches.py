@@ -1,12 +1,14 @@
 """Uploads with rows: read, judged report by report, and packed for the store; and unpacked again when they are sealed.
 
 What waits in the store is one payload per batch. A few rows are packed as MessagePack, many as an Arrow record batch of
-a schema that the document states, so that it need not be repeated. The first byte tells which.
+a schema that the document states, so that it need not be repeated. The first byte tells which. Columns that are null
+from end to end take no room in either: a small upload must not become a large one by leaving columns out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain
 from typing import Any, cast
 
 import msgspec
@@ -16,10 +18,11 @@ import numpy.typing as npt
 from tacit.collector.active import Active
 from tacit.collector.ports import StoredBatch
 from tacit.collector.problems import Problem
-from tacit.collector.rows.arrow_stream import read_stream
-from tacit.collector.rows.columns import EPOCH, MEMBER, REPORT, Mask, arrow_type, fitted, report_array, schema_of
+from tacit.collector.rows.arrow_stream import check_rows, read_stream
+from tacit.collector.rows.columns import EPOCH, MEMBER, REPORT, Mask, fitted, report_array, schema_of
 from tacit.errors import InvalidValue, ReportRejected
 from tacit.tasks.analytics.imports import arrow
+from tacit.tasks.analytics.public import arrow_type
 from tacit.wire.rows import Rows
 
 _PACKED, _ARROW = b"\1", b"\2"
@@ -47,22 +50,21 @@ def rows_of(active: Active) -> Rows:
     return active.collection.rows
 
 
-def split_rows(value: Any) -> tuple[Any, list[Any]]:
-    """A JSON twin without its rows, as if the collection had none, and the rows; None for one that is missing."""
+def row_bytes(active: Active) -> int:
+    """What a row counts for beside its texts: its report, and 8 bytes for every column, no type of which needs more."""
+    return active.dtype.itemsize + 8 * len(rows_of(active).columns)
+
+
+def split_rows(active: Active, value: Any) -> tuple[Any, list[Any]]:
+    """Take the rows out of a JSON twin, as if the collection had none; None for one that is missing."""
     fields: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     items: Any = fields.get("reports")
     if not isinstance(items, list):
         return cast("Any", value), []
     given = cast("list[Any]", items)
-    reports = [_without_row(item) for item in given]
-    rows = [cast("dict[str, Any]", item).get("row") if isinstance(item, dict) else None for item in given]
-    return fields | {"reports": reports}, rows
-
-
-def _without_row(item: Any) -> Any:
-    if not isinstance(item, dict):
-        return item
-    return {key: value for key, value in cast("dict[str, Any]", item).items() if key != "row"}
+    check_rows(len(given), row_bytes(active))
+    rows = [cast("dict[str, Any]", item).pop("row", None) if isinstance(item, dict) else None for item in given]
+    return cast("Any", value), rows
 
 
 def judge_json(active: Active, payload: bytes, rows: Sequence[Any]) -> Judged:
@@ -70,27 +72,40 @@ def judge_json(active: Active, payload: bytes, rows: Sequence[Any]) -> Judged:
     reports = np.frombuffer(payload, active.dtype)
     valid = active.mechanism.valid(reports)
     public = rows_of(active)
-    checked = [_checked(public, row) for row in rows]
-    fits = np.array([row is not None for row in checked], np.bool_)
+    fits = np.fromiter((_fits(public, row) for row in rows), np.bool_, len(rows))
     kept = np.flatnonzero(valid & fits)
-    good = [row for i in kept.tolist() if (row := checked[i]) is not None]
-    columns = [[row[column.name] for row in good] for column in public.columns]
+    columns = _by_column(public, [rows[i] for i in kept.tolist()])
     packed = _PACKED + _pack([np.ascontiguousarray(reports[kept]).tobytes(), *columns])
     return _judged(packed, valid, fits)
 
 
-def _checked(public: Rows, row: Any) -> dict[str, Any] | None:
+def _fits(public: Rows, row: Any) -> bool:
     try:
-        found = public.check_row(row)
+        public.check_given(row)
     except InvalidValue:
-        return None
-    for column in public.columns:
-        value = found[column.name]
-        if value is not None and column.type == "date":
-            found[column.name] = date.fromisoformat(value).toordinal() - EPOCH
-        elif value is not None and column.type == "number":
-            found[column.name] = float(value)
-    return found
+        return False
+    return True
+
+
+def _by_column(public: Rows, rows: Sequence[dict[str, Any]]) -> list[list[Any] | None]:
+    """The values of rows, column by column; None for a column that is null in all. No work for what rows leave out."""
+    kinds = {column.name: _KEPT.get(column.type) for column in public.columns}
+    found: dict[str, list[Any]] = {}
+    for i, row in enumerate(rows):
+        for name, value in row.items():
+            if value is not None:
+                if name not in found:
+                    found[name] = [None] * len(rows)
+                kept = kinds[name]
+                found[name][i] = value if kept is None else kept(value)
+    return [found.get(column.name) for column in public.columns]
+
+
+_KEPT: dict[str, Callable[[Any], Any]] = {
+    "date": lambda value: date.fromisoformat(value).toordinal() - EPOCH,
+    "number": float,
+}
+"""What is kept of a value of JSON, where it is not the value itself."""
 
 
 def _judged(payload: bytes, valid: Mask, fits: Mask) -> Judged:
@@ -100,36 +115,34 @@ def _judged(payload: bytes, valid: Mask, fits: Mask) -> Judged:
 
 def judge_arrow(active: Active, body: bytes) -> Judged:
     """Read and judge an Arrow stream, whole columns at a time."""
-    pa, public = arrow(), rows_of(active)
-    parts = [_arrow_part(active, batch) for batch in read_stream(body)]
-    parts = [part for part in parts if part[0].num_rows]
+    pa = arrow()
+    parts = [_arrow_part(active, batch) for batch in read_stream(body, row_bytes(active))]
     if not parts:
         raise Problem("malformed", "batch: there are no reports in it")
     valid, fits = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
-    table = pa.Table.from_batches([part[0] for part in parts], schema_of(public, active.dtype.itemsize))
+    table = pa.Table.from_batches([part[0] for part in parts])
     kept = table if (valid & fits).all() else table.filter(pa.array(valid & fits))
     batches = kept.combine_chunks().to_batches()
-    return _judged(_ARROW + batches[0].serialize().to_pybytes() if batches else b"", valid, fits)
+    if not batches:
+        return _judged(b"", valid, fits)
+    held = [i for i, column in enumerate(rows_of(active).columns) if column.name in table.column_names]
+    return _judged(_ARROW + _pack([held, batches[0].serialize().to_pybytes()]), valid, fits)
 
 
 def _arrow_part(active: Active, batch: Any) -> tuple[Any, Mask, Mask]:
-    """One record batch in the schema that is kept, which reports are valid, and which rows fit."""
+    """One record batch in the types that are kept, which reports are valid, and which rows fit."""
     pa, public, names = arrow(), rows_of(active), list(batch.schema.names)
     known = {REPORT, MEMBER, *(column.name for column in public.columns)}
     if REPORT not in names or len(set(names)) < len(names) or not set(names) <= known:
         columns = ", ".join(column.name for column in public.columns[:12])
         raise Problem("malformed", f"batch: the columns must be report, member and {columns}, each once")
-    reports = _reports(active, batch, names)
-    fits, arrays = np.ones(batch.num_rows, np.bool_), [report_array(reports.tobytes(), active.dtype.itemsize)]
+    reports, fits = _reports(active, batch, names), np.ones(batch.num_rows, np.bool_)
+    arrays = {REPORT: report_array(reports.tobytes(), active.dtype.itemsize)}
     for column in public.columns:
-        if column.name in names:
-            array, good = fitted(batch.column(column.name), column.type, column.name)
+        if column.name in names and not pa.types.is_null(batch.column(column.name).type):
+            arrays[column.name], good = fitted(batch.column(column.name), column.type, column.name)
             fits &= good
-        else:
-            array = pa.nulls(batch.num_rows, arrow_type(column.type))
-        arrays.append(array)
-    made = pa.RecordBatch.from_arrays(arrays, schema=schema_of(public, active.dtype.itemsize))
-    return made, active.mechanism.valid(reports), fits
+    return pa.RecordBatch.from_pydict(arrays), active.mechanism.valid(reports), fits
 
 
 def _reports(active: Active, batch: Any, names: Sequence[str]) -> npt.NDArray[Any]:
@@ -178,9 +191,8 @@ def stored_table(active: Active, batches: Sequence[StoredBatch]) -> Any:
     """The rows of batches that waited in the store, as one table."""
     pa, public = arrow(), rows_of(active)
     schema = schema_of(public, active.dtype.itemsize)
-    arrows = [batch.payload for batch in batches if batch.payload[:1] == _ARROW]
     packed = [_unpack(batch.payload[1:]) for batch in batches if batch.payload[:1] == _PACKED]
-    parts = [pa.ipc.read_record_batch(pa.py_buffer(payload[1:]), schema) for payload in arrows]
+    parts = [_arrow_stored(schema, batch) for batch in batches if batch.payload[:1] == _ARROW]
     if packed:
         parts.append(_packed_part(public, schema, packed))
     table = pa.Table.from_batches(parts, schema)
@@ -189,13 +201,24 @@ def stored_table(active: Active, batches: Sequence[StoredBatch]) -> Any:
     return table
 
 
-def _packed_part(public: Rows, schema: Any, packed: Sequence[Any]) -> Any:
+def _arrow_stored(schema: Any, stored: StoredBatch) -> Any:
+    """A record batch with the columns that its payload has, and nulls in the others."""
     pa = arrow()
-    arrays = [report_array(b"".join(batch[0] for batch in packed), schema.field(REPORT).type.byte_width)]
+    held, data = _unpack(stored.payload[1:])
+    kept = pa.schema([schema.field(REPORT), *(schema.field(1 + i) for i in held)])
+    batch = pa.ipc.read_record_batch(pa.py_buffer(data), kept)
+    given = dict(zip(batch.schema.names, batch.columns, strict=True))
+    arrays = [given[f.name] if f.name in given else pa.nulls(batch.num_rows, f.type) for f in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _packed_part(public: Rows, schema: Any, packed: Sequence[Any]) -> Any:
+    pa, width = arrow(), schema.field(REPORT).type.byte_width
+    arrays = [report_array(b"".join(batch[0] for batch in packed), width)]
     for i, column in enumerate(public.columns):
-        values = [value for batch in packed for value in batch[1 + i]]
+        columns = [batch[1 + i] or [None] * (len(batch[0]) // width) for batch in packed]
         kind = pa.int32() if column.type == "date" else arrow_type(column.type)
-        arrays.append(pa.array(values, kind).cast(arrow_type(column.type)))
+        arrays.append(pa.array(list(chain.from_iterable(columns)), kind).cast(arrow_type(column.type)))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

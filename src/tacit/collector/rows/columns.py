@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tacit.collector.problems import Problem
 from tacit.tasks.analytics.imports import arrow, compute
+from tacit.tasks.analytics.public import arrow_type
 from tacit.wire.rows import MAX_NUMBER, MAX_TEXT, Rows
 
 Mask = npt.NDArray[np.bool_]
@@ -22,13 +23,6 @@ REPORT, MEMBER = "report", "member"
 EPOCH = date(1970, 1, 1).toordinal()
 _DAYS = (date.min.toordinal() - EPOCH, date.max.toordinal() - EPOCH)
 _DAY_MILLISECONDS = 86_400_000
-
-
-def arrow_type(kind: str) -> Any:
-    """How a column of a kind is kept."""
-    pa = arrow()
-    types = {"integer": pa.int64, "number": pa.float64, "text": pa.string, "boolean": pa.bool_, "date": pa.date32}
-    return types[kind]()
 
 
 @lru_cache(maxsize=256)
@@ -47,9 +41,6 @@ def report_array(data: bytes, width: int) -> Any:
 
 def fitted(column: Any, kind: str, name: str) -> tuple[Any, Mask]:
     """A column of an upload in the type that is kept, and which of its values may be; others are null."""
-    pa = arrow()
-    if pa.types.is_null(column.type):
-        return pa.nulls(len(column), arrow_type(kind)), np.ones(len(column), np.bool_)
     found = _FITTED[kind](column)
     if found is None:
         # The name is one of the document's; the type is the sender's, and is told in one word.

@@ -28,7 +28,7 @@ def dump_manifest(entries: Iterable[Entry]) -> bytes:
     return json.dumps([asdict(entry) for entry in entries], separators=(",", ":")).encode()
 
 
-def load_manifest(data: "bytes | None") -> tuple[Entry, ...]:
+def load_manifest(data: bytes | None) -> tuple[Entry, ...]:
     """The segments of a manifest; none where there is no manifest yet."""
     if data is None:
         return ()

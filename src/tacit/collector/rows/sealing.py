@@ -10,7 +10,7 @@ from typing import Any
 
 from tacit.collector.active import Active
 from tacit.collector.ports import Fold, StoredBatch
-from tacit.collector.rows.batches import reports_of, stored_table
+from tacit.collector.rows.batches import reports_of, row_bytes, stored_table
 from tacit.collector.rows.columns import MEMBER, REPORT
 from tacit.collector.rows.manifest import Entry, dump_manifest, load_manifest
 from tacit.collector.rows.segments import SegmentFiles
@@ -30,16 +30,37 @@ def sealing(active: Active, files: SegmentFiles) -> Fold:
     """How the batches of a collection are folded: into the manifest of a shard."""
 
     def sealed(data: bytes | None, batches: list[StoredBatch]) -> bytes:
-        entries, new = load_manifest(data), stored_table(active, batches)
+        entries, (*full, last) = load_manifest(data), list(_groups(active, batches))
+        made = [entry for group in full for entry in _written(active, files, stored_table(active, group))]
+        new = stored_table(active, last)
         merged, tables = _readable(active, files, to_merge(entries, new.num_rows, new.nbytes))
-        table = sorted_rows(active, arrow().concat_tables([new, *tables]))
+        made += _written(active, files, arrow().concat_tables([new, *tables]))
         left = list(entries)
         for entry in merged:
             # One of two equal ones, where equal rows were sealed twice.
             left.remove(entry)
-        return dump_manifest([*left, *(files.write(active.id, part) for part in _parts(table))])
+        return dump_manifest([*left, *made])
 
     return sealed
+
+
+def _groups(active: Active, batches: Sequence[StoredBatch]) -> Iterable[list[StoredBatch]]:
+    """Batches together as long as they fit into memory: nulls take room there, and none while they wait."""
+    group: list[StoredBatch] = []
+    size, each = 0, row_bytes(active)
+    for batch in batches:
+        needed = batch.count * each + len(batch.payload)
+        if group and size + needed > MAX_MEMORY:
+            yield group
+            group, size = [], 0
+        group.append(batch)
+        size += needed
+    yield group
+
+
+def _written(active: Active, files: SegmentFiles, table: Any) -> list[Entry]:
+    """Rows in as many segments as they need."""
+    return [files.write(active.id, part) for part in _parts(sorted_rows(active, table))]
 
 
 def to_merge(entries: Iterable[Entry], rows: int, memory: int) -> list[Entry]:

@@ -26,6 +26,7 @@ from tacit.errors import InvalidSpec, SegmentDamaged, StorageFull, StorageUnavai
 from tacit.tasks.analytics.imports import arrow, parquet
 
 LOCK, PART = ".lock", ".part"
+NO_FOLDER = "this collector has no folder for rows; its operator starts it with --segments FOLDER"
 
 CONFIRM_SECONDS = 900.0
 """For how long a file must have been without a name in any manifest, before it is removed.
@@ -52,7 +53,7 @@ class SegmentFiles:
     def folder(self) -> Path:
         """Where the segments are."""
         if self._folder is None:
-            raise InvalidSpec("segments: this collector has no folder for rows; start it with --segments FOLDER")
+            raise InvalidSpec(f"segments: {NO_FOLDER}")
         return self._folder
 
     @contextmanager
@@ -217,7 +218,10 @@ class RowSegment:
 
     @property
     def key(self) -> str:
-        """What tells segments of all collections apart: the place of the file, whose name is its checksum."""
+        """What tells segments of all collections apart: the place of the file, whose name is its checksum.
+
+        Equal rows of two collections are two segments, for their reports may mean other things.
+        """
         return f"{self.active.id}/{self.entry.sha256}"
 
     @property

@@ -1,8 +1,8 @@
 /** The answer to one question: a chart or a figure, raw against consistent, and the same numbers as a table. */
 
 import { BarChart } from "./chart.js";
-import { h, inLanguage } from "./dom.js";
-import { interval, label, number, percent, reports } from "./format.js";
+import { h, inLanguage, scrolled } from "./dom.js";
+import { interval, intervalName, label, number, percent, reports } from "./format.js";
 import { methodMenu, noteOf } from "./methods.js";
 
 /** How shares can be shown. */
@@ -25,7 +25,7 @@ function shown(unit, cell, name) {
 /** The numbers of a question as a table. @param {any} question @param {number} level */
 export function numberTable({ rows, unit }, level) {
   const twice = rows.some((/** @type {any} */ { consistent }) => consistent);
-  const wide = `${Math.round(100 * level)} % interval`;
+  const wide = intervalName(level);
   const heads = ["Answer", "Raw", wide, "Std. error", ...(twice ? ["Consistent", wide] : [])];
   const range = (/** @type {any} */ cell) =>
     cell ? interval(cell, unit === "share" ? percent : number).replace(/^from /, "") : "";
@@ -76,7 +76,7 @@ export function answerCard(first, process) {
   const chart = new BarChart(title);
   const note = h("p", { class: "soft" });
   const figure = h("div", {});
-  const numbers = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Numbers: ${title}` });
+  const numbers = scrolled(`Numbers: ${title}`);
   const based = h("span", { class: "soft number" });
   const methods = methodMenu(`method-${first.name}`, process);
   let mode = "consistent";

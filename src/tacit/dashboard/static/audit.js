@@ -1,7 +1,7 @@
 /** The audit log. */
 
 import { call } from "./api.js";
-import { byId, h } from "./dom.js";
+import { byId, h, scrolled } from "./dom.js";
 import { date, trouble } from "./format.js";
 
 const root = byId("audit");
@@ -47,7 +47,7 @@ async function start() {
         ? h(
             "div",
             { class: "card flush" },
-            h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Audit log" }, table),
+            scrolled("Audit log", table),
           )
         : empty,
     );

@@ -1,7 +1,7 @@
 /** Bars with error bars. The table beside every chart says the same, so the chart itself is a picture. */
 
 import { h } from "./dom.js";
-import { decimals, interval, label, percent } from "./format.js";
+import { decimals, interval, label, percent, short } from "./format.js";
 
 const MOST_BARS = 24;
 const ROW = 34;
@@ -73,7 +73,7 @@ function wrapped(text) {
     if (lines[last].length + word.length > 22 && lines[last]) lines.push(word);
     else lines[last] = `${lines[last]} ${word}`.trim();
   }
-  return lines.slice(0, 2).map((line) => (line.length > 26 ? `${line.slice(0, 25)}…` : line));
+  return lines.slice(0, 2).map((line) => short(line, 26));
 }
 
 /** @param {any[]} rows @param {number} width @param {Style} style @returns {any} */

@@ -35,6 +35,13 @@ export function svg(tag, attributes = {}, ...children) {
 /** @param {any} child @returns {Node | string} */
 const asNode = (child) => (child instanceof Node ? child : String(child));
 
+/** What may be wider than the page, in a box of its own that the keyboard reaches. @param {string} label @param {...any} children */
+export const scrolled = (label, ...children) =>
+  h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, ...children);
+
+/** A name of a question or a column as people read it. @param {string} name */
+export const spoken = (name) => name.replaceAll("_", " ");
+
 /** @param {string} id @returns {any} */
 export const byId = (id) => document.getElementById(id);
 

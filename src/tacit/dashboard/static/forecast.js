@@ -30,6 +30,7 @@ const NAMES = /** @type {Record<string, string>} */ ({
   padded: "padding and sampling",
   set_size: "a noisy number",
   one_of: "one of several prefixes",
+  levels: "levels of trees over the private columns",
   inp_ht: "one sign of a few answers",
   calm: "views of several questions (CALM)",
   marg_ps: "one whole table each, randomised response",
@@ -82,7 +83,8 @@ function compared({ name, options = [], half_width_95: half, standard_error: err
 function row(question, asked, n, several) {
   const [what, big] = precision(question, asked.task);
   const bits = size(question.report_bits);
-  const picked = question.options?.find((/** @type {any} */ one) => one.picked)?.name ?? question.mechanism.kind;
+  const kind = asked.task === "analytics" ? "levels" : question.mechanism.kind;
+  const picked = question.options?.find((/** @type {any} */ one) => one.picked)?.name ?? kind;
   return h(
     "li",
     {},
@@ -96,18 +98,12 @@ function row(question, asked, n, several) {
   );
 }
 
-/** Questions beside public columns: what is asked decides how precise it is. @param {any} question @param {number} n */
-function ofQueries({ report_bits: bits }, n) {
-  const words = `With ${count(n)} respondents the precision depends on the query; EXPLAIN tells it for each.`;
-  return h("li", {}, h("span", {}, words), h("small", { class: "soft" }, `${size(bits)} per report`));
-}
-
 /** @param {any} draft @param {any[]} questions what the planner says @param {number} n @returns {any[]} */
 export function predicted(draft, questions, n) {
   const [first] = questions;
-  if (first.half_width_95 === null) return [h("ul", {}, ofQueries(first, n))];
-  // Questions that are asked together share one mechanism, and one figure for the cells of their tables.
-  if (draft.policy === "joint") return judged([row(first, { task: "marginals" }, n, false)], first.half_width_95 > ROUGH);
+  // Questions that are asked together, or beside public columns, share one mechanism and one figure.
+  const shared = draft.rows ? "analytics" : draft.policy === "joint" && "marginals";
+  if (shared) return judged([row(first, { task: shared }, n, false)], first.half_width_95 > ROUGH);
   const rows = questions.map((question, i) => row(question, draft.questions[i], n, questions.length > 1));
   const rough = questions.some(({ half_width_95: half }, i) => draft.questions[i].task !== "mean" && half > ROUGH);
   return judged(rows, rough);

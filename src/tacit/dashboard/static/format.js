@@ -1,6 +1,6 @@
 /** Numbers and states as people read them. */
 
-import { h } from "./dom.js";
+import { h, spoken } from "./dom.js";
 
 const WHOLE = new Intl.NumberFormat("en");
 
@@ -24,6 +24,12 @@ export const percent = (share, error) =>
 /** Both ends of an interval. @param {any} cell @param {(value: number, error: number) => string} show */
 export const interval = ({ low, high, standard_error: error }, show) =>
   low === null || high === null ? UNKNOWN : `from ${show(low, error)} to ${show(high, error)}`;
+
+/** What an interval of a level is called. @param {number} level */
+export const intervalName = (level) => `${Math.round(100 * level)} % interval`;
+
+/** Text of at most so many letters. @param {string} text @param {number} most */
+export const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 /** Zero without a sign. @param {string} text */
 const unsigned = (text) => (/^-[0.]*$/.test(text) ? text.slice(1) : text);
@@ -92,7 +98,7 @@ const REASONS = /** @type {Record<string, string>} */ ({
 });
 
 /** @param {string} reason */
-export const reasonText = (reason) => REASONS[reason] ?? reason.replaceAll("_", " ");
+export const reasonText = (reason) => REASONS[reason] ?? spoken(reason);
 
 /** A day counted from 1970 as a date. @param {number} day */
 export const date = (day) => new Date(86400000 * day).toISOString().slice(0, 10);

@@ -2,7 +2,7 @@
  * the share of any rectangle, chosen with two handles for every attribute or by dragging over the picture. */
 
 import { holds, modeSwitch, numberTable } from "./answers.js";
-import { h, inLanguage } from "./dom.js";
+import { h, inLanguage, scrolled } from "./dom.js";
 import { reports } from "./format.js";
 import { HeatMap } from "./heat_map.js";
 import { methodMenu, noteOf } from "./methods.js";
@@ -55,7 +55,7 @@ export class GridCard {
     this.methods = methodMenu(`method-${question.name}`, process);
     const [leaves, names] = [this.leaves.slice(0, 2), this.names.slice(0, 2)];
     this.map = new HeatMap(this.title, leaves, names, (low, high) => this.pick(low, high));
-    this.numbers = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Numbers: ${this.title}` });
+    this.numbers = scrolled(`Numbers: ${this.title}`);
     const summary = h("summary", {}, "Table of these numbers");
     this.details = h("details", { ontoggle: () => this.tabulate() }, summary, this.numbers);
     this.body = h("div", { class: "stack" }, ...this.exploring(), this.methods, this.note, this.details);

@@ -1,16 +1,13 @@
 /** Shares of two ordered attributes as a heat map, on which a rectangle can be dragged. */
 
 import { h, svg } from "./dom.js";
-import { percent } from "./format.js";
+import { percent, short } from "./format.js";
 
 const LEFT = 108;
 const BELOW = 44;
 const ROW = 44;
 const TALLEST = 420;
 const MOST_LETTERS = 12;
-
-/** @param {string} text */
-const short = (text) => (text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS - 1)}…` : text);
 
 /** A heat map: attribute 0 to the right, attribute 1 upwards. */
 export class HeatMap {
@@ -89,7 +86,7 @@ export class HeatMap {
     const [columns, rows] = this.grid.shape;
     const every = [Math.ceil(80 / this.step[0]), Math.ceil(18 / this.step[1])];
     const mark = (/** @type {number} */ a, /** @type {number} */ node, /** @type {any} */ at) =>
-      svg("text", at, short(this.leaves[a].mark(this.ends(a, node)[0])));
+      svg("text", at, short(this.leaves[a].mark(this.ends(a, node)[0]), MOST_LETTERS));
     const marks = [];
     for (let i = 0; i < columns; i += every[0]) {
       marks.push(mark(0, i, { x: LEFT + (i + 0.5) * this.step[0], y: this.tall + 17, "text-anchor": "middle" }));

@@ -2,10 +2,11 @@
  * and made-up records that behave alike. */
 
 import { modeSwitch } from "./answers.js";
-import { h, inLanguage } from "./dom.js";
+import { field } from "./builder_inputs.js";
+import { h, inLanguage, scrolled, spoken } from "./dom.js";
 import { reports } from "./format.js";
 import { Pairs } from "./joint_pairs.js";
-import { cellTable, heatTables, spoken } from "./joint_table.js";
+import { cellTable, heatTables } from "./joint_table.js";
 import { treePicture } from "./joint_tree.js";
 import { verdict } from "./joint_verdict.js";
 import { synthetic } from "./synthetic.js";
@@ -20,11 +21,6 @@ const INTROS = /** @type {Record<string, string>} */ ({
 });
 const FEW = "Too few reports so far.";
 const QUICK = 10;
-const NOTES = /** @type {Record<string, string>} */ ({
-  reconstructed: "Put together from smaller tables: nobody was asked for all of these questions at once.",
-  unseen: "Some of these questions were never asked together, so the table cannot tell how they are connected.",
-  no_data: "Nobody has reported on these questions yet.",
-});
 const MODE_NOTES = /** @type {Record<string, string>} */ ({
   raw: "Unbiased: right on average, so a small share may come out below zero. Point at a cell for its interval.",
   consistent:
@@ -49,7 +45,7 @@ export class JointCard {
   note = h("p", { class: "soft" });
   remark = h("p", { class: "hint-box", hidden: true });
   pictures = h("div", { class: "stack" });
-  numbers = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Numbers of the table" });
+  numbers = scrolled("Numbers of the table");
   test = h("div", { class: "stack verdict", role: "status" });
   tree = h("div", {});
   based = h("span", { class: "soft number" });
@@ -81,9 +77,7 @@ export class JointCard {
   /** @param {any} made the form for synthetic data */
   frame(made) {
     const labels = ["Rows", "Columns", "For each value of"];
-    const fields = this.menus.map((menu, i) =>
-      h("div", { class: "field" }, h("label", { for: menu.id }, labels[i]), menu),
-    );
+    const fields = this.menus.map((menu, i) => field(labels[i], menu));
     const left = h("div", {}, this.remark, this.pictures, this.note);
     const second = h("div", {}, h("h3", {}, "What hangs together most"), this.tree);
     return h(
@@ -199,7 +193,7 @@ export class JointCard {
     if (!table) return;
     const problem = table.error?.message;
     const plain = table.coverage === "covered" && table.agrees !== false;
-    const remark = problem ?? (plain ? "" : (table.words ?? NOTES[table.coverage]));
+    const remark = problem ?? (plain ? "" : table.words);
     this.remark.hidden = !remark;
     this.remark.textContent = remark;
     this.details.hidden = this.note.hidden = Boolean(problem);

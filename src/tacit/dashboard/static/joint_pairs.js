@@ -1,8 +1,8 @@
 /** All pairs of questions at a glance: a matrix of their mutual information, or a ranking where they are many. */
 
-import { h } from "./dom.js";
+import { h, scrolled, spoken } from "./dom.js";
 import { nats, probability } from "./format.js";
-import { spoken } from "./joint_table.js";
+import { shade } from "./joint_table.js";
 
 const MOST_COLUMNS = 10;
 const MOST_RANKED = 100;
@@ -29,7 +29,7 @@ function wordsOf({ attributes, p_value: p, mutual_information: gain, dependent }
 export class Pairs {
   note = h("p", { class: "soft" });
   element = h("div", {}, h("h3", {}, "All pairs"));
-  box = h("div", { class: "scroll pairs-box", tabindex: 0, role: "region", "aria-label": "All pairs of questions" });
+  box = scrolled("All pairs of questions");
   /** @type {string[]} */
   chosen = [];
   drawn = "";
@@ -38,6 +38,7 @@ export class Pairs {
   constructor(names, choose) {
     this.names = names;
     this.choose = choose;
+    this.box.classList.add("pairs-box");
     this.element.append(this.note, this.box);
   }
 
@@ -91,7 +92,7 @@ export class Pairs {
       const known = typeof gain === "number";
       const figures = known ? [nats(gain), h("small", {}, `p ${probability(p)}`)] : ["–"];
       const button = this.button(pair, ...figures);
-      button.style.setProperty("--shade", `${(known ? 3 + (57 * Math.max(0, gain)) / this.most : 0).toFixed(1)}%`);
+      if (known) shade(button, gain / this.most);
       return h("td", {}, button);
     };
     const body = names.slice(1).map((row, i) =>

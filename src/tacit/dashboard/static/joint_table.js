@@ -1,27 +1,28 @@
 /** A table of two or three questions: shares as a heat map that is read like any table, and all numbers below it. */
 
-import { h } from "./dom.js";
-import { interval, label, percent } from "./format.js";
+import { h, scrolled, spoken } from "./dom.js";
+import { interval, intervalName, label, percent } from "./format.js";
 
 /** The most values of a third question for which all tables are shown side by side. */
 const MOST_SLICES = 6;
 
 /** @typedef {{name: string, labels: any[]}} Attribute */
 
-/** A name of a question as people read it. @param {string} name */
-export const spoken = (name) => name.replaceAll("_", " ");
+/** How dark a cell is, by its part of the largest; the least still shows. @param {any} element @param {number} part */
+export const shade = (element, part) =>
+  element.style.setProperty("--shade", `${(3 + 57 * Math.max(0, part)).toFixed(1)}%`);
 
-/** Every combination in the order of the cells, the last attribute fastest. @param {Attribute[]} attributes */
+/** Numbers of answers; cells are in the order of all combinations, the last attribute fastest. @param {Attribute[]} attributes */
 const sizes = (attributes) => attributes.map(({ labels }) => labels.length);
 
 /** The share that is shown of a cell. @param {any} cell @param {string} mode @returns {number | null} */
-export const shareOf = ({ raw, consistent }, mode) => (mode === "raw" ? raw?.estimate : consistent) ?? null;
+const shareOf = ({ raw, consistent }, mode) => (mode === "raw" ? raw?.estimate : consistent) ?? null;
 
 /** A cell in words, with its interval. @param {any} cell @param {Attribute[]} attributes @param {number} level */
 function wordsOf({ values, raw, consistent }, attributes, level) {
   const where = attributes.map(({ name }, a) => `${spoken(name)}: ${label(values[a])}`).join(", ");
   if (raw?.estimate === undefined || raw.estimate === null) return `${where}. No report says it directly.`;
-  const wide = `${Math.round(100 * level)} % interval ${interval(raw, percent)}`;
+  const wide = `${intervalName(level)} ${interval(raw, percent)}`;
   const made = consistent === null ? "" : `; consistent ${percent(consistent, raw.standard_error)}`;
   return `${where}. Raw ${percent(raw.estimate, raw.standard_error)}, ${wide}${made}`;
 }
@@ -40,9 +41,8 @@ function figures(cell, mode) {
 
 /** One cell, the darker the more it holds. @param {any} cell @param {Attribute[]} attributes @param {How} how */
 function heatCell(cell, attributes, { mode, level, most }) {
-  const shade = Math.max(0, shareOf(cell, mode) ?? 0) / most;
   const element = h("td", { title: wordsOf(cell, attributes, level) }, ...figures(cell, mode));
-  element.style.setProperty("--shade", `${(3 + 57 * shade).toFixed(1)}%`);
+  shade(element, (shareOf(cell, mode) ?? 0) / most);
   return element;
 }
 
@@ -106,17 +106,17 @@ export function heatTables(table, { mode, level, slice, choose }) {
   const most = Math.max(...cells.map((/** @type {any} */ cell) => shareOf(cell, mode) ?? 0), 1e-9);
   const shown = slices(attributes, slice).map((at) => heatTable(table, { mode, level, most, at }));
   const names = attributes.map((/** @type {Attribute} */ { name }) => spoken(name)).join(", ");
-  const region = { class: "scroll heat-tables", tabindex: 0, role: "region", "aria-label": `Shares of ${names}` };
-  return [...sliceMenu(attributes, slice, choose), h("div", region, ...shown)];
+  const region = scrolled(`Shares of ${names}`, ...shown);
+  region.classList.add("heat-tables");
+  return [...sliceMenu(attributes, slice, choose), region];
 }
 
 /** All numbers, a line for every cell. @param {any} table @param {number} level */
 export function cellTable({ attributes, cells }, level) {
-  const wide = `${Math.round(100 * level)} % interval`;
   const names = attributes.map((/** @type {Attribute} */ { name }) => spoken(name));
   const head = (/** @type {string} */ name, /** @type {number} */ i) =>
     h("th", { scope: "col", class: i < names.length ? null : "right" }, name);
-  const heads = [...names, "Raw", wide, "Std. error", "Consistent"].map(head);
+  const heads = [...names, "Raw", intervalName(level), "Std. error", "Consistent"].map(head);
   const figure = (/** @type {any} */ share, /** @type {any} */ error) =>
     typeof share === "number" ? percent(share, error) : "–";
   const line = (/** @type {any} */ { values, raw, consistent }) => {

@@ -1,9 +1,8 @@
 /** The Chow-Liu tree as a picture: every question on a line of its own, below the one it depends on most. */
 
-import { h, svg } from "./dom.js";
-import { nats } from "./format.js";
+import { h, spoken, svg } from "./dom.js";
+import { nats, short } from "./format.js";
 import { STRONG } from "./joint_pairs.js";
-import { spoken } from "./joint_table.js";
 
 const ROW = 36;
 const LEFT = 14;
@@ -17,7 +16,7 @@ const FIGURE = 84;
  */
 
 /** Nodes from the top down, children below their parents. @param {string[]} nodes @param {Edge[]} edges */
-export function placesOf(nodes, edges) {
+function placesOf(nodes, edges) {
   /** @type {Map<string, Edge[]>} */
   const below = new Map(nodes.map((name) => [name, []]));
   const held = new Set();
@@ -36,11 +35,8 @@ export function placesOf(nodes, edges) {
   return places;
 }
 
-/** @param {string} text @param {number} room */
-function short(text, room) {
-  const most = Math.max(4, Math.floor(room / LETTER));
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
-}
+/** Text that fits into some pixels. @param {string} text @param {number} room */
+const fitted = (text, room) => short(text, Math.max(4, Math.floor(room / LETTER)));
 
 /** The tree in words. @param {string[]} nodes @param {Edge[]} edges */
 function said(nodes, edges) {
@@ -73,7 +69,7 @@ export function treePicture({ nodes, edges, words }, room) {
   });
   const marks = [...places.values()].flatMap((place) => {
     const { x, y } = at(place);
-    const name = svg("text", { x: x + 14, y: y + 5 }, short(spoken(place.name), wide - x - 14 - FIGURE));
+    const name = svg("text", { x: x + 14, y: y + 5 }, fitted(spoken(place.name), wide - x - 14 - FIGURE));
     const gain = place.edge ? [`${nats(place.edge.mutual_information)} nats`] : [];
     const figure = svg("text", { class: "axis", x: wide - 4, y: y + 5, "text-anchor": "end" }, ...gain);
     return [svg("circle", { class: "node", cx: x, cy: y, r: 7 }), name, figure];

@@ -1,8 +1,7 @@
 /** Whether two questions are connected: the verdict of the test in words, and the measures behind it. */
 
-import { h } from "./dom.js";
-import { nats, probability, significant } from "./format.js";
-import { spoken } from "./joint_table.js";
+import { h, spoken } from "./dom.js";
+import { intervalName, nats, probability, significant } from "./format.js";
 
 const CORRECTED = "mutual information in nats, corrected for the noise";
 
@@ -19,7 +18,7 @@ function measured(given, level, show = significant) {
   const { estimate, low, high } = estimateOf(given);
   if (typeof estimate !== "number") return null;
   const known = typeof low === "number" && typeof high === "number";
-  const wide = `${Math.round(100 * level)} % interval ${known ? `${show(low)} to ${show(high)}` : "unknown"}`;
+  const wide = `${intervalName(level)} ${known ? `${show(low)} to ${show(high)}` : "unknown"}`;
   return [show(estimate), known || given?.low !== undefined ? h("small", {}, wide) : null];
 }
 

@@ -1,7 +1,7 @@
 /** Itemsets as a picture: items on a circle, lines between those that were found together. */
 
 import { h, svg } from "./dom.js";
-import { percent } from "./format.js";
+import { percent, short } from "./format.js";
 
 /** Sizes of the picture: [least room for it, width, height, half the width and half the height of the circle]. */
 const SIZES = [
@@ -10,9 +10,6 @@ const SIZES = [
 ];
 const MOST_LETTERS = 16;
 const MOST_NODES = 24;
-
-/** @param {string} text */
-const short = (text) => (text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS - 1)}…` : text);
 
 /** Every two items of a list. @param {string[]} items @returns {[string, string][]} */
 const pairs = (items) => items.flatMap((one, i) => items.slice(i + 1).map((other) => /** @type {any} */ ([one, other])));
@@ -59,7 +56,7 @@ function places(names, [, wide, tall, a, b]) {
 function nameOf(name, { x, y, cos, sin }, radius) {
   const anchor = Math.abs(cos) < 0.2 ? "middle" : cos > 0 ? "start" : "end";
   const away = radius + 7;
-  return svg("text", { x: x + away * cos, y: y + (away + 4) * sin + 4, "text-anchor": anchor }, short(name));
+  return svg("text", { x: x + away * cos, y: y + (away + 4) * sin + 4, "text-anchor": anchor }, short(name, MOST_LETTERS));
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Ordered answers: the leaves of a question for ranges as people read them, and as the collector is asked for them. */
 
 import { inside } from "./fields.js";
+import { short } from "./format.js";
 
 /** A range that leaves nothing out. */
 export const EVERYTHING = "any answer";
@@ -65,7 +66,7 @@ export class Leaves {
   mark(leaf) {
     if (this.kind === "buckets") return this.edges(leaf)[0] ?? `< ${this.edges(leaf)[1]}`;
     const text = String(this.label(leaf));
-    return text.length > 16 ? `${text.slice(0, 15)}…` : text;
+    return short(text, 16);
   }
 
   /** A mark for everything up to and including a leaf. @param {number} leaf @returns {string} */

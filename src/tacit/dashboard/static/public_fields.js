@@ -1,6 +1,6 @@
 /** Public columns on the survey page: plain fields, sent as they are, each of which may be left empty. */
 
-import { h } from "./dom.js";
+import { h, spoken } from "./dom.js";
 
 const MAX_TEXT = 256;
 const MAX_NUMBER = 1e12;
@@ -14,9 +14,6 @@ const INPUTS = /** @type {Record<string, Record<string, any>>} */ ({
   text: { type: "text", maxlength: MAX_TEXT },
   date: { type: "date", min: "0001-01-01", max: "9999-12-31" },
 });
-
-/** A name of a column as people read it. @param {string} name */
-export const columnName = (name) => name.replaceAll("_", " ");
 
 /** What a column holds, in words. @param {any} value @param {Say} say */
 export function columnText(value, say) {
@@ -53,7 +50,7 @@ function column({ name, type }, say) {
     element: h(
       "div",
       {},
-      h("label", { for: ids[0] }, columnName(name)),
+      h("label", { for: ids[0] }, spoken(name)),
       input,
       h("p", { class: "hint", id: ids[1] }, hint),
       error,
@@ -95,7 +92,7 @@ export function publicFields(rows, say) {
 export function sentColumns(row, say) {
   if (!row) return null;
   const lines = Object.entries(row).flatMap(([name, value]) => [
-    h("dt", {}, columnName(name)),
+    h("dt", {}, spoken(name)),
     h("dd", { "data-column": name, class: value === null ? "soft" : null }, columnText(value, say)),
   ]);
   return h("div", { class: "open-note" }, h("h3", {}, say("sentColumns")), h("dl", {}, ...lines));

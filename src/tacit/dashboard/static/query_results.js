@@ -2,17 +2,18 @@
 
 import { switchOf } from "./answers.js";
 import { BarChart } from "./chart.js";
-import { h } from "./dom.js";
+import { h, scrolled } from "./dom.js";
 import { count, label, number } from "./format.js";
 
 /** What stands in place of an estimate. @type {Record<string, [string, string]>} */
 const MISSING = {
   insufficient_data: ["lost in noise", "Too few rows to tell: the count is not larger than its own noise."],
   no_data: ["no data", "No row meets the conditions."],
+  below_minimum_cohort: ["too few rows", "Fewer rows than the minimum cohort meet the public conditions."],
 };
 
 /** @param {any} item */
-export const isCell = (item) => typeof item === "object" && item !== null;
+const isCell = (item) => typeof item === "object" && item !== null;
 
 /** @param {any} cell */
 const half = ({ low, high }) => (high - low) / 2;
@@ -83,10 +84,6 @@ function footer({ n, level, seconds, rows }) {
   return h("p", { class: "soft" }, said.filter(Boolean).join(" "));
 }
 
-/** A table that may be wider than the page. @param {string} label @param {HTMLElement} table */
-const scrolled = (label, table) =>
-  h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, table);
-
 /** The answer as a card. @param {any} answer @param {HTMLElement} download */
 export function answerCard(answer, download) {
   const all = answer.columns.map((/** @type {any} */ { kind, name }, /** @type {number} */ i) => [String(i), name, kind]);
@@ -114,12 +111,14 @@ const METHODS = [
   ["hiocap", "random levels of trees, of few private columns at once"],
   ["hio", "random levels of trees over all private columns"],
   ["levels", "random levels of trees"],
+  ["quadtree", "random levels of one tree over all private columns"],
   ["mg", "all private values together"],
   ["sco", "every private column by itself, at a share of epsilon"],
 ];
 const MORE = /** @type {[string, string][]} */ ([
   ["_weighted", ", drawn as the planned queries need them"],
   ["_consistent", ", put together by least squares"],
+  ["_haar", ", put together by differences of neighbours"],
 ]);
 
 /** @param {string} method */

@@ -2,7 +2,7 @@
  * answers gather. Everything but the histogram is asked of the collector, one query each. */
 
 import { holds, modeSwitch, numberTable, switchOf } from "./answers.js";
-import { h, inLanguage } from "./dom.js";
+import { h, inLanguage, scrolled } from "./dom.js";
 import { count, interval, percent, reports } from "./format.js";
 import { methodMenu, noteOf } from "./methods.js";
 import { EVERYTHING, Leaves, barsOf } from "./ordered.js";
@@ -37,10 +37,6 @@ export function reading({ estimate, standard_error: error, low, high }, answers,
   return [percent(estimate, error), ` of respondents answer ${answers}${sure}`];
 }
 
-/** @param {string} label @param {...any} children */
-const region = (label, ...children) =>
-  h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, ...children);
-
 /** One question for ranges. */
 export class RangeCard {
   mode = "consistent";
@@ -74,9 +70,9 @@ export class RangeCard {
     this.methods = methodMenu(`method-${question.name}`, process);
     this.bands = switchOf(BANDS, "What the band promises", (band) => this.chooseBand(band));
     this.threshold = thresholds(`threshold-${question.name}`, () => this.refresh("heavy"));
-    this.quantiles = region(`Quantiles: ${this.title}`);
-    this.heavy = region(`Where answers gather: ${this.title}`);
-    this.numbers = region(`Numbers: ${this.title}`);
+    this.quantiles = scrolled(`Quantiles: ${this.title}`);
+    this.heavy = scrolled(`Where answers gather: ${this.title}`);
+    this.numbers = scrolled(`Numbers: ${this.title}`);
     const summary = h("summary", {}, "Table of these numbers");
     this.details = h("details", { ontoggle: () => this.tabulate() }, summary, this.numbers);
     this.body = h("div", { class: "stack" }, this.exploring(), this.distribution(), this.details);

@@ -1,7 +1,7 @@
 /** Quantiles, and where answers gather, as tables. */
 
 import { h } from "./dom.js";
-import { interval, percent } from "./format.js";
+import { interval, intervalName, percent } from "./format.js";
 
 const UNKNOWN = "not known yet";
 const THRESHOLDS = [0.05, 0.1, 0.2, 0.3, 0.5];
@@ -38,7 +38,7 @@ export function quantileTable(leaves, { quantiles, level }) {
     between(leaves, value, value),
     between(leaves, low, high),
   ]);
-  return table("Quantiles", ["Respondents", "Answer at most", `${Math.round(100 * level)} % interval`], rows);
+  return table("Quantiles", ["Respondents", "Answer at most", intervalName(level)], rows);
 }
 
 /**
@@ -52,7 +52,7 @@ export function heavyTable(leaves, { intervals, level, threshold }) {
     percent(row.estimate, row.standard_error).replace(" %", "\u00a0%"),
     interval(row, percent).replace(/^from /, ""),
   ]);
-  return table("Where answers gather", ["Answers", "Share", `${Math.round(100 * level)} % interval`], rows);
+  return table("Where answers gather", ["Answers", "Share", intervalName(level)], rows);
 }
 
 /** A menu of shares. @param {string} id @param {() => void} changed */

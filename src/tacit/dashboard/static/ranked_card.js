@@ -1,8 +1,8 @@
 /** Most frequent values, items or itemsets: a ranked list with intervals and the probability that each is noise. */
 
 import { BarChart } from "./chart.js";
-import { h, inLanguage } from "./dom.js";
-import { count, interval, percent, reports } from "./format.js";
+import { h, inLanguage, scrolled } from "./dom.js";
+import { count, interval, intervalName, percent, reports } from "./format.js";
 import { lookup } from "./lookup.js";
 import { network } from "./network.js";
 
@@ -27,7 +27,7 @@ function rankedTable(rows, what, level, before = 0) {
       h("td", {}, interval(row, percent).replace(/^from /, "")),
       h("td", {}, noiseText(row.noise)),
     );
-  const heads = ["Rank", what, "Share", `${Math.round(100 * level)} % interval`, "Probability of noise"];
+  const heads = ["Rank", what, "Share", intervalName(level), "Probability of noise"];
   return h(
     "table",
     { class: "ranked" },
@@ -66,8 +66,8 @@ export class RankedCard {
     this.what = { items: "Item", itemsets: "Itemset" }[/** @type {string} */ (question.task)] ?? "Value";
     this.isSearch = question.task === "heavy_hitters";
     this.chart = new BarChart(this.title);
-    this.numbers = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Ranking: ${this.title}` });
-    this.rest = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `May be noise: ${this.title}` });
+    this.numbers = scrolled(`Ranking: ${this.title}`);
+    this.rest = scrolled(`May be noise: ${this.title}`);
     this.doubtful = h("details", {}, this.summary, this.rest);
     this.k = h("select", { id: `k-${question.name}`, onchange: () => this.search() });
     this.k.append(...HOW_MANY.map((k) => h("option", { value: k, selected: k === 32 }, count(k))));
@@ -140,7 +140,7 @@ function rankedValues(values, level) {
       h("td", {}, percent(row.estimate, row.standard_error)),
       h("td", {}, interval(row, percent).replace(/^from /, "")),
     );
-  const heads = ["Value", "Share", `${Math.round(100 * level)} % interval`];
+  const heads = ["Value", "Share", intervalName(level)];
   return h(
     "table",
     { class: "numbers wraps" },

@@ -1,5 +1,6 @@
 /** Synthetic data as a download: made-up records, drawn from the tables that the reports gave. */
 
+import { field } from "./builder_inputs.js";
 import { h } from "./dom.js";
 
 const WORDS =
@@ -27,8 +28,6 @@ export function synthetic(download) {
   const options = MODELS.map(([value, words]) => h("option", { value }, words));
   const model = h("select", { id: "synthetic-model" }, ...options);
   const said = h("p", { class: "soft", role: "status" });
-  const field = (/** @type {string} */ words, /** @type {any} */ input) =>
-    h("div", { class: "field" }, h("label", { for: input.id }, words), input);
   const fetchRows = async (/** @type {Event} */ event) => {
     event.preventDefault();
     said.textContent = "Drawing…";

@@ -1,6 +1,7 @@
 /** Tokens: who may do what; make one, see it once, rotate or revoke it. */
 
 import { call, copyFrom, notify } from "./api.js";
+import { field } from "./builder_inputs.js";
 import { byId, h, inLanguage } from "./dom.js";
 import { date, trouble, twice } from "./format.js";
 
@@ -19,8 +20,8 @@ const table = h("div", { class: "card flush" });
 /** @param {any} made */
 function shownOnce({ token, scope, collection }) {
   const link = scope === "reader" ? `${root.dataset.site}/dashboard/collections/${collection}?share=${token}` : token;
-  const field = h("input", { readonly: true, value: link, id: "fresh", class: "number" });
-  const copy = () => copyFrom(field);
+  const shown = h("input", { readonly: true, value: link, id: "fresh", class: "number" });
+  const copy = () => copyFrom(shown);
   fresh.replaceChildren(
     h(
       "div",
@@ -30,11 +31,11 @@ function shownOnce({ token, scope, collection }) {
         { for: "fresh" },
         scope === "reader" ? "New share link, shown this once" : "New token, shown this once",
       ),
-      h("div", { class: "copy" }, field, h("button", { type: "button", onclick: copy }, "Copy")),
+      h("div", { class: "copy" }, shown, h("button", { type: "button", onclick: copy }, "Copy")),
     ),
   );
-  field.focus();
-  field.select();
+  shown.focus();
+  shown.select();
 }
 
 /** @param {() => Promise<any>} task */
@@ -105,8 +106,6 @@ function form(collections) {
     attempt(() => call("POST", "tokens", wanted));
     label.value = "";
   };
-  const field = (/** @type {string} */ name, /** @type {any} */ input) =>
-    h("div", { class: "field" }, h("label", { for: input.id }, name), input);
   return h(
     "form",
     { class: "card", onsubmit: submit },

@@ -4,7 +4,7 @@ Every aggregate is a smooth function of sums of x^k z over the rows, whose influ
 most two: its variance is the sum of w(x)^2 v. So five sums of x^k v serve count, sum, mean, variance and deviation.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, sqrt
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.normal import normal_isf
-from tacit.tasks.analytics.terms import Terms
+from tacit.tasks.analytics.picked import Picks
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -23,6 +23,9 @@ Mask = npt.NDArray[np.bool_]
 _DEGREES = {"count": 0, "sum": 1, "avg": 1}
 _DEGREE = 2
 """The degree of an aggregate's influence in the measure."""
+
+BELOW = "below_minimum_cohort"
+"""The status of a cell that depends on the reports of too few rows."""
 
 _SURE = 2.0
 """A ratio needs a count of more than so many standard errors."""
@@ -45,7 +48,7 @@ class Cell:
     n: int
     """Rows that meet the public conditions."""
     status: str = "estimate"
-    """estimate, exact, insufficient_data (the count is lost in the noise), or no_data."""
+    """estimate, exact, insufficient_data (the count is lost in the noise), no_data, or below_minimum_cohort."""
     per_user_standard_error: float | None = None
     """From the spread of the respondents' terms, without their exact variances; slightly larger on average."""
 
@@ -55,11 +58,27 @@ class Cell:
         return row if self.status in ("estimate", "exact") else row | {"status": self.status}
 
 
+ERROR_ENDS = ("_standard_error", "_low", "_high")
+"""What the columns of an aggregate's error are called after its own, in the order of `flat_row`."""
+
+
+def flat_row(row: Sequence[Any], *, errors: bool) -> tuple[Any, ...]:
+    """A row of an answer as plain values: estimates, each followed by its error and interval if asked for."""
+    found: list[Any] = []
+    for item in row:
+        if not isinstance(item, Cell):
+            found.append(item)
+            continue
+        found += [item.estimate, item.standard_error, item.low, item.high] if errors else [item.estimate]
+    return tuple(found)
+
+
 @dataclass(frozen=True, eq=False)
 class Sums:
     """Sums over the rows of one group, by powers of the measure less `centre`."""
 
     n: int
+    asked: int
     centre: float
     inside: F64
     variance: F64
@@ -72,6 +91,8 @@ class GroupSums:
 
     centre: float
     n: I64
+    asked: I64
+    """Rows of which a report is used."""
     table: F64
     """Powers of the measure times z, times v and times z^2, along the first two axes."""
 
@@ -79,7 +100,7 @@ class GroupSums:
         """The sums over both sets of rows."""
         # Where there were no rows, there was no centre yet.
         centre = self.centre if self.n.any() else other.centre
-        return GroupSums(centre, self.n + other.n, self.table + other.table)
+        return GroupSums(centre, self.n + other.n, self.asked + other.asked, self.table + other.table)
 
     @property
     def groups(self) -> int:
@@ -90,13 +111,13 @@ class GroupSums:
         """The same among more groups: group i becomes `places[i]` of `count`, all different."""
         if count == len(places) and bool(np.all(places == np.arange(count))):
             return self
-        n, table = np.zeros(count, np.int64), np.zeros((*self.table.shape[:2], count))
-        n[places], table[:, :, places] = self.n, self.table
-        return GroupSums(self.centre, n, table)
+        (n, asked), table = np.zeros((2, count), np.int64), np.zeros((*self.table.shape[:2], count))
+        n[places], asked[places], table[:, :, places] = self.n, self.asked, self.table
+        return GroupSums(self.centre, n, asked, table)
 
     def group(self, g: int) -> Sums:
         """The sums of one group."""
-        return Sums(int(self.n[g]), self.centre, *self.table[:, :, g])
+        return Sums(int(self.n[g]), int(self.asked[g]), self.centre, *self.table[:, :, g])
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,31 +140,20 @@ class Measured:
     @property
     def nothing(self) -> GroupSums:
         """The sums over no rows."""
-        shape = 3, 2 * self.degree + 1, self.groups
-        return GroupSums(self.centre, np.zeros(self.groups, np.int64), np.zeros(shape))
+        shape, none = (3, 2 * self.degree + 1, self.groups), np.zeros(self.groups, np.int64)
+        return GroupSums(self.centre, none, none, np.zeros(shape))
 
-    def sums(self, terms: Terms, mask: Mask | None, rows: slice) -> GroupSums:
-        """Sums over rows with their terms; those outside of the mask, or without a measure, are left out."""
-        chosen = [item[rows] for item in (mask, self.present) if item is not None]
-        kept = np.logical_and.reduce(chosen) if chosen else None
-        kept = None if kept is None or kept.all() else kept
+    def sums(self, picks: Picks, mask: Mask | None, *, known: bool) -> GroupSums:
+        """Sums over rows with their terms; those outside of the mask, or without a measure, are left out.
 
-        def picked(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            return values if kept is None else values[kept]
-
-        measure = None if self.measure is None else picked(self.measure[rows])
-        codes = None if self.codes is None else picked(self.codes[rows])
-        inside, variance = picked(terms.inside), picked(terms.variance)
-        powers = _powers(measure - self.centre if measure is not None and self.centre else measure, 2 * self.degree)
-        first, second, third = self._used
-
-        def column(values: F64, used: frozenset[int]) -> list[F64]:
-            pairs = enumerate(powers)
-            return [_by_group(values, x, codes, self.groups) if k in used else np.zeros(self.groups) for k, x in pairs]
-
-        table = np.array([column(inside, first), column(variance, second), column(inside**2, third)])
-        n = np.array([len(inside)]) if codes is None else np.bincount(codes, minlength=self.groups)
-        return GroupSums(self.centre, n.astype(np.int64), table)
+        `known` says that nothing is estimated: the terms do not come from reports.
+        """
+        picked = picks.of((mask, self.present), self.codes, self.groups)
+        table = np.zeros((3, 2 * self.degree + 1, self.groups))
+        for which, used in enumerate(self._used):
+            for k in used:
+                table[which, k] = picked.sums(which, self.measure, self.centre, k)
+        return GroupSums(self.centre, picked.n, np.zeros_like(picked.n) if known else picked.n, table)
 
     @cached_property
     def _used(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
@@ -151,22 +161,6 @@ class Measured:
         every = frozenset(range(2 * self.degree + 1))
         errors = frozenset({2}) if self.function == "sum" else every
         return frozenset(range(self.degree + 1)), errors | {0}, errors
-
-
-def _powers(measure: F64 | None, most: int) -> list[F64 | None]:
-    """The measure to the powers 0 (None) to `most`."""
-    found: list[F64 | None] = [None]
-    for k in range(1, most + 1):
-        last = found[-1]
-        found.append(measure if k == 1 or last is None or measure is None else last * measure)
-    return found
-
-
-def _by_group(values: F64, power: F64 | None, codes: I64 | None, groups: int) -> F64:
-    if codes is not None:
-        return np.asarray(np.bincount(codes, values if power is None else values * power, groups), np.float64)
-    # Not the product of BLAS: its threads wait for each other longer than such a short sum takes.
-    return np.array([values.sum() if power is None else np.einsum("i,i->", values, power)])
 
 
 def _quadratic(polynomial: F64, sums: F64) -> float:
@@ -224,9 +218,11 @@ def _without(text: str, n: int, status: str) -> Cell:
     return Cell(text, None, None, None, None, n, status)
 
 
-def cell_of(function: str, text: str, sums: Sums, *, exact: bool, level: float) -> Cell:
-    """One aggregate of one group."""
-    n = sums.n
+def cell_of(function: str, text: str, sums: Sums, *, level: float, least: int = 0) -> Cell:
+    """One aggregate of one group; what depends on the reports of fewer than `least` rows is not told."""
+    n, exact = sums.n, not sums.asked
+    if not exact and sums.asked < least:
+        return _without(text, n, BELOW)
     count = float(sums.inside[0])
     if function not in ("count", "sum"):
         if exact and count <= 0:

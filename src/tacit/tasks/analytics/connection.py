@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.levels import Design
+from tacit.tasks.analytics.patience import Check, patient
 from tacit.tasks.analytics.pieces import Piece
 from tacit.tasks.analytics.plan import Plan
 from tacit.tasks.analytics.public import Public, Rows
@@ -50,14 +51,15 @@ def parse_query(sql: str, columns: Sequence[str], schema: Schema) -> Select:
 
 
 def answer_texts(
-    table: Asked, texts: Sequence[str], pieces: Callable[[], Iterable[Piece]], level: float
-) -> list[Answer]:
+    table: Asked, texts: Sequence[str], pieces: Callable[[], Iterable[Piece]], level: float,
+    *, least: int = 0, check: Check = patient,
+) -> list[Answer]:  # fmt: skip
     """Several answers in one pass over the pieces; those of EXPLAIN are plans."""
     queries = [Query(table.schema, table.parse(text)) for text in texts]
     asked = [query for query in queries if not query.select.explain]
-    answers = iter(answer_queries(asked, pieces(), level) if asked else [])
+    answers = iter(answer_queries(asked, pieces(), level, least=least, check=check) if asked else [])
     return [
-        explain_query(query, pieces(), table.design).to_answer(Answer) if query.select.explain else next(answers)
+        explain_query(query, pieces(), table.design, check).to_answer(Answer) if query.select.explain else next(answers)
         for query in queries
     ]
 

@@ -17,7 +17,7 @@ I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 MAX_NODES = 1 << 20
-_FEW_BOXES = 16
+FEW_BOXES = 16
 """Of more boxes than these, the complement is hardly simpler, and not looked at."""
 
 
@@ -135,24 +135,28 @@ def net(shape: GridShape, terms: Sequence[tuple[Heights, U64, float]], constant:
 class Covering:
     """How regions are covered by the members of a design.
 
-    `score` is the noise of a number of nodes of one member that all have the coefficient 1 or all -1.
+    `score` is what a number of nodes of one member, all with the coefficient 1 or all with -1, add to the variance when
+    values are spread evenly. Where one of several members is drawn (`drawn`), it is the second moment, and the square
+    of the mean goes off: what the nodes make up, which is the region, or the total less the region.
     """
 
     shape: GridShape
     members: frozenset[Heights]
     score: Callable[[Heights, int], float]
+    drawn: bool = True
 
     @cached_property
     def _heights(self) -> list[list[int]]:
         """The heights at which every dimension is asked, and its root where some member leaves it out."""
         return [sorted({heights[i] for heights in self.members}) for i in range(len(self.shape.sizes))]
 
-    def _noise(self, chosen: Sequence[Side]) -> float:
+    def _variance(self, chosen: Sequence[Side], volume: float) -> float:
         """What decides between two ways to write the same box; infinite if it cannot be answered so."""
-        total = 0.0
+        total = -volume if self.drawn else 0.0
         for combination in product(*chosen):
             heights = tuple(height for height, _, _ in combination)
             if heights == self.shape.tops:
+                total -= 1 - 2 * volume if self.drawn else 0.0
                 continue
             if heights not in self.members:
                 return inf
@@ -162,11 +166,11 @@ class Covering:
     def region(self, region: Region) -> Coefficients | None:
         """The least noisy way: box by box, or the total without what is outside. None if there is none."""
         direct, noise = self._boxes(region)
-        rest = ~region if len(region.boxes) <= _FEW_BOXES else region
-        if len(region.boxes) <= _FEW_BOXES and len(rest.boxes) <= len(region.boxes) + len(region.sizes):
+        rest = ~region if len(region.boxes) <= FEW_BOXES else region
+        if len(region.boxes) <= FEW_BOXES and len(rest.boxes) <= len(region.boxes) + len(region.sizes):
             other, less = self._boxes(rest)
             if other is not None and less < noise:
-                return _negated(net(self.shape, [term for side in other for term in _crossed(self.shape, side)]))
+                return negated(net(self.shape, [term for side in other for term in _crossed(self.shape, side)]))
         if direct is None:
             return None
         return net(self.shape, [term for side in direct for term in _crossed(self.shape, side)])
@@ -189,17 +193,20 @@ class Covering:
             sides(spans, shape.sizes[i], shape.fanouts[i], self._heights[i], shape.tops[i])
             for i, spans in enumerate(box)
         ]
+        pairs = zip(box, shape.sizes, strict=True)
+        volume = prod(sum(high - low + 1 for low, high in spans) / size for spans, size in pairs)
         best: Sequence[Side] | None = None
         least = inf
         for chosen in product(*each):
             if prod(sum(len(nodes) for _, nodes, _ in side) for side in chosen) > MAX_NODES:
                 continue
-            noise = self._noise(chosen)
+            noise = self._variance(chosen, volume)
             if noise < least:
                 best, least = chosen, noise
         return best, least
 
 
-def _negated(coefficients: Coefficients) -> Coefficients:
+def negated(coefficients: Coefficients) -> Coefficients:
+    """Everybody without a region, from the coefficients of the region."""
     parts = {heights: Part(part.nodes, -part.coefficients) for heights, part in coefficients.parts.items()}
     return Coefficients(1 - coefficients.constant, parts)

@@ -4,11 +4,13 @@ Every aggregate is a column of estimates; with `errors=True` it is followed by c
 ends of its interval, named after it with `_standard_error`, `_low` and `_high`.
 """
 
+import re
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Any, Protocol
 
 from tacit.errors import InvalidSpec
-from tacit.tasks.analytics.aggregate import Cell
+from tacit.tasks.analytics.aggregate import ERROR_ENDS, Cell, flat_row
 from tacit.tasks.analytics.run import Answer
 
 apilevel = "2.0"
@@ -117,7 +119,7 @@ class Cursor:
             answer = self._connection.query(_filled(operation, parameters))
         except InvalidSpec as error:
             raise ProgrammingError(str(error)) from None
-        rows = [self._flat(row) for row in answer.rows]
+        rows = [flat_row(row, errors=self._errors) for row in answer.rows]
         kinds = answer.rows[0] if answer.rows else [None] * len(answer.columns)
         names = [name for column, kind in zip(answer.columns, kinds, strict=True) for name in self._names(column, kind)]
         self.description = [(name, None, None, None, None, None, True) for name in names]
@@ -125,18 +127,8 @@ class Cursor:
         return self
 
     def _names(self, column: str, kind: Any) -> list[str]:
-        more = ("_standard_error", "_low", "_high") if self._errors and isinstance(kind, Cell) else ()
+        more = ERROR_ENDS if self._errors and isinstance(kind, Cell) else ()
         return [column, *(column + end for end in more)]
-
-    def _flat(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
-        found: list[Any] = []
-        for item in row:
-            if not isinstance(item, Cell):
-                found.append(item)
-                continue
-            found.append(item.estimate)
-            found += [item.standard_error, item.low, item.high] if self._errors else []
-        return tuple(found)
 
     def executemany(self, operation: str, parameters: Sequence[Sequence[Any]]) -> None:
         """Refused: it is for changes, and answers are read only."""
@@ -170,20 +162,32 @@ class Cursor:
         self._closed = True
 
 
+_PLACES = re.compile(r"'(?:[^']|'')*'|%s|%%")
+"""Quoted text, in which nothing is filled in, places of parameters, and percent signs that are none."""
+
+
 def _filled(operation: str, parameters: Sequence[Any] | None) -> str:
     """The query with its parameters as quoted constants."""
     if not parameters:
         return operation
-    pieces = operation.split("%s")
-    if len(pieces) != len(parameters) + 1:
-        raise ProgrammingError(f"the query has {len(pieces) - 1} places %s for {len(parameters)} parameters")
-    quoted = [*(_quoted(value) for value in parameters), ""]
-    return "".join(piece + value for piece, value in zip(pieces, quoted, strict=True))
+    places = _PLACES.findall(operation).count("%s")
+    if places != len(parameters):
+        raise ProgrammingError(f"the query has {places} places %s for {len(parameters)} parameters")
+    values = iter(parameters)
+
+    def filled(found: re.Match[str]) -> str:
+        return {"%s": lambda: _quoted(next(values)), "%%": lambda: "%"}.get(found[0], lambda: found[0])()
+
+    return _PLACES.sub(filled, operation)
 
 
 def _quoted(value: Any) -> str:
+    if value is None:
+        return "NULL"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, (int, float)):
+        if not isfinite(value):
+            raise ProgrammingError("a parameter is infinite or not a number; SQL has no such constant")
         return repr(value)
     return "'" + str(value).replace("'", "''") + "'"

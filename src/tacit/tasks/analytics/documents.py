@@ -182,7 +182,7 @@ def _mean_variance(design: Design, workload: Sequence[Region]) -> float:
 
 
 def default_workload(schema: Schema, most: int = 2) -> list[Region]:
-    """What is planned for where no queries are given: random ranges on one private column and, unless `most`, two."""
+    """What is planned for where no queries are given: random ranges on one private column and, if `most` is 2, two."""
     rng = np.random.default_rng(_SEED)
     sizes = schema.sizes
     places = range(len(sizes))

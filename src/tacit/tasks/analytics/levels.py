@@ -92,6 +92,19 @@ class Design:
         moments = oracle.moments
         return (nodes * moments.other + nodes * (nodes - 1) * moments.other_other) / share
 
+    def _score(self, heights: Heights, nodes: int) -> float:
+        """What nodes add to a variance with values spread evenly: at a large epsilon, most is in who holds them."""
+        oracle, share = self.member(heights)
+        held = nodes / prod(self.shape.nodes(heights))
+        total, mass = np.full(2, float(nodes)), np.array([0.0, 1.0])
+        outside, inside = (float(x) for x in oracle.moments.of_sums(total, total, mass, mass))
+        return (outside + held * (inside + self._drawn - outside)) / share
+
+    @property
+    def _drawn(self) -> bool:
+        """Whether respondents draw one of several levels, or answer all of them."""
+        return len(self.groups) == 1 or any(len(group.heights) > 1 for group in self.groups)
+
     @cached_property
     def covering(self) -> "Covering | Consistent | Cubes | Haar":
         """How regions are written as nodes."""
@@ -99,7 +112,7 @@ class Design:
             return Cubes(self.shape) if self.partition == "quadtree" else Haar(self.shape, frozenset(self.places))
         if self.consistent:
             return Consistent(self.shape, {heights: 1 / self.noise(heights, 1) for heights in self.places})
-        return Covering(self.shape, frozenset(self.places), self.noise)
+        return Covering(self.shape, frozenset(self.places), self._score, self._drawn)
 
     @cached_property
     def kept(self) -> "dict[Any, Any]":

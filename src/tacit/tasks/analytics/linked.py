@@ -19,9 +19,13 @@ from tacit.oracles.local_hash import LocalHashOracle
 from tacit.post.grid_shape import Heights
 from tacit.tasks.analytics.cover import Part
 from tacit.tasks.analytics.levels import Design, Group
+from tacit.tasks.analytics.patience import Check, patient
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+Supports = Callable[[Part, Check], tuple[F64, F64]]
+_STEP = 1 << 27
+"""Hashes between two checks of whether anybody still waits: a fraction of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,34 +34,42 @@ class Answers:
 
     oracle: PureOracle
     rows: "I64 | slice"
-    supports: Callable[[Part], tuple[F64, F64]]
+    supports: Supports
     """For every report, the sums over the nodes it supports of their coefficients, and of the squares of these."""
 
-    def sums(self, part: Part) -> tuple[F64, F64]:
+    def sums(self, part: Part, check: Check = patient) -> tuple[F64, F64]:
         """For every report, sums over nodes of (support - q)/(p - q) times coefficients, and times their squares."""
         p, q = self.oracle.p, self.oracle.q
         same = part.constant
-        sums, squares = self.supports(part)
+        sums, squares = self.supports(part, check)
         first = (sums - float(q) * part.coefficients.sum()) / float(p - q)
         if same is not None:
             return first, same * first
         return first, (squares - float(q) * np.sum(part.coefficients**2)) / float(p - q)
 
 
-def _hashed(oracle: LocalHashOracle, reports: Reports) -> Callable[[Part], tuple[F64, F64]]:
+def _hashed(oracle: LocalHashOracle, reports: Reports) -> Supports:
     seeds = np.ascontiguousarray(reports["seed"], np.uint32)
     buckets = np.ascontiguousarray(reports["bucket"], np.uint32)
 
-    def supports(part: Part) -> tuple[F64, F64]:
+    def matches_of(nodes: npt.NDArray[np.uint64], check: Check) -> F64:
+        """How many of some nodes every report supports."""
+        found, step = np.zeros(len(seeds)), max(1, _STEP // max(1, len(seeds)))
+        for start in range(0, len(nodes), step):
+            check()
+            found += kernels.hash_matches(seeds, buckets, oracle.g, nodes[start : start + step])
+        return found
+
+    def supports(part: Part, check: Check) -> tuple[F64, F64]:
         """One pass of the kernel for every different coefficient."""
         values = np.unique(part.coefficients).tolist()
         if len(values) == 1:
-            found = values[0] * kernels.hash_matches(seeds, buckets, oracle.g, part.nodes)
+            found = values[0] * matches_of(part.nodes, check)
             return found, found
         sums, squares = np.zeros(len(seeds)), np.zeros(len(seeds))
         for value in values:
             nodes = part.nodes[part.coefficients == value]
-            matches = value * kernels.hash_matches(seeds, buckets, oracle.g, nodes)
+            matches = value * matches_of(nodes, check)
             sums += matches
             squares += value * matches
         return sums, squares
@@ -65,10 +77,11 @@ def _hashed(oracle: LocalHashOracle, reports: Reports) -> Callable[[Part], tuple
     return supports
 
 
-def _direct(oracle: GRR, reports: Reports) -> Callable[[Part], tuple[F64, F64]]:
+def _direct(oracle: GRR, reports: Reports) -> Supports:
     codes = reports.astype(np.intp)
 
-    def supports(part: Part) -> tuple[F64, F64]:
+    def supports(part: Part, check: Check) -> tuple[F64, F64]:
+        check()
         table = np.zeros(oracle.size)
         table[part.nodes.astype(np.intp)] = part.coefficients
         found = table[codes]

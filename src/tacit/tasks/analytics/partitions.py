@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tacit.post.grid_shape import GridShape, Heights
 from tacit.tasks.analytics.cover import MAX_NODES, Coefficients, Part
-from tacit.tasks.analytics.regions import Box, Region, Spans, as_spans, minus
+from tacit.tasks.analytics.regions import Box, Region, Spans, as_spans, minus, span_size
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -98,7 +98,7 @@ class Cubes:
         """Nodes that no coarser level holds already."""
         counts = self.shape.nodes(heights)
         left = [held] if inner is None else minus(held, inner, counts)
-        few = [box for box in left if prod(sum(b - a + 1 for a, b in spans) for spans in box) <= MAX_NODES]
+        few = [box for box in left if prod(map(span_size, box)) <= MAX_NODES]
         # Too many nodes are still counted, so that the region is refused.
         return [_indices(counts, [_nodes(spans) for spans in box]) for box in few] + (
             [np.zeros(MAX_NODES + 1, np.uint64)] if len(few) < len(left) else []
@@ -144,7 +144,7 @@ class Haar:
         if spans == ((0, size - 1),):
             return [(top, root, np.ones(1))]
         if fanout != 2:
-            return [(0, _nodes(spans), np.ones(sum(b - a + 1 for a, b in spans)))]
+            return [(0, _nodes(spans), np.ones(span_size(spans)))]
         # What is beyond the domain belongs to the last range that reaches its end, so that its nodes are not cut.
         whole = 2**top
         padded = [(low, whole - 1 if high == size - 1 else high) for low, high in spans]

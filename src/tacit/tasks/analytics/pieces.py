@@ -10,14 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.tasks.analytics.aggregate import GroupSums, Measured, is_centred
+from tacit.tasks.analytics.patience import Check, patient
+from tacit.tasks.analytics.picked import Picks
 from tacit.tasks.analytics.plan import powers_of
 from tacit.tasks.analytics.predicate import Conditions, Part
 from tacit.tasks.analytics.public import Public
 from tacit.tasks.analytics.query import Query
 from tacit.tasks.analytics.regions import Region
 from tacit.tasks.analytics.source import Source
-from tacit.tasks.analytics.syntax import Aggregate, Both, Column
-from tacit.tasks.analytics.terms import Terms, constant_terms
+from tacit.tasks.analytics.syntax import Aggregate, Both, Column, Condition
+from tacit.tasks.analytics.terms import constant_terms
 
 F64 = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -65,22 +67,17 @@ class Job:
     parts: list[Part]
     total: GroupSums
 
-    @property
-    def exact(self) -> bool:
-        """Whether nothing has to be estimated."""
-        return all(part.region.is_full or part.region.is_empty for part in self.parts)
-
-    def add(self, part: Part, terms: Terms, rows: slice) -> None:
+    def add(self, part: Part, picks: Picks) -> None:
         """Count the terms of some rows."""
-        self.total = self.total + self.measured.sums(terms, part.mask, rows)
+        self.total = self.total + self.measured.sums(picks, part.mask, known=part.is_known)
 
 
 class Run:
     """One query over one piece."""
 
-    def __init__(self, query: Query, public: Public, centres: Centres) -> None:
-        """Nothing is computed yet."""
-        self._query = query
+    def __init__(self, query: Query, public: Public, centres: Centres, check: Check = patient) -> None:
+        """Nothing is computed yet; the check is called between steps."""
+        self._query, self._check = query, check
         self._public = public
         self._centres = centres
         self._conditions = Conditions(query.schema, public)
@@ -107,6 +104,7 @@ class Run:
         ]
 
     def _measured(self, place: int, item: Aggregate) -> Measured:
+        self._check()
         codes, keys = self._public.groups(self._query.public)
         measure, present = self._measure(item)
         centre = self._centres.of(place, item.function, measure, present)
@@ -114,16 +112,23 @@ class Run:
 
     @cached_property
     def _every_part(self) -> list[list[Part]]:
-        """Rows and regions of every aggregate, private groups apart."""
-        condition = self._query.select.condition
-        return [self._conditions.parts(Both((condition, item.condition))) for item in self._query.select.aggregates]
+        """Rows and regions of every aggregate, private groups apart; of equal conditions they are the same."""
+        found: dict[Condition, list[Part]] = {}
+        for item in self._query.select.aggregates:
+            if item.condition not in found:
+                self._check()
+                found[item.condition] = self._conditions.parts(Both((self._query.select.condition, item.condition)))
+        return [found[item.condition] for item in self._query.select.aggregates]
 
     def _parts(self, region: Region) -> list[list[Part]]:
         """The same inside one private group."""
         if region.is_full:
             return self._every_part
-        narrowed = [[Part(part.mask, part.region & region) for part in parts] for parts in self._every_part]
-        return [[part for part in parts if not part.region.is_empty] for parts in narrowed]
+        self._check()
+        different = {id(parts): parts for parts in self._every_part}
+        narrowed = {key: [Part(part.mask, part.region & region) for part in parts] for key, parts in different.items()}
+        left = {key: [part for part in parts if not part.region.is_empty] for key, parts in narrowed.items()}
+        return [left[id(parts)] for parts in self._every_part]
 
     def _measure(self, item: Aggregate) -> tuple[F64 | None, Mask | None]:
         if item.argument is None:
@@ -137,11 +142,13 @@ class Run:
         found: list[dict[Region, F64]] = []
         every: list[list[tuple[Part, F64]]] = []
         for i, (item, parts) in enumerate(zip(self._query.select.aggregates, self._every_part, strict=True)):
+            self._check()
             measure, present = self._measure(item)
             centre = self._centres.of(i, item.function, measure, present)
             centred = measure - centre if measure is not None and centre else measure
             every.append([(part, powers_of(part.mask, centred, present, self.n)) for part in parts])
         for _, group in self._query.private_groups:
+            self._check()
             for parts in every:
                 sums: dict[Region, F64] = {}
                 for part, powers in parts:
@@ -152,16 +159,20 @@ class Run:
         return found
 
 
-def fill(runs: Sequence[Run], source: Source) -> None:
+def fill(runs: Sequence[Run], source: Source, check: Check = patient) -> None:
     """Do the jobs of several queries; every region is looked at once, however many aggregates ask for it."""
     asked: dict[Region, list[tuple[Job, Part]]] = {}
     for run in runs:
+        known = {full: Picks(constant_terms(run.n, float(full)), slice(0, run.n)) for full in (False, True)}
         for job in run.jobs:
             for part in job.parts:
-                if part.region.is_full or part.region.is_empty:
-                    job.add(part, constant_terms(run.n, float(part.region.is_full)), slice(0, run.n))
+                if part.is_known:
+                    check()
+                    job.add(part, known[part.region.is_full])
                 else:
                     asked.setdefault(part.region, []).append((job, part))
-    for region, rows, terms in source.scan(list(asked)):
+    for region, rows, terms in source.scan(list(asked), check):
+        picks = Picks(terms, rows)
         for job, part in asked[region]:
-            job.add(part, terms, rows)
+            check()
+            job.add(part, picks)

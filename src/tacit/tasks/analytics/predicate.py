@@ -62,6 +62,11 @@ class Part:
     mask: Mask | None
     region: Region
 
+    @property
+    def is_known(self) -> bool:
+        """Whether nothing has to be estimated."""
+        return self.region.is_full or self.region.is_empty
+
 
 def pushed(item: Condition, *, negated: bool = False) -> Condition:
     """The same condition with NOT at comparisons only."""
@@ -91,7 +96,7 @@ class Conditions:
         """Nothing is read yet."""
         self._schema = schema
         self._public = public
-        self._sizes = tuple(schema.dimensions[i].size for i in schema.kept)
+        self._sizes = schema.kept_sizes
 
     def parts(self, condition: Condition) -> list[Part]:
         """Disjoint sets of rows that are asked for something, each with its region."""
@@ -179,9 +184,7 @@ class Conditions:
         raise InvalidQuery(f"sql: {name} is private, compare it with =, <>, <, >, BETWEEN or IN")
 
     def _compare(self, item: Compare, dimension: Dimension, place: int) -> Region:
-        column, sign, value = _oriented(item, dimension.name)
-        del column
-        return self._slab(place, dimension.spans(sign, value))
+        return self._slab(place, dimension.spans(*_oriented(item, dimension.name)))
 
     def _slab(self, place: int, spans: Spans) -> Region:
         if place not in self._schema.kept:
@@ -191,18 +194,17 @@ class Conditions:
 
 def one_value(schema: Schema, place: int, index: int) -> Region:
     """One value of a private column."""
-    sizes = tuple(schema.dimensions[i].size for i in schema.kept)
     if place not in schema.kept:
-        return everything(sizes)
-    return slab(sizes, schema.kept.index(place), ((index, index),))
+        return everything(schema.kept_sizes)
+    return slab(schema.kept_sizes, schema.kept.index(place), ((index, index),))
 
 
-def _oriented(item: Compare, name: str) -> tuple[Column, str, int | float | str | bool]:
-    """Column, sign and constant, the column first."""
+def _oriented(item: Compare, name: str) -> tuple[str, int | float | str | bool]:
+    """Sign and constant of a comparison, as if its column stood first."""
     left: Expression = item.left
     right: Expression = item.right
     if isinstance(left, Column) and isinstance(right, Constant):
-        return left, item.sign, right.value
+        return item.sign, right.value
     if isinstance(right, Column) and isinstance(left, Constant):
-        return right, _MIRRORED[item.sign], left.value
+        return _MIRRORED[item.sign], left.value
     raise InvalidQuery(f"sql: {name} is private, compare it with a constant; no arithmetic with it is answered")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -76,13 +77,17 @@ class ArrowRows:
 _ARROW = {"integer": "int64", "number": "float64", "text": "string", "boolean": "bool_", "date": "date32"}
 
 
+def arrow_type(kind: str) -> Any:
+    """How Arrow keeps a public column of a type that documents have."""
+    return getattr(arrow(), _ARROW[kind])()
+
+
 def empty_rows(columns: Sequence[tuple[str, str]]) -> Any:
     """An Arrow table without rows, of public columns with the types that documents have."""
-    pa = arrow()
     for name, kind in columns:
         if kind not in _ARROW:
             raise InvalidSpec(f"rows: {name} is {kind[:20]!r}, must be one of {', '.join(_ARROW)}")
-    return pa.schema([(name, getattr(pa, _ARROW[kind])()) for name, kind in columns]).empty_table()
+    return arrow().schema([(name, arrow_type(kind)) for name, kind in columns]).empty_table()
 
 
 class OrderedRows:
@@ -126,12 +131,14 @@ class Public:
         default_factory=dict[Any, Any], repr=False
     )
     _measures: "dict[Expression, tuple[F64, Mask | None]]" = field(default_factory=dict[Any, Any], repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     @property
     def nbytes(self) -> int:
         """Memory of groups and measures that are kept."""
-        codes = sum(codes.nbytes for codes, _ in self._groups.values())
-        return codes + sum(x.nbytes + (0 if mask is None else mask.nbytes) for x, mask in self._measures.values())
+        with self._lock:
+            codes = sum(codes.nbytes for codes, _ in self._groups.values())
+            return codes + sum(x.nbytes + (0 if mask is None else mask.nbytes) for x, mask in self._measures.values())
 
     def _values(self, item: Expression) -> Any:
         pa, pc = arrow(), compute()
@@ -156,11 +163,13 @@ class Public:
 
     def measure(self, item: Expression) -> tuple[F64, Mask | None]:
         """A measure of every row, zero where it is missing, and where it is there (None: everywhere)."""
-        if item not in self._measures:
-            while len(self._measures) >= _KEPT_MEASURES:
-                self._measures.pop(next(iter(self._measures)))
-            self._measures[item] = self._measure(item)
-        return self._measures[item]
+        with self._lock:
+            if item not in self._measures:
+                made = self._measure(item)
+                while len(self._measures) >= _KEPT_MEASURES:
+                    self._measures.pop(next(iter(self._measures)))
+                self._measures[item] = made
+            return self._measures[item]
 
     def _measure(self, item: Expression) -> tuple[F64, Mask | None]:
         pc = compute()
@@ -244,10 +253,11 @@ class Public:
     def groups(self, names: Sequence[str]) -> tuple[I64, list[tuple[Any, ...]]]:
         """The group of every row, and the values that every group has in these columns."""
         known = tuple(names)
-        if known not in self._groups:
-            self._groups.clear()
-            self._groups[known] = self._grouped(known)
-        return self._groups[known]
+        with self._lock:
+            if known not in self._groups:
+                self._groups.clear()
+                self._groups[known] = self._grouped(known)
+            return self._groups[known]
 
     def _grouped(self, names: tuple[str, ...]) -> tuple[I64, list[tuple[Any, ...]]]:
         codes, total, values = np.zeros(self.rows.n, np.int64), 1, [*map(self._coded, names)]

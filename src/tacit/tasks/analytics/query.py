@@ -9,11 +9,15 @@ import numpy as np
 from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.aggregate import Cell
 from tacit.tasks.analytics.predicate import one_value
+from tacit.tasks.analytics.public import MAX_GROUPS
 from tacit.tasks.analytics.regions import Region, everything
 from tacit.tasks.analytics.schema import Schema
 from tacit.tasks.analytics.syntax import Column, Select
 
 MAX_PRIVATE_GROUPS = 1 << 10
+MAX_CELLS = 1 << 16
+MAX_MEASURES = 64
+"""Measures of all rows are in memory together."""
 Group = tuple[tuple[Any, ...], Region]
 
 
@@ -29,13 +33,19 @@ class Query:
         """Private columns of GROUP BY."""
         self.public = [name for name in names if name not in self.private]
         """Public columns of GROUP BY."""
+        measures = {item.argument for item in select.aggregates if item.argument is not None}
+        if len(measures) > MAX_MEASURES:
+            raise InvalidQuery(
+                f"sql: SELECT measures {len(measures)} different things, must be at most {MAX_MEASURES}; "
+                "ask for the others in another query"
+            )
 
     @cached_property
     def private_groups(self) -> list[Group]:
         """Every combination of values of private groups, with its region."""
         schema = self.schema
         places = [place for name in self.private if (place := schema.dimension(name)) is not None]
-        found = everything(tuple(schema.dimensions[i].size for i in schema.kept))
+        found = everything(schema.kept_sizes)
         count = int(np.prod([schema.dimensions[place].size for place in places], dtype=np.int64))
         if count > MAX_PRIVATE_GROUPS:
             raise InvalidQuery(
@@ -50,6 +60,28 @@ class Query:
             pairs = zip(places, combination, strict=True)
             groups.append((tuple(schema.dimensions[place].label(index) for place, index in pairs), region))
         return groups
+
+    def check_size(self, groups: int) -> None:
+        """Refuse answers of too many cells, given how many public groups there are."""
+        private, aggregates = len(self.private_groups), len(self.select.aggregates)
+        cells = groups * private * aggregates
+        if groups > MAX_GROUPS or cells > MAX_CELLS:
+            raise InvalidQuery(
+                f"sql: the answer has {cells} cells ({groups} public groups, {private} private ones and {aggregates} "
+                f"aggregates of each), must be at most {MAX_CELLS}; group by fewer columns, or ask for fewer "
+                "aggregates at a time"
+            )
+
+    def sort_key(self, labels: tuple[Any, ...], key: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The place of a group among others, by the columns of GROUP BY: what is missing last, then no numbers."""
+        values = dict(zip(self.private, labels, strict=True)) | dict(zip(self.public, key, strict=True))
+        return tuple(self._rank(column.name, values[column.name]) for column in self.select.groups)
+
+    def _rank(self, name: str, item: Any) -> tuple[int, Any]:
+        private = self.schema.dimension(name)
+        if private is not None:
+            return 0, self.schema.dimensions[private].rank(item)
+        return (2, 0) if item is None else (1, 0) if item != item else (0, item)
 
     def row(self, labels: tuple[Any, ...], key: tuple[Any, ...], cells: list[Cell]) -> tuple[Any, ...]:
         """One row of the answer: values of groups and aggregates, as SELECT lists them."""

@@ -130,11 +130,16 @@ class Schema:
         """Sizes of the domains."""
         return tuple(dimension.size for dimension in self.dimensions)
 
+    @cached_property
+    def kept_sizes(self) -> tuple[int, ...]:
+        """Sizes of the domains that have at least two values, over which regions are."""
+        return tuple(self.dimensions[i].size for i in self.kept)
+
     def shape(self, fanout: int) -> GridShape:
         """Trees over ordinal dimensions, and single values under one root for labels."""
         asked = [self.dimensions[i] for i in self.kept]
         fanouts = tuple(min(fanout, d.size) if d.is_ordinal else d.size for d in asked)
-        return GridShape(tuple(d.size for d in asked), fanouts)
+        return GridShape(self.kept_sizes, fanouts)
 
     def dimension(self, name: str) -> int | None:
         """The place of a private column."""

@@ -1,7 +1,7 @@
 """Tables in segments: queries go through them one after the other, and only some stay opened in memory."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
@@ -16,6 +16,7 @@ from tacit.tasks.analytics.connection import answer_texts, parse_query
 from tacit.tasks.analytics.imports import arrow
 from tacit.tasks.analytics.levels import Design
 from tacit.tasks.analytics.linked import Linked, link
+from tacit.tasks.analytics.patience import Check, patient
 from tacit.tasks.analytics.pieces import Piece
 from tacit.tasks.analytics.plan import Plan
 from tacit.tasks.analytics.public import ArrowRows, Public, empty_rows
@@ -58,18 +59,22 @@ class SegmentRows:
         self._order = order
         self._given = {name: table[name] for name in self.names}
         self._taken: dict[str, Any] = {}
+        self._lock = Lock()
 
     def column(self, name: str) -> Any:
         """A column in one piece, in order."""
-        if name not in self._taken:
-            given = self._given.pop(name).combine_chunks()
-            self._taken[name] = given if self._order is None else given.take(arrow().array(self._order))
-        return self._taken[name]
+        with self._lock:
+            if name not in self._taken:
+                given = self._given[name].combine_chunks()
+                self._taken[name] = given if self._order is None else given.take(arrow().array(self._order))
+                del self._given[name]
+            return self._taken[name]
 
     @property
     def nbytes(self) -> int:
         """Memory of the columns."""
-        return sum(column.nbytes for column in (*self._given.values(), *self._taken.values()))
+        with self._lock:
+            return sum(column.nbytes for column in (*self._given.values(), *self._taken.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +103,7 @@ class SegmentCache:
         """Nothing is opened yet."""
         self._limit = limit
         self._kept: OrderedDict[str, tuple[Opened, int, int]] = OrderedDict()
+        self._forgotten: set[str] = set()
         self._lock = Lock()
         self._queries = 0
 
@@ -109,6 +115,17 @@ class SegmentCache:
 
     def _total(self) -> int:
         return sum(size for _, size, _ in self._kept.values())
+
+    def forget(self, start: str, but: Collection[str] = ()) -> None:
+        """Let go of all segments whose keys begin so, but for some."""
+        with self._lock:
+            for key in [key for key in self._kept if key.startswith(start) and key not in but]:
+                del self._kept[key]
+
+    def forget_for_good(self, start: str) -> None:
+        """The same, and keep none of them again, not even those that a query uses just now."""
+        self._forgotten.add(start)
+        self.forget(start)
 
     def begin(self) -> int:
         """A number for the next query."""
@@ -127,6 +144,8 @@ class SegmentCache:
         size = opened.nbytes
         with self._lock:
             self._kept.pop(key, None)
+            if any(key.startswith(start) for start in self._forgotten):
+                return
             total = self._total()
             for other, (_, bytes_of, last) in list(self._kept.items()):
                 if total + size <= self._limit:
@@ -149,6 +168,10 @@ class SegmentedTable:
     segments: Sequence[Segment]
     cache: SegmentCache
     level: float = 0.95
+    least: int = 0
+    """Estimates from the reports of fewer rows are not told."""
+    check: Check = patient
+    """Called between steps; it raises once nobody waits for the answer."""
 
     def __post_init__(self) -> None:
         """Refuse a public column that is private."""
@@ -176,11 +199,11 @@ class SegmentedTable:
 
     def queries(self, texts: Sequence[str]) -> list[Answer]:
         """Several answers, for which every segment is gone through once."""
-        return answer_texts(self, texts, self._pieces, self.level)
+        return answer_texts(self, texts, self._pieces, self.level, least=self.least, check=self.check)
 
     def explain(self, sql: str) -> Plan:
         """How a query will be answered, and the standard errors to expect; reads public columns alone."""
-        return explain_query(Query(self.schema, self.parse(sql)), self._pieces(), self.design)
+        return explain_query(Query(self.schema, self.parse(sql)), self._pieces(), self.design, self.check)
 
     def parse(self, sql: str) -> Select:
         """A query whose columns exist."""
@@ -203,6 +226,7 @@ class SegmentedTable:
         for segment in self.segments:
             if not segment.n:
                 continue
+            self.check()
             opened = self.cache.get(segment.key) or self._open(segment)
             yield opened.piece
             self.cache.keep(segment.key, opened, query)

@@ -2,12 +2,14 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from threading import Lock
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.tasks.analytics.linked import Linked
+from tacit.tasks.analytics.patience import Check, patient
 from tacit.tasks.analytics.regions import Region
 from tacit.tasks.analytics.terms import Terms, level_terms, region_terms
 
@@ -23,7 +25,7 @@ Block = tuple[Region, slice, Terms]
 class Source(Protocol):
     """Terms of regions, in blocks of rows that cover all of them once per region."""
 
-    def scan(self, regions: Sequence[Region]) -> Iterator[Block]:
+    def scan(self, regions: Sequence[Region], check: Check = patient) -> Iterator[Block]:
         """Terms of all rows for every region, in any order."""
         ...
 
@@ -36,32 +38,40 @@ class ReportSource:
         self._linked = linked
         self._most = max(1, _CACHED_VALUES // max(1, 2 * linked.n)) if kept is None else kept
         self._kept: OrderedDict[Region, Terms] = OrderedDict()
+        self._lock = Lock()
 
-    def scan(self, regions: Sequence[Region]) -> Iterator[Block]:
+    def scan(self, regions: Sequence[Region], check: Check = patient) -> Iterator[Block]:
         """Blocks that fit into a processor's cache: one pass over the reports for all regions that are not kept."""
-        asked = [region for region in regions if region not in self._kept]
-        for region in regions:
-            if region in self._kept:
-                self._kept.move_to_end(region)
-                yield from self._blocks(region, self._kept[region])
+        kept = self._known(regions)
+        asked = [region for region in regions if region not in kept]
+        for region, terms in kept.items():
+            yield from self._blocks(region, terms)
         if self._linked.order is None:
             for region in asked:
-                yield from self._blocks(region, self._keep(region, region_terms(self._linked, region)))
+                yield from self._blocks(region, self._keep(region, region_terms(self._linked, region, check)))
         elif len(asked) > _FEW:
-            yield from level_terms(self._linked, asked)
+            yield from level_terms(self._linked, asked, check)
         else:
-            yield from self._kept_levels(asked)
+            yield from self._kept_levels(asked, check)
 
     @property
     def nbytes(self) -> int:
         """Memory of the terms that are kept."""
-        return sum(terms.inside.nbytes + terms.variance.nbytes for terms in self._kept.values())
+        with self._lock:
+            return sum(terms.inside.nbytes + terms.variance.nbytes for terms in self._kept.values())
 
-    def _kept_levels(self, regions: Sequence[Region]) -> Iterator[Block]:
+    def _known(self, regions: Sequence[Region]) -> dict[Region, Terms]:
+        with self._lock:
+            found = {region: self._kept[region] for region in regions if region in self._kept}
+            for region in found:
+                self._kept.move_to_end(region)
+            return found
+
+    def _kept_levels(self, regions: Sequence[Region], check: Check) -> Iterator[Block]:
         """The same, and the terms are put together on the way."""
         n = self._linked.n
         found = {region: Terms(np.empty(n), np.empty(n)) for region in regions}
-        for region, rows, terms in level_terms(self._linked, regions):
+        for region, rows, terms in level_terms(self._linked, regions, check):
             found[region].inside[rows], found[region].variance[rows] = terms.inside, terms.variance
             yield region, rows, terms
         for region in regions:
@@ -73,16 +83,17 @@ class ReportSource:
             yield region, rows, Terms(terms.inside[rows], terms.variance[rows])
 
     def _keep(self, region: Region, terms: Terms) -> Terms:
-        self._kept[region] = terms
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+        with self._lock:
+            self._kept[region] = terms
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
         return terms
 
 
 class NoSource:
     """Terms of no rows."""
 
-    def scan(self, regions: Sequence[Region]) -> Iterator[Block]:
+    def scan(self, regions: Sequence[Region], check: Check = patient) -> Iterator[Block]:
         """Nothing."""
         return iter(())
 
@@ -94,7 +105,7 @@ class ValueSource:
         """Hold rows of private indices."""
         self._values = values
 
-    def scan(self, regions: Sequence[Region]) -> Iterator[Block]:
+    def scan(self, regions: Sequence[Region], check: Check = patient) -> Iterator[Block]:
         """Indicators without variance."""
         zero = np.zeros(len(self._values))
         for region in regions:

@@ -14,7 +14,7 @@ from tacit.tasks.analytics.syntax import Aggregate, Both, Column, Order, Output,
 
 MAX_TEXT = 20_000
 MAX_OUTPUTS = 256
-_EXPLAIN = re.compile(r"\s*explain\s+", re.IGNORECASE)
+EXPLAIN = re.compile(r"\s*explain\s+", re.IGNORECASE)
 _PARTS = frozenset({"expressions", "from_", "from", "where", "group", "order", "limit", "offset"})
 _REFUSED = {
     "joins": "JOIN: put the columns into the table before it is collected",
@@ -40,7 +40,7 @@ def parse_sql(text: str, columns: Sequence[str], table: str) -> Select:
         raise InvalidQuery(f"sql: the query has {len(text)} characters, must have at most {MAX_TEXT}")
     if not is_text(text) or "\0" in text:
         raise InvalidQuery("sql: the query holds characters that no text has; write plain Unicode")
-    found = _EXPLAIN.match(text)
+    found = EXPLAIN.match(text)
     body = text[found.end() :] if found else text
     try:
         return _select(_parsed(body), columns, table, explain=found is not None)

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidQuery, InvalidSpec
 from tacit.post.grid_shape import Heights
-from tacit.tasks.analytics.cover import Coefficients, Part
+from tacit.tasks.analytics.cover import FEW_BOXES, Coefficients, Part, negated
 from tacit.tasks.analytics.levels import Design
 from tacit.tasks.analytics.linked import Linked
+from tacit.tasks.analytics.patience import Check, patient
 from tacit.tasks.analytics.regions import Region, slab
 
 F64 = npt.NDArray[np.float64]
@@ -91,10 +92,12 @@ def _slopes(design: Design, heights: Heights, spread: Spread, c: float, *, alone
     return spread.linear / share - (1 - 2 * c if alone else 0.0), spread.square / share - (0.0 if alone else 1.0)
 
 
-def level_terms(linked: Linked, regions: Sequence[Region]) -> Iterator[tuple[Region, slice, Terms]]:
+def level_terms(
+    linked: Linked, regions: Sequence[Region], check: Check = patient
+) -> Iterator[tuple[Region, slice, Terms]]:
     """Terms of many regions in one pass over the reports of a design with one group, a level at a time."""
-    design, given = linked.design, _from_reports(linked)
-    planned = [(region, *_planned(design, region)) for region in regions]
+    design, given = linked.design, _from_reports(linked, check)
+    planned = [(region, *_planned(design, region, check)) for region in regions]
     known = [0] * len(planned)  # Up to which row the terms of every region were given.
     for heights, answers in linked.answers.items():
         assert isinstance(answers.rows, slice)
@@ -121,10 +124,11 @@ def _same_terms(n: int, found: Coefficients, rest: float) -> Terms:
 _Planned = tuple[Coefficients, float, dict[Heights, tuple[float, float]]]
 
 
-def _planned(design: Design, region: Region) -> _Planned:
+def _planned(design: Design, region: Region, check: Check) -> _Planned:
     """Coefficients of a region, and how variances of single respondents follow from their terms."""
 
     def make() -> _Planned:
+        check()
         found = pieces_of(design, region)[0][0]
         spreads = {heights: spread_of(design, heights, part) for heights, part in found.parts.items()}
         slopes = {h: _slopes(design, h, spread, found.constant, alone=True) for h, spread in spreads.items()}
@@ -133,10 +137,10 @@ def _planned(design: Design, region: Region) -> _Planned:
     return _kept(design, "planned", region, make, lambda found: found[0].nodes)
 
 
-def _from_reports(linked: Linked) -> Given:
+def _from_reports(linked: Linked, check: Check) -> Given:
     def given(heights: Heights, part: Part) -> tuple[I64 | slice, F64, F64]:
         answers, share = linked.answers[heights], linked.design.member(heights)[1]
-        sums, squares = answers.sums(part)
+        sums, squares = answers.sums(part, check)
         return answers.rows, sums / share, squares / share
 
     return given
@@ -196,15 +200,28 @@ def _node_count(pieces: Pieces) -> int:
 
 def _pieces_of(design: Design, region: Region) -> Pieces:
     if not design.product:
-        found = design.covering.region(region)
-        if found is None:
-            raise InvalidQuery(_unanswerable(design, region))
-        return [[found]]
+        return [[_linear(design, region)]]
     pieces: Pieces = []
     for box in region.boxes:
         factors = [design.covering.region(slab(region.sizes, i, box[i])) for i in region.constrained(box)]
         pieces.append([factor for factor in factors if factor is not None])
     return pieces
+
+
+def _linear(design: Design, region: Region) -> Coefficients:
+    """The nodes of a region; of partitions, or of the rest, whichever has the smaller variance.
+
+    Ties go to the region whose boxes come first, so that a condition and its negation always add up to everybody.
+    """
+    found = design.covering.region(region)
+    if found is None:
+        raise InvalidQuery(_unanswerable(design, region))
+    rest = ~region if design.partition and len(region.boxes) <= FEW_BOXES else region
+    other = design.covering.region(rest) if rest is not region and len(rest.boxes) <= FEW_BOXES else None
+    if other is None:
+        return found
+    mine, theirs = ((round(_expected(design, c)[1], 12), r.boxes) for c, r in ((found, region), (other, rest)))
+    return found if mine <= theirs else negated(other)
 
 
 def _unanswerable(design: Design, region: Region) -> str:
@@ -224,11 +241,11 @@ def _joined(pieces: Pieces, terms: Callable[[Coefficients], Terms]) -> Terms:
     return Terms(inside, inside**2 - inside)
 
 
-def region_terms(linked: Linked, region: Region) -> Terms:
+def region_terms(linked: Linked, region: Region, check: Check = patient) -> Terms:
     """Terms of all rows for a region; what is known is not estimated."""
     if region.is_full or region.is_empty:
         return constant_terms(linked.n, float(region.is_full))
-    given = _from_reports(linked)
+    given = _from_reports(linked, check)
     return _joined(pieces_of(linked.design, region), lambda c: linear_terms(linked.design, linked.n, c, given))
 
 
@@ -247,11 +264,15 @@ def expected_variance(design: Design, region: Region) -> float:
     """The mean of a respondent's variance when private values are spread evenly; known before any report."""
     if region.is_full or region.is_empty:
         return 0.0
-    total = 0.0
-    for factors in pieces_of(design, region):
-        means = [_expected(design, factor) for factor in factors]
-        total += prod(v + z for z, v in means) - prod(z for z, _ in means)
-    return total
+
+    def make() -> float:
+        # Boxes that are products count as independent of each other, so the fewer the better.
+        several = design.product and 1 < len(region.boxes) <= FEW_BOXES
+        simpler = min(region, ~region, key=lambda item: len(item.boxes)) if several else region
+        every = [[_expected(design, factor) for factor in factors] for factors in pieces_of(design, simpler)]
+        return sum(prod(v + z for z, v in means) - prod(z for z, _ in means) for means in every)
+
+    return _kept(design, "expected", region, make, lambda _: 0)
 
 
 def _expected(design: Design, coefficients: Coefficients) -> tuple[float, float]:

@@ -1,0 +1,49 @@
+"""PostgreSQL's protocol byte by byte, as somebody would speak it who means harm."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from tests.service.pg_people import Served
+
+SSL_REQUEST = struct.pack("!II", 8, 80877103)
+_OPENING = struct.pack("!I", 196608) + b"user\0ann\0database\0tacit\0\0"
+OPENING = struct.pack("!I", len(_OPENING) + 4) + _OPENING
+
+
+@contextmanager
+def raw(table: Served, *, opened: bool = False) -> Generator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", table.port), timeout=10) as found:
+        if opened:
+            found.sendall(OPENING)
+            assert found.recv(9) == b"R\0\0\0\x08\0\0\0\x03"
+            found.sendall(message(b"p", table.token.encode() + b"\0"))
+            until_ready(found)
+        yield found
+
+
+def message(letter: bytes, body: bytes = b"") -> bytes:
+    return letter + struct.pack("!I", len(body) + 4) + body
+
+
+def until_ready(connection: socket.socket) -> bytes:
+    found = b""
+    while not found.endswith((b"Z\0\0\0\x05I", b"Z\0\0\0\x05T", b"Z\0\0\0\x05E")):
+        part = connection.recv(65536)
+        assert part, found
+        found += part
+    return found
+
+
+def rest(connection: socket.socket) -> bytes:
+    """Everything until the server hangs up."""
+    found = b""
+    try:
+        while part := connection.recv(65536):
+            found += part
+    except ConnectionResetError:
+        pass
+    return found
