@@ -158,3 +158,11 @@ def test_rounds_of_a_plan_have_no_rows() -> None:
     assert Collection.from_json(DOCUMENT | {"plan": plan, "rows": None}).plan is not None
     with pytest.raises(InvalidSpec, match="adaptive plan"):
         Collection.from_json(DOCUMENT | {"plan": plan})
+
+
+def test_private_columns_do_not_take_words_of_sql_either() -> None:
+    first, *others = DOCUMENT["questions"]
+    renamed = DOCUMENT | {"questions": [first | {"name": "order"}, *others]}
+    assert Collection.from_json(renamed | {"rows": None}).questions[0].name == "order"
+    with pytest.raises(InvalidSpec, match="beside rows: 'order' means something in SQL"):
+        Collection.from_json(renamed)

@@ -17,7 +17,7 @@ from tacit.device.domain import Domain
 from tacit.device.kinds import KINDS, device_of
 from tacit.device.product import domain_of
 from tacit.errors import InvalidSpec, InvalidValue
-from tacit.wire.rows import Rows
+from tacit.wire.rows import Rows, check_word
 
 VERSION = 1
 POLICIES = ("single", "one_of", "all_of", "joint")
@@ -219,11 +219,14 @@ class Collection:
             )
 
     def _check_rows(self) -> None:
-        public = () if self.rows is None else [column.name for column in self.rows.columns]
+        if self.rows is None:
+            return
+        public = [column.name for column in self.rows.columns]
         for question in self.questions:
+            check_word(question.name, "document.questions beside rows")
             if question.name in public:
                 raise InvalidSpec(f"document.rows: '{question.name}' is a question, so it must not be a public column")
-        if self.rows is not None and self.plan is not None:
+        if self.plan is not None:
             raise InvalidSpec("document.rows: reports of an adaptive plan are counted, not kept with rows")
 
     @property

@@ -90,7 +90,7 @@ class Rows:
             raise InvalidSpec("document.rows must be null, or an object with table and a list of columns")
         if not _is_name(given["table"]):
             raise InvalidSpec("document.rows.table must be a lower-case word of up to 40 letters, digits, underscores")
-        _check_word(given["table"], "table")
+        check_word(given["table"], "document.rows.table")
         items = cast("list[Any]", given["columns"])
         if not 1 <= len(items) <= MAX_COLUMNS:
             raise InvalidSpec(f"document.rows.columns must be 1 to {MAX_COLUMNS} public columns")
@@ -100,7 +100,7 @@ class Rows:
         for column in columns:
             if column.name in RESERVED:
                 raise InvalidSpec(f"document.rows.columns: a public column must not be called '{column.name}'")
-            _check_word(column.name, "columns")
+            check_word(column.name, "document.rows.columns")
         return cls(given["table"], columns)
 
     def to_json(self) -> dict[str, Any]:
@@ -136,9 +136,10 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
-def _check_word(name: str, where: str) -> None:
+def check_word(name: str, where: str) -> None:
+    """Refuse the name of a table or column that could not be written in SQL as it is."""
     if name in KEYWORDS or name.startswith(SYSTEM):
-        raise InvalidSpec(f"document.rows.{where}: '{name}' means something in SQL; choose another name")
+        raise InvalidSpec(f"{where}: '{name}' means something in SQL; choose another name")
 
 
 def _column(value: Any, i: int) -> Column:
