@@ -224,7 +224,12 @@ def start(folder: Path) -> tuple[subprocess.Popen[str], dict[str, Any]]:
     """The demo without --once, once it has said where to look."""
     env = os.environ | {"TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
     command = [*TACIT, "demo", "--n", "3000"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    # A suite that runs in the background ignores Ctrl-C, and what it starts would as well.
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    finally:
+        signal.signal(signal.SIGINT, heard)
     assert process.stdout is not None
     found: dict[str, Any] = {}
     for line in process.stdout:
@@ -250,6 +255,7 @@ def test_it_stays_up_until_it_is_stopped(how: signal.Signals, tmp_path: Path):
         _, errors = process.communicate(timeout=120)
     finally:
         process.kill()
+        process.wait()
     assert process.returncode == 0
     assert errors.split() == ["stopped"]
     assert list(tmp_path.iterdir()) == []

@@ -245,6 +245,7 @@ def counts_of(store: Any, collection: str) -> Any:
 
 def kill_again_and_again(folder: Path, cycles: int, sqlite: type[SqliteStore] = SqliteStore) -> tuple[RowCrowd, Any]:
     rng = np.random.default_rng(9)
+    folder.mkdir(exist_ok=True)
     store = SqliteStore(folder / "data")
     mine = publish_rows(store, SIZE)
     store.close()
@@ -275,10 +276,16 @@ def test_a_server_killed_while_it_seals_keeps_every_acknowledged_row_once(tmp_pa
 
 @pytest.mark.parametrize(("sqlite", "fault"), [(Forgetful, "counted twice"), (Hasty, "is lost")])
 def test_the_check_tells_a_server_that_counts_twice_or_loses(tmp_path: Path, sqlite: type[SqliteStore], fault: str):
-    """The proof that the test above can fail."""
-    crowd, counts = kill_again_and_again(tmp_path, 1, sqlite)
-    with pytest.raises(AssertionError, match=fault):
-        crowd.check(counts)
+    """The proof that the test above can fail; a kill may find nothing promised too early, so some are tried."""
+    faults: list[str] = []
+    for attempt in range(6):
+        crowd, counts = kill_again_and_again(tmp_path / str(attempt), 1, sqlite)
+        try:
+            crowd.check(counts)
+        except AssertionError as error:
+            faults.append(str(error))
+            break
+    assert faults and fault in faults[0]
 
 
 @pytest.fixture

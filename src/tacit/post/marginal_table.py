@@ -56,8 +56,8 @@ def margin(table: F64, axes: Sequence[int], onto: Sequence[int]) -> F64:
 def given_rows(table: F64) -> F64:
     """Every row of a table of two axes divided by its sum; the overall shares where a row holds nothing.
 
-    >>> given_rows(np.array([[.1, .3], [0., 0.]])).tolist()
-    [[0.25, 0.75], [0.1, 0.3]]
+    >>> given_rows(np.array([[1.0, 3.0], [0.0, 0.0]]) / 4).tolist()
+    [[0.25, 0.75], [0.25, 0.75]]
     """
     mass = table.sum(axis=1, keepdims=True)
     return np.where(mass > 0, table / np.where(mass > 0, mass, 1), table.sum(axis=0))
