@@ -317,7 +317,8 @@ def test_queries_are_counted_and_their_texts_are_not_logged(asked: Asked, caplog
         asked.ask("SELECT COUNT(*) FROM people WHERE age < 31")
         asked.ask("SELECT COUNT(*) FROM people WHERE age < 'zebra'")
     after = counts()
-    assert after["answered"] == before["answered"] + 1 and after["refused"] == before["refused"] + 1
+    for outcome in ("answered", "refused"):
+        assert after[outcome] == before.get(outcome, 0) + 1
     assert not any("zebra" in record.getMessage() or "SELECT" in record.getMessage() for record in caplog.records)
 
 
