@@ -2,13 +2,11 @@
 
 import csv
 import json
-import os
-from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.browser.access import checker
 from tests.browser.crowds import send_crowd
 from tests.browser.habits import COLUMNS, HABITS, QUESTIONS, habits
 from tests.browser.test_pages import sign_in
@@ -274,28 +272,12 @@ def test_the_privacy_page_tells_what_is_linked_and_not_shuffled(page: Any, site:
     assert "it is not shuffled" in words and "asked_on" in words and "They are not added up" in words
 
 
-def _checker(page: Any, site: Any, width: int) -> Callable[..., None]:
-    name = "axe_playwright_python.sync_playwright"
-    axe = (import_module(name) if os.environ.get("CI") == "true" else pytest.importorskip(name)).Axe()
-
-    def check(path: str, *steps: str) -> None:
-        page.goto(site.url + path)
-        for step in steps[:-1]:
-            page.click(step)
-        page.wait_for_selector(steps[-1])
-        found = axe.run(page).response["violations"]
-        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == [], path
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-
-    return check
-
-
 @pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
 def test_pages_for_joint_questions_are_accessible_and_fit(browser: Any, site: Any, scheme: str, width: int) -> None:
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 850}, locale="en-GB")
     page = context.new_page()
     page.set_default_timeout(10_000)
-    check = _checker(page, site, width)
+    check = checker(page, site, width)
     collection, rows = site.publish(**HABITS), site.publish(**ROWS)
     drafts = site.draft(**HABITS), site.draft(**ROWS)
     send_crowd(context, site, collection, habits(3000, 4))

@@ -1,13 +1,12 @@
 """The survey and the dashboard in a real browser, against a real collector."""
 
 import json
-import os
-from importlib import import_module
 from math import exp, sqrt
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.browser.access import check_page, find_axe
 
 from tacit.catalog import CATALOG
 from tacit.collector.active import read_document
@@ -359,9 +358,7 @@ def test_the_chart_library_comes_from_its_package(page: Any, context: Any, site:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_pages_are_accessible_and_fit(browser: Any, site: Any, scheme: str, width: int) -> None:
-    name = "axe_playwright_python.sync_playwright"
-    checker = import_module(name) if os.environ.get("CI") == "true" else pytest.importorskip(name)
-    axe = checker.Axe()
+    axe = find_axe()
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 850}, locale="en-GB")
     page = context.new_page()
     page.set_default_timeout(10_000)
@@ -372,9 +369,7 @@ def test_pages_are_accessible_and_fit(browser: Any, site: Any, scheme: str, widt
     def check(path: str, ready: str) -> None:
         page.goto(site.url + path)
         page.wait_for_selector(ready)
-        found = axe.run(page).response["violations"]
-        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == [], path
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        check_page(axe, page, width, path)
 
     check(f"/c/{kinds}", "form")
     check(f"/c/{collection}", "form")

@@ -1,13 +1,12 @@
 """The page for SQL in a real browser: written, completed, run, explained and refused at the place."""
 
-import os
 import re
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import httpx
 import pytest
+from tests.browser.access import check_page, find_axe
 from tests.browser.test_pages import sign_in
 from tests.service.rows import PEOPLE, crowd, send_crowd
 
@@ -223,18 +222,14 @@ def test_without_tables_the_page_says_so_and_strangers_sign_in(page: Any, site: 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
 def test_the_page_is_accessible_and_fits(browser: Any, site: Any, table: str, scheme: str, width: int) -> None:
     del table
-    name = "axe_playwright_python.sync_playwright"
-    checker = import_module(name) if os.environ.get("CI") == "true" else pytest.importorskip(name)
-    axe = checker.Axe()
+    axe = find_axe()
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 850}, locale="en-GB")
     page = context.new_page()
     page.set_default_timeout(10_000)
 
     def check(selector: str) -> None:
         page.wait_for_selector(selector)
-        found = axe.run(page).response["violations"]
-        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        check_page(axe, page, width)
 
     opened(page, site)
     page.fill("#sql", GROUPED)

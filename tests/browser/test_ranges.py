@@ -1,12 +1,11 @@
 """Ranges and quantiles in a real browser: what the pages show is what the collector says."""
 
-import os
 import re
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.browser.access import checker
 from tests.browser.crowds import send_crowd
 from tests.browser.test_pages import sign_in
 
@@ -260,9 +259,6 @@ def test_a_survey_with_ranges_beside_other_questions(page: Any, site: Any) -> No
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
 def test_pages_for_ranges_are_accessible_and_fit(browser: Any, site: Any, scheme: str, width: int) -> None:
-    name = "axe_playwright_python.sync_playwright"
-    checker = import_module(name) if os.environ.get("CI") == "true" else pytest.importorskip(name)
-    axe = checker.Axe()
     touch = {"has_touch": True, "is_mobile": True} if width < 500 else {}
     context = browser.new_context(
         color_scheme=scheme, viewport={"width": width, "height": 850}, locale="en-GB", **touch
@@ -273,15 +269,7 @@ def test_pages_for_ranges_are_accessible_and_fit(browser: Any, site: Any, scheme
     collection, draft = site.publish(**small), site.draft(**small)
     send_crowd(context, site, collection, crowd(2000, 12))
 
-    def check(path: str, *steps: str) -> None:
-        page.goto(site.url + path)
-        for step in steps[:-1]:
-            page.click(step)
-        page.wait_for_selector(steps[-1])
-        found = axe.run(page).response["violations"]
-        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == [], path
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-
+    check = checker(page, site, width)
     check(f"/c/{collection}/privacy", "table")
     sign_in(page, site)
     check(f"/dashboard/collections/{collection}", "text=Table of these numbers", "details .numbers td")

@@ -1,12 +1,12 @@
 """Rectangles, methods of post-processing, and the page for the central model, in a real browser."""
 
 import os
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.browser.access import check_page, checker, find_axe
 from tests.browser.crowds import BASKET, BASKETS, run_plan, send_crowd
 from tests.browser.test_hitters import WORDS
 from tests.browser.test_pages import COMMUTE, send_reports, sign_in
@@ -159,21 +159,11 @@ def test_without_scipy_the_page_says_what_to_install(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
 def test_new_pages_are_accessible_and_fit(browser: Any, site: Any, scheme: str, width: int) -> None:
-    name = "axe_playwright_python.sync_playwright"
-    axe = (import_module(name) if os.environ.get("CI") == "true" else pytest.importorskip(name)).Axe()
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 850}, locale="en-GB")
     page = context.new_page()
     page.set_default_timeout(10_000)
 
-    def check(path: str, *steps: str) -> None:
-        page.goto(site.url + path)
-        for step in steps[:-1]:
-            page.click(step)
-        page.wait_for_selector(steps[-1])
-        found = axe.run(page).response["violations"]
-        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == [], path
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-
+    check = checker(page, site, width)
     sets, done = site.publish(**BASKETS), site.publish(**BASKETS | {"questions": [BASKET | {"task": "itemsets"}]})
     words, who = site.publish(**WORDS), site.publish(**WHO)
     run_plan(context, site, done, 2000)
@@ -190,6 +180,5 @@ def test_new_pages_are_accessible_and_fit(browser: Any, site: Any, scheme: str, 
     page.goto(f"{site.url}/dashboard/new")
     for kind in ("text", "items", "pair"):
         page.get_by_label("Answer", exact=True).first.select_option(kind)
-        assert axe.run(page).response["violations"] == [], kind
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, kind
+        check_page(find_axe(), page, width, kind)
     context.close()

@@ -18,6 +18,7 @@ from pathlib import Path
 import jsonschema_rs
 import psycopg
 import pytest
+from tests.service.row_bench import Bench
 
 from tacit.collector import publish
 from tacit.collector.adapters.memory import MemoryStore
@@ -193,3 +194,19 @@ def published_documents_fit_their_schema(monkeypatch: pytest.MonkeyPatch) -> Non
         return publish_document(store, collection)
 
     monkeypatch.setattr(publish, "publish_document", checked)
+
+
+@pytest.fixture
+def bench(open_store: Open) -> Iterator[Bench]:
+    """A collection with rows on either database."""
+    made = Bench(open_store())
+    yield made
+    made.collector.writer.stop()
+
+
+@pytest.fixture
+def memory() -> Iterator[Bench]:
+    """The same in memory."""
+    made = Bench(MemoryStore())
+    yield made
+    made.collector.stop()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.service.conftest import Open
 from tests.service.row_bench import Bench, damaged
 
 from tacit.cli.backup import backup, restore
-from tacit.collector.adapters.memory import MemoryStore
 from tacit.collector.adapters.postgres import PostgresStore
 from tacit.collector.adapters.segment_copies import beside
 from tacit.collector.adapters.sqlite import SqliteStore
@@ -20,21 +17,6 @@ from tacit.collector.ports import Store
 from tacit.collector.retention import CONFIRM_SECONDS, Retention
 from tacit.collector.rows.segments import SegmentFiles
 from tacit.errors import InvalidSpec, SegmentDamaged, StorageUnavailable
-
-
-@pytest.fixture
-def bench(open_store: Open) -> Iterator[Bench]:
-    made = Bench(open_store())
-    yield made
-    made.collector.writer.stop()
-
-
-@pytest.fixture
-def memory() -> Iterator[Bench]:
-    made = Bench(MemoryStore())
-    yield made
-    made.collector.stop()
-
 
 # Retention.
 

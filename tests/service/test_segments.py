@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.service.conftest import Open
 from tests.service.plain import draft, plain_app, serving, wide_draft
 from tests.service.row_bench import Bench, damaged
 from tests.service.row_bodies import ARROW, publish_rows, stream, table
@@ -35,21 +34,6 @@ from tacit.collector.server import make_app
 from tacit.device.coins import ReplayCoins
 from tacit.errors import ReportRejected, SegmentDamaged, StorageFull, StorageUnavailable
 from tacit.wire.batch import new_batch_id
-
-
-@pytest.fixture
-def bench(open_store: Open) -> Iterator[Bench]:
-    made = Bench(open_store())
-    yield made
-    made.collector.writer.stop()
-
-
-@pytest.fixture
-def memory() -> Iterator[Bench]:
-    made = Bench(MemoryStore())
-    yield made
-    made.collector.stop()
-
 
 # Sealing and merging.
 

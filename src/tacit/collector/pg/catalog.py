@@ -17,7 +17,6 @@ from tacit.collector.pg import values as pg
 from tacit.collector.pg.catalog_data import (
     KINDS,
     OF_DECLARED,
-    TableLike,
     described,
     rows_of,
     shapes,
@@ -28,6 +27,7 @@ from tacit.collector.pg.catalog_functions import LONGEST, STANDING, ArrayAgg, Lo
 from tacit.collector.pg.catalog_rewrite import Unknown, rewritten, type_of
 from tacit.collector.pg.messages import PgError
 from tacit.collector.pg.values import Field
+from tacit.collector.tables import TableInfo
 from tacit.tasks.analytics.imports import expressions, sqlglot
 
 _SECONDS, _STEPS = 2.0, 1_000
@@ -72,7 +72,7 @@ def _insert(database: Any, content: dict[str, list[dict[str, Any]]]) -> None:
 class Catalogue:
     """The catalogue as one session sees it."""
 
-    def __init__(self, tables: Sequence[TableLike], session: SessionFacts) -> None:
+    def __init__(self, tables: Sequence[TableInfo], session: SessionFacts) -> None:
         """Tables that may be read, and who asks."""
         self._tables, self._session = tables, session
         oids = table_oids(tables)

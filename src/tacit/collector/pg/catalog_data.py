@@ -7,10 +7,11 @@ Everything else that PostgreSQL could have (indexes, functions, triggers and so 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from tacit.collector.pg import values as pg
 from tacit.collector.pg.catalog_shapes import EMPTY, FILLED
+from tacit.collector.tables import ColumnInfo, TableInfo
 
 VERSION = "14.0"
 """The version whose catalogue this resembles; clients choose their queries by it."""
@@ -24,49 +25,6 @@ NUMBERS = {
     "pg_class": 1259, "pg_type": 1247, "pg_attribute": 1249, "pg_proc": 1255, "pg_database": 1262, "pg_namespace": 2615,
 }  # fmt: skip
 """Tables of the catalogue that others refer to by number."""
-
-
-class ColumnLike(Protocol):
-    """A column of a table: its name, its type in words, and whether it is private."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def type(self) -> str:
-        """integer, number, text, boolean or date."""
-        ...
-
-    @property
-    def private(self) -> bool:
-        """Whether it is known as noisy reports alone."""
-        ...
-
-
-class TableLike(Protocol):
-    """A collection with rows, as a table."""
-
-    @property
-    def collection(self) -> str:
-        """The id of the collection."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """What it is called in FROM."""
-        ...
-
-    @property
-    def columns(self) -> Sequence[ColumnLike]:
-        """Its columns."""
-        ...
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        ...
 
 
 TYPES: tuple[tuple[int, str, str, int, str], ...] = (
@@ -142,7 +100,7 @@ def shapes() -> dict[str, Shape]:
     return found
 
 
-def table_oids(tables: Sequence[TableLike]) -> dict[str, int]:
+def table_oids(tables: Sequence[TableInfo]) -> dict[str, int]:
     """A number for every table that stays the same from query to query, as it follows from the collection's id."""
     found: dict[str, int] = {}
     for table in tables:
@@ -207,7 +165,7 @@ def standing_rows() -> dict[str, list[Row]]:
     }
 
 
-def rows_of(tables: Sequence[TableLike], database: str) -> dict[str, list[Row]]:
+def rows_of(tables: Sequence[TableInfo], database: str) -> dict[str, list[Row]]:
     """What depends on the tables that somebody may read."""
     found: dict[str, list[Row]] = {name: [] for name in FILLED}
     found["pg_database"] = [{
@@ -225,7 +183,7 @@ def rows_of(tables: Sequence[TableLike], database: str) -> dict[str, list[Row]]:
     return found
 
 
-def _rows_of_table(table: TableLike, oid: int, database: str) -> Iterator[tuple[str, Row]]:
+def _rows_of_table(table: TableInfo, oid: int, database: str) -> Iterator[tuple[str, Row]]:
     here = {"table_catalog": database, "table_schema": "public", "table_name": table.name}
     yield "pg_class", _class(table, oid)
     yield "pg_tables", {"schemaname": "public", "tablename": table.name, "tableowner": OWNER_NAME,
@@ -244,15 +202,14 @@ def _rows_of_table(table: TableLike, oid: int, database: str) -> Iterator[tuple[
         yield "pg_description", {"objoid": oid, "classoid": 1259, "objsubid": place, "description": words}
 
 
-def described(column: ColumnLike) -> str:
+def described(column: ColumnInfo) -> str:
     """A column in words."""
-    domain = getattr(column, "domain", "")
     if not column.private:
         return "public"
-    return f"private, {domain}" if domain else "private"
+    return f"private, {column.domain}" if column.domain else "private"
 
 
-def _class(table: TableLike, oid: int) -> Row:
+def _class(table: TableInfo, oid: int) -> Row:
     false = ("relhasindex", "relisshared", "relhasrules", "relhastriggers", "relhassubclass", "relrowsecurity",
              "relforcerowsecurity", "relispartition", "relhasoids")  # fmt: skip
     zero = ("reltype", "reloftype", "reltablespace", "reltoastrelid", "relchecks", "relallvisible", "relrewrite")
@@ -263,7 +220,7 @@ def _class(table: TableLike, oid: int) -> Row:
     }  # fmt: skip
 
 
-def _attribute(column: ColumnLike, oid: int, place: int) -> Row:
+def _attribute(column: ColumnInfo, oid: int, place: int) -> Row:
     kind = pg.OF_COLUMNS[column.type]
     width = pg.WIDTHS.get(kind, -1)
     return {
@@ -275,7 +232,7 @@ def _attribute(column: ColumnLike, oid: int, place: int) -> Row:
     }  # fmt: skip
 
 
-def _column(column: ColumnLike, place: int, database: str) -> Row:
+def _column(column: ColumnInfo, place: int, database: str) -> Row:
     kind = pg.OF_COLUMNS[column.type]
     name, spelt = next((item[1], item[2]) for item in TYPES if item[0] == kind)
     precision = {pg.INT8: (64, 2, 0), pg.FLOAT8: (53, 2, None)}.get(kind, (None, None, None))
