@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.core.cell_rule import CellRule
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism, Reports, integer_array, words
 from tacit.core.members import (
@@ -97,6 +98,11 @@ class AllOf(AllOfDevice, Mechanism):
     def report_bits(self) -> int:
         """The sum of the members'."""
         return sum(member.report_bits for member in self._mechanisms)
+
+    @property
+    def cell_rule(self) -> CellRule:
+        """One cell of the joint table."""
+        return CellRule(least=1, most=1)
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
         """Reports on rows of answers; in one sweep where every member uses a fixed number of coin words."""

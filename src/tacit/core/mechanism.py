@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.cell_rule import CellRule
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.moments import Moments
 from tacit.core.simulated import simulate_each
@@ -97,6 +98,11 @@ class Mechanism(Device):
     def report_bits(self) -> int:
         """Information bits of one report, before rounding up to bytes."""
 
+    @property
+    def cell_rule(self) -> CellRule:
+        """What one report adds to the cells of a tally, against which stored tallies are checked."""
+        return CellRule()
+
     @abstractmethod
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
         """Reports on a batch of values: the same bytes as `privatize_one`, value by value, from the same coins."""
@@ -163,6 +169,11 @@ class CodeCounting(Mechanism):
     @abstractmethod
     def codes(self) -> range:
         """The codes that a report may have."""
+
+    @property
+    def cell_rule(self) -> CellRule:
+        """One code, that may be sent."""
+        return CellRule(least=1, most=1, unused=(slice(self.codes.start),))
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
         """A code that may be sent."""

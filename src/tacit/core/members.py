@@ -8,9 +8,10 @@ from typing import Any, Self, Union, cast
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.cell_rule import largest
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism
-from tacit.core.tally import Counts, Log, Tally, check_sums, largest, same_mechanism, same_weighting
+from tacit.core.tally import Counts, Log, Tally, check_sums, same_mechanism, same_weighting
 from tacit.device.base import Device
 from tacit.device.coins import Coins
 from tacit.errors import InvalidSpec, SpecMismatch
@@ -111,12 +112,18 @@ class Grid:
 
     def __add__(self, other: Self) -> "Grid":
         """The grid of both groups of reports."""
-        total, total2 = self.total + other.total, self.total2 + other.total2
-        check_sums(largest(total), largest(total2), largest(self.cells2) + largest(other.cells2))
+        # The sums are checked before they are formed: an array of int64 wraps without a word.
+        check_sums(*(largest(a) + largest(b) for a, b in self._pairs(other)))
         cells = self.cells + other.cells
         weighted = self.is_weighted or other.is_weighted
         cells2 = self.cells2 + other.cells2 if weighted else cells
-        return Grid(self.mechanism, self.n + other.n, cells, cells2, total, total2)
+        totals = self.total + other.total, self.total2 + other.total2
+        return Grid(self.mechanism, self.n + other.n, cells, cells2, *totals)
+
+    def _pairs(self, other: "Grid") -> "list[tuple[I64, I64]]":
+        """The arrays that are added: the squares too, where there are any."""
+        plain = [(self.n, other.n), (self.total, other.total), (self.total2, other.total2), (self.cells, other.cells)]
+        return [*plain, (self.cells2, other.cells2)] if self.is_weighted or other.is_weighted else plain
 
 
 AnyTally = Union[Counts, Log, "PerMember"]

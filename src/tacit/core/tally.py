@@ -11,11 +11,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.cell_rule import LIMIT, largest
 from tacit.device.base import Device
 from tacit.errors import NoData, Overflow, SpecMismatch
 
 I64 = npt.NDArray[np.int64]
-_LIMIT = 1 << 62
 
 
 def same_mechanism(here: Device, there: Device, *, action: str = "merge tallies") -> None:
@@ -52,15 +52,15 @@ def same_weighting(here: Weighted, there: Weighted) -> None:
         raise SpecMismatch("cannot merge tallies: one is weighted and the other is not; tally both with weights")
 
 
-def largest(cells: npt.NDArray[Any]) -> int:
-    """The largest size of any cell, as an exact integer."""
-    return max(abs(int(cells.max())), abs(int(cells.min()))) if cells.size else 0
-
-
 def check_sums(*sums: float) -> None:
-    """Refuse sums of weights that leave 62 bits, of which two can still be added in 64."""
-    if max(sums) >= _LIMIT:
+    """Refuse sums that leave 62 bits, of which two can still be added in 64."""
+    if max(map(abs, sums)) >= LIMIT:
         raise Overflow("tally: a sum of weights exceeds 62 bits; use a coarser decimal scale for the weights")
+
+
+def check_weights(*weights: I64) -> None:
+    """Refuse weights whose squares add up to more than 62 bits; no sum of the weights themselves is larger."""
+    check_sums(sum(float(np.sum(np.square(chunk, dtype=np.float64))) for chunk in weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +101,16 @@ class Counts:
         same_weighting(self, other)
         total, total2 = self.total + other.total, self.total2 + other.total2
         weighted = self.is_weighted or other.is_weighted
-        check_sums(total, total2, largest(self.cells2) + largest(other.cells2))
+        n = self.n + other.n
+        check_sums(n, total, total2, *(largest(a) + largest(b) for a, b in self._pairs(other)))
         cells = self.cells + other.cells
         cells2 = self.cells2 + other.cells2 if weighted else cells
-        return Counts(self.mechanism, self.n + other.n, cells, cells2, total, total2)
+        return Counts(self.mechanism, n, cells, cells2, total, total2)
+
+    def _pairs(self, other: "Counts") -> "list[tuple[I64, I64]]":
+        """The arrays that are added: the squares too, where there are any."""
+        plain = [(self.cells, other.cells)]
+        return [*plain, (self.cells2, other.cells2)] if self.is_weighted or other.is_weighted else plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +144,8 @@ class Log:
             return Log(self.mechanism, full.chunks, full.weights)
         same_weighting(self, other)
         weights = None if self.weights is None else self.weights + (other.weights or ())
+        if weights is not None:
+            check_weights(*weights)
         return Log(self.mechanism, self.chunks + other.chunks, weights)
 
     def fold(self, count: Callable[[npt.NDArray[Any], I64 | None], I64]) -> Counts:
@@ -174,5 +182,5 @@ def checked_weights(weights: npt.ArrayLike, n: int) -> I64:
     array = np.asarray(weights)
     if array.dtype.kind not in "iu" or array.shape != (n,):
         raise SpecMismatch(f"tally: weights must be {n} integers, one per report, in a declared decimal scale")
-    check_sums(largest(array) ** 2 * n)
+    check_weights(array)
     return array.astype(np.int64)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.cell_rule import CellRule
 from tacit.core.mechanism import Mechanism, Reports
 from tacit.core.tally import same_mechanism
 
@@ -24,6 +25,11 @@ class Wrapper(Mechanism):
     def report_bits(self) -> int:
         """As the inner mechanism."""
         return self.inner.report_bits
+
+    @property
+    def cell_rule(self) -> CellRule:
+        """As the inner mechanism."""
+        return self.inner.cell_rule
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
         """As the inner mechanism."""

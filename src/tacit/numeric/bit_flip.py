@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.core.cell_rule import CellRule
 from tacit.core.estimate import Estimate, check_choice
 from tacit.core.mechanism import MAX_REPORTS, Oracle, Reports, bits_dtype, code_dtype, words
 from tacit.core.moments import Moments
@@ -75,6 +76,11 @@ class DBitFlip(DBitFlipDevice, Oracle):
     def report_bits(self) -> int:
         """log2 K + 1 per sampled bucket."""
         return self.sampled * ((self.size - 1).bit_length() + 1)
+
+    @property
+    def cell_rule(self) -> CellRule:
+        """One of two cells of every sampled bucket."""
+        return CellRule(least=self.sampled, most=self.sampled, pairs=True)
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         drawn = words(coins, len(indices), 2 * self.sampled)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.core.cell_rule import CellRule
 from tacit.core.certify import block_indicator, certify_cyclic
 from tacit.core.lazy import LazyOracle
 from tacit.core.mechanism import MAX_REPORTS, CodeCounting, Reports, bits_dtype, code_dtype, words
@@ -90,6 +91,11 @@ class SS(SSDevice, BlockOracle):
     def report_bits(self) -> int:
         """One bit per value."""
         return self.size
+
+    @property
+    def cell_rule(self) -> CellRule:
+        """A set of k values."""
+        return CellRule(least=self.k, most=self.k)
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         rows = max(1, _CHUNK_WORDS // (1 + self.k))
@@ -263,6 +269,11 @@ class ABR(ABRDevice, BlockOracle, LazyOracle):
     def report_bits(self) -> int:
         """Logarithm of the number of reports, m (m - 1)/2."""
         return (self.m * (self.m - 1) // 2 - 1).bit_length()
+
+    @property
+    def cell_rule(self) -> CellRule:
+        """A block of k points, of which those beyond the domain are not counted."""
+        return CellRule(least=max(0, self.k - (self.m - self.size)), most=self.k)
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         drawn = words(coins, len(indices), 3)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.core.cell_rule import CellRule
 from tacit.core.estimate import Estimate, check_choice
 from tacit.core.mechanism import MAX_REPORTS, CodeCounting, Oracle, Reports, code_dtype, words
 from tacit.core.moments import Moments, block_moments
@@ -213,6 +214,16 @@ class ManyRowsOracle(ManyRowsDevice, HadamardOracle):
         """t log2 K + t."""
         return self.coefficients * self.order.bit_length()
 
+    @property
+    def cell_rule(self) -> CellRule:
+        """The sign of every row that a report tells; row 0 is never drawn."""
+        return CellRule(least=self.told, most=self.told, pairs=True, unused=(slice(2),))
+
+    @property
+    def told(self) -> int:
+        """Rows whose signs a report tells."""
+        return self.rows
+
     def _draw_rows(self, drawn: U64) -> U64:
         """Rows of every report, one coin word each."""
         raise NotImplementedError
@@ -320,6 +331,11 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
     def moments(self) -> Moments:
         """Affine subspaces over two elements are alike for any three points."""
         return block_moments(self.order, self.order // self.signs, self.p)
+
+    @property
+    def told(self) -> int:
+        """The whole span of the rows but row 0."""
+        return self.signs - 1
 
     def _draw_rows(self, drawn: U64) -> U64:
         n, t = len(drawn), self.coefficients

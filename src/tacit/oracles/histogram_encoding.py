@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.cell_rule import CellRule
 from tacit.core.mechanism import MAX_REPORTS, Oracle, Reports, code_dtype, words
 from tacit.core.moments import Moments
 from tacit.core.pure import invert
@@ -75,6 +76,11 @@ class SHE(SHEDevice, Oracle):
     def report_bits(self) -> int:
         """log2 of the number of outputs, per value."""
         return self.size * (self.outputs - 1).bit_length()
+
+    @property
+    def cell_rule(self) -> CellRule:
+        """An output for every value."""
+        return CellRule(high=self.outputs - 1)
 
     @cached_property
     def _edges(self) -> U64:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.core.cell_rule import CellRule
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.least_squares import LinearSolver, linear_solver
 from tacit.core.mechanism import MAX_REPORTS, Mechanism, Reports, integer_array
@@ -83,6 +84,11 @@ class RAPPOR(RAPPORDevice, Mechanism):
     def report_bits(self) -> int:
         """log2 of the cohorts, and the Bloom bits."""
         return (self.cohorts - 1).bit_length() + self.bits
+
+    @property
+    def cell_rule(self) -> CellRule:
+        """One cohort, and some bits of its filter."""
+        return CellRule(groups=self.cohorts)
 
     @cached_property
     def seeds(self) -> U32:

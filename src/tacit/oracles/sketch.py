@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.core.cell_rule import CellRule
 from tacit.core.mechanism import MAX_REPORTS, CodeCounting, Reports, code_dtype, words
 from tacit.core.moments import Moments
 from tacit.core.pure import invert
@@ -98,6 +99,11 @@ class CMS(CMSDevice, SketchOracle):
     def report_bits(self) -> int:
         """log2 of the rows, and the width."""
         return (self.rows - 1).bit_length() + self.width
+
+    @property
+    def cell_rule(self) -> CellRule:
+        """One row, and some of its bits."""
+        return CellRule(groups=self.rows)
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         reports = np.empty(len(indices), self.report_dtype)
@@ -233,6 +239,15 @@ class HCMS(HCMSDevice, CodeCounting, SketchOracle):
         if np.any(cells.reshape(self.rows, self.width, 2)[:, : self.first]):
             self._refuse_invalid(reports)
         return cells
+
+    @property
+    def cell_rule(self) -> CellRule:
+        """One code; those of a skipped coefficient are never sent."""
+        return CellRule(least=1, most=1, unused=tuple(self._skipped()))
+
+    def _skipped(self) -> "list[slice]":
+        step = 2 * self.width
+        return [slice(step * row, step * row + 2 * self.first) for row in range(self.rows if self.first else 0)]
 
     def _signed(self, cells: I64) -> I64:
         return (cells[0::2] - cells[1::2]).reshape(self.rows, self.width)

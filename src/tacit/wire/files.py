@@ -22,6 +22,7 @@ from tacit.catalog import parse
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally, PerMember
 from tacit.core.tally import Counts, Log
+from tacit.core.tally_check import check_tally
 from tacit.device.canonical import canonical, digest
 from tacit.errors import InvalidSpec, ReportRejected
 from tacit.wire.tallies import dump_tally, empty_tally, load_tally
@@ -181,10 +182,13 @@ def read_tally(stream: BinaryIO, name: str) -> tuple[AnyTally, dict[str, Any] | 
     if fields.get("state") != state:
         raise ReportRejected(f"{name}: the state is not the one its spec says; the file is damaged")
     if isinstance(expected, PerMember):
-        return _read_members(mechanism, data, reader), reader.header.domain
-    if isinstance(expected, Log):
-        return _read_log(mechanism, data, reader.n, weighted), reader.header.domain
-    return _read_counts(mechanism, data, reader, expected.cells.shape, weighted), reader.header.domain
+        tally: AnyTally = _read_members(mechanism, data, reader)
+    elif isinstance(expected, Log):
+        tally = _read_log(mechanism, data, reader.n, weighted)
+    else:
+        tally = _read_counts(mechanism, data, reader, expected.cells.shape, weighted)
+    check_tally(mechanism, tally)
+    return tally, reader.header.domain
 
 
 def _read_counts(mechanism: Mechanism, data: bytes, reader: Reader, shape: tuple[int, ...], weighted: bool) -> Counts:
@@ -213,6 +217,6 @@ def _read_log(mechanism: Mechanism, data: bytes, n: int, weighted: bool) -> Log:
     width = mechanism.report_dtype.itemsize
     if len(data) != n * (width + (8 if weighted else 0)):
         raise ReportRejected(f"tally: {len(data)} bytes do not hold the {n} reports stated; the file is damaged")
-    reports = mechanism.check_reports(mechanism.decode(data[: n * width]))
+    reports = mechanism.decode(data[: n * width])
     weights = (np.frombuffer(data[n * width :], "<i8").astype(np.int64),) if weighted else None
     return Log(mechanism, (reports,), weights)

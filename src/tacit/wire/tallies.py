@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally, Grid, Part, PerMember
 from tacit.core.tally import Counts, Log
+from tacit.core.tally_check import check_tally
 from tacit.errors import ReportRejected
 
 _MAGIC, _VERSION = b"TCTL", 1
@@ -107,6 +108,7 @@ def load_tally(mechanism: Mechanism, data: bytes) -> AnyTally:
     if tally is None:
         raise ReportRejected("tally: the stored state is not the one that the mechanism keeps")
     arrays.end()
+    check_tally(mechanism, tally)
     return tally
 
 
