@@ -188,3 +188,20 @@ def test_weights_are_bounded_by_the_sum_of_their_squares():
     assert grr.tally(np.zeros(1 << 12, np.uint8), weights).total2 == (1 << 52) + (1 << 12) - 1
     with pytest.raises(Overflow):
         grr.tally(np.zeros(4, np.uint8), np.full(4, 1 << 30))
+
+
+@pytest.mark.parametrize("mechanism", [tacit.GRR(size=5, epsilon="1"), tacit.HRR(size=5, epsilon="1")])
+def test_checked_reports_are_in_range_for_kinds_that_count_codes_too(mechanism: Any):
+    with pytest.raises(ReportRejected, match="1 of 2 reports are out of range"):
+        mechanism.check_reports(np.array([3, 200], mechanism.report_dtype))
+
+
+@pytest.mark.parametrize("kind", ["hrr_t", "hrr_subspace"])
+def test_transforms_of_heavy_weights_are_refused_before_they_wrap(kind: str):
+    """A report tells several rows, so that the sum over all cells exceeds every cell."""
+    cls: Any = {entry.kind: entry for entry in tacit.CATALOG}[kind]
+    mechanism = cls(size=32, epsilon="1", coefficients=4)
+    reports = mechanism.privatize(np.zeros(1, np.int64), ReplayCoins(b"heavy"))
+    mechanism.estimate(mechanism.tally(reports, np.array([1 << 20])))
+    with pytest.raises(Overflow):
+        mechanism.estimate(mechanism.tally(reports, np.array([(1 << 31) - 1])))

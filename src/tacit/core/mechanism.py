@@ -137,6 +137,10 @@ class Mechanism(Device):
         self._refuse_invalid(array)
         return array
 
+    def _countable(self, reports: Reports) -> Reports:
+        """Reports on their way into a count: checked, unless the count itself finds those out of range."""
+        return self.check_reports(reports)
+
     def _check_layout(self, reports: Reports) -> Reports:
         array = np.asarray(reports)
         base, shape = self.report_dtype.base, self.report_dtype.shape
@@ -185,8 +189,7 @@ class CodeCounting(Mechanism):
             self._refuse_invalid(reports)
         return cells
 
-    def check_reports(self, reports: Reports) -> Reports:
-        """Only the layout; `_count` refuses codes out of range on the way."""
+    def _countable(self, reports: Reports) -> Reports:
         return self._check_layout(reports)
 
     def all_reports(self) -> Reports:
@@ -229,7 +232,7 @@ class Oracle(Mechanism):
 
     def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:
         """Counts of the reports."""
-        return count_reports(self, self.check_reports(reports), weights, self._count)
+        return count_reports(self, self._countable(reports), weights, self._count)
 
     def estimate(self, tally: Tally, candidates: npt.ArrayLike | None = None) -> Estimate:
         """Unbiased frequencies of all values, or of the candidates, with exact variance.

@@ -29,12 +29,17 @@ FLAG_SETS: tuple[tuple[str, ...], ...] = (
     ("-O2", "-fPIC", "-shared", "-DTACIT_PLAIN"),
 )
 
+SANITIZED: tuple[tuple[str, ...], ...] = (
+    ("-O1", "-g", *_COMMON, "-pthread", "-DTACIT_PLAIN", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+)
+"""Flags of a core that stops at the first read or write out of bounds; it runs with the sanitiser preloaded."""
+
 
 class CompileError(RuntimeError):
     """The compiler refused the sources; the message is what it printed."""
 
 
-def build(target_dir: Path = HERE) -> Path | None:
+def build(target_dir: Path = HERE, flag_sets: Sequence[Sequence[str]] = FLAG_SETS) -> Path | None:
     """Compile every C file beside this one into ``target_dir``; return the library, or None without one."""
     sources = sorted(HERE.glob("*.c"))
     if not sources:
@@ -48,7 +53,7 @@ def build(target_dir: Path = HERE) -> Path | None:
         print("tacit: no C compiler was found; the numpy twin will be used")
         return None
     target_dir.mkdir(parents=True, exist_ok=True)
-    _compile(compiler, sources, library)
+    _compile(compiler, sources, library, flag_sets)
     return library
 
 
@@ -65,13 +70,15 @@ def _is_fresh(library: Path, sources: Sequence[Path]) -> bool:
     return all(source.stat().st_mtime_ns < built for source in sources)
 
 
-def _compile(compiler: Sequence[str], sources: Sequence[Path], library: Path) -> None:
+def _compile(
+    compiler: Sequence[str], sources: Sequence[Path], library: Path, flag_sets: Sequence[Sequence[str]]
+) -> None:
     """Try the flag sets in turn; the library appears under its name only when it is complete."""
     complaints: list[str] = []
     # The scratch folder is beside the library, so that the rename stays within one file system.
     with tempfile.TemporaryDirectory(prefix=".build-", dir=library.parent) as scratch:
         output = Path(scratch) / library.name
-        for flags in FLAG_SETS:
+        for flags in flag_sets:
             command = [*compiler, *flags, "-o", str(output), *map(str, sources), "-lm"]
             result = subprocess.run(command, capture_output=True, text=True, check=False)
             if result.returncode == 0:

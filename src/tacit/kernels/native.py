@@ -26,10 +26,14 @@ _SHORT_RUN = 48
 
 
 def load() -> "ctypes.CDLL | None":
-    """The compiled core, or None where it was not built or TACIT_KERNELS=numpy asks for the twin."""
-    if os.environ.get("TACIT_KERNELS") == "numpy" or not _LIBRARY.exists():
+    """The compiled core, or None where it was not built or TACIT_KERNELS=numpy asks for the twin.
+
+    TACIT_KERNELS may also name another build of the core, such as one with the address sanitiser.
+    """
+    chosen = os.environ.get("TACIT_KERNELS") or str(_LIBRARY)
+    if chosen == "numpy" or not Path(chosen).exists():
         return None
-    library = ctypes.CDLL(str(_LIBRARY))
+    library = ctypes.CDLL(chosen)
     if not hasattr(library, "tacit_abi") or ctypes.c_int.in_dll(library, "tacit_abi").value != _ABI:
         return None  # Built from older sources; the twin is right until it is built again.
     for width in (8, 16, 32, 64):

@@ -44,7 +44,7 @@ class MeanMechanism(Mechanism):
 
     def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Counts:
         """Counts of the reports."""
-        return count_reports(self, self.check_reports(reports), weights, self._count)
+        return count_reports(self, self._countable(reports), weights, self._count)
 
     def estimate(self, tally: Counts, candidates: npt.ArrayLike | None = None) -> Estimate:
         """The unbiased mean on the grid (one cell), with the variance that the class states."""

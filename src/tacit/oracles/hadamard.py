@@ -16,7 +16,7 @@ from tacit.core.estimate import Estimate, check_choice
 from tacit.core.mechanism import MAX_REPORTS, CodeCounting, Oracle, Reports, code_dtype, words
 from tacit.core.moments import Moments, block_moments
 from tacit.core.pure import PureOracle
-from tacit.core.tally import Counts, Tally
+from tacit.core.tally import Counts, Tally, check_sums
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD, as_probability
 from tacit.device.hadamard import HadamardDevice, HRRDevice, HRRSubspaceDevice, HRRTDevice, ManyRowsDevice
@@ -95,9 +95,14 @@ class HadamardOracle(HadamardDevice, Oracle):
     def _transformed(self, sums: I64, candidates: U64) -> F64:
         return self._take(kernels.walsh_hadamard(sums), candidates).astype(np.float64)
 
+    def _signed(self, cells: I64) -> I64:
+        """Signed row sums. A report of several rows is in several cells; all together may leave 62 bits first."""
+        check_sums(float(np.abs(cells).sum(dtype=np.float64)))
+        return cells[0::2] - cells[1::2]
+
     def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
         """(first * total + choices / (rows keep) * transform of the signed row sums) / K."""
-        sums = cells[0::2] - cells[1::2]
+        sums = self._signed(cells)
         scale = float(Fraction(self.order - self.first) / (self.rows * self.keep))
         return (self.first * total + scale * self._transformed(sums, candidates)) / self.order
 
@@ -376,7 +381,7 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
         return cells
 
     def _support(self, cells: I64, candidates: U64) -> I64:
-        sums = cells[0::2] - cells[1::2]
+        sums = self._signed(cells)
         sums[0] = (cells.sum()) // (self.signs - 1)
         return self._take(kernels.walsh_hadamard(sums), candidates) // self.signs
 

@@ -79,7 +79,7 @@ class HRRSigned(HRRSignedDevice, CodeCounting):
 
     def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Counts:
         """Counts of the codes."""
-        return count_reports(self, self.check_reports(reports), weights, self._count)
+        return count_reports(self, self._countable(reports), weights, self._count)
 
     def estimate(self, tally: Counts, candidates: npt.ArrayLike | None = None) -> Estimate:
         """Differences of the halves of every node, or of the nodes that are named."""

@@ -10,6 +10,7 @@ file can be read years later by anyone. Readers stream; a truncated, altered or 
 """
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -100,7 +101,7 @@ class Reader:
         try:
             fields = json.loads(data)
             mechanism = parse(fields["spec"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, InvalidSpec):
                 raise
             raise ReportRejected(f"{self.name}: the header is damaged") from None
@@ -193,7 +194,7 @@ def read_tally(stream: BinaryIO, name: str) -> tuple[AnyTally, dict[str, Any] | 
 
 def _read_counts(mechanism: Mechanism, data: bytes, reader: Reader, shape: tuple[int, ...], weighted: bool) -> Counts:
     stated = reader.header.extra.get("total"), reader.header.extra.get("total_squared")
-    totals = [int(text) for text in stated if isinstance(text, str) and text.lstrip("-").isdecimal()]
+    totals = [int(text) for text in stated if isinstance(text, str) and re.fullmatch("-?[0-9]{1,20}", text)]
     cells = np.frombuffer(data, "<i8").astype(np.int64) if len(data) % 8 == 0 else np.zeros(0, np.int64)
     if cells.size != (2 if weighted else 1) * int(np.prod(shape)) or len(totals) != 2:
         raise ReportRejected(f"{reader.name}: the cells do not fit the spec; the file is damaged")
