@@ -154,13 +154,28 @@ class MemoizedDevice(Device):
         """The exact likelihood ratio of any number of reports on one value that never changes."""
         return self.inner.realised_odds()
 
+    @property
+    def keyed_by_value(self) -> bool:
+        """Whether different values have different keys, whatever the secret is.
+
+        Where the secret decides which values share a key (numbers that are rounded, buckets that are not sampled), two
+        sequences that repeat in the same pattern need not repeat their keys in the same pattern.
+        """
+        inner = self.inner
+        if isinstance(inner, DBitFlipDevice):
+            return inner.sampled >= inner.size - 1  # At most one bucket is not sampled, and "none" is its key.
+        return not isinstance(inner, OneBitDevice) or self.step == 1
+
     def guarantees(self) -> "list[tuple[str, Fraction, Fraction]]":
-        """One value for ever, and `most_values` values in the same pattern of repetition; nothing beyond."""
+        """One value for ever; where `keyed_by_value`, also `most_values` values in the same pattern of repetition.
+
+        Beyond these no finite number holds: see `longitudinal`.
+        """
         one, bound, most = self.realised_odds(), Fraction(self.odds, WORD), self.most_values
-        return [
-            ("one value, any number of reports", one, bound),
-            (f"{most} values, between equal patterns of repetition", one**most, bound**most),
-        ]
+        always = [("one value, any number of reports", one, bound)]
+        if not self.keyed_by_value:
+            return always
+        return [*always, (f"{most} values, between equal patterns of repetition", one**most, bound**most)]
 
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """The first report of a new device, whose secret is the next four coin words."""
@@ -169,23 +184,34 @@ class MemoizedDevice(Device):
     def report(self, value: Any, memory: Memory) -> bytes:
         """The report of a device with a memory: what this value always gets; beyond the cap, the last one."""
         memory.belongs_to(self.parameters)
-        value_key, report = self._answer(value, memory)
+        once = self.draw_once(memory.coins(self.parameters, b"once"))
+        value_key = self.value_key(once, value)
+        report = self._answer(once, value, memory.coins(self.parameters, value_key))
         if memory.admit(self.parameters, value_key, self.most_values):
             memory.last = report
         return memory.last
 
-    def _answer(self, value: Any, memory: Memory) -> "tuple[bytes, bytes]":
-        """The key of a value, after rounding or sampling with coins drawn once, and the report under it."""
-        inner, once = self.inner, memory.coins(self.parameters, b"once")
-        if isinstance(inner, DBitFlipDevice):
-            buckets = inner.draw_buckets(once)
-            key = inner.memo_key(buckets, value)
-            return key, inner.answer(buckets, value, memory.coins(self.parameters, key))
+    def draw_once(self, coins: Coins) -> "tuple[int, ...]":
+        """What a device draws once and keeps: its buckets, the point at which it rounds, or nothing."""
+        if isinstance(self.inner, DBitFlipDevice):
+            return tuple(self.inner.draw_buckets(coins))
+        return (coins.uniform(self.step),) if isinstance(self.inner, OneBitDevice) else ()
+
+    def value_key(self, once: "tuple[int, ...]", value: Any) -> bytes:
+        """What decides the report on a value: the value itself, or what sampling or rounding leaves of it."""
+        if isinstance(self.inner, DBitFlipDevice):
+            return self.inner.memo_key(list(once), value)
+        return str(self._rounded(once, value)).encode()
+
+    def _rounded(self, once: "tuple[int, ...]", value: Any) -> int:
         index = self._index(value, self.size)
-        if isinstance(inner, OneBitDevice):
-            index = alpha_round(index, once.uniform(self.step), self.step)
-        key = str(index).encode()
-        return key, inner.privatize_one(index, memory.coins(self.parameters, key))
+        return alpha_round(index, once[0], self.step) if isinstance(self.inner, OneBitDevice) else index
+
+    def _answer(self, once: "tuple[int, ...]", value: Any, coins: Coins) -> bytes:
+        """The report on a value from the coins of its key."""
+        if isinstance(self.inner, DBitFlipDevice):
+            return self.inner.answer(list(once), value, coins)
+        return self.inner.privatize_one(self._rounded(once, value), coins)
 
     @property
     def size(self) -> int:
@@ -209,30 +235,37 @@ class Guarantee:
     epsilon: float
 
 
-def longitudinal(epsilon: float, distinct: int, *, flip: float = 0.0, edits: int = 1) -> "list[Guarantee]":
+def longitudinal(
+    epsilon: float, distinct: int, *, flip: float = 0.0, edits: int = 1, keyed_by_value: bool = True
+) -> "list[Guarantee]":
     """The guarantees of memoised reports on up to `distinct` different values, each report epsilon-private.
 
     `flip` is the probability that a device flips a one-bit report with fresh coins before sending it (0:
-    none), `edits` the number of times at which one sequence must be changed to repeat in the pattern of the
-    other. Without `flip` only the first two are finite.
+    none), `edits` the number of times at which one sequence of keys must be changed to repeat in the pattern of the
+    other, whatever the secret is. Without `flip` only the first two are finite, and for a mechanism that is not
+    `keyed_by_value` (dBitFlip, rounded numbers) only the first: equal patterns of values need not be equal patterns of
+    keys.
 
     >>> [round(g.epsilon, 3) for g in longitudinal(1.0, 2)]
     [1.0, 2.0, inf, inf]
+    >>> [round(g.epsilon, 3) for g in longitudinal(1.0, 2, keyed_by_value=False)]
+    [1.0, inf, inf, inf]
     >>> [round(g.epsilon, 3) for g in longitudinal(1.0, 2, flip=0.2)]
     [1.0, 2.0, 3.386, 1.386]
     """
     fresh = log((1 - flip) / flip) if 0 < flip < 0.5 else inf
+    same, different = distinct * epsilon, distinct * epsilon + edits * fresh
     return [
         Guarantee("constant", "two values that never change, any number of reports", epsilon),
         Guarantee(
             "same pattern",
             f"sequences of {distinct} values that change at the same times",
-            distinct * epsilon,
+            same if keyed_by_value else different,
         ),
         Guarantee(
             "different patterns",
             f"sequences whose patterns agree after {edits} edits; a changed report proves a changed value",
-            distinct * epsilon + edits * fresh,
+            different,
         ),
         Guarantee("one time", "sequences that differ at one time only", fresh),
     ]

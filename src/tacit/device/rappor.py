@@ -113,7 +113,8 @@ class LayeredDevice(Device):
     def guarantees(self) -> "list[tuple[str, Fraction, Fraction]]":
         """One report, bounded by the declared layers; all reports on an unchanged value, bounded by epsilon.
 
-        Neither covers a value that changes, nor a device that forgot its permanent bits and draws them again.
+        The second is about devices that keep their permanent bits (`permanent` of `privatize_one`), which no client
+        here does. Neither covers a value that changes.
         """
         forever = Fraction(self.odds, WORD)
         declared = forever
@@ -121,7 +122,11 @@ class LayeredDevice(Device):
             declared = odds_of_rates(*self._rates(Fraction(self.one), Fraction(self.zero))) ** self.protected_bits
         return [
             ("one report", self.one_report_odds(), declared),
-            ("any number of reports on one unchanged value", self.realised_odds(), forever),
+            (
+                "one value, any number of reports, if permanent bits are kept (no client here does)",
+                self.realised_odds(),
+                forever,
+            ),
         ]
 
     def n_report_epsilon(self, reports: int) -> float:

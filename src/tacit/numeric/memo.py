@@ -24,8 +24,9 @@ class Memoized(MemoizedDevice, Wrapper):
     """A mechanism whose answer to the same value never changes, so that repetition averages no noise away.
 
     Reports: those of the inner mechanism. Cost: a few HMACs per report; the server's work is the inner one's.
-    Privacy: epsilon for any number of reports on one value; w epsilon between sequences of w values that
-    change at the same times; nothing finite between others, because a changed report proves a changed value.
+    Privacy: epsilon for any number of reports on one value. Where every value has a key of its own (`keyed_by_value`:
+    not for rounded `onebit` and `dbitflip`) w epsilon between sequences of w values that change at the same times.
+    Nothing finite between others, because a changed report proves a changed value.
     Variance: the inner one's in every round. Errors of respondents who did not change are the same in all
     rounds, so averaging rounds gains nothing.
     Reference: Erlingsson, Pihur and Korolova, CCS 2014; Ding, Kulkarni and Yekhanin, NeurIPS 2017; the
@@ -34,6 +35,8 @@ class Memoized(MemoizedDevice, Wrapper):
     >>> m = Memoized(inner=GRR(size=4, epsilon="1"), most_values=3)
     >>> [what for what, _, _ in m.guarantees()]
     ['one value, any number of reports', '3 values, between equal patterns of repetition']
+    >>> [what for what, _, _ in Memoized(inner=OneBit(top=4, epsilon="1"), most_values=3).guarantees()]
+    ['one value, any number of reports']
     """
 
     inner_kinds: ClassVar[tuple[type[Device], ...]] = (GRR, SUE, OUE, RUE, OneBit, DBitFlip)

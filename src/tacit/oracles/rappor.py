@@ -35,7 +35,8 @@ class BasicRAPPOR(BasicRAPPORDevice, UnaryOracle):
     """Basic RAPPOR: permanent noisy bits of the one-hot value, reported through fresh noise each time.
 
     Reports: d bits. Cost: about 7.3 coin words per 64 bits and layer; O(n d) bit additions to tally.
-    Privacy: epsilon for any number of reports on one unchanged value; a single report tells less.
+    Privacy: epsilon; a single report tells less. It covers repeated reports on one unchanged value only if the device
+    keeps its permanent bits, which no client here does: a compatibility kind, for one report per respondent.
     Variance: pure, with the one-report rates r1, r0; one-shot it is SUE's.
     Reference: Erlingsson, Pihur and Korolova, CCS 2014, sections 2 and 3.
 
@@ -62,8 +63,8 @@ class RAPPOR(RAPPORDevice, Mechanism):
     """RAPPOR: the noisy Bloom filter of a value under the hash functions of the device's cohort.
 
     Reports: log2(cohorts) + bits. Cost: one word, then about 7.3 per 64 bits and layer; one regression.
-    Privacy: epsilon for any number of reports on one unchanged value, shared by 2 x hashes bits; the cohort
-    is independent of the value.
+    Privacy: epsilon, shared by 2 x hashes bits; the cohort is independent of the value. A compatibility kind, for one
+    report per respondent: no client here keeps the cohort and the permanent bits.
     Variance: of the regression, against these respondents: noise of the bits and of who is in which cohort. A
     count's standard deviation is at least sqrt(n r0 (1-r0)/hashes)/(r1-r0), whatever bits and cohorts are.
     Reference: Erlingsson, Pihur and Korolova, CCS 2014; one regression decodes, see docs/maths/rappor.md.

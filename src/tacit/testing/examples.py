@@ -55,3 +55,18 @@ def example(kind: str, epsilon: Any) -> Mechanism:
     make = _COMPOSED.get(kind)
     fields = _FIELDS.get(kind, {"size": 5}) if make is None else make(epsilon)
     return cls(epsilon=epsilon, **fields)
+
+
+_FURTHER: dict[str, tuple[dict[str, Any], ...]] = {
+    "memo": ({"kind": "oue", "size": 3}, {"kind": "onebit", "top": 4}, {"kind": "dbitflip", "size": 4, "sampled": 1}),
+}
+"""Inner mechanisms of more instances, for kinds whose guarantees depend on what they hold."""
+
+
+def examples(kind: str, epsilon: Any) -> list[Mechanism]:
+    """Tiny instances of a kind: one of every sort that differs in what it guarantees."""
+    first: Any = example(kind, epsilon)
+    return [
+        first,
+        *(type(first)(inner=inner | {"epsilon": epsilon}, most_values=2) for inner in _FURTHER.get(kind, ())),
+    ]
