@@ -20,6 +20,7 @@ function asMembers(kind, given, most) {
   if (members.length < 1 || members.length > most || !members.every((member) => member instanceof Device)) {
     throw new InvalidSpec(`${kind}: members must be a list of 1 to ${most} mechanisms`);
   }
+  if (members.some((member) => member.epsilon.sampled)) throw new InvalidSpec(`${kind}: members must not be amplified`);
   return members;
 }
 

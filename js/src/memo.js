@@ -100,6 +100,9 @@ export class Around extends Device {
     const kind = findKind("inner", /** @type {any} */ (this.type).inners, inner);
     /** @type {any} */
     this.inner = inner instanceof kind ? inner : kind.fromSpec(inner);
+    // An amplified epsilon holds inside padding to as many elements alone; other kinds have no length.
+    const { sampled } = this.inner.epsilon;
+    if (sampled && sampled !== /** @type {any} */ (this).length) this.reject("inner must not be amplified");
   }
 }
 

@@ -76,3 +76,23 @@ test("a report on a thousand values takes at most a few milliseconds", () => {
   // About a hundred times what it takes on an idle machine, so that a busy one does not fail the suite.
   assert.ok((performance.now() - start) / 200 < 5);
 });
+
+test("an amplified epsilon is good inside its own padding alone", () => {
+  const inner = { kind: "grr", size: 6, epsilon: { of: "1", sampled: 2 } };
+  const padded = (length, part) => ({ kind: "padded", epsilon: "1", size: 6 - length, candidates: [], length, inner: part });
+  const taken = /** @type {any} */ (deviceOf(padded(2, inner))).inner;
+  assert.equal(taken.epsilon.sampled, 2);
+  for (const part of [inner, taken]) {
+    for (const spec of [
+      padded(1, part),
+      { kind: "set_size", epsilon: "1", size: 5, candidates: [], most: 5, inner: part },
+      { kind: "memo", epsilon: "8", inner: part, most_values: 2, step: 0 },
+      { kind: "rounded", epsilon: "1", top: 2, inner: part },
+      { kind: "all_of", epsilon: "1", members: [part], state: "log" },
+      { kind: "one_of", epsilon: "1", family: { kind: "questions", mechanisms: [part], weights: [1] }, payload_bytes: 1 },
+    ]) {
+      assert.throws(() => deviceOf(spec), { name: "InvalidSpec" }, spec.kind);
+    }
+  }
+  assert.throws(() => deviceOf(inner), { name: "InvalidSpec" });
+});

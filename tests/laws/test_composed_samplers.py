@@ -24,7 +24,7 @@ from tests.laws.test_samplers import FIXED
 
 from tacit.catalog import CATALOG
 from tacit.core.compose import AllOf, OneOf, Questions
-from tacit.device.budget import Amplified, Share
+from tacit.device.budget import Share
 from tacit.device.coins import Coins, ReplayCoins
 from tacit.device.exact import WORD
 from tacit.device.grid import Grid
@@ -36,7 +36,7 @@ from tacit.numeric.memo import Memoized
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR
 from tacit.oracles.hadamard_signed import HRRSigned
-from tacit.oracles.sets import Padded, SampledGRR, SetSize
+from tacit.oracles.sets import Padded, SetSize
 from tacit.oracles.unary import OUE, RUE, SUE
 
 
@@ -149,11 +149,9 @@ def test_a_memoised_report_is_the_inner_one_with_coins_of_its_own_secret():
 
 
 SETS: dict[str, Callable[[str], Any]] = {
-    "padded": lambda e: Padded(epsilon=e, size=3, length=2, inner=SampledGRR(size=5, epsilon=Amplified(e, 2))),
-    "padded_uneven": lambda e: Padded(epsilon=e, size=2, length=3, inner=SampledGRR(size=5, epsilon=Amplified(e, 3))),
-    "padded_itemsets": lambda e: Padded(
-        epsilon=e, size=3, candidates=((0, 1), (2,)), length=1, inner=SampledGRR(size=3, epsilon=Amplified(e, 1))
-    ),
+    "padded": lambda e: Padded.amplified(epsilon=e, size=3, length=2),
+    "padded_uneven": lambda e: Padded.amplified(epsilon=e, size=2, length=3),
+    "padded_itemsets": lambda e: Padded.amplified(epsilon=e, size=3, candidates=((0, 1), (2,)), length=1),
     "padded_plain": lambda e: Padded(epsilon=e, size=3, length=2, inner=GRR(size=5, epsilon=e)),
     "set_size": lambda e: SetSize(epsilon=e, size=3, most=2, inner=GRR(size=3, epsilon=e)),
 }

@@ -33,9 +33,12 @@ def subsets(size: int) -> list[tuple[int, ...]]:
 
 
 def amplified(size: int, length: int, epsilon: str = "1", candidates: Any = ()) -> Padded:
-    values = (len(candidates) or size) + length
-    inner = SampledGRR(size=values, epsilon=Amplified(epsilon, length))
-    return Padded(epsilon=epsilon, size=size, candidates=candidates, length=length, inner=inner)
+    return Padded.amplified(epsilon=epsilon, size=size, candidates=candidates, length=length)
+
+
+def randomised(size: int, length: int, epsilon: str) -> Any:
+    """Randomised response at an amplified epsilon, as a document writes it."""
+    return {"kind": "grr", "size": size, "epsilon": {"of": epsilon, "sampled": length}}
 
 
 def cell_words(places: int) -> list[int]:
@@ -80,7 +83,7 @@ def test_the_inner_oracle_spends_the_amplified_epsilon() -> None:
 def test_one_shared_dummy_would_void_the_guarantee_and_cannot_be_built() -> None:
     """With one dummy for all, sampling it at full probability loses epsilon' (1.49 instead of 1 for l = 2)."""
     with pytest.raises(InvalidSpec, match="must be for 5"):
-        Padded(epsilon="1", size=3, length=2, inner=SampledGRR(size=4, epsilon=Amplified("1", 2)))
+        Padded(epsilon="1", size=3, length=2, inner=randomised(4, 2, "1"))
 
 
 @pytest.mark.parametrize("candidates", [((0,), (0, 1), (2,)), ((0, 1, 2),), ((1,), (1, 2), (2,))])
@@ -131,7 +134,7 @@ def test_an_amplified_epsilon_is_only_good_inside() -> None:
 
 
 INNER = {
-    "amplified": lambda: SampledGRR(size=9, epsilon=Amplified("2", 3)),
+    "amplified": lambda: randomised(9, 3, "2"),
     "grr": lambda: GRR(size=9, epsilon="2"),
     "olh": lambda: OLH(size=9, epsilon="2"),
     "blh": lambda: BLH(size=9, epsilon="2"),
@@ -284,8 +287,8 @@ def test_bad_batches_are_refused(values: Any) -> None:
 def test_budgets_of_inner_and_outer_must_agree() -> None:
     with pytest.raises(InvalidSpec, match="epsilon is below"):
         Padded(epsilon="1", size=6, length=3, inner=GRR(size=9, epsilon="2"))
-    with pytest.raises(InvalidSpec, match="for the length"):
-        Padded(epsilon="2", size=6, length=3, inner=SampledGRR(size=9, epsilon=Amplified("2", 4)))
+    with pytest.raises(InvalidSpec, match="of as many elements"):
+        Padded(epsilon="2", size=6, length=3, inner=randomised(9, 4, "2"))
     half = Share("2", "1/2")
     assert Padded(epsilon=half, size=6, length=3, inner=BLH(size=9, epsilon=half)).holds()
 

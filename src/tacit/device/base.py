@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from operator import index
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, NoReturn, Self, cast
 
 from tacit.device.budget import Amplified, Budget, Epsilon, Share, as_budget
 from tacit.device.canonical import digest
@@ -50,17 +50,34 @@ class Device(ABC):
 
     kind: ClassVar[str]
     local: ClassVar[bool] = True
-    amplifiable: ClassVar[bool] = False
-    """Whether padding and sampling surround this mechanism, so that it may run at an amplified epsilon."""
 
     epsilon: Budget | str
 
     def __post_init__(self) -> None:
-        """Make the budget, then let the kind check its own fields."""
+        """Make the budget, let the kind check its own fields, and look for budgets that hold only elsewhere."""
         self._set("epsilon", as_budget(self.epsilon))
-        if isinstance(self.epsilon, Amplified) and not self.amplifiable:
-            raise InvalidSpec(f"{self.kind}: an amplified epsilon holds only inside padding and sampling")
+        self._check_amplified()
         self._check()
+        for part in self.parts:
+            if isinstance(part.budget, Amplified) and not self._amplifies(part.budget):
+                refuse_amplified(self.kind)
+
+    def _check_amplified(self) -> None:
+        """Refuse an amplified epsilon: without the padding and sampling around it, it spends more than it declares."""
+        if isinstance(self.epsilon, Amplified):
+            refuse_amplified(self.kind)
+
+    @property
+    def parts(self) -> "tuple[Device, ...]":
+        """The mechanisms inside this one."""
+        values = [getattr(self, f.name) for f in fields(self)]
+        listed: list[tuple[Any, ...]] = [value if isinstance(value, tuple) else (value,) for value in values]
+        return tuple(part for value in listed for part in value if isinstance(part, Device))
+
+    def _amplifies(self, budget: Amplified) -> bool:
+        """Whether this mechanism samples in the way that the amplified epsilon of a part of it needs."""
+        del budget
+        return False
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -101,17 +118,22 @@ class Device(ABC):
         """floor(e^epsilon * 2^64), the bound that `realised_odds` never exceeds."""
         return self.budget.odds
 
+    @property
+    def declared_odds(self) -> Fraction:
+        """The likelihood ratio that is declared, which `realised_odds` must not exceed."""
+        return Fraction(self.odds, WORD)
+
     def realised_epsilon(self) -> float:
         """ln of `realised_odds`, rounded up to 30 decimals (more than any epsilon has), then to the nearest float."""
         return float(log_upper(self.realised_odds()))
 
     def holds(self) -> bool:
         """Whether the realised likelihood ratio stays within the declared one, in exact arithmetic."""
-        return self.realised_odds() <= Fraction(self.odds, WORD)
+        return self.realised_odds() <= self.declared_odds
 
     def guarantees(self) -> "list[tuple[str, Fraction, Fraction]]":
         """(what is protected, realised odds, declared odds bound), one entry per guarantee of this kind."""
-        return [("one report", self.realised_odds(), Fraction(self.odds, WORD))]
+        return [("one report", self.realised_odds(), self.declared_odds)]
 
     def spec(self) -> dict[str, Any]:
         """The wire spec: kind and fields, with numbers from 2^53 on as text."""
@@ -164,6 +186,13 @@ class Device(ABC):
                 "encode answers with the domain of the collection"
             )
         return found
+
+
+def refuse_amplified(kind: str) -> NoReturn:
+    """Refuse an amplified epsilon where nothing proves that it holds."""
+    raise InvalidSpec(
+        f"{kind}: an amplified epsilon holds only inside padding and sampling of as many elements; use Padded.amplified"
+    )
 
 
 def _because(hint: str) -> str:

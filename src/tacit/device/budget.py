@@ -108,7 +108,8 @@ class Share:
 class Amplified:
     """Epsilon for a report on one of `sampled` padded items: e^eps' = sampled * (e^eps - 1) + 1.
 
-    Valid only for GRR over a domain with `sampled` distinct dummies (Wang's dissertation, Theorem 5.2.1).
+    Valid only for GRR over a domain with `sampled` distinct dummies (Wang's dissertation, Theorem 5.2.1): it is refused
+    by every mechanism but the one that `PaddedDevice` builds inside itself.
     """
 
     of: "Epsilon | str"

@@ -9,7 +9,7 @@ from itertools import accumulate
 from math import prod
 from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
-from tacit.device.base import Device
+from tacit.device.base import Device, refuse_amplified
 from tacit.device.budget import Amplified, Budget
 from tacit.device.coins import Coins, ReplayCoins
 from tacit.device.exact import WORD
@@ -100,7 +100,7 @@ def as_members(kind: str, given: Any, most: int) -> tuple[Device, ...]:
         raise InvalidSpec(f"{kind}: members must be a list of 1 to {most} mechanisms")
     for member in members:
         if isinstance(member.budget, Amplified):
-            raise InvalidSpec(f"{kind}: an amplified epsilon holds only inside padding and sampling")
+            refuse_amplified(kind)
     return members
 
 
@@ -159,6 +159,11 @@ class OneOfDevice(Device):
     def distinct(self) -> tuple[Device, ...]:
         """The different mechanisms of the family, in order of their first member."""
         return tuple(dict.fromkeys(self.family.mechanism(i) for i in range(len(self.family))))
+
+    @property
+    def parts(self) -> tuple[Device, ...]:
+        """The different mechanisms of the family."""
+        return self.distinct
 
     @cached_property
     def bounds(self) -> list[int]:

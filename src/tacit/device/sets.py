@@ -5,19 +5,20 @@ contain. Padding to a public length makes sampling one of them reveal nothing ab
 """
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, fields
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
-from tacit.device.base import Device, as_integer
+from tacit.device.base import Device, as_integer, refuse_amplified
 from tacit.device.blocks import CBRDevice, SSDevice
-from tacit.device.budget import Amplified, Budget, as_epsilon
+from tacit.device.budget import Amplified, Budget, Epsilon, as_budget, as_epsilon
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD, ceil_div
 from tacit.device.grr import GRRDevice
 from tacit.device.local_hash import BLHDevice, OLHDevice
+from tacit.device.nested import rebuild
 from tacit.device.unary import OUEDevice, RUEDevice, SUEDevice
 from tacit.errors import InvalidSpec, InvalidValue
 
@@ -32,10 +33,28 @@ Itemsets = tuple[tuple[int, ...], ...]
 class SampledGRRDevice(GRRDevice):
     """Randomised response inside padding and sampling, where it may run at an amplified epsilon.
 
-    Not a kind of its own: it exists only as the inner mechanism of `padded`, which supplies the distinct dummies.
+    Not a kind of its own: at an amplified epsilon it is built by `padded` alone, whose distinct dummies are the proof
+    that it holds. Taken out of there it spends more than it declares, and `holds` says so.
     """
 
-    amplifiable: ClassVar[bool] = True
+    padding: InitVar["PaddedDevice | None"] = None
+    """The mechanism that is being built around this one."""
+
+    def __post_init__(self, padding: "PaddedDevice | None") -> None:
+        """An amplified epsilon needs padding to as many elements as it is amplified for."""
+        budget = as_budget(self.epsilon)
+        if isinstance(budget, Amplified) and (padding is None or padding.length != budget.sampled):
+            refuse_amplified(self.kind)
+        super().__post_init__()
+
+    def _check_amplified(self) -> None:
+        """Checked with the padding."""
+
+    @property
+    def declared_odds(self) -> Fraction:
+        """Those of the whole protocol, which randomised response alone exceeds."""
+        budget = self.budget
+        return Fraction(as_epsilon(budget.of).odds if isinstance(budget, Amplified) else self.odds, WORD)
 
     @cached_property
     def odds(self) -> int:
@@ -74,9 +93,12 @@ class SetDevice(Device):
         name = str(cast("dict[str, Any]", spec).get("kind"))[:40] if isinstance(spec, dict) else "none"
         for kind in self.inner_kinds:
             if kind.kind == name:
-                return inner if isinstance(inner, kind) else kind.from_spec(cast("dict[str, Any]", spec))
+                return inner if isinstance(inner, kind) else self._from_spec(kind, cast("dict[str, Any]", spec))
         known = ", ".join(kind.kind for kind in self.inner_kinds)
         raise InvalidSpec(f"{self.kind}: the inner kind is {name!r}, must be one of {known}")
+
+    def _from_spec(self, kind: type[Device], spec: dict[str, Any]) -> Device:
+        return kind.from_spec(spec)
 
     def _check(self) -> None:
         self._integer("size", 1, MAX_ITEMS, "name the candidates of interest first")
@@ -173,13 +195,29 @@ class PaddedDevice(SetDevice):
 
     length: int
 
+    @classmethod
+    def amplified(cls, *, epsilon: Budget | str, size: int, length: int, candidates: Itemsets = ()) -> Self:
+        """With randomised response inside, at the epsilon that sampling one of `length` elements allows.
+
+        There is none for shares of an epsilon, which are spent as they are.
+        """
+        budget = as_budget(epsilon)
+        spent = Amplified(budget, length) if isinstance(budget, Epsilon) else budget
+        inner = {"kind": "grr", "epsilon": spent.to_spec(), "size": (len(candidates) or size) + length}
+        return cls(epsilon=budget, size=size, candidates=candidates, length=length, inner=cast("Device", inner))
+
+    def _from_spec(self, kind: type[Device], spec: dict[str, Any]) -> Device:
+        if not issubclass(kind, SampledGRRDevice):
+            return kind.from_spec(spec)
+        return rebuild(kind.kind, partial(kind, padding=self), (f.name for f in fields(kind)), spec)
+
+    def _amplifies(self, budget: Amplified) -> bool:
+        return budget.sampled == self.length
+
     def _check_inner(self) -> None:
         self._integer("length", 1, MAX_LENGTH)
         self._check_values(self.choices + self.length)
         self._check_spent()
-        budget = self.inner.budget
-        if isinstance(budget, Amplified) and budget.sampled != self.length:
-            raise InvalidSpec(f"padded: epsilon is amplified for {budget.sampled} elements, must be for the length")
 
     @property
     def coin_words(self) -> int | None:

@@ -38,7 +38,7 @@ def uniform_each(coin_words: U64, moduli: I64) -> I64:
 
 
 class SampledGRR(SampledGRRDevice, GRR):
-    """Randomised response that may run at an amplified epsilon, inside padding and sampling only."""
+    """Randomised response that may run at an amplified epsilon; `Padded` alone builds it so."""
 
 
 class SetMechanism(SetDevice, Wrapper):
@@ -85,10 +85,9 @@ class Padded(PaddedDevice, SetMechanism):
     set contains more than l candidates, else low. Sums of cells use a bound of what is held together.
     Reference: Wang's dissertation, section 5.2, whose variance lacks the last two terms.
 
-    >>> from tacit.device.budget import Amplified
-    >>> m = Padded(epsilon="1", size=10, length=4, inner=SampledGRR(size=14, epsilon=Amplified("1", 4)))
-    >>> round(m.inner.realised_epsilon(), 2), m.holds()
-    (2.06, True)
+    >>> m = Padded.amplified(epsilon="1", size=10, length=4)
+    >>> round(m.inner.realised_epsilon(), 2), m.inner.holds(), m.holds()
+    (2.06, False, True)
     """
 
     inner_kinds: ClassVar[tuple[type[Device], ...]] = (SampledGRR, SUE, OUE, RUE, BLH, OLH, SS, CBR)

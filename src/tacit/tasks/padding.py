@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.core.mechanism import Oracle
 from tacit.core.normal import normal_isf
-from tacit.device.budget import Amplified, Budget, Epsilon, as_budget
+from tacit.device.budget import Budget, as_budget
 from tacit.device.sets import Itemsets
 from tacit.errors import InvalidSpec
 from tacit.oracles.blocks import CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.local_hash import BLH, OLH
-from tacit.oracles.sets import Padded, SampledGRR, SetSize
+from tacit.oracles.sets import Padded, SetSize
 from tacit.oracles.unary import OUE, RUE, SUE
 from tacit.tasks.choose import OPTIONS, choose_oracle
 
@@ -73,17 +72,14 @@ def choose_padded(
     options = [option for option in _CHOICES if option[0] is not GRR and (not kinds or option[0].kind in kinds)]
     inner = [choose_oracle(size=values, epsilon=budget, n=n, options=options).pick.mechanism] if options else []
     if not kinds or "grr" in kinds:
-        inner.append(_randomised_response(values, budget, length))
+        amplified = Padded.amplified(epsilon=budget, size=size, length=length, candidates=candidates)
+        inner.append(amplified.inner)
     if not inner:
         raise InvalidSpec(f"padded: kinds must name some of {', '.join(kind.kind for kind in _INNER)}")
     best = min(inner, key=lambda oracle: oracle.average_error())
     mechanism = Padded(epsilon=budget, size=size, candidates=candidates, length=length, inner=best)
     printed = printed_rule(len(candidates) or size, length, float(budget.declared))
     return PaddedChoice(mechanism, best.average_error(), printed)
-
-
-def _randomised_response(values: int, budget: Budget, length: int) -> Oracle:
-    return SampledGRR(size=values, epsilon=Amplified(budget, length) if isinstance(budget, Epsilon) else budget)
 
 
 def choose_set_size(*, size: int, epsilon: Budget | str, n: int, most: int, candidates: Itemsets = ()) -> SetSize:

@@ -5,11 +5,11 @@ from typing import Any
 
 from tacit.catalog import CATALOG
 from tacit.core.compose import Questions
-from tacit.core.mechanism import Mechanism, Oracle
-from tacit.device.budget import Amplified, Epsilon, Share, as_budget
+from tacit.core.mechanism import Mechanism
+from tacit.device.budget import Share
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR
-from tacit.oracles.sets import SampledGRR
+from tacit.oracles.sets import Padded
 from tacit.oracles.unary import OUE
 
 _FIELDS: dict[str, dict[str, Any]] = {
@@ -35,18 +35,16 @@ _COMPOSED: dict[str, Callable[[Any], dict[str, Any]]] = {
     "all_of": lambda epsilon: {
         "members": (GRR(size=3, epsilon=Share(epsilon, "1/2")), HRR(size=4, epsilon=Share(epsilon, "1/2")))
     },
-    "padded": lambda epsilon: {"size": 4, "length": 2, "inner": _inner_of_padded(6, epsilon, 2)},
+    "padded": lambda epsilon: {
+        "size": 4,
+        "length": 2,
+        "inner": Padded.amplified(epsilon=epsilon, size=4, length=2).inner,
+    },
     "set_size": lambda epsilon: {"size": 4, "candidates": ((0,), (0, 1), (3,)), "inner": GRR(size=4, epsilon=epsilon)},
     "rounded": lambda epsilon: {"top": 2, "inner": GRR(size=4, epsilon=epsilon)},
     "memo": lambda epsilon: {"inner": {"kind": "grr", "size": 5, "epsilon": epsilon}, "most_values": 3},
 }
 """Fields of kinds that hold other mechanisms, for a given epsilon."""
-
-
-def _inner_of_padded(size: int, epsilon: Any, length: int) -> Oracle:
-    """Randomised response at the amplified epsilon, of which there is none for shares."""
-    budget = as_budget(epsilon)
-    return SampledGRR(size=size, epsilon=Amplified(budget, length) if isinstance(budget, Epsilon) else budget)
 
 
 def example(kind: str, epsilon: Any) -> Mechanism:
