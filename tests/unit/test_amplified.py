@@ -31,7 +31,7 @@ def test_randomised_response_at_an_amplified_epsilon_is_not_built_alone(kind: An
     with pytest.raises(InvalidSpec, match="only inside padding and sampling"):
         kind.from_spec({"kind": "grr", "size": 3, "epsilon": {"of": "1", "sampled": 1000}})
     with pytest.raises(InvalidSpec, match="only inside padding and sampling"):
-        kind(size=6, epsilon=Amplified("1", 3), padding=PADDED)  # Another length.
+        kind(size=6, epsilon=Amplified("1", 2), padding=PADDED)  # It has its inner mechanism already.
     with pytest.raises(InvalidSpec, match="only inside padding and sampling"):
         replace(INNER, size=3)
 
@@ -114,7 +114,9 @@ def test_the_proof_is_kept_where_padding_is_changed_or_rebuilt():
         replace(PADDED, length=3)
     assert Padded(epsilon="1", size=4, length=2, inner=INNER) == PADDED
     assert Padded(epsilon="1", size=4, length=2, inner=INNER.spec()) == PADDED
-    assert PaddedDevice.amplified(epsilon="1", size=4, length=2).spec() == PADDED.spec()
+    device = PaddedDevice.amplified(epsilon="1", size=4, length=2)
+    assert device.spec() == PADDED.spec()
+    assert Padded(epsilon="1", size=4, length=2, inner=device.inner) == PADDED
     assert len(PADDED.privatize_one((1, 2), ReplayCoins(b"x"))) == 1
 
 

@@ -41,9 +41,9 @@ class SampledGRRDevice(GRRDevice):
     """The mechanism that is being built around this one."""
 
     def __post_init__(self, padding: "PaddedDevice | None") -> None:
-        """An amplified epsilon needs padding to as many elements as it is amplified for."""
+        """An amplified epsilon needs padding to as many elements as it is amplified for, which is being built now."""
         budget = as_budget(self.epsilon)
-        if isinstance(budget, Amplified) and (padding is None or padding.length != budget.sampled):
+        if isinstance(budget, Amplified) and (padding is None or not padding.awaits(budget)):
             refuse_amplified(self.kind)
         super().__post_init__()
 
@@ -209,7 +209,12 @@ class PaddedDevice(SetDevice):
     def _from_spec(self, kind: type[Device], spec: dict[str, Any]) -> Device:
         if not issubclass(kind, SampledGRRDevice):
             return kind.from_spec(spec)
+        self._set("inner", spec)  # The device half of the inner mechanism may have been given to the server half.
         return rebuild(kind.kind, partial(kind, padding=self), (f.name for f in fields(kind)), spec)
+
+    def awaits(self, budget: Amplified) -> bool:
+        """Whether this is a mechanism whose inner one, at this budget, is still a spec."""
+        return isinstance(self.inner, dict) and self._amplifies(budget)
 
     def _amplifies(self, budget: Amplified) -> bool:
         return budget.sampled == self.length
