@@ -1,5 +1,6 @@
 """Stored tallies that no reports add up to are refused before a kernel or an estimate sees them."""
 
+import io
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from tacit.device.compose import Questions
 from tacit.errors import Overflow, ReportRejected
 from tacit.testing.examples import example
 from tacit.testing.laws import values_of
+from tacit.wire.files import TALLY_MAGIC, Writer, read_tally
 
 KINDS = [kind.kind for kind in tacit.CATALOG]
 WEIGHTS = np.array([3, -2, 0, 7, 1, -5, 2, 11, 4, 1])
@@ -205,3 +207,21 @@ def test_transforms_of_heavy_weights_are_refused_before_they_wrap(kind: str):
     mechanism.estimate(mechanism.tally(reports, np.array([1 << 20])))
     with pytest.raises(Overflow):
         mechanism.estimate(mechanism.tally(reports, np.array([(1 << 31) - 1])))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        tacit.OLH(size=1 << 60, epsilon="1", state="counts"),
+        tacit.FLH(size=100, epsilon="32", pool=1 << 24, key=1),
+        tacit.OneOf(family=Questions(mechanisms=(tacit.HRR(size=1 << 29, epsilon="1"),))),
+    ],
+    ids=lambda mechanism: mechanism.kind,
+)
+def test_a_forged_spec_cannot_ask_for_all_memory(mechanism: Any):
+    stream = io.BytesIO()
+    writer = Writer(stream, TALLY_MAGIC, mechanism, state="counts", weighted=False, total="0", total_squared="0")
+    writer.block(bytes(800), 0)
+    writer.close()
+    with pytest.raises(ReportRejected, match="fewer cells"):
+        read_tally(io.BytesIO(stream.getvalue()), "a.tally")

@@ -100,6 +100,13 @@ class AllOf(AllOfDevice, Mechanism):
         return sum(member.report_bits for member in self._mechanisms)
 
     @property
+    def cell_count(self) -> int:
+        """Those of the joint table, or of all members; a log has none."""
+        if self.state == "members":
+            return sum(member.cell_count for member in self._mechanisms)
+        return prod(map(len, self._spaces or ())) if self.state == "joint" else 0
+
+    @property
     def cell_rule(self) -> CellRule:
         """One cell of the joint table."""
         return CellRule(least=1, most=1)

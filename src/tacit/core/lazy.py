@@ -19,6 +19,11 @@ class LazyOracle(Oracle):
 
     state: str = "counts"
 
+    @property
+    def cell_count(self) -> int:
+        """One for every value, or a log."""
+        return self.size if self.state == "counts" else 0
+
     @abstractmethod
     def _count_at(self, reports: Reports, weights: I64 | None, *, candidates: U64) -> I64:
         """Total weight of the reports that support each candidate."""

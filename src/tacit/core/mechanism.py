@@ -99,6 +99,11 @@ class Mechanism(Device):
         """Information bits of one report, before rounding up to bytes."""
 
     @property
+    @abstractmethod
+    def cell_count(self) -> int:
+        """How many cells a tally has, those of all members included and reports of logs not."""
+
+    @property
     def cell_rule(self) -> CellRule:
         """What one report adds to the cells of a tally, against which stored tallies are checked."""
         return CellRule()
@@ -175,6 +180,11 @@ class CodeCounting(Mechanism):
         """The codes that a report may have."""
 
     @property
+    def cell_count(self) -> int:
+        """One for every code."""
+        return self.codes.stop
+
+    @property
     def cell_rule(self) -> CellRule:
         """One code, that may be sent."""
         return CellRule(least=1, most=1, unused=(slice(self.codes.start),))
@@ -203,6 +213,11 @@ class Oracle(Mechanism):
     """A frequency oracle over indices 0 .. size-1: unbiased counts that are linear in the tally."""
 
     size: int
+
+    @property
+    def cell_count(self) -> int:
+        """One for every value."""
+        return self.size
 
     @cached_property
     def moments(self) -> Moments:

@@ -79,6 +79,12 @@ class OneOf(OneOfDevice, Mechanism):
         """The bits that name a member, and the widest member's."""
         return (len(self.family) - 1).bit_length() + max(block.report_bits for block in self.layout.blocks)
 
+    @property
+    def cell_count(self) -> int:
+        """Those of all members."""
+        pairs = zip(self.layout.blocks, self.layout.rows, strict=True)
+        return sum(block.cell_count * rows for block, rows in pairs)
+
     def _payload(self, member: int, reports: Reports) -> Reports:
         """The members' own reports inside composed ones."""
         mechanism = self.member(member)

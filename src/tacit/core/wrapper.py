@@ -27,6 +27,11 @@ class Wrapper(Mechanism):
         return self.inner.report_bits
 
     @property
+    def cell_count(self) -> int:
+        """As the inner mechanism."""
+        return self.inner.cell_count
+
+    @property
     def cell_rule(self) -> CellRule:
         """As the inner mechanism."""
         return self.inner.cell_rule

@@ -78,6 +78,11 @@ class DBitFlip(DBitFlipDevice, Oracle):
         return self.sampled * ((self.size - 1).bit_length() + 1)
 
     @property
+    def cell_count(self) -> int:
+        """Cleared and set bits of every bucket."""
+        return 2 * self.size
+
+    @property
     def cell_rule(self) -> CellRule:
         """One of two cells of every sampled bucket."""
         return CellRule(least=self.sampled, most=self.sampled, pairs=True)

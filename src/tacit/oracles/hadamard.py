@@ -220,6 +220,11 @@ class ManyRowsOracle(ManyRowsDevice, HadamardOracle):
         return self.coefficients * self.order.bit_length()
 
     @property
+    def cell_count(self) -> int:
+        """Either sign of every row."""
+        return 2 * self.order
+
+    @property
     def cell_rule(self) -> CellRule:
         """The sign of every row that a report tells; row 0 is never drawn."""
         return CellRule(least=self.told, most=self.told, pairs=True, unused=(slice(2),))

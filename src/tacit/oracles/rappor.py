@@ -87,6 +87,11 @@ class RAPPOR(RAPPORDevice, Mechanism):
         return (self.cohorts - 1).bit_length() + self.bits
 
     @property
+    def cell_count(self) -> int:
+        """Reports and bits of every cohort."""
+        return self.cohorts * (1 + self.bits)
+
+    @property
     def cell_rule(self) -> CellRule:
         """One cohort, and some bits of its filter."""
         return CellRule(groups=self.cohorts)

@@ -101,6 +101,11 @@ class CMS(CMSDevice, SketchOracle):
         return (self.rows - 1).bit_length() + self.width
 
     @property
+    def cell_count(self) -> int:
+        """Reports and bits of every row."""
+        return self.rows * (1 + self.width)
+
+    @property
     def cell_rule(self) -> CellRule:
         """One row, and some of its bits."""
         return CellRule(groups=self.rows)

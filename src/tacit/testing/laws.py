@@ -16,6 +16,7 @@ from tacit.core.compose import AllOf, OneOf, PerMember
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.tally import Counts
+from tacit.core.tally_check import check_tally
 from tacit.decode.em import all_values
 from tacit.device.coins import ReplayCoins
 from tacit.device.exact import WORD
@@ -192,6 +193,21 @@ def same_tally(a: Any, b: Any) -> bool:
     return a.n == b.n and b"".join(c.tobytes() for c in a.chunks) == b"".join(c.tobytes() for c in b.chunks)
 
 
+def law_stored(mechanism: Mechanism) -> None:
+    """Tallies of real reports pass the check of stored ones, weighted or not, and have as many cells as is said."""
+    reports = mechanism.privatize(_batch(values_of(mechanism) * 5), ReplayCoins(b"stored"))
+    for weights in (None, np.arange(len(reports)) % 7 - 2):
+        tally = mechanism.tally(reports, weights)
+        check_tally(mechanism, tally + tally)
+    assert mechanism.cell_count == _cells(mechanism.tally(reports))
+
+
+def _cells(tally: Any) -> int:
+    if isinstance(tally, PerMember):
+        return sum(_cells(tally.member(i)) for i in range(len(tally.layout.block)))
+    return tally.cells.size if isinstance(tally, Counts) else 0
+
+
 def law_weights(mechanism: Mechanism) -> None:
     """A weight of w counts like w reports; unit weights change nothing but the bookkeeping."""
     reports = mechanism.privatize(_batch(values_of(mechanism)), ReplayCoins(b"weights"))
@@ -273,6 +289,7 @@ LAWS: dict[str, Callable[[Mechanism], None]] = {
     "batch": law_batch,
     "samples": law_samples,
     "monoid": law_monoid,
+    "stored": law_stored,
     "weights": law_weights,
     "spec": law_spec,
     "unbiased": law_unbiased,

@@ -178,6 +178,8 @@ def read_tally(stream: BinaryIO, name: str) -> tuple[AnyTally, dict[str, Any] | 
     data = b"".join(reader.blocks())
     fields, mechanism = reader.header.extra, reader.header.mechanism
     weighted = fields.get("weighted") is True
+    if 8 * mechanism.cell_count > len(data):  # Before a forged spec can ask for more memory than there is.
+        raise ReportRejected(f"{name}: the file holds fewer cells than its spec has; it is damaged")
     expected = empty_tally(mechanism)
     state = "members" if isinstance(expected, PerMember) else "log" if isinstance(expected, Log) else "counts"
     if fields.get("state") != state:
