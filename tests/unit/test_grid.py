@@ -67,7 +67,7 @@ def test_views_are_the_nodes_above_every_answer() -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_one_member_of_a_grid_keeps_the_laws(name: str) -> None:
     """Privacy, enumeration, batch, samples (false-alarm probability 1e-7 per value), monoid, weights, spec, empty."""
-    assert len(check_laws(SMALL[name])) == 8
+    assert len(check_laws(SMALL[name])) == 9
 
 
 @pytest.mark.parametrize("name", SMALL)

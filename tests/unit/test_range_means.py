@@ -42,7 +42,7 @@ def test_privacy_is_that_of_the_inner_oracle_and_tight(m: Rounded) -> None:
     assert np.allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-12)
     assert np.max(np.ptp(logs, axis=0)) == pytest.approx(m.realised_epsilon(), abs=1e-12)
     assert m.realised_odds() == m.inner.realised_odds() <= Fraction(m.odds, WORD)
-    assert len(check_laws(m)) == 8
+    assert len(check_laws(m)) == 9
 
 
 def test_cells_are_unbiased_by_enumeration() -> None:
