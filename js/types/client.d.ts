@@ -25,7 +25,10 @@ export type Row = Record<string, number | string | boolean | null>;
 
 /** A collection document, checked. */
 export class Collection {
-  constructor(document: unknown);
+  /** Read a document, as text or parsed, and load the kinds that it needs. Numbers of a text must be integers. */
+  static read(document: unknown): Promise<Collection>;
+  /** `kinds` are those of mechanisms and families that the document may use, such as all: [...KINDS, ...FAMILIES]. */
+  constructor(document: unknown, kinds: ReadonlyArray<unknown>);
   /** SHA-256 of the canonical document, in hexadecimal. */
   readonly id: string;
   readonly title: Texts;
