@@ -112,7 +112,7 @@ export abstract class Device extends Published {
   /** The noisy report on one private value. */
   privatizeOne(value: any, coins: Coins): Uint8Array;
   /** A report as a batch states it: the member that was drawn, 0 where none is, and its payload. */
-  split(report: Uint8Array): { member: number; payload: Uint8Array };
+  unpack(report: Uint8Array): { member: number; payload: Uint8Array };
 }
 
 /** A device that answers with an index below its size: a Number, or a BigInt from 2^53 on. */

@@ -87,7 +87,7 @@ export class Device extends Published {
   }
 
   /** A report as a batch states it: the member that was drawn, and its payload. @param {Uint8Array} report */
-  split(report) {
+  unpack(report) {
     return { member: 0, payload: report };
   }
 

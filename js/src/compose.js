@@ -152,7 +152,7 @@ export class OneOf extends Device {
   }
 
   /** A report begins with its member. @param {Uint8Array} report */
-  split(report) {
+  unpack(report) {
     return { member: new DataView(report.buffer).getUint32(0, true), payload: report.slice(4) };
   }
 

@@ -86,7 +86,7 @@ export class Ledger {
     const [value, row] = [collection.encode(answers), collection.checkRow(given)];
     if (before && !mechanism.repeats) throw new AlreadyAnswered(before);
     const bytes = mechanism.repeats ? repeat(mechanism, id, value, kept, coins) : mechanism.privatizeOne(value, coins);
-    const { member, payload } = mechanism.split(bytes);
+    const { member, payload } = mechanism.unpack(bytes);
     /** @type {Entry} */
     const entry = {
       ...{ collection: id, base, title, epsilon, batch: hex(randomBytes(coins, 2)), member, report: hex(payload) },

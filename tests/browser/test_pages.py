@@ -110,9 +110,9 @@ def test_the_browser_adds_noise_with_the_declared_probability(page: Any, site: A
     n, p = 4000, exp(1) / (1 + exp(1))
     truths = page.evaluate(
         """async ([id, n]) => {
-            const { SystemCoins, deviceOf } = await import("/js/tacit.js");
+            const { SystemCoins, loadDevice } = await import("/js/tacit.js");
             const { mechanism } = await (await fetch(`/c/${id}/document.json`)).json();
-            const [device, coins] = [deviceOf(mechanism), new SystemCoins()];
+            const [device, coins] = [await loadDevice(mechanism), new SystemCoins()];
             let truths = 0;
             for (let i = 0; i < n; i += 1) truths += device.privatizeOne(1, coins)[0] & 1;
             return truths;
