@@ -3,8 +3,9 @@
 Usage: python tools/make_document_vectors.py
 
 Integers from 2^53 on are written as {"integer": digits}. A bad document is refused by every reader; what parsers of
-JSON do not tell from a good one, or do not read, is given as text. A case of a document with rows has the row that goes along, as it is given and complete in the batch, which then has no binary form. A bad
-row marked "collector" is refused by the collector; a client may leave it to that.
+JSON do not tell from a good one, or do not read, is given as text. A case of a document with rows has the row that goes
+along, as it is given and complete in the batch, which then has no binary form. A bad row marked "collector" is refused
+by the collector; a client may leave it to that.
 """
 
 import json

@@ -149,8 +149,8 @@ export class Respondent {
   flush(): Promise<Receipt[]>;
   /** What was spent, by collection and in all. */
   ledger(): Spending;
-  /** Send a beacon when the page goes away, and flush when the network comes back. */
+  /** Hand over what is pending when the page goes away, and flush when the network comes back. */
   attach(page?: EventTarget): void;
-  /** Hand what is pending to the browser, which sends it even after the page is gone. */
+  /** Hand what is pending to the browser, which sends it even after the page is gone; like every request, without cookies. */
   beacon(): void;
 }

@@ -1,4 +1,4 @@
-"""What is installed is what collects: a wheel in a clean environment, a collector run from it, a survey in a browser."""
+"""What is installed is what collects: a wheel in a clean environment, its collector, and a survey in a browser."""
 
 import json
 import os

@@ -98,7 +98,16 @@ class Mutator:
         return root["document"]
 
     def _changes(self) -> tuple[Callable[[Any, Any], None], ...]:
-        return (self._replace, self._replace, self._replace, self._nudge, self._nudge, self._drop, self._add, self._graft)
+        return (
+            self._replace,
+            self._replace,
+            self._replace,
+            self._nudge,
+            self._nudge,
+            self._drop,
+            self._add,
+            self._graft,
+        )
 
     def _replace(self, parent: Any, key: Any) -> None:
         parent[key] = self._one(VALUES)

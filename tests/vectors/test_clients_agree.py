@@ -1,4 +1,4 @@
-"""Both clients must agree on every document: what one of them answers and the other refuses is an attack on somebody."""
+"""Both clients must agree on every document: what one answers and the other refuses is an attack on somebody."""
 
 import json
 import subprocess

@@ -92,7 +92,11 @@ BAD: dict[str, list[tuple[str, dict[str, Any], str]]] = {
             {"spec": ONE | {"family": FAMILY | {"mechanisms": [G3 | {"size": 300}] * 2}}},
             "InvalidSpec",
         ),
-        ("payload_too_narrow_for_a_list", {"spec": ONE | {"family": FAMILY | {"mechanisms": [G3, LIST]}}}, "InvalidSpec"),
+        (
+            "payload_too_narrow_for_a_list",
+            {"spec": ONE | {"family": FAMILY | {"mechanisms": [G3, LIST]}}},
+            "InvalidSpec",
+        ),
         ("payload_too_narrow_for_a_set", {"spec": ONE | {"family": FAMILY | {"mechanisms": [G3, SET]}}}, "InvalidSpec"),
         ("value_too_short", {"spec": ONE, "value": [0]}, "InvalidValue"),
         ("value_no_list", {"spec": ONE, "value": 0}, "InvalidValue"),

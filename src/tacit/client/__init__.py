@@ -1,6 +1,8 @@
 """The client of a respondent: verify a document, perturb once, keep a ledger, send until the collector has it.
 
-Standard library only. Nothing but the noisy report ever leaves the device, and nothing but the noisy report is stored.
+Standard library only. An answer neither leaves the device nor is stored. What leaves it is the noisy report and, where
+a collection has them, its public columns and the invitation. The ledger keeps these, and for memoised collections a
+secret under which guesses of past answers can be tested.
 """
 
 from tacit.client.ledger import AlreadyAnswered, Ledger, LedgerUnusable, Receipt, Spending, Spent

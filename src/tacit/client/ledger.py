@@ -96,7 +96,9 @@ class Kept:
 
     def first(self, collection: str, plan: str) -> Entry | None:
         """The first report on a collection, or on any round of its plan; neither is ever answered twice."""
-        about = (entry for entry in self.entries if collection == entry.collection or plan in (entry.plan, entry.collection))
+        about = (
+            entry for entry in self.entries if collection == entry.collection or plan in (entry.plan, entry.collection)
+        )
         return next(about, None)
 
     def replace(self, entry: Entry) -> None:
@@ -166,9 +168,7 @@ class Ledger:
             yield kept
             self._write(kept)
 
-    def record(
-        self, collection: str, make: Callable[[Kept], Entry], *, plan: str = "", repeats: bool = False
-    ) -> Entry:
+    def record(self, collection: str, make: Callable[[Kept], Entry], *, plan: str = "", repeats: bool = False) -> Entry:
         """Draw a report on a collection, or on a round of a plan, and remember it; unless `repeats`, only ever once."""
         with self.change() as kept:
             before = kept.first(collection, plan or collection)

@@ -84,7 +84,7 @@ class Device(ABC):
 
     @property
     def domain_size(self) -> int:
-        """How many answers the domain of its question has; 0 where a value is a list of answers to several questions."""
+        """How many answers the domain of its question has; 0 where a value is a list of answers to several."""
         return getattr(self, "size", self.value_count)
 
     @property
