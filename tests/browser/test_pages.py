@@ -184,7 +184,7 @@ def test_a_page_that_goes_away_sends_no_cookies(browser: Any, site: Any) -> None
     seen: list[tuple[str, str | None]] = []
 
     class Echo(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802 - the name is the standard library's.
+        def do_POST(self) -> None:
             seen.append((self.path, self.headers["Cookie"]))
             self.send_response(204)
             self.end_headers()
@@ -201,7 +201,7 @@ def test_a_page_that_goes_away_sends_no_cookies(browser: Any, site: Any) -> None
     page.evaluate(
         """async (base) => {
             const { Respondent } = await import("/js/tacit.js");
-            const entry = { base, collection: "0", batch: "0", member: 0, report: "00", state: "pending", invitation: "" };
+            const entry = { base, collection: "0", batch: "0", member: 0, report: "00", state: "pending" };
             const kept = JSON.stringify({ entries: [entry], secret: "", memories: {} });
             new Respondent({ storage: { getItem: () => kept, setItem: () => {} } }).attach(window);
             addEventListener("pagehide", () => navigator.sendBeacon(`${base}/beacon`, "x"));
