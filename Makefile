@@ -38,7 +38,7 @@ test: install ## everything that is fast, in Python and in JavaScript
 test-js: install ## the JavaScript tests alone
 	@$(if $(JS_TESTS),"$$($(BIN)/python tools/find_node.py)" --test $(JS_TESTS),echo "no JavaScript tests")
 
-js: install ## bundle the JavaScript client for pages: js/dist/tacit.js
+js: install ## bundle the JavaScript client for pages: js/dist/tacit.js and modules of kinds
 	@$(BIN)/python tools/bundle_js.py
 
 lint: install ## style, types, layers and the tree itself
@@ -62,5 +62,5 @@ docs: install ## run the examples in the README and in docs
 
 clean: ## remove what these targets made, .venv included
 	@rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	@rm -rf .venv-bench benchmarks/*.so js/dist src/tacit/dashboard/static/tacit.js src/*.egg-info $(KERNELS)/*.so
+	@rm -rf .venv-bench benchmarks/*.so js/dist src/tacit/dashboard/bundle src/*.egg-info $(KERNELS)/*.so
 	@find src tests tools benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

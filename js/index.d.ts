@@ -101,8 +101,18 @@ export abstract class Device extends Published {
   /** floor(e^epsilon * 2^64). */
   readonly odds: bigint;
   spec(): Spec;
+  /** How many values there are; 2^64 where values are no integers. */
+  readonly valueCount: Int;
+  /** How many answers the domain of its question has; 0 where the value is a list of answers. */
+  readonly domainSize: Int;
+  /** Whether the first report on a value is repeated, so that a second answer costs nothing new. */
+  readonly repeats: boolean;
+  /** Refuse a value outside the domain with InvalidValue, before a coin is spent on any part of it. */
+  checkValue(value: any): void;
   /** The noisy report on one private value. */
   privatizeOne(value: any, coins: Coins): Uint8Array;
+  /** A report as a batch states it: the member that was drawn, 0 where none is, and its payload. */
+  unpack(report: Uint8Array): { member: number; payload: Uint8Array };
 }
 
 /** A device that answers with an index below its size: a Number, or a BigInt from 2^53 on. */
@@ -351,7 +361,7 @@ export class DBitFlip extends IndexDevice {
 /** A mechanism whose answer to the same value never changes. */
 export class Memoized extends Device {
   static readonly kind: "memo";
-  constructor(fields: { epsilon: WireBudget; inner: Device | Spec; most_values: number; step: number });
+  constructor(fields: { epsilon: WireBudget; inner: Device; most_values: number; step: number });
   readonly inner: Device;
   readonly most_values: number;
   readonly step: number;
@@ -364,7 +374,7 @@ export class Memoized extends Device {
 /** Padding and sampling: one element of a set, filled up to `length` with distinct dummies, through an oracle. */
 export class Padded extends Device {
   static readonly kind: "padded";
-  constructor(fields: { epsilon: WireBudget; size: number; candidates: number[][]; inner: Device | Spec; length: number });
+  constructor(fields: { epsilon: WireBudget; size: number; candidates: number[][]; inner: Device; length: number });
   readonly size: number;
   readonly candidates: number[][];
   readonly inner: Device;
@@ -380,7 +390,7 @@ export class Padded extends Device {
 /** How many candidates a set contains, `most` and more counting alike, through an oracle. */
 export class SetSize extends Device {
   static readonly kind: "set_size";
-  constructor(fields: { epsilon: WireBudget; size: number; candidates: number[][]; inner: Device | Spec; most: number });
+  constructor(fields: { epsilon: WireBudget; size: number; candidates: number[][]; inner: Device; most: number });
   readonly size: number;
   readonly candidates: number[][];
   readonly inner: Device;
@@ -529,6 +539,9 @@ export const FAMILIES: ReadonlyArray<
 
 /** The device half of a wire spec, or InvalidSpec. */
 export function deviceOf(spec: unknown): Device;
+
+/** The device half of a wire spec; the modules of the kinds in it are loaded first. For pages, which have the bundle. */
+export function loadDevice(spec: unknown): Promise<Device>;
 
 /** The noisy report of one respondent, by default from the operating system's entropy. */
 export function privatizeOne(spec: unknown, value: any, coins?: Coins): Uint8Array;

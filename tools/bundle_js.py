@@ -1,9 +1,10 @@
-"""Bundle the JavaScript client into one minified module, and refuse it when it has grown too large.
+"""Bundle the JavaScript client for pages: a base, and a module for every group of kinds, loaded when it is needed.
 
-Usage: python tools/bundle_js.py
+Usage: python tools/bundle_js.py [--if-stale]
 
-Writes js/dist/tacit.js with its types, and a copy into the dashboard's static files; neither is committed. The bundler
-and the minifier are packages of the npm registry, installed into build/js at exact versions.
+Writes js/dist with types, and a copy of its scripts that the dashboard serves and the wheel carries; neither is
+committed. With --if-stale, nothing is done where that copy was made of the same sources. The bundler and the minifier
+are packages of the npm registry, installed into build/js at exact versions.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 from find_node import OLDEST, candidates, major_version
@@ -21,84 +23,38 @@ from find_node import OLDEST, candidates, major_version
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE, DIST = ROOT / "js" / "src", ROOT / "js" / "dist"
 WORKSHOP = ROOT / "build" / "js"
-SERVED = ROOT / "src" / "tacit" / "dashboard" / "static" / "tacit.js"
-PACKAGES = {"esbuild": "0.28.2", "terser": "5.51.2"}
+SERVED = ROOT / "src" / "tacit" / "dashboard" / "bundle"
+PACKAGES = {"rollup": "4.68.3", "terser": "5.51.2"}
 MOST_BYTES = 15_000
 
-# Both tools through their interfaces: the executables differ between platforms. Esbuild puts the modules together,
-# terser gives short names that repeat, which gzip rewards with another four per cent. Before that, modules lose:
-#
-# - Rules of specs. A page reads documents that a collector has checked, so errors say who is wrong ("grr", "grr: size")
-#   and leave the rule ("must be an integer from 2 to 16777216") to the modules. What the client itself says to people,
-#   about collections and reports, stays. Throwing is left to a function: a call is shorter than a statement.
-# - Assignments that only tell the type of a field, which is stored already, and methods that every kind must define.
-# - Names of members, unless the same word is declared in the types of the package, is quoted, as fields on the wire
-#   are, belongs to the language, or stands in a module that reads documents, replies or what a page stores.
-#
-# js/test/bundle.test.js holds the bundle to every golden vector and to the reports, receipts and ledger of the modules.
+# Both tools through their interfaces: the executables differ between platforms. A module that is loaded dynamically
+# becomes a file of its own, with the imports that it needs from the base and from other kinds; what those need of the
+# base is exported by it under its own name, so that files of two versions do not fit by accident. `build` is the digest
+# of the sources: a page that was open while the collector was updated refuses kinds of another build.
 SCRIPT = r"""
-const { build } = require("esbuild");
-const { minify } = require("terser");
-const { readFileSync, readdirSync, writeFileSync } = require("fs");
-const { basename, dirname, join } = require("path");
-const { runInNewContext } = require("vm");
-const [entry, target, ...declarations] = process.argv.slice(1);
-const folder = dirname(entry);
-const read = (path) => readFileSync(path, "utf8");
+import { rollup } from "rollup";
+import { minify } from "terser";
+const [entry, target, build] = process.argv.slice(1);
 
-const TEXT = /("[^"]*"|'[^']*'|`(?:[^`$]|\$\{[^}]*\})*`),?\s*\)/.source;
-const REFUSAL = new RegExp(/throw new (Invalid(?:Spec|Value))\(\s*/.source + TEXT, "g");
-const GIVEN_RULE = new RegExp(/(\.(?:refuse|reject)\()\s*/.source + TEXT, "g");
-const ABSTRACT = /\n  (?:get )?\w+\([^)]*\) \{\n    throw new \w+\(ABSTRACT\);\n  \}\n/g;
-const TYPE_ALONE = /^ *this\.(\w+) = \/\*\* @type \{any\} \*\/ \(this\)\.\1;\n/gm;
-const STORED = /this\.(\w+) = (?=this\.checkInteger\("\1"|this\.checkSize\()/g;
-const SPEAKING = ["client.js", "ledger.js"];
-const OUTSIDE = [...SPEAKING, "budget.js", "document.js"];
-const TYPES = ["InvalidSpec", "InvalidValue"];
-const THROWING = TYPES.map((type) => `throw${type} = (words) => { throw new ${type}(words); }`);
-
-const refusal = (said) => (_, type, text) => {
-  const words = text.slice(1, -1).replace(/(,? must |;|, \$\{rule\})[^]*/, "");
-  const who = said || type === "InvalidValue" ? words : words.replace(/: (?!\$\{\w+\}$)[^]*/, "");
-  const variable = /^\$\{([^}]*)\}$/.exec(who);
-  return `throw${type}(${variable ? variable[1] : text[0] + who + text[0]})`;
+const stamp = {
+  name: "stamp",
+  transform: (code, id) => (id.endsWith("/load.js") ? code.replace('BUILD = ""', `BUILD = "${build}"`) : null),
+  renderChunk: (code, { isDynamicEntry }) => (isDynamicEntry ? `${code}export const build = "${build}";` : null),
 };
-
-function shortened(path) {
-  const needed = [ABSTRACT, TYPE_ALONE, STORED].reduce((source, pattern) => source.replace(pattern, ""), read(path));
-  const short = needed.replace(GIVEN_RULE, "$1)").replace(REFUSAL, refusal(SPEAKING.includes(basename(path))));
-  if (basename(path) === "errors.js") return `${short}\nexport const ${THROWING.join(", ")};`;
-  return `import { throwInvalidSpec, throwInvalidValue } from "./errors.js";\n${short}`;
-}
 const short = {
   name: "short",
-  setup: ({ onLoad }) => onLoad({ filter: /\.js$/ }, ({ path }) => ({ contents: shortened(path) })),
+  renderChunk: async (code) => minify(code, { module: true, ecma: 2022, compress: { passes: 3 } }),
 };
-
-function internalNames() {
-  const bare = (path) => read(path).replace(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, "");
-  const found = (texts, ...patterns) =>
-    texts.flatMap((text) => patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(([, name]) => name)));
-  const sources = readdirSync(folder).map((name) => bare(join(folder, name)));
-  const members = found(sources, /^  (?:static |get )*(\w+)(?:\(.*\) \{$| = )/gm, /\bthis\.(\w+) = /g);
-  const language = runInNewContext(`Object.getOwnPropertyNames(globalThis).flatMap((name) =>
-    [Object(globalThis[name]), Object(globalThis[name]?.prototype)].flatMap(Object.getOwnPropertyNames))`);
-  const outside = OUTSIDE.map((name) => bare(join(folder, name)));
-  const known = found([...declarations.map(bare), ...outside], /(?<![#/])\b(\w+)/g);
-  const kept = new Set([...known, ...found(sources, /"(\w+)"/g), ...language]);
-  return [...new Set(members)].filter((name) => !kept.has(name));
-}
-
-async function bundle() {
-  const options = { bundle: true, format: "esm", minify: true, target: "es2022", write: false, plugins: [short] };
-  const { outputFiles } = await build({ entryPoints: [entry], ...options });
-  const compress = { passes: 3, hoist_funs: true, keep_fargs: false, pure_getters: true, pure_funcs: ["BigInt"] };
-  const properties = { regex: new RegExp(`^(${internalNames().join("|")})$`), builtins: true };
-  const { code } = await minify(outputFiles[0].text, { module: true, ecma: 2022, compress, mangle: { properties } });
-  writeFileSync(target, code);
-}
-
-bundle();
+const bundle = await rollup({
+  input: { tacit: entry },
+  plugins: [stamp, short],
+  preserveEntrySignatures: "allow-extension",
+  onwarn: ({ message }) => {
+    throw new Error(message);
+  },
+});
+const names = { entryFileNames: "[name].js", chunkFileNames: "tacit-[name].js", minifyInternalExports: false };
+await bundle.write({ dir: target, format: "es", ...names });
 """
 
 
@@ -111,7 +67,11 @@ def find_node() -> str:
     for node in candidates():
         if major_version(node) >= OLDEST:
             return node
-    raise Failed(f"no Node.js of version {OLDEST} or newer; `make install` brings one in .venv")
+    raise Failed(
+        f"there is no Node.js of version {OLDEST} or newer, and the browser client is bundled with it. Put `node` and "
+        "`npm` on PATH (`make install` brings both in .venv/bin), or build from the source distribution, which carries "
+        "the bundle and needs neither"
+    )
 
 
 def npm_command(node: str) -> list[str]:
@@ -140,9 +100,17 @@ def install(node: str) -> None:
     (WORKSHOP / "package.json").write_text('{"private": true}\n', encoding="utf-8")
     quiet = ["--no-save", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
     wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
-    result = subprocess.run([*npm_command(node), "install", *quiet, *wanted], cwd=WORKSHOP, check=False)
-    if result.returncode:
-        raise Failed(f"npm could not install {' and '.join(wanted)}")
+    command = [*npm_command(node), "install", *quiet, *wanted]
+    if subprocess.run(command, cwd=WORKSHOP, check=False, stdout=subprocess.DEVNULL).returncode:
+        raise Failed(f"npm could not install {' and '.join(wanted)}; is the registry reachable?")
+
+
+def build_id() -> str:
+    """What a bundle is made of: a digest of the modules and of this script."""
+    digest = sha256()
+    for path in [Path(__file__), *sorted(SOURCE.glob("*.js"))]:
+        digest.update(f"{path.name}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def write_types() -> None:
@@ -156,38 +124,59 @@ def write_types() -> None:
     (DIST / "tacit.d.ts").write_text("".join(lines), encoding="utf-8")
 
 
-def bundle(node: str) -> int:
-    """Make the bundle; return its size, compressed."""
-    DIST.mkdir(parents=True, exist_ok=True)
-    target = DIST / "tacit.js"
-    types = [ROOT / "js" / "index.d.ts", *sorted((ROOT / "js" / "types").glob("*.d.ts"))]
-    arguments = [str(path) for path in (SOURCE / "browser.js", target, *types)]
-    result = subprocess.run([node, "-e", SCRIPT, *arguments], cwd=WORKSHOP, check=False)
-    if result.returncode:
+def bundle(node: str, build: str) -> dict[str, int]:
+    """Make the bundle; return the size of every file, compressed."""
+    shutil.rmtree(DIST, ignore_errors=True)
+    command = [node, "--input-type=module", "-e", SCRIPT, str(SOURCE / "browser.js"), str(DIST), build]
+    if subprocess.run(command, cwd=WORKSHOP, check=False).returncode:
         raise Failed("the modules could not be bundled")
-    return len(gzip.compress(target.read_bytes(), 9, mtime=0))
+    return {path.name: len(gzip.compress(path.read_bytes(), 9, mtime=0)) for path in sorted(DIST.glob("*.js"))}
+
+
+def check(node: str) -> None:
+    """The bundle must make the same reports as the modules it was made of, and as the Python reference."""
+    test = ROOT / "js" / "test" / "bundle.test.js"
+    if subprocess.run([node, "--test", str(test)], stdout=subprocess.DEVNULL).returncode:
+        raise Failed(f"js/dist does not do what the modules do; see `node --test {test.relative_to(ROOT)}`")
+
+
+def serve() -> None:
+    """Copy the scripts to where the dashboard serves them from."""
+    shutil.rmtree(SERVED, ignore_errors=True)
+    SERVED.mkdir(parents=True)
+    for path in DIST.glob("*.js"):
+        shutil.copy(path, SERVED)
+
+
+def is_stale(build: str) -> bool:
+    """Whether what is served was made of other sources, or not at all."""
+    served = SERVED / "tacit.js"
+    return not served.is_file() or build not in served.read_text(encoding="utf-8")
+
+
+def make() -> None:
+    """Make, measure, check and copy."""
+    node, build = find_node(), build_id()
+    install(node)
+    sizes = bundle(node, build)
+    base = sizes.pop("tacit.js")
+    if base > MOST_BYTES:
+        raise Failed(f"js/dist/tacit.js has {base} bytes compressed, must have at most {MOST_BYTES}")
+    write_types()
+    check(node)
+    serve()
+    print(f"js/dist/tacit.js: {base} bytes compressed, at most {MOST_BYTES}")
+    print(f"kinds, when needed: {', '.join(f'{name} {size}' for name, size in sizes.items())}")
 
 
 def main() -> int:
-    """Make, measure, check and copy; return the exit status."""
+    """Return the exit status."""
     try:
-        node = find_node()
-        install(node)
-        size = bundle(node)
-        if size > MOST_BYTES:
-            raise Failed(f"js/dist/tacit.js has {size} bytes compressed, must have at most {MOST_BYTES}")
-        write_types()
-        # The bundle must make the same reports as the modules it was made of.
-        if subprocess.run(
-            [node, "--test", str(ROOT / "js" / "test" / "bundle.test.js")], stdout=subprocess.DEVNULL
-        ).returncode:
-            raise Failed("js/dist/tacit.js does not reproduce the golden vectors; see js/test/bundle.test.js")
-        SERVED.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(DIST / "tacit.js", SERVED)
+        if "--if-stale" not in sys.argv or is_stale(build_id()):
+            make()
     except Failed as failure:
         print(f"bundle: {failure}", file=sys.stderr)
         return 1
-    print(f"js/dist/tacit.js: {size} bytes compressed, at most {MOST_BYTES}")
     return 0
 
 

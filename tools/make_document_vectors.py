@@ -2,10 +2,10 @@
 
 Usage: python tools/make_document_vectors.py
 
-Integers from 2^53 on are written as {"integer": digits}. A bad document marked "publisher" breaks a rule that concerns
-the collector alone; a client, which holds the digest of what was published, need not check it. A case of a document
-with rows has the row that goes along, as it is given and complete in the batch, which then has no binary form. A bad
-row marked "collector" is refused by the collector; a client may leave it to that.
+Integers from 2^53 on are written as {"integer": digits}. A bad document is refused by every reader; what parsers of
+JSON do not tell from a good one, or do not read, is given as text. A case of a document with rows has the row that goes
+along, as it is given and complete in the batch, which then has no binary form. A bad row marked "collector" is refused
+by the collector; a client may leave it to that.
 """
 
 import json
@@ -122,6 +122,24 @@ SALES: dict[str, Any] = {
     ],
 }
 SALE = {"amount": -0.5, "items": 3, "city": "caf\u00e9 \U0001f600", "online": False, "day_1": "2030-12-31"}
+RAPPOR = {
+    "kind": "rappor",
+    "epsilon": "2",
+    "zero": "",
+    "one": "",
+    "bits": 16,
+    "cohorts": 4,
+    "key": 7,
+    "hashes": 2,
+}
+NUMBERS = one_of({
+    "kind": "grid",
+    "sizes": [121],
+    "fanouts": [2],
+    "heights": [[3], [0]],
+    "mechanisms": [{"kind": "onebit", "epsilon": "1", "top": 15}, grr(121)],
+    "weights": [1, 1],
+})  # fmt: skip
 MEMO = {"kind": "memo", "epsilon": "1", "inner": GRR, "most_values": 2, "step": 0}
 OLH = {"kind": "olh", "epsilon": "1", "size": "18446744073709551616", "buckets": 4, "state": "log"}
 
@@ -159,6 +177,8 @@ GOOD: list[tuple[str, dict[str, Any], list[dict[str, Any]]]] = [
         document(FLAGS[:128], coefficients([2] * 128, 1), policy="joint"),
         [{f"flag_{i}": i % 3 == 0 for i in range(128)}],
     ),
+    ("free text by RAPPOR", document([WORD], RAPPOR), [{"word": "caf\u00e9"}]),
+    ("a grid over one number", document([AGE], NUMBERS), [{"age": 7}]),
 ]
 
 WITH_ROWS: list[tuple[str, dict[str, Any], list[tuple[dict[str, Any], Any]]]] = [
@@ -284,7 +304,7 @@ BAD: list[tuple[str, Any]] = [
     ("a column that is a question", columns({"name": "colour", "type": "text"})),
 ]
 
-PUBLISHER: list[tuple[str, Any]] = [
+SETTINGS: list[tuple[str, Any]] = [
     ("no cohort", PLAIN | {"minimum_cohort": 0}),
     ("a cohort in text", PLAIN | {"minimum_cohort": "100"}),
     ("no retention", PLAIN | {"retention_days": 0}),
@@ -299,7 +319,42 @@ PUBLISHER: list[tuple[str, Any]] = [
     ("rows in a plan", SOLD | {"plan": ROUND}),
     ("a column called report", columns({"name": "report", "type": "text"})),
     ("a column called member", columns({"name": "member", "type": "integer"})),
+    ("a plan whose first document is an object", PLAIN | {"plan": ROUND | {"first": {}}}),
+    ("a plan whose first document is a list", PLAIN | {"plan": ROUND | {"first": ["a" * 64]}}),
+    ("a plan whose first document is no id", PLAIN | {"plan": ROUND | {"first": "A" * 64}}),
+    ("a plan of no method", PLAIN | {"plan": ROUND | {"method": "SVIM"}}),
+    ("a plan for nobody", PLAIN | {"plan": ROUND | {"respondents": 0}}),
+    ("a table that SQL reserves", PLAIN | {"rows": SALES | {"table": "select"}}),
+    ("a column of the catalogue", columns({"name": "pg_amount", "type": "number"})),
+    ("a column whose type is a list", columns({"name": "amount", "type": ["number"]})),
+    ("a question that SQL reserves beside rows", SOLD | {"questions": [COLOURS | {"name": "user"}]}),
 ]
+
+SET = {"kind": "padded", "epsilon": "1", "size": 300, "candidates": [], "inner": grr(302), "length": 2}
+BASKET = {"kind": "items", "name": "basket", "labels": [f"item {i}" for i in range(300)], "most": None}
+BOTH = {"kind": "questions", "mechanisms": [SET, grr(3)], "weights": [1, 1]}
+TREE = {"kind": "tree", "size": 4, "fanout": 2, "heights": [1, 0], "mechanisms": [grr(2), grr(4)], "weights": [1, 1]}
+FOUR = question("four", {"kind": "integers", "name": "four", "low": 0, "high": 3, "step": 1})
+
+UNFIT: list[tuple[str, Any]] = [
+    ("a set too wide for its payload", document([question("basket", BASKET), COLOURS], one_of(BOTH))),
+    ("levels of a tree as questions", document([SMOKER, FOUR], one_of(TREE))),
+    ("all answers to one question of free text", document([WORD], ALL_OF | {"members": ALL_OF["members"][:1]})),
+    ("a mechanism with a constructor", PLAIN | {"mechanism": GRR | {"constructor": 1}}),
+    ("a family with a constructor", TOGETHER | {"mechanism": GRID | {"family": GRID["family"] | {"constructor": 1}}}),
+    ("a mechanism with a prototype", PLAIN | {"mechanism": GRR | {"__proto__": {}}}),
+    ("a title in no language", PLAIN | {"title": {"en": "x", "__proto__": "y"}}),
+]
+"""Mechanisms that look as if they fitted, and keys that objects of JavaScript have."""
+
+TEXTS: list[tuple[str, str]] = [
+    ("a version with a point", json.dumps(PLAIN | {"version": 1.0})),
+    ("a size with a point", json.dumps(PLAIN | {"mechanism": GRR | {"size": 3.0}})),
+    ("a cohort with an exponent", json.dumps(PLAIN).replace('"minimum_cohort": 100', '"minimum_cohort": 1E2')),
+    ("a document that is cut off", json.dumps(PLAIN)[:-1]),
+    ("no number", json.dumps(PLAIN | {"minimum_cohort": float("nan")})),
+]
+"""Documents that a parser of JSON may not tell from good ones, or cannot read."""
 
 
 def plain(value: Any) -> Any:
@@ -343,11 +398,19 @@ def with_rows(name: str, value: dict[str, Any], given: list[tuple[dict[str, Any]
     return {"name": name, "document": value, "id": collection.id, "cases": cases}
 
 
-def bad(name: str, value: Any, *, publisher: bool) -> dict[str, Any]:
+def bad(name: str, value: Any) -> dict[str, Any]:
     try:
         Collection.from_json(value)
     except InvalidSpec:
-        return {"name": name, "document": value, "error": "InvalidSpec", "publisher": publisher}
+        return {"name": name, "document": value, "error": "InvalidSpec"}
+    raise AssertionError(f"accepted: {name}")
+
+
+def bad_text(name: str, text: str) -> dict[str, Any]:
+    try:
+        Collection.from_text(text)
+    except InvalidSpec:
+        return {"name": name, "text": text, "error": "InvalidSpec"}
     raise AssertionError(f"accepted: {name}")
 
 
@@ -374,8 +437,8 @@ def make() -> str:
     """The file, one case a line."""
     sections = {
         "good": [good(*case) for case in GOOD] + [with_rows(*case) for case in WITH_ROWS],
-        "bad_documents": [bad(*case, publisher=False) for case in BAD]
-        + [bad(*case, publisher=True) for case in PUBLISHER],
+        "bad_documents": [bad(*case) for case in (*BAD, *SETTINGS, *UNFIT)],
+        "bad_texts": [bad_text(*case) for case in TEXTS],
         "bad_answers": [bad_answers(*case) for case in BAD_ANSWERS],
         "bad_rows": [bad_row(*case) for case in BAD_ROWS],
     }

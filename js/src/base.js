@@ -2,7 +2,8 @@
 
 import { asBudget } from "./budget.js";
 import { ABSTRACT, InvalidSpec } from "./errors.js";
-import { Published } from "./nested.js";
+import { WORD } from "./exact.js";
+import { Published, build, findKind } from "./nested.js";
 import { concat } from "./sha256.js";
 
 /**
@@ -60,6 +61,36 @@ export class Device extends Published {
     this.odds = this.budget.odds;
   }
 
+  /** How many values there are, integers from 0 to one less; 2^64 where values are no integers. */
+  get valueCount() {
+    return /** @type {any} */ (this).size ?? WORD;
+  }
+
+  /** How many answers the domain of its question has; 0 where the value is a list of answers to several questions. */
+  get domainSize() {
+    return this.valueCount;
+  }
+
+  /** A value that every such mechanism has. @returns {any} */
+  get firstValue() {
+    return 0;
+  }
+
+  /** Whether a second answer costs nothing new, because the first report on a value is repeated. */
+  get repeats() {
+    return false;
+  }
+
+  /** Refuse a value outside the domain, without showing it, before a coin is spent on it. @param {any} value */
+  checkValue(value) {
+    this.index(value, this.valueCount);
+  }
+
+  /** A report as a batch states it: the member that was drawn, and its payload. @param {Uint8Array} report */
+  unpack(report) {
+    return { member: 0, payload: report };
+  }
+
   /**
    * The noisy report on one private value.
    * @param {any} _value
@@ -91,4 +122,41 @@ export class Device extends Published {
   checkSize(high) {
     return this.checkInteger("size", 2, high);
   }
+}
+
+/**
+ * How many values a mechanism states as its `size`, for those that must fit the nodes or cells of a family; undefined
+ * for all others.
+ * @param {Device} mechanism
+ * @returns {number | bigint | undefined}
+ */
+export const statedSize = (mechanism) =>
+  mechanism.type.fields.includes("size") ? mechanism.valueCount : undefined;
+
+/**
+ * The mechanism inside another one, which must be of one of these kinds.
+ * @param {any} device
+ * @param {readonly string[]} kinds
+ * @returns {Device}
+ */
+export function innerOf(device, kinds) {
+  const { inner, length } = device;
+  if (inner instanceof Device && kinds.includes(inner.kind)) {
+    // An amplified epsilon holds inside padding to as many elements alone; other kinds have no length.
+    const { sampled } = /** @type {any} */ (inner.epsilon);
+    return sampled && sampled !== length ? device.reject("inner must not be amplified") : inner;
+  }
+  return device.reject(`inner must be a mechanism of one of the kinds ${kinds.join(", ")}`);
+}
+
+/**
+ * The device half of a wire spec, out of these kinds of mechanisms and families.
+ * @param {any} spec
+ * @param {ReadonlyArray<any>} kinds
+ * @returns {Device}
+ */
+export function makeDevice(spec, kinds) {
+  const made = build(spec, (part) => findKind("spec", kinds, part));
+  if (made instanceof Device) return made;
+  throw new InvalidSpec("spec must be that of a mechanism");
 }

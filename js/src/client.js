@@ -16,6 +16,8 @@ import { HELD, Ledger, receiptOf } from "./ledger.js";
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 30000;
+/** Bytes that are not UTF-8 are no document: replacing them would answer another one than was sent. */
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Where a collection is: the address of its page or of its document.
@@ -35,6 +37,13 @@ const batchOf = ({ collection, batch, member, report, row }) =>
 
 /** @param {import("./ledger.js").Entry} entry */
 const target = ({ base, collection }) => `${base}/c/${collection}/reports`;
+
+/** The upload of a report. @param {import("./ledger.js").Entry} entry @returns {RequestInit} */
+function uploadOf(entry) {
+  // Plain text needs no question in advance from a page of another origin.
+  const headers = { "Content-Type": "text/plain", ...(entry.invitation && { "Tacit-Invitation": entry.invitation }) };
+  return { method: "POST", headers, body: batchOf(entry) };
+}
 
 /** One person on one device. */
 export class Respondent {
@@ -62,9 +71,9 @@ export class Respondent {
    */
   async open(address) {
     const { base, id } = locate(address);
-    const { body, status } = await this.#request(`${base}/c/${id}/document.json`, {});
+    const { text, status } = await this.#request(`${base}/c/${id}/document.json`, {});
     if (status !== 200) throw new TacitError(`collection ${id}: no document (${status || "offline"})`);
-    const collection = new Collection(body);
+    const collection = await Collection.read(text);
     if (collection.id === id) return collection;
     throw new InvalidSpec(`collection ${id}: the document has another digest; do not answer it`);
   }
@@ -122,8 +131,7 @@ export class Respondent {
   }
 
   /**
-   * Send what is pending when the page goes away, and when the network comes back. A beacon has no reply: what it sends
-   * stays pending, and the collector recognises the batch when it is sent again.
+   * Send what is pending when the page goes away, and when the network comes back.
    * @param {EventTarget} [page]
    */
   attach(page = globalThis) {
@@ -131,12 +139,13 @@ export class Respondent {
     page.addEventListener("online", () => void this.flush());
   }
 
-  /** Hand what is pending to the browser, which sends it even after the page is gone. */
+  /**
+   * Hand what is pending to the browser, which sends it even after the page is gone. Nobody waits for a reply: what is
+   * sent stays pending, and the collector recognises the batch when it is sent again. Not `navigator.sendBeacon`, which
+   * always sends cookies.
+   */
   beacon() {
-    for (const entry of this.#pending()) {
-      // A beacon has no headers, so it cannot carry an invitation.
-      if (!entry.invitation) navigator.sendBeacon(target(entry), batchOf(entry));
-    }
+    for (const entry of this.#pending()) void this.#request(target(entry), { ...uploadOf(entry), keepalive: true });
   }
 
   #pending() {
@@ -149,12 +158,9 @@ export class Respondent {
    * @returns {Promise<Receipt>}
    */
   async #send(entry) {
-    // Plain text needs no question in advance from a page of another origin.
-    const headers = { "Content-Type": "text/plain", ...(entry.invitation && { "Tacit-Invitation": entry.invitation }) };
-    const request = { method: "POST", headers, body: batchOf(entry) };
     for (let tries = 1, wait = FIRST_WAIT; ; tries += 1, wait = Math.min(2 * wait, LONGEST_WAIT)) {
-      const { status, body, after } = await this.#request(target(entry), request);
-      const change = outcome(status, body);
+      const { status, text, after } = await this.#request(target(entry), uploadOf(entry));
+      const change = outcome(status, jsonOf(text));
       if (change) return receiptOf(this.store.settle(entry.batch, change));
       if (tries >= this.attempts || after > LONGEST_WAIT) return receiptOf(entry);
       await this.sleep(Math.max(after, wait / 2 + this.coins.uniform(wait / 2)));
@@ -165,16 +171,25 @@ export class Respondent {
    * One request, without cookies, that follows no redirection; status 0 if there is no reply.
    * @param {string} url
    * @param {RequestInit} request
-   * @returns {Promise<{status: number, body: any, after: number}>}
+   * @returns {Promise<{status: number, text: string, after: number}>}
    */
   async #request(url, request) {
     try {
       const reply = await this.fetch(url, { ...request, credentials: "omit", redirect: "error" });
       const after = 1000 * Number(reply.headers.get("Retry-After")) || 0;
-      return { status: reply.status, after, body: await reply.json().catch(() => null) };
+      return { status: reply.status, after, text: UTF8.decode(await reply.arrayBuffer()) };
     } catch {
-      return { status: 0, after: 0, body: null };
+      return { status: 0, after: 0, text: "" };
     }
+  }
+}
+
+/** @param {string} text @returns {any} JSON, or null where it is none */
+function jsonOf(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }
 

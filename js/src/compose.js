@@ -1,6 +1,7 @@
 /** Several questions to one respondent: one of them at full epsilon, or all of them at shares of it. */
 
 import { Device, littleEndian } from "./base.js";
+import { Coins } from "./coins.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
 import { areIntegers, isLess } from "./exact.js";
 import { Published } from "./nested.js";
@@ -10,9 +11,17 @@ import { concat } from "./sha256.js";
 export const MAX_MEMBERS = 2 ** 20;
 const MAX_WEIGHT = 2 ** 32;
 const MAX_ANSWERS = 256;
+const MAX_PAYLOAD = 2 ** 16;
 const MAX_ATTRIBUTES = 1024;
 /** The most answers of an attribute, cells of a view and combinations of a grid. */
 export const MAX_SIZE = 2 ** 40;
+
+/** Coins for a report that nobody sees: how many bytes it has depends on neither value nor coins. */
+class NoCoins extends Coins {
+  draw() {
+    return [0, 0];
+  }
+}
 
 /** @param {string} kind @param {unknown} given @param {number} most @returns {Device[]} */
 function asMembers(kind, given, most) {
@@ -54,6 +63,17 @@ export class Questions extends Published {
     return answers;
   }
 
+  /** A value that every respondent could have. @returns {any} */
+  get firstValue() {
+    return this.mechanisms.map((mechanism) => mechanism.firstValue);
+  }
+
+  /** Check all of a value: whether it is refused must not depend on the member that is drawn. @param {any} value */
+  checkValue(value) {
+    const answers = answersOf(this.kind, value, this.length);
+    this.mechanisms.forEach((mechanism, i) => mechanism.checkValue(answers[i]));
+  }
+
   /** Attribute i of a list of answers. @param {number} i @returns {(value: any) => any} */
   view(i) {
     return (value) => answersOf(this.kind, value, this.length)[i];
@@ -73,6 +93,15 @@ export class Attributes extends Questions {
     if (!areIntegers(this.sizes, 2, MAX_SIZE) || !this.sizes.length || this.sizes.length > MAX_ATTRIBUTES) {
       this.reject("sizes must be integers from 2 on, one per attribute");
     }
+  }
+
+  get firstValue() {
+    return this.sizes.map(() => 0);
+  }
+
+  /** @param {any} value */
+  checkValue(value) {
+    this.answers(value);
   }
 
   /** The checked answers to all attributes. @param {any} value @returns {number[]} */
@@ -101,17 +130,40 @@ export class OneOf extends Device {
     if (mechanisms.some(({ budget }) => isLess(this.budget.declared, budget.declared))) {
       this.reject("a member's epsilon must be at most epsilon");
     }
+    const widths = mechanisms.map((member) => member.privatizeOne(member.firstValue, new NoCoins()).length);
     /** @type {number} */
-    this.payload_bytes = this.checkInteger("payload_bytes", 1, 2 ** 16);
+    this.payload_bytes = this.checkInteger("payload_bytes", widths.reduce((a, b) => Math.max(a, b)), MAX_PAYLOAD);
+  }
+
+  get valueCount() {
+    return /** @type {any} */ (this.family).size ?? super.valueCount;
+  }
+
+  get domainSize() {
+    return /** @type {any} */ (this.family).size ?? 0;
+  }
+
+  get firstValue() {
+    return this.family.firstValue;
+  }
+
+  /** @param {any} value */
+  checkValue(value) {
+    this.family.checkValue(value);
+  }
+
+  /** A report begins with its member. @param {Uint8Array} report */
+  unpack(report) {
+    return { member: new DataView(report.buffer).getUint32(0, true), payload: report.slice(4) };
   }
 
   /** One word for the member, then the words of its mechanism. @param {any} value @param {import("./coins.js").Coins} coins */
   privatizeOne(value, coins) {
     const { family, payload_bytes: width } = this;
+    this.checkValue(value);
     let rest = coins.uniform(this.total);
     const member = family.weights.findIndex((weight) => (rest -= weight) < 0);
     const payload = family.mechanism(member).privatizeOne(family.view(member)(value), coins);
-    if (payload.length > width) this.reject("a member's report is wider than payload_bytes");
     return concat(littleEndian(member, 4), payload, new Uint8Array(width - payload.length));
   }
 }
@@ -135,10 +187,23 @@ export class AllOf extends Device {
     this.choice("state", "joint", "log", "members");
   }
 
+  get domainSize() {
+    return 0;
+  }
+
+  get firstValue() {
+    return this.members.map((member) => member.firstValue);
+  }
+
+  /** @param {any} value */
+  checkValue(value) {
+    const answers = answersOf(this.kind, value, this.members.length);
+    this.members.forEach((member, i) => member.checkValue(answers[i]));
+  }
+
   /** The words of every member, in order. @param {any} value @param {import("./coins.js").Coins} coins */
   privatizeOne(value, coins) {
-    const { members } = this;
-    const answers = answersOf(this.kind, value, members.length);
-    return concat(...members.map((member, i) => member.privatizeOne(answers[i], coins)));
+    this.checkValue(value);
+    return concat(...this.members.map((member, i) => member.privatizeOne(value[i], coins)));
   }
 }

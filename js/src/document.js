@@ -1,22 +1,26 @@
 /**
  * The collection document on the device: what is asked, over which domains, at which epsilon, by which mechanism.
- * The twin of `tacit.wire.document`, as far as a client needs it.
+ * The twin of `tacit.wire.document`: what one of them refuses, the other refuses too.
  */
 
+import { makeDevice } from "./base.js";
 import { canonical, digest } from "./canonical.js";
 import { areDifferent, isObject, matches } from "./checks.js";
 import { listed } from "./domain.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
-import { deviceOf } from "./kinds.js";
+import { areIntegers } from "./exact.js";
+import { kindsIn } from "./load.js";
 import { checkFields } from "./nested.js";
+import { checkPlan } from "./plan.js";
 import { domainOf } from "./product.js";
-import { columnsOf, isName, rowOf } from "./rows.js";
+import { columnsOf, isName, isSqlName, rowOf } from "./rows.js";
 
 const FIELDS = [
   ...["about", "epsilon", "invitations", "mechanism", "minimum_cohort", "origins", "plan", "policy"],
   ...["questions", "retention_days", "rows", "title", "version"],
 ];
 const MAX_QUESTIONS = 128;
+const MAX_ORIGINS = 64;
 
 /** @param {unknown} holds @param {string} where @param {string} rule */
 function insist(holds, where, rule) {
@@ -45,46 +49,88 @@ function question(value, i) {
   return { ...value, domain: domainOf(value.domain) };
 }
 
-/** How many values a mechanism, or a family over one domain, is for. @param {any} device @returns {number | bigint} */
-const sizeOf = ({ inner, family = inner, size, top }) => size ?? (family ? sizeOf(family) : top + 1);
+/** What the collector is told about itself. @param {any} value the document */
+function checkSettings({ minimum_cohort: cohort, retention_days: days, origins, invitations }) {
+  insist(areIntegers([cohort], 1, 1e9), "document.minimum_cohort", "an integer from 1 to 10^9");
+  insist(areIntegers([days], 1, 36500), "document.retention_days", "an integer from 1 to 36500");
+  insist(typeof invitations === "boolean", "document.invitations", "true or false");
+  const isOrigin = (/** @type {unknown} */ one) => matches(one, /^(https?:\/\/[a-z0-9.-]+(:[0-9]{1,5})?|\*)$/);
+  const list = listed(origins, "document", "origins");
+  insist(list.length <= MAX_ORIGINS && list.every(isOrigin), "document.origins", "a list of at most 64 web origins");
+}
+
+/** @param {Question[]} questions @param {any} rows @param {any} plan */
+function checkRows(questions, rows, plan) {
+  const names = [...questions, ...columnsOf(rows)].map(({ name }) => name);
+  insist(areDifferent(names), "document", "about questions and columns of different names");
+  if (rows === null) return;
+  insist(questions.every(({ name }) => isSqlName(name)), "document.questions", "named by words that SQL does not reserve");
+  insist(plan === null, "document.plan", "null where there are rows: reports of a plan are counted, not kept");
+}
+
+/**
+ * JSON whose numbers are integers, written as such: canonical JSON has no floats, and `1.0` would be read as 1.
+ * @param {string} text
+ * @returns {any}
+ */
+function parse(text) {
+  insist(!/\d[.e]/i.test(text.replace(/"(?:[^"\\]|\\.)*"/g, "")), "document", "JSON whose numbers are integers, without point or exponent");
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InvalidSpec("document must be JSON");
+  }
+}
 
 /**
  * A collection document, checked. Two documents are the same collection if and only if their ids agree.
  * @typedef {{name: string, text: Record<string, string>, domain: import("./domain.js").Domain, task: string}} Question
  */
 export class Collection {
-  /** @param {any} value the document */
-  constructor(value) {
+  /**
+   * Read a document, and load the kinds that it needs.
+   * @param {any} document its text, or what was parsed of it
+   * @returns {Promise<Collection>}
+   */
+  static async read(document) {
+    const value = typeof document === "string" ? parse(document) : document;
+    return new Collection(value, await kindsIn(value?.mechanism));
+  }
+
+  /** @param {any} value the document @param {ReadonlyArray<any>} kinds the kinds of mechanisms and families that it may use */
+  constructor(value, kinds) {
     checkFields("document", FIELDS, value);
     insist(value.version === 1, "document.version", "1");
     texts(value.title, "document.title", 200);
     texts(value.about, "document.about", 4000);
-    // What concerns the collector alone is taken as it was published: the digest holds it fast.
+    checkSettings(value);
+    checkPlan(value.plan);
     Object.assign(this, value);
-    /** SHA-256 of the canonical document, in hexadecimal. @type {string} */
-    this.id = digest(value);
     /** @type {Question[]} */
     this.questions = listed(value.questions, "document", "questions").map(question);
-    this.mechanism = deviceOf(value.mechanism);
+    this.mechanism = makeDevice(value.mechanism, kinds);
     /** The privacy budget of one respondent, in wire form. */
     this.epsilon = this.mechanism.epsilon;
+    this.#check(value);
+    /** SHA-256 of the canonical document, in hexadecimal. @type {string} */
+    this.id = digest(value);
     /** What a respondent takes part in once: the first document of a plan, or this one. @type {string} */
     this.planId = value.plan?.first || this.id;
-    this.#check(value);
     Object.freeze(this);
   }
 
   /** @param {any} value the document */
-  #check({ policy, epsilon, rows }) {
-    const { questions, members, mechanism } = this;
+  #check({ policy, epsilon, rows, plan }) {
+    const { questions, mechanism } = this;
     insist(canonical(epsilon) === canonical(this.epsilon), "document.epsilon", "that of the mechanism");
     const count = questions.length;
     insist(count > 0 && count <= MAX_QUESTIONS, "document.questions", `a list of 1 to ${MAX_QUESTIONS} questions`);
-    const names = [...questions, ...columnsOf(rows)].map(({ name }) => name);
-    insist(areDifferent(names), "document", "about questions and columns of different names");
-    const known = count > 1 ? [mechanism.kind, "joint"] : ["single"];
-    insist(known.includes(policy), "document.policy", '"single" for one question, else "joint" or the kind of the mechanism');
-    const sizes = policy === "joint" ? /** @type {any} */ (mechanism).family?.sizes : members.map(sizeOf);
+    checkRows(questions, rows, plan);
+    const known = count > 1 ? ["one_of", "all_of", "joint"] : ["single"];
+    insist(known.includes(policy), "document.policy", '"single" for one question, else "one_of", "all_of" or "joint"');
+    const asked = ["single", "joint"].includes(policy) || (mechanism.kind === policy && this.members.length === count);
+    insist(asked, "document.mechanism", `${policy} with a member per question`);
+    const sizes = policy === "joint" ? /** @type {any} */ (mechanism).family?.sizes : this.members.map((one) => one.domainSize);
     const needed = questions.map(({ domain: { size } }) => size);
     insist(String(sizes) === String(needed), "document.mechanism", `for questions with ${needed} answers`);
   }
@@ -96,7 +142,7 @@ export class Collection {
   get members() {
     const { family, members } = /** @type {any} */ (this.mechanism);
     if (["single", "joint"].includes(this.policy)) return [this.mechanism];
-    return family?.mechanisms ?? members ?? [];
+    return (family?.kind === "questions" ? family.mechanisms : members) ?? [];
   }
 
   /**

@@ -1,11 +1,12 @@
 /** Products of hierarchies over up to eight ordered attributes, and numbers that are rounded to an end by a coin. */
 
-import { Device } from "./base.js";
+import { Device, statedSize } from "./base.js";
 import { Attributes, MAX_SIZE } from "./compose.js";
 import { WORD, areIntegers, comesBefore, digitsOf, joined } from "./exact.js";
 import { above } from "./levels.js";
 
 const MAX_ATTRIBUTES = 8;
+const MAX_LEVELS = 2 ** 12;
 
 /** The family of combined levels: member i asks for the nodes of heights `heights[i]`, one per attribute. */
 export class Grid extends Attributes {
@@ -21,7 +22,8 @@ export class Grid extends Attributes {
     const { sizes, fanouts, heights } = this;
     /** @type {number} */
     this.size = sizes.reduce((a, b) => a * b, 1);
-    const fits = sizes.length <= MAX_ATTRIBUTES && this.size <= MAX_SIZE && areIntegers(fanouts, 2, MAX_SIZE, sizes.length);
+    const few = sizes.length <= MAX_ATTRIBUTES && this.length <= MAX_LEVELS;
+    const fits = few && this.size <= MAX_SIZE && areIntegers(fanouts, 2, MAX_SIZE, sizes.length);
     if (!fits || !Array.isArray(heights) || heights.length !== this.length || !heights.every(this.isMember, this)) {
       this.reject("heights must fall, each with a mechanism over its nodes");
     }
@@ -40,7 +42,16 @@ export class Grid extends Attributes {
       return false;
     }
     const nodes = this.combine(sizes.map((size) => size - 1), heights) + 1;
-    return nodes > 1 && /** @type {any} */ (mechanisms[i]).size === nodes;
+    return nodes > 1 && mechanisms[i].valueCount === nodes;
+  }
+
+  get firstValue() {
+    return 0;
+  }
+
+  /** @param {any} value */
+  checkValue(value) {
+    this.index(value);
   }
 
   /** @param {number[]} answers @param {number[]} heights @returns {number} the index of the nodes above answers */
@@ -75,8 +86,8 @@ export class Rounded extends Device {
     this.top = this.checkInteger("top", 1, 2 ** 32 - 1);
     /** @type {Device} */
     this.inner = /** @type {any} */ (this).inner;
-    const held = /** @type {any} */ (this.inner)?.size;
-    if (!(this.inner instanceof Device) || typeof held !== "number" || held % 2 || this.inner.odds > this.odds) {
+    const held = this.inner instanceof Device && statedSize(this.inner);
+    if (typeof held !== "number" || held % 2 || this.inner.odds > this.odds) {
       this.reject("the inner mechanism must have two values for every key, and no more epsilon");
     }
     /** @type {number} */

@@ -22,6 +22,7 @@ export { Tree } from "./levels.js";
 export { Coefficients, Views } from "./marginals.js";
 export { BLH, FLH, OLH, RMP } from "./local_hash.js";
 export { AlreadyAnswered, Ledger } from "./ledger.js";
+export { loadDevice } from "./load.js";
 export { OneBit } from "./mean.js";
 export { MemoCoins, Memoized, Memory } from "./memo.js";
 export { DOMAINS, Product, domainOf, project } from "./product.js";

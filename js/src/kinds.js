@@ -1,5 +1,6 @@
 /** Every kind a device can answer, and the one entry point of a client: spec and value in, report bytes out. */
 
+import { makeDevice } from "./base.js";
 import { DBitFlip } from "./bit_flip.js";
 import { ABR, CBR, SS } from "./blocks.js";
 import { SystemCoins } from "./coins.js";
@@ -13,7 +14,6 @@ import { BLH, FLH, OLH, RMP } from "./local_hash.js";
 import { Coefficients, Views } from "./marginals.js";
 import { OneBit } from "./mean.js";
 import { Memoized } from "./memo.js";
-import { build, findKind } from "./nested.js";
 import { BasicRAPPOR, RAPPOR } from "./rappor.js";
 import { Padded, SetSize } from "./sets.js";
 import { CMS, HCMS } from "./sketch.js";
@@ -34,10 +34,7 @@ export const FAMILIES = [Questions, Tree, Grid, Views, Coefficients];
  * @param {any} spec
  * @returns {import("./base.js").Device}
  */
-export function deviceOf(spec) {
-  findKind("spec", KINDS, spec);
-  return build(spec, (part) => findKind("spec", [...KINDS, ...FAMILIES], part));
-}
+export const deviceOf = (spec) => makeDevice(spec, [...KINDS, ...FAMILIES]);
 
 /**
  * The noisy report of one respondent: everything that ever leaves the device.

@@ -130,6 +130,10 @@ export class DiscreteLaplace extends Device {
     this.cumulative = [...[...beyond].reverse(), ...beyond.map((words) => WORD - words)];
   }
 
+  get valueCount() {
+    return this.top + 1;
+  }
+
   /**
    * One word: value plus noise, clamped, sent as output + bound.
    * @param {number} value
@@ -137,7 +141,7 @@ export class DiscreteLaplace extends Device {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    const noisy = this.index(value, this.top + 1) + lookUp(this.cumulative, coins.word()) - this.reach;
+    const noisy = this.index(value, this.valueCount) + lookUp(this.cumulative, coins.word()) - this.reach;
     const code = Math.min(Math.max(noisy + this.bound, 0), this.outputs - 1);
     return coded(code, this.outputs);
   }

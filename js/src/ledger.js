@@ -25,10 +25,8 @@
 
 import { randomBytes } from "./base.js";
 import { asBudget } from "./budget.js";
-import { OneOf } from "./compose.js";
 import { InvalidSpec, TacitError } from "./errors.js";
-import { Memoized, Memory } from "./memo.js";
-import { hex, unhex } from "./sha256.js";
+import { hex } from "./sha256.js";
 
 const KEY = "tacit";
 
@@ -84,16 +82,14 @@ export class Ledger {
   record(collection, answers, { coins, base, invitation = "", row: given, state = "pending" }) {
     const kept = this.read();
     const { id, planId, title, epsilon, mechanism } = collection;
-    const before = kept.entries.find(({ plan }) => plan === planId);
+    const before = kept.entries.find((entry) => isAbout(entry, id, planId));
     const [value, row] = [collection.encode(answers), collection.checkRow(given)];
-    const repeats = mechanism instanceof Memoized;
-    if (before && !repeats) throw new AlreadyAnswered(before);
-    const bytes = repeats ? repeat(mechanism, id, value, kept, coins) : mechanism.privatizeOne(value, coins);
-    // A report of one_of begins with the member it speaks of; batches say it beside the report.
-    const [member, at] = mechanism instanceof OneOf ? [new DataView(bytes.buffer).getUint32(0, true), 4] : [0, 0];
+    if (before && !mechanism.repeats) throw new AlreadyAnswered(before);
+    const bytes = mechanism.repeats ? repeat(mechanism, id, value, kept, coins) : mechanism.privatizeOne(value, coins);
+    const { member, payload } = mechanism.unpack(bytes);
     /** @type {Entry} */
     const entry = {
-      ...{ collection: id, base, title, epsilon, batch: hex(randomBytes(coins, 2)), member, report: hex(bytes.slice(at)) },
+      ...{ collection: id, base, title, epsilon, batch: hex(randomBytes(coins, 2)), member, report: hex(payload) },
       ...{ state, reason: "", invitation, plan: planId, row },
     };
     kept.entries.push(entry);
@@ -138,8 +134,18 @@ export class Ledger {
 }
 
 /**
+ * Whether a report is on this collection, or on a round of its plan; neither the collection nor the plan is answered
+ * twice, whatever a document says of the other.
+ * @param {Entry} entry
+ * @param {string} id
+ * @param {string} planId
+ * @returns {boolean}
+ */
+const isAbout = ({ collection, plan }, id, planId) => collection === id || [collection, plan].includes(planId);
+
+/**
  * The memoised report under the one secret of this device.
- * @param {Memoized} mechanism
+ * @param {any} mechanism
  * @param {string} id
  * @param {any} value
  * @param {Kept} kept
@@ -148,9 +154,7 @@ export class Ledger {
  */
 function repeat(mechanism, id, value, kept, coins) {
   kept.secret ||= hex(randomBytes(coins, 4));
-  const { seen, last = "" } = kept.memories[id] ?? {};
-  const memory = new Memory(unhex(kept.secret), id, { seen, last: unhex(last) });
-  const report = mechanism.report(value, memory);
-  kept.memories[id] = { seen: memory.seen, last: hex(memory.last) };
+  const { report, kept: memory } = mechanism.repeat(value, kept.secret, id, kept.memories[id]);
+  kept.memories[id] = memory;
   return report;
 }

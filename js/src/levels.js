@@ -1,5 +1,6 @@
 /** Levels of a tree over an ordered domain: each respondent reports the node above its value at one level. */
 
+import { statedSize } from "./base.js";
 import { Questions } from "./compose.js";
 import { WORD, areIntegers, tidy } from "./exact.js";
 
@@ -41,8 +42,16 @@ export class Tree extends Questions {
    */
   isLevel(height, i) {
     const last = above(BigInt(this.size) - 1n, this.fanout, height);
-    const { size } = /** @type {any} */ (this.mechanisms[i]);
-    return !(height >= this.heights[i - 1]) && last > 0n && size === tidy(last + 1n);
+    return !(height >= this.heights[i - 1]) && last > 0n && statedSize(this.mechanisms[i]) === tidy(last + 1n);
+  }
+
+  get firstValue() {
+    return 0;
+  }
+
+  /** @param {any} value */
+  checkValue(value) {
+    this.index(value);
   }
 
   /** The node above a leaf. @param {number} i @returns {(value: any) => any} */

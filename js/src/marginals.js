@@ -1,8 +1,11 @@
 /** Several attributes of one respondent: a view of a few of them, or one sign of a Hadamard coefficient. */
 
+import { statedSize } from "./base.js";
 import { areDifferent, isRising } from "./checks.js";
 import { Attributes, MAX_MEMBERS, MAX_SIZE } from "./compose.js";
 import { areIntegers } from "./exact.js";
+
+const MAX_VIEWS = 2 ** 16;
 
 /** The family of views: member i asks for the combination of answers to the attributes `views[i]`. */
 export class Views extends Attributes {
@@ -13,11 +16,11 @@ export class Views extends Attributes {
     super.check();
     /** @type {number[][]} */
     this.views = /** @type {any} */ (this).views;
-    if (!Array.isArray(this.views) || !this.views.length || !this.views.every(this.isView, this)) {
+    if (!Array.isArray(this.views) || !this.views.length || this.views.length > MAX_VIEWS || !this.views.every(this.isView, this)) {
       this.reject("views must be rising lists of attributes");
     }
     const cells = [...new Set(this.views.map((_, i) => this.cells(i)))].sort((a, b) => a - b);
-    const sizes = this.mechanisms.map((mechanism) => /** @type {any} */ (mechanism).size);
+    const sizes = this.mechanisms.map(statedSize);
     if (!areDifferent(this.views.map(String)) || String(sizes) !== String(cells) || cells[cells.length - 1] > MAX_SIZE) {
       this.reject("views must differ, with one mechanism for every number of cells, rising");
     }
@@ -64,7 +67,7 @@ export class Coefficients extends Attributes {
     const { sizes, by_order: given } = this;
     /** @type {number} */
     this.k = this.checkInteger("k", 1, sizes.length);
-    const sign = this.mechanisms.length === 1 && /** @type {any} */ (this.mechanisms[0]).size === 2;
+    const sign = this.mechanisms.length === 1 && statedSize(this.mechanisms[0]) === 2;
     if (!sign || !areIntegers(given, 1, Infinity, this.k)) {
       this.reject("needs one mechanism over two values, and k positive weights in by_order");
     }

@@ -16,11 +16,16 @@ export class OneBit extends Device {
     this.low = lowCell(this.odds, 2);
     /** Words that each step of the grid adds, rounded down. @type {bigint} */
     this.slope = (WORD - 2n * this.low) / BigInt(this.top);
+    if (!this.slope) this.reject(`epsilon is too small to tell ${this.top} steps apart`);
+  }
+
+  get valueCount() {
+    return this.top + 1;
   }
 
   /** One word, one bit in a byte. @param {number} value @param {import("./coins.js").Coins} coins @returns {Uint8Array} */
   privatizeOne(value, coins) {
-    const index = this.index(value, this.top + 1);
+    const index = this.index(value, this.valueCount);
     return Uint8Array.of(Number(coins.below(this.low + BigInt(index) * this.slope)));
   }
 }

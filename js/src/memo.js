@@ -3,15 +3,11 @@
  * What repetition still reveals, a change of the answer above all, is stated in docs/maths/memo.md.
  */
 
-import { Device, littleEndian, randomBytes } from "./base.js";
-import { DBitFlip } from "./bit_flip.js";
+import { Device, innerOf, littleEndian, randomBytes } from "./base.js";
 import { Coins } from "./coins.js";
 import { InvalidSpec } from "./errors.js";
-import { GRR } from "./grr.js";
-import { OneBit, alphaRound } from "./mean.js";
-import { findKind } from "./nested.js";
+import { alphaRound } from "./mean.js";
 import { concat, hex, hmac, unhex, utf8 } from "./sha256.js";
-import { OUE, RUE, SUE } from "./unary.js";
 
 const KEY_BYTES = 32;
 
@@ -89,29 +85,14 @@ export class Memory {
   }
 }
 
-/** A mechanism around another one, which is given as a device or as its spec. */
-export class Around extends Device {
-  /** What the inner one may be. @type {ReadonlyArray<typeof Device>} */
-  static inners = [GRR, SUE, OUE, RUE, OneBit, DBitFlip];
-
-  begin() {
-    super.begin();
-    const { inner } = /** @type {any} */ (this);
-    const kind = findKind("inner", /** @type {any} */ (this.type).inners, inner);
-    /** @type {any} */
-    this.inner = inner instanceof kind ? inner : kind.fromSpec(inner);
-    // An amplified epsilon holds inside padding to as many elements alone; other kinds have no length.
-    const { sampled } = this.inner.epsilon;
-    if (sampled && sampled !== /** @type {any} */ (this).length) this.reject("inner must not be amplified");
-  }
-}
-
 /** A mechanism whose answer to the same value never changes, for at most `most_values` different values. */
-export class Memoized extends Around {
+export class Memoized extends Device {
   static kind = "memo";
   static fields = ["epsilon", "inner", "most_values", "step"];
 
   check() {
+    /** @type {any} */
+    this.inner = innerOf(this, ["grr", "sue", "oue", "rue", "onebit", "dbitflip"]);
     /** @type {number} */
     this.most_values = this.checkInteger("most_values", 1, 2 ** 16);
     if (this.inner.odds > this.odds) {
@@ -124,6 +105,28 @@ export class Memoized extends Around {
     if (top % this.step) this.reject("step must be a divisor of top");
     /** The digest that separates the coins of this mechanism from those of any other. @type {Uint8Array} */
     this.parameters = unhex(this.digest);
+  }
+
+  get valueCount() {
+    return this.inner.valueCount;
+  }
+
+  get repeats() {
+    return true;
+  }
+
+  /**
+   * The report of a device that keeps its memory as text, and what it keeps from now on.
+   * @param {any} value
+   * @param {string} secret in hexadecimal
+   * @param {string} campaign
+   * @param {{seen: string[], last: string}} [kept]
+   * @returns {{report: Uint8Array, kept: {seen: string[], last: string}}}
+   */
+  repeat(value, secret, campaign, { seen, last } = { seen: [], last: "" }) {
+    const memory = new Memory(unhex(secret), campaign, { seen, last: unhex(last) });
+    const report = this.report(value, memory);
+    return { report, kept: { seen: memory.seen, last: hex(memory.last) } };
   }
 
   /**
@@ -157,12 +160,12 @@ export class Memoized extends Around {
   #answer(value, memory) {
     const { inner, parameters } = this;
     const once = memory.coins(parameters, "once");
-    if (inner instanceof DBitFlip) {
+    if (inner.kind === "dbitflip") {
       const buckets = inner.drawBuckets(once);
       const key = inner.memoKey(buckets, value);
       return [key, inner.answer(buckets, value, memory.coins(parameters, key))];
     }
-    const given = this.index(value, inner.size ?? inner.top + 1);
+    const given = this.index(value, this.valueCount);
     const index = this.step ? alphaRound(given, once.uniform(this.step), this.step) : given;
     return [String(index), inner.privatizeOne(index, memory.coins(parameters, String(index)))];
   }

@@ -1,11 +1,14 @@
 /**
  * Specs inside specs: rebuild a document from the inside out, without any kind knowing the others.
  *
- * @typedef {{fromSpec: (spec: Record<string, any>) => any, own?: string}} Buildable `own` is the part that it builds itself
+ * @typedef {object} Buildable
+ * @property {(spec: Record<string, any>) => any} fromSpec
+ * @property {string} [own] the part that it builds itself, by `adopt`
+ * @property {(spec: any, find: (spec: any) => Buildable) => any} [adopt]
  */
 
 import { canonical, digest } from "./canonical.js";
-import { matches } from "./checks.js";
+import { isObject, matches } from "./checks.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
 import { tidy } from "./exact.js";
 
@@ -21,10 +24,12 @@ const MAX_DEPTH = 8;
 export function build(spec, find, depth = 0) {
   if (depth > MAX_DEPTH) throw new InvalidSpec(`spec: specs are nested more than ${MAX_DEPTH} deep`);
   if (Array.isArray(spec)) return spec.map((item) => build(item, find, depth + 1));
-  if (spec?.constructor !== Object || !Object.hasOwn(spec, "kind")) return spec;
+  // Not by `spec.constructor`: a document may have a field of that name.
+  if (!isObject(spec) || spec instanceof Published || !Object.hasOwn(spec, "kind")) return spec;
   const kind = find(spec);
-  const parts = Object.entries(spec).map(([name, value]) => [name, name === kind.own ? value : build(value, find, depth + 1)]);
-  return kind.fromSpec(Object.fromEntries(parts));
+  const part = (/** @type {string} */ name, /** @type {any} */ value) =>
+    name === kind.own ? kind.adopt?.(value, find) : build(value, find, depth + 1);
+  return kind.fromSpec(Object.fromEntries(Object.entries(spec).map(([name, value]) => [name, part(name, value)])));
 }
 
 /**
@@ -51,7 +56,8 @@ export const kindsOf = (kinds) => kinds.map(({ kind }) => kind).join(", ");
  * @param {any} given
  */
 export function checkFields(who, known, given) {
-  const stated = Object.keys(given ?? {});
+  if (!isObject(given)) throw new InvalidSpec(`${who} must be an object with the fields ${known.join(", ")}`);
+  const stated = Object.keys(given);
   const odd = stated.sort().find((name) => !known.includes(name));
   if (odd !== undefined) throw new InvalidSpec(`${who}: unknown field '${odd}', must be one of ${known.join(", ")}`);
   const missing = known.find((name) => !stated.includes(name));
@@ -179,7 +185,7 @@ export class Published {
 /** A field as a document writes it: parts that were built become their specs again. @param {any} value @returns {any} */
 function written(value) {
   if (Array.isArray(value)) return value.map(written);
-  return typeof value === "bigint" ? String(value) : (value?.spec?.() ?? value);
+  return typeof value === "bigint" ? String(value) : value instanceof Published ? value.spec() : value;
 }
 
 /** @param {any} a @param {any} b @returns {boolean} whether two values have one canonical form; some have none */

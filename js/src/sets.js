@@ -1,14 +1,11 @@
 /** Sets on the device: padding and sampling before a frequency oracle, and the number of candidates in a set. */
 
-import { CBR, SS } from "./blocks.js";
+import { Device, innerOf } from "./base.js";
 import { areDifferent, isRising } from "./checks.js";
 import { listed } from "./domain.js";
 import { ABSTRACT, InvalidSpec, InvalidValue } from "./errors.js";
 import { WORD, areIntegers, ceilDiv, comesBefore, isLess } from "./exact.js";
 import { GRR } from "./grr.js";
-import { BLH, OLH } from "./local_hash.js";
-import { Around } from "./memo.js";
-import { OUE, RUE, SUE } from "./unary.js";
 
 /** Randomised response inside padding and sampling, where it may run at an amplified epsilon; no kind of its own. */
 class SampledGRR extends GRR {
@@ -22,18 +19,27 @@ class SampledGRR extends GRR {
   }
 }
 
+const MAX_CANDIDATES = 2 ** 16;
+
 /** What mechanisms on sets share: items, candidates and an inner oracle. */
-class SetDevice extends Around {
+class SetDevice extends Device {
   /** The part that is built here: an amplified epsilon is good nowhere else. */
   static own = "inner";
 
-  static inners = [SampledGRR, SUE, OUE, RUE, BLH, OLH, SS, CBR];
+  /** @param {any} spec @param {(spec: any) => any} find @returns {Device} */
+  static adopt(spec, find) {
+    const kind = find(spec);
+    return (kind === GRR ? SampledGRR : kind).fromSpec(spec);
+  }
 
   check() {
+    /** @type {any} */
+    this.inner = innerOf(this, ["grr", "sue", "oue", "rue", "blh", "olh", "ss", "cbr"]);
     /** @type {number} */
     this.size = this.checkInteger("size", 1, 2 ** 22);
     /** @type {number[][]} */
     this.candidates = listed(/** @type {any} */ (this).candidates, this.kind, "candidates");
+    if (this.candidates.length > MAX_CANDIDATES) this.reject(`candidates must be at most ${MAX_CANDIDATES} itemsets`);
     this.candidates.forEach((one, i, all) => {
       const inside = areIntegers(one, 0, this.size - 1) && isRising(one);
       if (!inside || !comesBefore(all[i - 1] ?? [], one)) {
@@ -47,6 +53,25 @@ class SetDevice extends Around {
     if (!fits || (this.inner.epsilon.sampled ?? length) !== length) {
       this.reject("inner must be for all values, at this epsilon, amplified for the length if at all");
     }
+  }
+
+  /** Sets are no integers. */
+  get valueCount() {
+    return WORD;
+  }
+
+  /** The number of items, of which an answer holds some. */
+  get domainSize() {
+    return this.size;
+  }
+
+  get firstValue() {
+    return [];
+  }
+
+  /** @param {any} value */
+  checkValue(value) {
+    this.contained(value);
   }
 
   /** The number of values of the inner mechanism. @returns {number} */

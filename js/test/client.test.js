@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { afterEach, beforeEach, test } from "node:test";
 
+import { digest } from "../src/canonical.js";
 import { Respondent } from "../src/client.js";
 import { ReplayCoins, ScriptedCoins, SystemCoins } from "../src/coins.js";
 import { deviceOf } from "../src/kinds.js";
@@ -29,10 +30,12 @@ let uploads;
 let replies;
 let storage;
 let waits;
+/** What is served in the place of a document that no vector has. */
+let foreign;
 
 /** A collector in miniature: documents by id, and scripted replies to uploads (then receipts). */
 beforeEach(async () => {
-  [uploads, replies, storage, waits] = [[], [], new Storage(), []];
+  [uploads, replies, storage, waits, foreign] = [[], [], new Storage(), [], undefined];
   server = createServer((request, response) => {
     const chunks = [];
     request.on("data", (chunk) => chunks.push(chunk));
@@ -57,12 +60,13 @@ afterEach(() => {
 const document = (id) => {
   if (id === "f".repeat(64)) return [200, vectors.good[0].document];
   const found = vectors.good.find((one) => one.id === id);
+  if (!found && foreign) return [200, foreign];
   return found ? [200, found.document] : [404, { title: "not found" }];
 };
 
 function reply(response, [status, body, headers = {}]) {
   response.writeHead(status, { "Content-Type": "application/json", ...headers });
-  response.end(typeof body === "string" ? body : JSON.stringify(body));
+  response.end(typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body));
 }
 
 const respondent = (options = {}) =>
@@ -160,6 +164,36 @@ test("a second answer is refused with the first receipt, and draws nothing", asy
   assert.equal(uploads.length, 1);
 });
 
+test("a document whose plan is no plan is refused, however often it is answered", async () => {
+  const plan = { ...vector("a second round").document.plan, first: {} };
+  const hostile = { ...vector(ONE).document, plan };
+  foreign = JSON.stringify(hostile);
+  for (let i = 0; i < 3; i += 1) {
+    await assert.rejects(respondent().answer(`${base}/c/${digest(hostile)}`, { colour: "red" }), { name: "InvalidSpec" });
+  }
+  assert.deepEqual([uploads, storage.text], [[], ""]);
+});
+
+test("neither a collection nor a plan is answered twice, whatever its document says of the other", () => {
+  const ledger = new Ledger(storage);
+  const mechanism = deviceOf({ kind: "grr", epsilon: "1", size: 2 });
+  const answer = (id, planId) => {
+    const collection = { id, planId, title: {}, epsilon: "1", mechanism, encode: () => 0, checkRow: () => null };
+    return ledger.record(collection, {}, { coins: new SystemCoins(), base });
+  };
+  answer("a", "b");
+  for (const [id, planId] of [["a", "c"], ["d", "b"], ["b", "b"], ["e", "a"]]) {
+    assert.throws(() => answer(id, planId), { name: "AlreadyAnswered" });
+  }
+  answer("d", "e");
+});
+
+test("a document that is not UTF-8 is not answered", async () => {
+  const bytes = Buffer.from(JSON.stringify({ ...vector(ONE).document, title: { en: "caf\u00e9" } }), "latin1");
+  foreign = bytes;
+  await assert.rejects(respondent().open(`${base}/c/${"e".repeat(64)}`), { name: "TacitError", message: /offline/ });
+});
+
 test("what cannot be sent waits, survives a restart, and is flushed with the same bytes", async () => {
   replies = Array(4).fill([503, {}]);
   const receipt = await respondent().answer(address(ONE), { colour: "red" });
@@ -243,15 +277,17 @@ test("a page that goes away hands over a beacon, and one that is online again fl
   replies = Array(4).fill("drop");
   const client = respondent();
   await client.answer(address(ONE), { colour: "red" });
-  const beacons = [];
-  Object.defineProperty(globalThis, "navigator", {
-    configurable: true,
-    value: { sendBeacon: (url, body) => beacons.push([url, body]) },
-  });
+  const sent = [];
+  client.fetch = async (url, request) => void sent.push([url, request]);
   const page = new EventTarget();
   client.attach(page);
   page.dispatchEvent(new Event("pagehide"));
-  assert.deepEqual(beacons, [[`${address(ONE)}/reports`, uploads[0].body]]);
+  const [[url, { body, credentials, keepalive, method }]] = sent;
+  assert.deepEqual([url, method, body], [`${address(ONE)}/reports`, "POST", uploads[0].body]);
+  // A beacon of the browser's own would send cookies.
+  assert.deepEqual([credentials, keepalive], ["omit", true]);
+  assert.equal(client.store.read().entries[0].state, "pending");
+  client.fetch = fetch;
   page.dispatchEvent(new Event("online"));
   while (client.store.read().entries[0].state === "pending") await new Promise((next) => setTimeout(next, 5));
   assert.equal(uploads.at(-1).body, uploads[0].body);

@@ -2,14 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { DBitFlip } from "../src/bit_flip.js";
+import { deviceOf } from "../src/kinds.js";
 import { alphaRound } from "../src/mean.js";
-import { MemoCoins, Memoized, Memory } from "../src/memo.js";
+import { MemoCoins, Memory } from "../src/memo.js";
 import { hex, utf8 } from "../src/sha256.js";
 
 const SECRET = Uint8Array.from({ length: 32 }, (_, i) => i);
 
 /** @param {Record<string, any>} inner @param {number} most */
-const memoized = (inner, most) => new Memoized({ inner, most_values: most, step: 0, epsilon: inner.epsilon });
+const memoized = (inner, most) => deviceOf({ kind: "memo", inner, most_values: most, step: 0, epsilon: inner.epsilon });
 
 test("memoised coins match the published vector", () => {
   const coins = new MemoCoins(SECRET, "c1", new Uint8Array(32), utf8("blue"));

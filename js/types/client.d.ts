@@ -25,7 +25,10 @@ export type Row = Record<string, number | string | boolean | null>;
 
 /** A collection document, checked. */
 export class Collection {
-  constructor(document: unknown);
+  /** Read a document, as text or parsed, and load the kinds that it needs. Numbers of a text must be integers. */
+  static read(document: unknown): Promise<Collection>;
+  /** `kinds` are those of mechanisms and families that the document may use, such as all: [...KINDS, ...FAMILIES]. */
+  constructor(document: unknown, kinds: ReadonlyArray<unknown>);
   /** SHA-256 of the canonical document, in hexadecimal. */
   readonly id: string;
   readonly title: Texts;
@@ -146,8 +149,8 @@ export class Respondent {
   flush(): Promise<Receipt[]>;
   /** What was spent, by collection and in all. */
   ledger(): Spending;
-  /** Send a beacon when the page goes away, and flush when the network comes back. */
+  /** Hand over what is pending when the page goes away, and flush when the network comes back. */
   attach(page?: EventTarget): void;
-  /** Hand what is pending to the browser, which sends it even after the page is gone. */
+  /** Hand what is pending to the browser, which sends it even after the page is gone; like every request, without cookies. */
   beacon(): void;
 }

@@ -1,7 +1,10 @@
 """The survey and the dashboard in a real browser, against a real collector."""
 
 import json
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import exp, sqrt
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -110,9 +113,9 @@ def test_the_browser_adds_noise_with_the_declared_probability(page: Any, site: A
     n, p = 4000, exp(1) / (1 + exp(1))
     truths = page.evaluate(
         """async ([id, n]) => {
-            const { SystemCoins, deviceOf } = await import("/js/tacit.js");
+            const { SystemCoins, loadDevice } = await import("/js/tacit.js");
             const { mechanism } = await (await fetch(`/c/${id}/document.json`)).json();
-            const [device, coins] = [deviceOf(mechanism), new SystemCoins()];
+            const [device, coins] = [await loadDevice(mechanism), new SystemCoins()];
             let truths = 0;
             for (let i = 0; i < n; i += 1) truths += device.privatizeOne(1, coins)[0] & 1;
             return truths;
@@ -151,6 +154,67 @@ def test_the_ledger_adds_up_what_was_sent(page: Any, site: Any) -> None:
     page.wait_for_selector(".ledger tfoot")
     assert "ε = 1.5" in page.inner_text(".ledger tfoot")
     assert page.locator(".ledger tbody tr").count() == 2
+
+
+def wait_until(page: Any, holds: Callable[[], bool]) -> None:
+    """Wait for what a page that is gone has left to the browser."""
+    for _ in range(1000):
+        if holds():
+            return
+        page.wait_for_timeout(20)
+    pytest.fail("nothing arrived")
+
+
+def test_what_waits_when_the_page_goes_away_is_handed_over(page: Any, site: Any) -> None:
+    collection = site.publish(**COMMUTE)
+    page.expected = ["ERR_FAILED"]
+    page.goto(f"{site.url}/c/{collection}")
+    answer(page, "Tram")
+    page.route("**/reports", lambda route: route.abort())
+    page.click("text=Send this report")
+    page.wait_for_selector("text=waiting for a connection")
+    page.unroute("**/reports")
+    assert site.reports(collection) == 0
+    page.goto("about:blank")
+    wait_until(page, lambda: site.reports(collection) > 0)
+    assert site.reports(collection) == 1
+
+
+def test_a_page_that_goes_away_sends_no_cookies(browser: Any, site: Any) -> None:
+    seen: list[tuple[str, str | None]] = []
+
+    class Echo(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            seen.append((self.path, self.headers["Cookie"]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    Thread(target=server.serve_forever, daemon=True).start()
+    context = browser.new_context(bypass_csp=True)
+    context.add_cookies([{"name": "session", "value": "secret", "url": site.url}])
+    page = context.new_page()
+    page.goto(f"{site.url}/c/{site.publish(**COMMUTE)}")
+    page.evaluate(
+        """async (base) => {
+            const { Respondent } = await import("/js/tacit.js");
+            const entry = { base, collection: "0", batch: "0", member: 0, report: "00", state: "pending" };
+            const kept = JSON.stringify({ entries: [entry], secret: "", memories: {} });
+            new Respondent({ storage: { getItem: () => kept, setItem: () => {} } }).attach(window);
+            addEventListener("pagehide", () => navigator.sendBeacon(`${base}/beacon`, "x"));
+        }""",
+        f"http://127.0.0.1:{server.server_port}",
+    )
+    page.goto("about:blank")
+    wait_until(page, lambda: len(seen) == 2)
+    context.close()
+    server.shutdown()
+    server.server_close()
+    # The browser's own beacon shows that there was a cookie to send.
+    assert sorted(seen, key=str) == [("/beacon", "session=secret"), ("/c/0/reports", None)]
 
 
 def test_offline_then_online_counts_once(page: Any, context: Any, site: Any) -> None:

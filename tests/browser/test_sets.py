@@ -154,9 +154,10 @@ def test_the_probabilities_in_words_are_those_of_the_mechanism(page: Any, site: 
     page.goto(f"{site.url}/c/{site.publish(**BASKETS)}")
     said = page.evaluate(
         """async (specs) => {
-            const { deviceOf } = await import("/js/tacit.js");
+            const { loadDevice } = await import("/js/tacit.js");
             const { chances, codesOf } = await import("/static/chances.js");
-            return specs.map((spec) => ({ ...chances(deviceOf(spec)), codes: codesOf(deviceOf(spec)) }));
+            const devices = await Promise.all(specs.map(loadDevice));
+            return devices.map((device) => ({ ...chances(device), codes: codesOf(device) }));
         }""",
         [device.spec() for device in made],
     )

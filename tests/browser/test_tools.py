@@ -14,7 +14,8 @@ from tests.browser.test_ranges import ask, numbers
 
 from tacit.central import design
 from tacit.dashboard import tools
-from tacit.dashboard.script import is_fresh
+from tacit.dashboard.script import is_fresh, script_routes
+from tacit.errors import TacitError
 
 AGE: dict[str, Any] = {"kind": "integers", "name": "age", "low": 20, "high": 80, "step": 4}
 PAY: dict[str, Any] = {"kind": "ordered", "name": "pay", "labels": ["low", 'so, "so"', "high", "very high"]}
@@ -75,15 +76,21 @@ def test_two_attributes_are_asked_together_and_described(page: Any, site: Any) -
 
 
 def test_a_stale_bundle_is_not_served(tmp_path: Path) -> None:
-    bundle, module = tmp_path / "bundle.js", tmp_path / "module.js"
+    bundle, module = tmp_path / "bundle", tmp_path / "module.js"
+    bundle.mkdir()
     assert not is_fresh(bundle, tmp_path / "absent")
-    bundle.write_text("old")
+    (bundle / "tacit.js").write_text("old")
     assert is_fresh(bundle, tmp_path / "absent")  # As in an installed package.
     module.write_text("new")
-    os.utime(bundle, (1, 1))
+    os.utime(bundle / "tacit.js", (1, 1))
     assert not is_fresh(bundle, tmp_path)
     os.utime(module, (1, 1))
     assert is_fresh(bundle, tmp_path)
+
+
+def test_a_collector_without_a_browser_client_does_not_start(tmp_path: Path) -> None:
+    with pytest.raises(TacitError, match="make js"):
+        script_routes(tmp_path, tmp_path)
 
 
 def test_shares_are_shown_by_the_method_that_is_chosen(page: Any, context: Any, site: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tacit.client import AlreadyAnswered, Ledger, LedgerUnusable, Patience, Respondent
-from tacit.client.ledger import HELD, PENDING, REFUSED, SENT, Entry
+from tacit.client.ledger import HELD, PENDING, REFUSED, SENT, Entry, Kept
 from tacit.client.transport import Address, Outcome
 from tacit.device.coins import Coins, ReplayCoins, ScriptedCoins
 from tacit.errors import InvalidSpec, InvalidValue
@@ -262,6 +262,70 @@ def test_many_threads_with_one_ledger_answer_once(tmp_path: Path) -> None:
         thread.join()
     assert sorted(outcomes) == ["refused"] * 7 + ["sent"]
     assert len(Ledger(path).read().entries) == 1
+
+
+class Watched(Ledger):
+    """A ledger that notes when the second thread has read it, or waits for the first to finish its change."""
+
+    def __init__(self, path: Path | None) -> None:
+        super().__init__(path)
+        self.reached = threading.Event()
+        watched, mutex = self, self._mutex
+
+        class Mutex:
+            def __enter__(self) -> None:
+                if threading.current_thread() is not threading.main_thread():
+                    watched.reached.set()
+                mutex.acquire()
+
+            def __exit__(self, *_: object) -> None:
+                mutex.release()
+
+        self._mutex: Any = Mutex()
+
+    def read(self) -> Kept:
+        kept = super().read()
+        if threading.current_thread() is not threading.main_thread():
+            self.reached.set()
+        return kept
+
+
+@pytest.mark.parametrize("name", [None, "ledger.json"])
+def test_a_second_thread_waits_until_the_first_has_recorded_its_report(tmp_path: Path, name: str | None) -> None:
+    """Without a lock the second thread reads before the first has written, whatever the scheduler does."""
+    ledger = Watched(None if name is None else tmp_path / name)
+    refused: list[AlreadyAnswered] = []
+
+    def second() -> None:
+        try:
+            ledger.record(ID, lambda _: entry("b"))
+        except AlreadyAnswered as error:
+            refused.append(error)
+
+    thread = threading.Thread(target=second)
+
+    def first(_: Kept) -> Entry:
+        thread.start()
+        assert ledger.reached.wait(60)
+        return entry("a")
+
+    ledger.record(ID, first)
+    thread.join()
+    assert [kept.batch for kept in ledger.read().entries] == ["a"]
+    assert [error.receipt.batch for error in refused] == ["a"]
+
+
+def entry(batch: str, collection: str = "0" * 64, plan: str = "") -> Entry:
+    return Entry(collection, BASE, {"en": "x"}, "1", batch, "00", plan=plan)
+
+
+def test_neither_a_collection_nor_a_plan_is_answered_twice() -> None:
+    ledger = Ledger()
+    ledger.record("a" * 64, lambda _: entry("1", "a" * 64, "b" * 64), plan="b" * 64)
+    for collection, plan in (("a" * 64, "c" * 64), ("d" * 64, "b" * 64), ("b" * 64, ""), ("e" * 64, "a" * 64)):
+        with pytest.raises(AlreadyAnswered):
+            ledger.record(collection, lambda _: entry("2"), plan=plan)
+    ledger.record("d" * 64, lambda _: entry("2", "d" * 64), plan="e" * 64)
 
 
 ID = "0" * 64

@@ -35,6 +35,8 @@ UNSEEN = {
     "views of other sizes",
     "a column twice",
     "a column that is a question",
+    "a set too wide for its payload",
+    "all answers to one question of free text",
 }
 """Rules between fields, or on characters: no schema can say them."""
 

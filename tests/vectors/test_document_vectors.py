@@ -55,6 +55,22 @@ def test_bad_documents_are_refused(vector: dict[str, Any]) -> None:
         Collection.from_json(vector["document"])
 
 
+@pytest.mark.parametrize("vector", VECTORS["bad_texts"], ids=lambda vector: vector["name"])
+def test_texts_that_are_no_documents_are_refused(vector: dict[str, Any]) -> None:
+    for text in (vector["text"], vector["text"].encode()):
+        with pytest.raises(getattr(errors, vector["error"])):
+            Collection.from_text(text)
+
+
+def test_the_text_of_a_good_document_is_read_as_utf_8_and_nothing_else() -> None:
+    text = json.dumps(VECTORS["good"][0]["document"], ensure_ascii=False)
+    for good in (text, text.encode(), text.encode("utf-8-sig")):
+        assert Collection.from_text(good).id == VECTORS["good"][0]["id"]
+    for bad in (text.encode("utf-16"), text.encode("latin-1", "replace"), b"[" * 100_000):
+        with pytest.raises(errors.InvalidSpec):
+            Collection.from_text(bad)
+
+
 def test_bad_answers_are_refused_and_never_shown() -> None:
     documents = {vector["name"]: vector["document"] for vector in VECTORS["good"]}
     for vector in VECTORS["bad_answers"]:

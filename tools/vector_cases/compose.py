@@ -55,6 +55,15 @@ CASES: dict[str, list[tuple[str, dict[str, Any], list[Any]]]] = {
 }
 
 G3: dict[str, Any] = {"kind": "grr", "epsilon": "1", "size": 3}
+LIST: dict[str, Any] = {"kind": "all_of", "epsilon": "1", "members": [G3 | {"epsilon": "0.5"}] * 2, "state": "joint"}
+SET: dict[str, Any] = {
+    "kind": "padded",
+    "epsilon": "1",
+    "size": 300,
+    "candidates": [],
+    "inner": G3 | {"size": 302},
+    "length": 2,
+}
 FAMILY: dict[str, Any] = {"kind": "questions", "mechanisms": [G3, G3], "weights": [1, 1]}
 ONE: dict[str, Any] = {"epsilon": "1", "family": FAMILY, "payload_bytes": 1}
 ALL: dict[str, Any] = {"epsilon": "2", "members": [G3, G3], "state": "joint"}
@@ -80,13 +89,22 @@ BAD: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("payload_zero", {"spec": ONE | {"payload_bytes": 0}}, "InvalidSpec"),
         (
             "payload_too_narrow",
-            {"spec": ONE | {"family": FAMILY | {"mechanisms": [G3 | {"size": 300}] * 2}}, "value": [0, 0]},
+            {"spec": ONE | {"family": FAMILY | {"mechanisms": [G3 | {"size": 300}] * 2}}},
             "InvalidSpec",
         ),
+        (
+            "payload_too_narrow_for_a_list",
+            {"spec": ONE | {"family": FAMILY | {"mechanisms": [G3, LIST]}}},
+            "InvalidSpec",
+        ),
+        ("payload_too_narrow_for_a_set", {"spec": ONE | {"family": FAMILY | {"mechanisms": [G3, SET]}}}, "InvalidSpec"),
         ("value_too_short", {"spec": ONE, "value": [0]}, "InvalidValue"),
         ("value_no_list", {"spec": ONE, "value": 0}, "InvalidValue"),
         ("value_text", {"spec": ONE, "value": "01"}, "InvalidValue"),
         ("value_out_of_domain", {"spec": ONE, "value": [3, 3]}, "InvalidValue"),
+        # Whichever member is drawn, one of these has a wrong answer to the other.
+        ("value_first_out_of_domain", {"spec": ONE, "value": [3, 0]}, "InvalidValue"),
+        ("value_last_out_of_domain", {"spec": ONE, "value": [0, 3]}, "InvalidValue"),
         ("report_unknown_member", {"spec": ONE, "report": "0200000000"}, "ReportRejected"),
         ("report_out_of_range", {"spec": ONE, "report": "0100000003"}, "ReportRejected"),
         ("report_too_short", {"spec": ONE, "report": "01000000"}, "ReportRejected"),

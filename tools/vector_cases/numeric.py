@@ -55,6 +55,8 @@ CASES: dict[str, list[tuple[str, dict[str, Any], list[Any]]]] = {
     ],
 }
 
+TINY = {"of": "0.001", "share": "1/999999999"}
+
 BAD: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     "she": [
         ("grid_odd", {"spec": {"size": 4, "epsilon": "1", "grid": 3, "bound": 5}}, "InvalidSpec"),
@@ -71,6 +73,7 @@ BAD: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     "onebit": [
         ("top_zero", {"spec": {"top": 0, "epsilon": "1"}}, "InvalidSpec"),
         ("top_too_large", {"spec": {"top": 1 << 32, "epsilon": "1"}}, "InvalidSpec"),
+        ("epsilon_too_small_for_the_grid", {"spec": {"top": (1 << 32) - 1, "epsilon": TINY}}, "InvalidSpec"),
         ("value", {"spec": _NUMBER, "value": 11}, "InvalidValue"),
         ("value_fraction", {"spec": _NUMBER, "value": 0.5}, "InvalidValue"),
         ("report_out_of_range", {"spec": _NUMBER, "report": "02"}, "ReportRejected"),

@@ -8,6 +8,7 @@ then test guesses of those answers, see docs/maths/memo.md.
 import fcntl
 import json
 import os
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -93,9 +94,12 @@ class Kept:
     memories: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Per memoised collection: keyed hashes of what was answered, and the last report."""
 
-    def first(self, plan: str) -> Entry | None:
-        """The first report on a collection, or on any round of a plan."""
-        return next((entry for entry in self.entries if plan in (entry.plan, entry.collection)), None)
+    def first(self, collection: str, plan: str) -> Entry | None:
+        """The first report on a collection, or on any round of its plan; neither is ever answered twice."""
+        about = (
+            entry for entry in self.entries if collection == entry.collection or plan in (entry.plan, entry.collection)
+        )
+        return next(about, None)
 
     def replace(self, entry: Entry) -> None:
         """Put a report in the place of the one with the same batch id."""
@@ -132,13 +136,15 @@ class Spending:
 class Ledger:
     """What this device answered: in a file that only its owner may read, or in memory for as long as it lives.
 
-    The file is replaced as a whole, so a crash leaves the old one or the new one. Several processes may share it.
+    The file is replaced as a whole, so a crash leaves the old one or the new one. Several processes may share it, and
+    several threads may share one ledger, in memory or not.
     """
 
     def __init__(self, path: "str | os.PathLike[str] | None" = None) -> None:
         """Use a file, which is made when first needed, or memory."""
         self._path = None if path is None else Path(path)
         self._kept = Kept()
+        self._mutex = threading.Lock()
 
     def read(self) -> Kept:
         """What the ledger holds now."""
@@ -162,10 +168,10 @@ class Ledger:
             yield kept
             self._write(kept)
 
-    def record(self, plan: str, make: Callable[[Kept], Entry], *, repeats: bool = False) -> Entry:
-        """Draw a report and remember it before anything is sent; unless `repeats`, only ever once."""
+    def record(self, collection: str, make: Callable[[Kept], Entry], *, plan: str = "", repeats: bool = False) -> Entry:
+        """Draw a report on a collection, or on a round of a plan, and remember it; unless `repeats`, only ever once."""
         with self.change() as kept:
-            before = kept.first(plan)
+            before = kept.first(collection, plan or collection)
             if before is not None and not repeats:
                 raise AlreadyAnswered(before.receipt)
             entry = make(kept)
@@ -195,6 +201,12 @@ class Ledger:
 
     @contextmanager
     def _locked(self) -> Generator[None]:
+        """One change at a time: of all threads, and for a file of all processes that have it open."""
+        with self._mutex, self._file_lock():
+            yield
+
+    @contextmanager
+    def _file_lock(self) -> Generator[None]:
         if self._path is None:
             yield
             return

@@ -99,7 +99,8 @@ class Respondent:
                 report = mechanism.privatize_one(value, self._coins)
             return replace(_entry(collection, report, address.base, invitation), state=state, row=columns)
 
-        return self._ledger.record(collection.plan_id, make, repeats=isinstance(mechanism, MemoizedDevice))
+        repeats = isinstance(mechanism, MemoizedDevice)
+        return self._ledger.record(collection.id, make, plan=collection.plan_id, repeats=repeats)
 
     def flush(self) -> list[Receipt]:
         """Send what is pending, except where the collector asked to be left alone for longer."""

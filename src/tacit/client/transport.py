@@ -78,9 +78,9 @@ class Reply:
     retry_seconds: float = 0.0
 
     def json(self) -> Any:
-        """The body as JSON, None if it is not."""
+        """The body as JSON in UTF-8, None if it is not."""
         try:
-            return json.loads(self.body)
+            return json.loads(self.body.decode("utf-8-sig"))
         except (ValueError, RecursionError):
             return None
 

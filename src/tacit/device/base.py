@@ -99,6 +99,21 @@ class Device(ABC):
         """How many values there are: integers from 0 to one less."""
         return getattr(self, "size", 1 << 64)
 
+    @property
+    def domain_size(self) -> int:
+        """How many answers the domain of its question has; 0 where a value is a list of answers to several."""
+        return getattr(self, "size", self.value_count)
+
+    @property
+    def stated_size(self) -> int | None:
+        """How many values this states as its `size`, so that it fits the nodes or cells of a family; else None."""
+        return self.value_count if any(f.name == "size" for f in fields(self)) else None
+
+    @property
+    def first_value(self) -> Any:
+        """A value that every such mechanism has."""
+        return 0
+
     def check_value(self, value: Any) -> None:
         """Refuse a value outside the domain, without showing it."""
         self._index(value, self.value_count)

@@ -39,7 +39,7 @@ class Coefficients:
         if type(self.k) is not int or not 1 <= self.k <= len(self.sizes):
             raise InvalidSpec(f"coefficients: k must be an integer from 1 to the {len(self.sizes)} attributes")
         object.__setattr__(self, "mechanisms", as_members(self.kind, self.mechanisms, 1))
-        if self.mechanisms[0].spec().get("size") != 2:
+        if self.mechanisms[0].stated_size != 2:
             raise InvalidSpec("coefficients: mechanisms must hold one over two values, for the sign")
         if not isinstance(self.by_order, (list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidSpec("coefficients: by_order must be a list of integers, one per number of attributes")

@@ -19,6 +19,7 @@ from tacit.errors import InvalidSpec, InvalidValue
 MAX_MEMBERS = 1 << 20
 MAX_WEIGHT = 1 << 32
 MAX_ANSWERS = 256
+MAX_PAYLOAD = 1 << 16
 STATES = ("joint", "log", "members")
 
 
@@ -139,7 +140,8 @@ class OneOfDevice(Device):
                 raise InvalidSpec("one_of: a member's epsilon exceeds epsilon, which must be the largest of them")
         if self.payload_bytes == 0:
             self._set("payload_bytes", self._widest())
-        self._integer("payload_bytes", max(map(_report_bytes, self.distinct)), 1 << 16, "a member's report is wider")
+        widest = max(map(_report_bytes, self.distinct))
+        self._integer("payload_bytes", widest, MAX_PAYLOAD, "a member's report is wider")
 
     def _check_weights(self) -> None:
         weights = self.family.weights
@@ -175,6 +177,19 @@ class OneOfDevice(Device):
         """Values of a family over one domain; answers to several questions are not counted."""
         return getattr(self.family, "size", 1 << 64)
 
+    @property
+    def domain_size(self) -> int:
+        """Answers of a family over one domain; 0 for one over several."""
+        return getattr(self.family, "size", 0)
+
+    @property
+    def first_value(self) -> Any:
+        """That of every question, or of a family over one domain."""
+        sizes: Sequence[int] | None = getattr(self.family, "sizes", None)
+        if hasattr(self.family, "size"):
+            return 0
+        return [0] * len(sizes) if sizes else [self.family.mechanism(i).first_value for i in range(len(self.family))]
+
     def realised_odds(self) -> Fraction:
         """The worst member's: which member is drawn does not depend on the value."""
         return max(member.realised_odds() for member in self.distinct)
@@ -197,10 +212,7 @@ class OneOfDevice(Device):
 
 def _report_bytes(member: Device) -> int:
     """The width of a member's reports, which does not depend on the value: that of a report on the first one."""
-    try:
-        return len(member.privatize_one(0, ReplayCoins(b"")))
-    except InvalidValue:  # A composed member, whose values are lists; its own fields were checked.
-        return 1
+    return len(member.privatize_one(member.first_value, ReplayCoins(b"")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,6 +243,16 @@ class AllOfDevice(Device):
 
     def _planned_state(self) -> str:
         raise InvalidSpec('all_of: state is missing, must be "joint", "log" or "members"')
+
+    @property
+    def domain_size(self) -> int:
+        """A list of answers is that of several questions."""
+        return 0
+
+    @property
+    def first_value(self) -> Any:
+        """That of every member."""
+        return [member.first_value for member in self.members]
 
     def realised_odds(self) -> Fraction:
         """The product of the members': their coins are independent."""

@@ -53,8 +53,8 @@ class Tree:
             self._check_level(height, mechanism)
 
     def _check_level(self, height: int, mechanism: Device) -> None:
-        nodes, values = node_count(self.size, self.fanout, height), mechanism.spec().get("size")
-        if nodes < 2 or values != _written(nodes):
+        nodes, values = node_count(self.size, self.fanout, height), mechanism.stated_size
+        if nodes < 2 or values != nodes:
             raise InvalidSpec(
                 f"tree: the size of the mechanism of height {height} is {values}, "
                 f"must be its {nodes} nodes, of which there must be at least two"

@@ -39,8 +39,8 @@ class RoundedDevice(Device):
 
     def _check(self) -> None:
         self._integer("top", 1, MAX_TOP, "declare a coarser grid")
-        held = self.inner.spec().get("size")
-        if type(held) is not int or held % 2:
+        held = self.inner.stated_size
+        if held is None or held % 2 or held > 1 << 53:
             raise InvalidSpec("rounded: the inner mechanism must have an even size, two values for every key")
         if self.inner.odds > self.odds:
             raise InvalidSpec("rounded: epsilon is below that of the inner mechanism")

@@ -123,6 +123,11 @@ class SetDevice(Device):
         return 1 << 64
 
     @property
+    def first_value(self) -> Any:
+        """The empty set."""
+        return ()
+
+    @property
     def choices(self) -> int:
         """Number of candidates."""
         return len(self.candidates) or self.size

@@ -75,7 +75,7 @@ class Views:
         cells = sorted({self.cells(i) for i in range(len(self.views))})
         if cells[-1] > MAX_CELLS:
             raise InvalidSpec(f"views: a view has more than {MAX_CELLS} cells; ask for fewer attributes together")
-        if [mechanism.spec().get("size") for mechanism in self.mechanisms] != cells:
+        if [mechanism.stated_size for mechanism in self.mechanisms] != cells:
             raise InvalidSpec(
                 f"views: the sizes of the mechanisms must be {cells[:8]}, the numbers of cells of the views, rising"
             )
@@ -90,7 +90,7 @@ class Views:
 
     @cached_property
     def _by_cells(self) -> dict[int, Device]:
-        return {cast("int", mechanism.spec()["size"]): mechanism for mechanism in self.mechanisms}
+        return {mechanism.value_count: mechanism for mechanism in self.mechanisms}
 
     def check_value(self, value: Any) -> None:
         """Check all answers at once: which one is wrong must not depend on which view is drawn."""

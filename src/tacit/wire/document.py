@@ -5,6 +5,7 @@ states everything a device needs, so that a respondent's client can check the di
 anybody. Standard library only: clients read documents too.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -159,6 +160,15 @@ class Collection:
     """Public columns that come with every report and stay linked to it."""
 
     @classmethod
+    def from_text(cls, text: str | bytes) -> Self:
+        """Read and check a document as it was sent: JSON in UTF-8."""
+        try:
+            value = json.loads(text if isinstance(text, str) else text.decode("utf-8-sig"))
+        except (ValueError, RecursionError):
+            raise InvalidSpec("document must be JSON in UTF-8") from None
+        return cls.from_json(value)
+
+    @classmethod
     def from_json(cls, value: Any, kinds: tuple[type[Device], ...] = KINDS) -> Self:
         """Read and check a document with mechanisms of these kinds; every field must be stated, in canonical form."""
         given = _fields(value, "document", _FIELDS)
@@ -193,11 +203,16 @@ class Collection:
             raise InvalidSpec(
                 f"document: the policy is {self.policy}, the mechanism is {self.mechanism.kind}; they must agree"
             )
+        if self.policy == "one_of" and self._family.kind != "questions":
+            raise InvalidSpec(
+                f"document: the policy is one_of, so the family must be questions, with a member each; it is "
+                f"{self._family.kind}, whose members are parts of one answer"
+            )
         parts = self.members
         if len(parts) != len(self.questions):
             raise InvalidSpec(f"document: the mechanism answers {len(parts)} questions, must be {len(self.questions)}")
         for question, part in zip(self.questions, parts, strict=True):
-            size = getattr(part, "size", part.value_count)
+            size = part.domain_size
             if size != question.domain.size:
                 raise InvalidSpec(
                     f"document: the mechanism of question '{question.name}' is for {size} values, "

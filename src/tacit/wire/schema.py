@@ -140,7 +140,7 @@ def _by_policy() -> list[Schema]:
 
     together = [kind.kind for kind in FAMILIES if hasattr(kind, "of_answers")]
     mechanisms: dict[str, Schema] = {
-        "one_of": {"kind": {"const": "one_of"}},
+        "one_of": {"kind": {"const": "one_of"}, "family": {"properties": {"kind": {"const": "questions"}}}},
         "all_of": {"kind": {"const": "all_of"}},
         "joint": {"kind": {"const": "one_of"}, "family": {"properties": {"kind": {"enum": together}}}},
     }
@@ -197,7 +197,8 @@ def _document() -> Schema:
         "rows": _rows(),
     }
     with_rows: Schema = {"properties": {"rows": {"type": "object"}}}
-    counted: Schema = {"if": with_rows, "then": {"properties": {"plan": {"type": "null"}}}}
+    named: Schema = {"items": {"properties": {"name": _ref("sql_name")}}}
+    counted: Schema = {"if": with_rows, "then": {"properties": {"plan": {"type": "null"}, "questions": named}}}
     rules = [*_by_policy(), counted]
     return {"description": "A published document."} | _record(pairs | _settings()) | {"allOf": rules}
 

@@ -81,7 +81,7 @@ export class Preview {
   async open() {
     const reply = await fetch(`/c/${this.id}/preview.json`, { credentials: "same-origin" });
     if (!reply.ok) throw new Error("the draft cannot be shown");
-    this.collection = new Collection(await reply.json());
+    this.collection = await Collection.read(await reply.text());
     return this.collection;
   }
 

@@ -1,0 +1,72 @@
+/**
+ * Kinds that are loaded when a document needs them, each module once: a page fetches the mechanisms that its document
+ * names and no others.
+ */
+
+import { makeDevice } from "./base.js";
+import { isObject } from "./checks.js";
+import { InvalidSpec, TacitError } from "./errors.js";
+
+/** Which sources these modules were made of; the bundler writes their digest here and into every module of kinds. */
+const BUILD = "";
+
+/** The kinds of mechanisms and families, and the module that has them. @type {[string, () => Promise<any>][]} */
+const MODULES = [
+  ["grr", () => import("./grr.js")],
+  ["sue oue rue the", () => import("./unary.js")],
+  ["blh olh flh rmp", () => import("./local_hash.js")],
+  ["hrr hrr_t hrr_subspace hrr_signed", () => import("./hadamard.js")],
+  ["ss cbr abr", () => import("./blocks.js")],
+  ["brappor rappor", () => import("./rappor.js")],
+  ["cms hcms", () => import("./sketch.js")],
+  ["she dlap", () => import("./laplace.js")],
+  ["onebit", () => import("./mean.js")],
+  ["dbitflip", () => import("./bit_flip.js")],
+  ["memo", () => import("./memo.js")],
+  ["one_of all_of questions", () => import("./compose.js")],
+  ["tree", () => import("./levels.js")],
+  ["grid rounded", () => import("./grid.js")],
+  ["views coefficients", () => import("./marginals.js")],
+  ["padded set_size", () => import("./sets.js")],
+];
+
+/** Every kind that can be loaded. */
+export const KNOWN = MODULES.flatMap(([kinds]) => kinds.split(" "));
+
+/** The names of all kinds in a spec, those inside it included. @param {any} spec @returns {any[]} */
+function namesIn(spec) {
+  if (!isObject(spec) && !Array.isArray(spec)) return [];
+  const inside = Object.values(spec).flatMap(namesIn);
+  return Object.hasOwn(spec, "kind") ? [/** @type {any} */ (spec).kind, ...inside] : inside;
+}
+
+/**
+ * The classes of all kinds in a spec. A name that is unknown is left out: whoever builds the spec refuses it.
+ * @param {any} spec
+ * @returns {Promise<any[]>}
+ */
+export async function kindsIn(spec) {
+  const names = new Set(namesIn(spec));
+  const needed = MODULES.filter(([kinds]) => kinds.split(" ").some((kind) => names.has(kind)));
+  const modules = await Promise.all(needed.map(([kinds, load]) => load().catch(() => missing(kinds))));
+  if (modules.some(({ build = BUILD }) => build !== BUILD)) {
+    throw new TacitError("modules of kinds are of another version than this script; load the page again");
+  }
+  // A base class of a family has the kind of its own base class.
+  const isNeeded = (/** @type {any} */ one) => Object.hasOwn(one, "kind") && names.has(one.kind);
+  return modules.flatMap((module) => Object.values(module)).filter(isNeeded);
+}
+
+/** @param {string} kinds @returns {never} */
+function missing(kinds) {
+  throw new TacitError(`the module of the kinds ${kinds.replaceAll(" ", ", ")} cannot be loaded; try again later`);
+}
+
+/**
+ * The device half of a wire spec, with the kinds that it needs.
+ * @param {any} spec
+ * @returns {Promise<import("./base.js").Device>}
+ */
+export async function loadDevice(spec) {
+  return makeDevice(spec, await kindsIn(spec));
+}

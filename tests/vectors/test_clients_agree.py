@@ -1,0 +1,44 @@
+"""Both clients must agree on every document: what one answers and the other refuses is an attack on somebody."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.vectors.mutations import Mutator, documents
+
+from tacit.errors import InvalidSpec
+from tacit.wire.document import Collection
+
+ROOT = Path(__file__).resolve().parents[2]
+COUNT = 3000
+
+
+def verdict(text: str) -> str:
+    """The id of a document, or the name of the error."""
+    try:
+        return Collection.from_text(text).id
+    except InvalidSpec:
+        return "InvalidSpec"
+
+
+def javascript(texts: list[str]) -> list[str]:
+    """What the modules make of the same texts."""
+    node = subprocess.run([sys.executable, "tools/find_node.py"], cwd=ROOT, capture_output=True, text=True)
+    if node.returncode:
+        pytest.skip(node.stderr.strip())
+    command = [node.stdout.strip(), "js/test/verdicts.js", (ROOT / "js" / "src" / "browser.js").as_uri()]
+    lines = "\n".join(map(json.dumps, texts))
+    return subprocess.run(command, cwd=ROOT, input=lines, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_both_clients_accept_the_same_of_thousands_of_changed_documents() -> None:
+    """A third of the changes leave a good document, so that agreement is not for want of documents to agree on."""
+    texts = [*map(json.dumps, documents()), *Mutator(12).texts(COUNT)]
+    expected = [verdict(text) for text in texts]
+    found = javascript(texts)
+    differing = [text for text, one, other in zip(texts, expected, found, strict=True) if one != other]
+    assert differing == []
+    accepted = sum(len(one) == 64 for one in expected)
+    assert COUNT / 5 < accepted < COUNT / 2 + len(documents())
