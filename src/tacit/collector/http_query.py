@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute
 
 from tacit.collector.access import READ, Bearer
 from tacit.collector.answer import harmless
+from tacit.collector.downloads import disposition, file_name
 from tacit.collector.http_api import Api, Call
 from tacit.collector.http_common import json_response
 from tacit.collector.limits import Limits
@@ -123,7 +124,8 @@ class Queries(Api):
         """An answer or a plan as CSV."""
         sql, level = _asked(call)
         info, select, found = run_query(self._tables, call.bearer, call.id, sql, level)
-        headers = {"cache-control": "no-store", "content-disposition": f'attachment; filename="{info.name}.csv"'}
+        name = file_name(info.title, call.id, sql, "csv")
+        headers = {"cache-control": "no-store"} | disposition(name)
         return Response(query_csv(select, found).encode(), 200, headers, "text/csv; charset=utf-8")
 
 
