@@ -12,11 +12,11 @@ import numpy.typing as npt
 from tacit.collector.active import Active
 from tacit.core.compose import AllOf, OneOf
 from tacit.core.estimate import Estimate
+from tacit.core.extras import load
 from tacit.core.level import check_level
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally, PerMember
 from tacit.device.exact import log_upper
-from tacit.errors import InvalidSpec
 from tacit.post.methods import NAMES, Processed, find_method, process
 from tacit.tasks.itemset_task import answer_of
 from tacit.tasks.plans import Result
@@ -210,14 +210,10 @@ def _is_number(value: str) -> bool:
 
 def to_parquet(answers: Answers) -> bytes:
     """The rows as a Parquet file; needs the optional pyarrow."""
-    try:
-        import pyarrow  # pyright: ignore
-        import pyarrow.parquet  # pyright: ignore
-    except ImportError:
-        raise InvalidSpec("answers: Parquet needs pyarrow; install tacit with its extra 'arrow'") from None
+    pyarrow, parquet = load("pyarrow"), load("pyarrow.parquet")
     text = {"question", "task", "unit", "value", "method", "epsilon"}
-    fields = [(name, pyarrow.string() if name in text else pyarrow.float64()) for name in COLUMNS]  # pyright: ignore
-    schema = pyarrow.schema([(n, pyarrow.int64() if n == "reports" else t) for n, t in fields])  # pyright: ignore
+    fields = [(name, pyarrow.string() if name in text else pyarrow.float64()) for name in COLUMNS]
+    schema = pyarrow.schema([(n, pyarrow.int64() if n == "reports" else t) for n, t in fields])
     sink = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(to_rows(answers), schema), sink)  # pyright: ignore
+    parquet.write_table(pyarrow.Table.from_pylist(to_rows(answers), schema), sink)
     return sink.getvalue()
