@@ -1,6 +1,5 @@
 """Answers: every question raw and made consistent, with intervals; nothing below the minimum cohort."""
 
-import csv
 import io
 import json
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.collector.active import Active
+from tacit.collector.safe_csv import csv_text
 from tacit.core.compose import AllOf, OneOf
 from tacit.core.estimate import Estimate
 from tacit.core.extras import load
@@ -185,27 +185,8 @@ def as_text(value: Any) -> str:
 
 
 def to_csv(answers: Answers) -> str:
-    """The rows as CSV with a header; text that a spreadsheet would run as a formula is quoted with an apostrophe."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in to_rows(answers):
-        writer.writerow(row | {"value": harmless(row["value"])})
-    return text.getvalue()
-
-
-def harmless(value: str) -> str:
-    """Text that a spreadsheet would run as a formula, quoted."""
-    starts = value[:1] in ("=", "+", "-", "@", "\t", "\r")
-    return "'" + value if starts and not _is_number(value) else value
-
-
-def _is_number(value: str) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
+    """The rows as CSV with a header."""
+    return csv_text([COLUMNS, *([row[name] for name in COLUMNS] for row in to_rows(answers))])
 
 
 def to_parquet(answers: Answers) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from tacit.collector.active import ID, Catalog, parsed_json
 from tacit.collector.answer import parts_of
+from tacit.collector.draft_texts import check_texts
 from tacit.collector.policies import Wanted, asked_of, plan_policy, reports_each, wanted_k
 from tacit.collector.ports import CollectionRecord, Store
 from tacit.collector.problems import Problem
@@ -75,6 +76,7 @@ class Planner:
         }
         kept = {name: fields[name] for name in ("minimum_cohort", "retention_days", "origins", "invitations")}
         collection = Collection.from_json(document | kept, self.catalog)
+        check_texts(collection)
         self._rehearse(collection)
         return collection, respondents
 
