@@ -4,7 +4,8 @@
 
     TacitError
     ├── InvalidSpec        a mechanism, domain or budget that cannot exist
-    │   └── InvalidQuery   a query that is not answered
+    │   ├── InvalidQuery   a query that is not answered
+    │   └── MissingExtra   a library that comes with an extra of the package is not installed
     ├── InvalidValue       a private value outside its declared domain (never echoed)
     ├── ReportRejected     a report or report file that does not fit its mechanism
     ├── SpecMismatch       a tally was added to, or estimated by, another mechanism
@@ -29,6 +30,10 @@ class InvalidSpec(TacitError, ValueError):
 
 class InvalidQuery(InvalidSpec):
     """A query that is not answered; the message names the construct and what to write instead."""
+
+
+class MissingExtra(InvalidSpec, ImportError):
+    """A library that comes with an extra of the package is not installed; the message has the command to install it."""
 
 
 class InvalidValue(TacitError, ValueError):

@@ -267,7 +267,7 @@ def test_the_language_switch_keeps_the_answer(page: Any, site: Any) -> None:
     page.goto(f"{site.url}/c/{site.publish(**COMMUTE)}")
     page.get_by_label("Bicycle").check()
     page.click("text=Deutsch")
-    page.wait_for_selector("text=Ihre Antwort bleibt hier")
+    page.wait_for_selector("text=Wie Ihre Antwort geschützt wird")
     assert page.get_by_label("Bicycle").is_checked()
     assert page.get_attribute("html", "lang") == "de"
     assert page.inner_text("h1") == "Der Weg zur Arbeit"

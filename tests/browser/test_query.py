@@ -190,6 +190,26 @@ def test_every_example_is_answered(page: Any, site: Any, table: str) -> None:
         assert reply.value.status == 200, name
 
 
+def test_an_old_answer_does_not_stay_under_a_new_error(page: Any, site: Any, table: str) -> None:
+    del table
+    page.expected = [REFUSED]
+    opened(page, site)
+    page.fill("#sql", GROUPED)
+    page.click("button:has-text('Run')")
+    page.wait_for_selector("#results table")
+    page.fill("#sql", "SELECT nothing FROM people")
+    page.click("button:has-text('Run')")
+    page.wait_for_selector("#sql-problem:visible")
+    assert page.locator("#results > *").count() == 0
+    page.fill("#sql", GROUPED)
+    page.click("button:has-text('Run')")
+    page.wait_for_selector("#results table")
+    page.fill("#sql", " ")
+    page.click("button:has-text('Explain')")
+    page.wait_for_selector("#sql-problem:visible")
+    assert page.locator("#results > *").count() == 0
+
+
 def test_the_answer_is_saved_as_csv(page: Any, site: Any, table: str) -> None:
     del table
     opened(page, site)
@@ -197,7 +217,7 @@ def test_the_answer_is_saved_as_csv(page: Any, site: Any, table: str) -> None:
     page.click("button:has-text('Run')")
     with page.expect_download() as saved:
         page.click("button:has-text('Download CSV')")
-    assert saved.value.suggested_filename == "people.csv"
+    assert saved.value.suggested_filename.startswith("people-select-")
     text = saved.value.path().read_text()
     assert text.startswith("os,COUNT(*),COUNT(*)_standard_error,") and text.count("\n") == 5
 

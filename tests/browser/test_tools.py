@@ -1,6 +1,7 @@
 """Rectangles, methods of post-processing, and the page for the central model, in a real browser."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from tests.browser.test_hitters import WORDS
 from tests.browser.test_pages import COMMUTE, send_reports, sign_in
 from tests.browser.test_ranges import ask, numbers
 
-from tacit.central import design
 from tacit.dashboard import tools
 from tacit.dashboard.script import is_fresh, script_routes
 from tacit.errors import TacitError
@@ -155,12 +155,10 @@ def test_wishes_outside_the_limits_are_refused_with_the_rule(
 
 
 def test_without_scipy_the_page_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> Any:
-        raise ImportError(name)
-
-    monkeypatch.setattr(design, "import_module", absent)
+    for name in ("scipy", "scipy.optimize", "scipy.sparse"):
+        monkeypatch.setitem(sys.modules, name, None)
     shown = tools.tools({"n": "7", "alpha": "0.8125"}, ("fairness",))
-    assert "install tacit with the extra `central`" in shown["problem"]
+    assert "pip install 'tacit[central]'" in shown["problem"]
     assert tools.tools({"n": "7", "mechanism": "gm"}, ())["found"]["exact"]
 
 

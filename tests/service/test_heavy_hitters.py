@@ -67,6 +67,9 @@ def test_a_crowd_of_words_is_searched_and_comes_back_as_text(client: Client) -> 
     assert [row["value"] for row in top["values"]][:3] == list(SHARES)
     assert top["significant"] == 3 and 0 < top["detectable_share"] < 0.2
     assert "every second time" in top["about"]
+    for k in (5, 32):  # Among noise, the order of all groups is not that of the shares that are shown.
+        shares = [row["estimate"] for row in client.api("GET", f"{path}/top?k={k}").json()["values"]]
+        assert shares == sorted(shares, reverse=True) and len(shares) == k
     above = client.api("GET", f"{path}/above?threshold=0.15").json()
     assert {row["value"] for row in above["values"]} == set(SHARES)
     named = client.api("GET", f"{path}/candidates?values=apple%0Apear").json()["values"]

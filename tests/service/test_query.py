@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import logging
+import re
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -156,7 +157,9 @@ def test_get_and_post_agree_and_csv_has_the_same_numbers(asked: Asked) -> None:
     assert numbers[0] == pytest.approx(numbers[1]) and got.json()["columns"] == posted["columns"]
     reply = asked.client.api("POST", f"{path}.csv", {"sql": sql})
     assert reply.headers["content-type"].startswith("text/csv")
-    assert reply.headers["content-disposition"] == 'attachment; filename="people.csv"'
+    assert re.fullmatch(
+        r'attachment; filename="people-select-[a-z0-9-]+-[0-9a-f]{8}\.csv"', reply.headers["content-disposition"]
+    )
     header, *lines = csv.reader(io.StringIO(reply.text))
     assert header == ["os", "c", "c_standard_error", "c_low", "c_high", "c_status"]
     assert [line[0] for line in lines] == ["ios", "linux", "win", ""]

@@ -105,3 +105,10 @@ def test_no_relative_link_is_broken() -> None:
     assert len(files) > 10
     found = {str(path.relative_to(ROOT)): list(broken_links(path)) for path in files}
     assert not {name: links for name, links in found.items() if links}
+
+
+@pytest.mark.parametrize("path", ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/howto/*.md"))])
+def test_pages_with_commands_say_where_the_command_is(path: str) -> None:
+    text = read(path)
+    if re.search(r"^(\$ |    )?tacit [a-z]+ |`tacit [a-z]+ ", text, re.MULTILINE):
+        assert ". .venv/bin/activate" in text and ".venv/bin/tacit" in text

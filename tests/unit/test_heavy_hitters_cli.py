@@ -10,8 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from tacit.cli import cli
+from tacit.device.text import Text
+from tacit.errors import InvalidSpec
 from tacit.simulate.hitters import METHODS, Population, Search, simulate_hitters, syn
 from tacit.simulate.hitters_data import Columns, read_population, value_domain
+from tacit.tasks.hitters_plan import plan_pem
+from tacit.tasks.spelling import spelling_of
 
 
 def run(*arguments: str) -> Any:
@@ -115,3 +119,45 @@ def test_the_synthetic_population_has_the_stated_shares() -> None:
     population = syn(200_000, 64, 1)
     top = list(population.top(16).values())
     assert top[0] / 200_000 == pytest.approx(0.0488, abs=0.003) and top[-1] / 200_000 == pytest.approx(0.023, abs=0.002)
+
+
+def plan(*arguments: str) -> Any:
+    line = ["plan", "--task", "heavy-hitters", "--epsilon", "2", "--n", "100000", "--k", "16", *arguments]
+    return CliRunner().invoke(cli, line)
+
+
+def test_a_plan_takes_bits_instead_of_a_size_of_twenty_digits() -> None:
+    by_size, by_bits = (plan(*way, "--json") for way in (("--size", str(1 << 64)), ("--bits", "64")))
+    assert by_bits.exit_code == 0, by_bits.output
+    assert json.loads(by_size.stdout) == json.loads(by_bits.stdout)
+    assert plan("--bits", "48").output.startswith("strings of 48 bits (2.81e+14), epsilon 2")
+
+
+def test_a_plan_for_text_is_the_one_that_a_collection_of_it_gets() -> None:
+    domain = Text("w", "lower", 8)
+    asked = json.loads(plan("--alphabet", "lower", "--length", "8", "--json").stdout)["pick"]["spec"]
+    assert asked == plan_pem(spelling_of(domain), epsilon="2", n=100_000, k=16).mechanism.spec()
+    digits = json.loads(plan("--alphabet", "9876543210-", "--length", "12", "--json").stdout)["pick"]["spec"]
+    assert digits["family"]["size"] == str(12**12) or digits["family"]["size"] == 12**12
+
+
+@pytest.mark.parametrize(
+    "ways",
+    [(), ("--size", "9", "--bits", "8"), ("--bits", "8", "--alphabet", "lower", "--length", "3"), ("--length", "3"),
+     ("--alphabet", "lower"), ("--size", "9", "--length", "3")],
+)  # fmt: skip
+def test_a_plan_wants_its_domain_once(ways: tuple[str, ...]) -> None:
+    result = plan(*ways)
+    assert result.exit_code == 2
+    assert "--bits 48" in result.output and "--alphabet lower --length 8" in result.output
+
+
+def test_a_plan_names_the_longest_text_that_fits() -> None:
+    result = plan("--alphabet", "lower", "--length", "14")
+    assert isinstance(result.exception, InvalidSpec) and "from 1 to 13" in str(result.exception)
+
+
+def test_bits_are_not_for_other_tasks() -> None:
+    line = ["plan", "--task", "histogram", "--bits", "4", "--epsilon", "1", "--n", "100"]
+    result = CliRunner().invoke(cli, line)
+    assert result.exit_code == 2 and "task heavy-hitters" in result.output

@@ -8,7 +8,6 @@ exact arithmetic, and checked again by `CountMechanism`.
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from tacit.central.count import Alpha, CountMechanism, Neighbours, as_alpha, che
 from tacit.central.objectives import Objective
 from tacit.central.properties import RULES, as_properties, has_property, without_implied
 from tacit.central.realise import realise
+from tacit.core.extras import load
 from tacit.errors import InvalidSpec
 
 F64 = npt.NDArray[np.float64]
@@ -74,10 +74,7 @@ def _design(
 
 def _scipy(part: str) -> Any:
     """A part of scipy, which the rest of Tacit does without."""
-    try:
-        return import_module(f"scipy.{part}")
-    except ImportError:
-        raise InvalidSpec("designing a mechanism needs scipy; install tacit with the extra `central`") from None
+    return load(f"scipy.{part}")
 
 
 def _sparse(entries: F64, rows: I64, columns: I64, shape: tuple[int, int]) -> Any:

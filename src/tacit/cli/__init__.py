@@ -56,12 +56,24 @@ def cli() -> None:
     """Learn what a crowd knows without anyone saying it: local differential privacy from device to answer."""
 
 
+def _missing_extra(error: ModuleNotFoundError) -> TacitError | None:
+    from tacit.core.extras import missing_extra
+
+    return missing_extra(error.name)
+
+
 def main() -> None:
     """Run the command line; errors of Tacit are one line and exit code 2."""
     try:
         cli(standalone_mode=True)
     except TacitError as error:
         click.echo(f"tacit: {type(error).__name__}: {error}", err=True)
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        # A module that an extra brings may be imported anywhere below a command; it is explained here.
+        if (missing := _missing_extra(error)) is None:
+            raise
+        click.echo(f"tacit: {type(missing).__name__}: {missing}", err=True)
         sys.exit(2)
     except OSError as error:
         if isinstance(error, BrokenPipeError):

@@ -13,6 +13,8 @@ from urllib.request import Request, urlopen
 
 import click
 
+from tacit.core.extras import load
+
 _TIMEOUT_SECONDS = 60
 
 
@@ -275,10 +277,7 @@ def read_draft(path: str) -> Any:
 
 
 def _from_yaml(path: str, text: str) -> Any:
-    try:
-        import yaml
-    except ImportError:
-        raise Refused(f"{path}: YAML needs pyyaml; install tacit with its extra 'collector'") from None
+    yaml = load("yaml")
     try:
         draft = yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
               help="Seed of the made-up answers; noise is never seeded.")  # fmt: skip
 def demo(n: int, once: bool, as_json: bool, port: int, data: Path | None, seed: int) -> None:
     """Run a collector, ask a simulated crowd, compare the answers with the truth, and stay up until Ctrl-C."""
+    from tacit.core.extras import need
+
+    need("collector", "analytics")
     from tacit.cli.collections import Remote
     from tacit.cli.demo_check import complaints
     from tacit.cli.demo_show import invite, show, summary

@@ -25,6 +25,17 @@ class Question:
     sizes: tuple[int, ...] = ()
     k: int = 2
     cover: bool = False
+    domain: Any = None
+    """What heavy hitters are looked for in, where more than a size is known of it."""
+
+    @property
+    def values(self) -> str:
+        """What is asked about, in words."""
+        if self.domain is not None:
+            length = self.domain.length
+            kind = f"texts of up to {length} symbols" if self.domain.kind == "text" else f"strings of {length} bits"
+            return f"{kind} ({self.domain.size:.3g})"
+        return f"{len(self.sizes)} attributes" if self.sizes else f"{self.size} values"
 
 
 @dataclass(frozen=True)
@@ -100,7 +111,9 @@ def _marginals(question: Question) -> Plan:
 def _heavy_hitters(question: Question) -> Plan:
     from tacit.tasks.hitters_options import hitters_options
 
-    options, reason = hitters_options(size=question.size, epsilon=question.epsilon, n=question.n, k=question.k)
+    options, reason = hitters_options(
+        size=question.size, domain=question.domain, epsilon=question.epsilon, n=question.n, k=question.k
+    )
     rows = [option.to_row() for option in options]
     pick = rows[0] | {"spec": options[0].plan.mechanism.spec()}
     return Plan(pick, rows, reason, [option.name for option in options], f"the {question.k} most frequent values")
@@ -115,6 +128,9 @@ PLANNERS: dict[str, Callable[[Question], Plan]] = {
 @click.command()
 @click.option("--task", type=click.Choice(sorted(PLANNERS)), required=True, help="What will be asked for.")
 @click.option("--size", type=int, help="Number of values in the domain.")
+@click.option("--bits", type=click.IntRange(1, 64), help="Length of bit strings, instead of a size (heavy-hitters).")
+@click.option("--alphabet", help="Text over lower, printable, bytes, or the characters given (heavy-hitters).")
+@click.option("--length", type=click.IntRange(1), help="Longest text over --alphabet (heavy-hitters).")
 @click.option("--binary", type=click.IntRange(1, 1024), help="Number of binary attributes (task marginals).")
 @click.option("--sizes", help="Numbers of answers of the attributes, with commas (task marginals).")
 @click.option("--k", type=int, help="Attributes of one table (marginals: 2), or values to find (heavy-hitters: 32).")
@@ -130,15 +146,27 @@ PLANNERS: dict[str, Callable[[Question], Plan]] = {
 @click.option("--all", "everything", is_flag=True, help="Show all options in the table, not the 12 best.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
-    task: str, size: int | None, binary: int | None, sizes: str | None, k: int | None, cover: bool, epsilon: str,
-    n: int, workload: str | None, target_error: float | None, max_report_bits: int | None, even_levels: bool,
+    task: str, size: int | None, bits: int | None, alphabet: str | None, length: int | None, binary: int | None,
+    sizes: str | None, k: int | None, cover: bool, epsilon: str, n: int, workload: str | None,
+    target_error: float | None, max_report_bits: int | None, even_levels: bool,
     everything: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare the mechanisms for a question by exact error and choose one."""
+    domain = _domain(task, size, bits, alphabet, length)
     whole = _sizes(task, size, binary, sizes)
     k = (32 if task == "heavy-hitters" else 2) if k is None else k
     question = Question(
-        size or 0, epsilon, n, workload, target_error, max_report_bits, even_levels, sizes=whole, k=k, cover=cover
+        size or 0,
+        epsilon,
+        n,
+        workload,
+        target_error,
+        max_report_bits,
+        even_levels,
+        sizes=whole,
+        k=k,
+        cover=cover,
+        domain=domain,
     )
     found = PLANNERS[task](question)
     if as_json:
@@ -152,10 +180,31 @@ def plan(
     click.echo(f"\npick: {found.reason}")
 
 
+def _domain(task: str, size: int | None, bits: int | None, alphabet: str | None, length: int | None) -> Any:
+    """The domain of heavy hitters, which is told in one of three ways; None for a size."""
+    if task != "heavy-hitters":
+        if bits is not None or alphabet is not None or length is not None:
+            raise click.UsageError("--bits, --alphabet and --length are for task heavy-hitters; others take --size")
+        return None
+    ways = [size is not None, bits is not None, alphabet is not None or length is not None]
+    if sum(ways) != 1 or (alphabet is None) != (length is None):
+        raise click.UsageError(
+            "say once what is looked for: --bits 48 for bit strings, --alphabet lower --length 8 for text, "
+            "or --size for the number of values"
+        )
+    # Domains are checked by the device's own code, which names the longest text that fits.
+    from tacit.device.domain import Bits
+    from tacit.device.text import ALPHABETS, Text
+
+    if alphabet is not None and length is not None:
+        return Text("text", alphabet if alphabet in ALPHABETS else "".join(sorted(set(alphabet))), length)
+    return None if bits is None else Bits("bits", bits)
+
+
 def _sizes(task: str, size: int | None, binary: int | None, sizes: str | None) -> tuple[int, ...]:
     """Numbers of answers of the attributes; other tasks have one attribute, of a size."""
     if task != "marginals":
-        if size is None:
+        if size is None and task != "heavy-hitters":
             raise click.UsageError("--size is needed: the number of values in the domain")
         return ()
     try:
@@ -175,6 +224,5 @@ def _table(found: Plan, kept: int, question: Question) -> None:
         cells = [name, f"{row['rmse']:.6f}", str(row["report_bits"]), f"{row['server_operations']:.2g}"]
         cells += [f"{row['rmse_weighted']:.6f}"] if weighted else []
         rows.append([*cells, f"{row['n_needed']:,}"] if "n_needed" in row else cells)
-    domain = f"{len(question.sizes)} attributes" if question.sizes else f"{question.size} values"
-    title = f"{domain}, epsilon {question.epsilon}, {question.n:,} respondents, error over {found.over}"
+    title = f"{question.values}, epsilon {question.epsilon}, {question.n:,} respondents, error over {found.over}"
     print_table(header, rows, title)

@@ -39,6 +39,9 @@ def serve(
         raise click.UsageError("give either a folder with --data or a PostgreSQL address with --database")
     if pg_port is None and (pg_host or pg_cert or pg_key or pg_insecure):
         raise click.UsageError("--pg-host, --pg-cert, --pg-key and --pg-insecure go with --pg-port")
+    from tacit.core.extras import need
+
+    need("collector", *(["postgres"] if database else []), *(["analytics"] if pg_port else []))
     from tacit.collector.limits import Limits
     from tacit.collector.pg.server import PgSettings
     from tacit.collector.server import Settings

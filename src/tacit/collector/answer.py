@@ -1,6 +1,5 @@
 """Answers: every question raw and made consistent, with intervals; nothing below the minimum cohort."""
 
-import csv
 import io
 import json
 from dataclasses import dataclass, replace
@@ -10,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.collector.active import Active
+from tacit.collector.safe_csv import csv_text
 from tacit.core.compose import AllOf, OneOf
 from tacit.core.estimate import Estimate
+from tacit.core.extras import load
 from tacit.core.level import check_level
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally, PerMember
 from tacit.device.exact import log_upper
-from tacit.errors import InvalidSpec
 from tacit.post.methods import NAMES, Processed, find_method, process
 from tacit.tasks.itemset_task import answer_of
 from tacit.tasks.plans import Result
@@ -185,39 +185,16 @@ def as_text(value: Any) -> str:
 
 
 def to_csv(answers: Answers) -> str:
-    """The rows as CSV with a header; text that a spreadsheet would run as a formula is quoted with an apostrophe."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in to_rows(answers):
-        writer.writerow(row | {"value": harmless(row["value"])})
-    return text.getvalue()
-
-
-def harmless(value: str) -> str:
-    """Text that a spreadsheet would run as a formula, quoted."""
-    starts = value[:1] in ("=", "+", "-", "@", "\t", "\r")
-    return "'" + value if starts and not _is_number(value) else value
-
-
-def _is_number(value: str) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
+    """The rows as CSV with a header."""
+    return csv_text([COLUMNS, *([row[name] for name in COLUMNS] for row in to_rows(answers))])
 
 
 def to_parquet(answers: Answers) -> bytes:
     """The rows as a Parquet file; needs the optional pyarrow."""
-    try:
-        import pyarrow  # pyright: ignore
-        import pyarrow.parquet  # pyright: ignore
-    except ImportError:
-        raise InvalidSpec("answers: Parquet needs pyarrow; install tacit with its extra 'arrow'") from None
+    pyarrow, parquet = load("pyarrow"), load("pyarrow.parquet")
     text = {"question", "task", "unit", "value", "method", "epsilon"}
-    fields = [(name, pyarrow.string() if name in text else pyarrow.float64()) for name in COLUMNS]  # pyright: ignore
-    schema = pyarrow.schema([(n, pyarrow.int64() if n == "reports" else t) for n, t in fields])  # pyright: ignore
+    fields = [(name, pyarrow.string() if name in text else pyarrow.float64()) for name in COLUMNS]
+    schema = pyarrow.schema([(n, pyarrow.int64() if n == "reports" else t) for n, t in fields])
     sink = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(to_rows(answers), schema), sink)  # pyright: ignore
+    parquet.write_table(pyarrow.Table.from_pylist(to_rows(answers), schema), sink)
     return sink.getvalue()

@@ -1,15 +1,14 @@
 """Queries: what an analyst asks the answers of one question, as its task defines it, or of several together."""
 
-import csv
-import io
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tacit.collector.active import Active
-from tacit.collector.answer import BELOW, OK, as_text, harmless, parts_of
+from tacit.collector.answer import BELOW, OK, as_text, parts_of
 from tacit.collector.policies import asked_of
 from tacit.collector.problems import Problem
+from tacit.collector.safe_csv import csv_text
 from tacit.core.compose import AllOf
 from tacit.core.level import check_level
 from tacit.core.mechanism import Mechanism
@@ -92,9 +91,6 @@ def _check_together(asked: Collection, mechanism: Mechanism) -> None:
 
 def records_csv(answer: Mapping[str, Any]) -> str:
     """Synthetic records as CSV with a header; empty below the minimum cohort."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    if "columns" in answer:
-        writer.writerow(answer["columns"])
-        writer.writerows([harmless(as_text(value)) for value in row] for row in answer["rows"])
-    return text.getvalue()
+    if "columns" not in answer:
+        return ""
+    return csv_text([answer["columns"], *([as_text(value) for value in row] for row in answer["rows"])])

@@ -15,6 +15,7 @@ from tacit.collector.access import READ, WRITE, Bearer, token_id
 from tacit.collector.active import parsed_json
 from tacit.collector.answer import to_csv, to_parquet
 from tacit.collector.ask import records_csv
+from tacit.collector.downloads import disposition, file_name
 from tacit.collector.http_common import Patience, json_response, read_body
 from tacit.collector.limits import Limits
 from tacit.collector.ports import CollectionRecord, TokenRecord
@@ -232,20 +233,25 @@ class Api:
     def synthetic_csv(self, call: Call) -> Response:
         """Synthetic records as CSV."""
         data = records_csv(self._joint(call, "synthetic")).encode()
-        return _download(data, "text/csv; charset=utf-8", f"{call.id[:12]}-synthetic.csv")
+        return _download(data, "text/csv; charset=utf-8", self._file(call, "synthetic", "csv"))
 
     def answers(self, call: Call) -> Response:
         """Answers as JSON."""
-        return json_response(self._answers(call).to_json())
+        named = disposition(self._file(call, "answers", "json"), "inline")
+        return json_response(self._answers(call).to_json(), headers=named)
 
     def answers_csv(self, call: Call) -> Response:
         """Answers as CSV."""
-        return _download(to_csv(self._answers(call)).encode(), "text/csv; charset=utf-8", f"{call.id[:12]}.csv")
+        data = to_csv(self._answers(call)).encode()
+        return _download(data, "text/csv; charset=utf-8", self._file(call, "answers", "csv"))
 
     def answers_parquet(self, call: Call) -> Response:
         """Answers as Parquet."""
         data = to_parquet(self._answers(call))
-        return _download(data, "application/vnd.apache.parquet", f"{call.id[:12]}.parquet")
+        return _download(data, "application/vnd.apache.parquet", self._file(call, "answers", "parquet"))
+
+    def _file(self, call: Call, what: str, end: str) -> str:
+        return file_name(self._collector.find(call.id).collection.title, call.id, what, end)
 
     def invite(self, call: Call) -> Response:
         """Make single-use invitations."""
@@ -307,5 +313,4 @@ def _token(record: TokenRecord) -> dict[str, Any]:
 
 
 def _download(data: bytes, media_type: str, name: str) -> Response:
-    headers = {"cache-control": "no-store", "content-disposition": f'attachment; filename="{name}"'}
-    return Response(data, 200, headers, media_type)
+    return Response(data, 200, {"cache-control": "no-store"} | disposition(name), media_type)

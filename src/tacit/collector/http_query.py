@@ -1,7 +1,5 @@
 """SQL over HTTP: the tables that a token may read, answers as JSON or CSV, and plans."""
 
-import csv
-import io
 from collections.abc import Mapping
 from dataclasses import asdict
 from time import monotonic
@@ -12,11 +10,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from tacit.collector.access import READ, Bearer
-from tacit.collector.answer import harmless
+from tacit.collector.downloads import disposition, file_name
 from tacit.collector.http_api import Api, Call
 from tacit.collector.http_common import json_response
 from tacit.collector.limits import Limits
 from tacit.collector.problems import Problem
+from tacit.collector.safe_csv import csv_text
 from tacit.collector.service import Collector
 from tacit.collector.tables import TableInfo, Tables
 from tacit.core.level import check_level
@@ -60,27 +59,17 @@ def _plain(item: Any) -> Any:
 
 def query_csv(select: Select, found: Answer | Plan) -> str:
     """The same as CSV: an aggregate is followed by its standard error, the ends of its interval and its status."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     if isinstance(found, Plan):
         rows = found.to_rows()
-        writer.writerow(rows[0] if rows else ())
-        writer.writerows([_safe(item) for item in row.values()] for row in rows)
-        return text.getvalue()
+        return csv_text([list(rows[0]) if rows else [], *(list(row.values()) for row in rows)])
     header: list[str] = []
     for name, output in zip(found.columns, select.outputs, strict=True):
         header += [name] if isinstance(output.item, Column) else [name + end for end in _CSV_ENDS]
-    writer.writerow([harmless(name) for name in header])
-    writer.writerows([item for cell in row for item in _flat(cell)] for row in found.rows)
-    return text.getvalue()
+    return csv_text([header, *([item for cell in row for item in _flat(cell)] for row in found.rows)])
 
 
 def _flat(item: Any) -> list[Any]:
-    return [*flat_row([item], errors=True), item.status] if isinstance(item, Cell) else [_safe(item)]
-
-
-def _safe(item: Any) -> Any:
-    return harmless(item) if isinstance(item, str) else item
+    return [*flat_row([item], errors=True), item.status] if isinstance(item, Cell) else [_plain(item)]
 
 
 def table_json(info: TableInfo) -> dict[str, Any]:
@@ -123,7 +112,8 @@ class Queries(Api):
         """An answer or a plan as CSV."""
         sql, level = _asked(call)
         info, select, found = run_query(self._tables, call.bearer, call.id, sql, level)
-        headers = {"cache-control": "no-store", "content-disposition": f'attachment; filename="{info.name}.csv"'}
+        name = file_name(info.title, call.id, sql, "csv")
+        headers = {"cache-control": "no-store"} | disposition(name)
         return Response(query_csv(select, found).encode(), 200, headers, "text/csv; charset=utf-8")
 
 

@@ -118,7 +118,10 @@ def _first_round(wanted: Wanted) -> tuple[Mechanism, Plan] | None:
         return None
     if len(tasks) > 1:
         named = adaptive[0][0].name
-        raise InvalidSpec(f"draft.questions: {named} goes round by round and must be the only question")
+        raise InvalidSpec(
+            f"draft.questions: {named} goes round by round and must be the only question; "
+            "ask the other questions in a collection of their own"
+        )
     task, domain = adaptive[0]
     looked_for: Any = DEFAULT_K if k is None else k
     if type(looked_for) is not int:

@@ -8,9 +8,11 @@ from typing import Any, cast
 
 from tacit.collector.active import ID, Catalog, parsed_json
 from tacit.collector.answer import parts_of
+from tacit.collector.draft_texts import check_texts
 from tacit.collector.policies import Wanted, asked_of, plan_policy, reports_each, wanted_k
 from tacit.collector.ports import CollectionRecord, Store
 from tacit.collector.problems import Problem
+from tacit.collector.rehearsal import rehearse
 from tacit.collector.rows.segments import NO_FOLDER
 from tacit.core.mechanism import Mechanism
 from tacit.core.normal import normal_isf
@@ -74,11 +76,13 @@ class Planner:
         }
         kept = {name: fields[name] for name in ("minimum_cohort", "retention_days", "origins", "invitations")}
         collection = Collection.from_json(document | kept, self.catalog)
+        check_texts(collection)
         self._rehearse(collection)
         return collection, respondents
 
     def _rehearse(self, collection: Collection) -> None:
-        """Answer from no reports: what could not be answered later is refused now."""
+        """Report example answers, and answer from no reports: what would fail later is refused now."""
+        rehearse(collection)
         mechanism = collection.mechanism
         assert isinstance(mechanism, Mechanism)
         if collection.rows is not None:
@@ -217,7 +221,8 @@ def publish(store: Store, planner: Planner, collection: str) -> CollectionRecord
 
 
 def publish_document(store: Store, collection: Collection) -> CollectionRecord:
-    """Publish a document as it is; publishing the same one again changes nothing."""
+    """Publish a document that a device can answer; publishing the same one again changes nothing."""
+    rehearse(collection)
     record = CollectionRecord(collection.id, "published", canonical(collection.to_json()))
     store.add_collection(record)
     return store.collection(record.id) or record

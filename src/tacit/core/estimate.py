@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.extras import load
 from tacit.core.normal import normal_isf
 from tacit.errors import InvalidSpec
 
@@ -142,13 +143,9 @@ class Estimate:
         check_choice("to_table", "kind", kind, get_args(Table))
         rows = self.to_rows(level)
         if kind == "pandas":
-            import pandas  # pyright: ignore
-
-            return pandas.DataFrame(rows)  # pyright: ignore
+            return load("pandas").DataFrame(rows)
         if kind == "arrow":
-            import pyarrow  # pyright: ignore
-
-            return pyarrow.Table.from_pylist(rows)  # pyright: ignore
+            return load("pyarrow").Table.from_pylist(rows)
         return rows
 
 

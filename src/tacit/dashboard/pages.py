@@ -4,11 +4,13 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 from urllib.parse import urlsplit
 
 import segno
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -18,10 +20,11 @@ from tacit.central.heatmap import heat_map
 from tacit.collector.active import Catalog, read_document
 from tacit.collector.ports import CollectionRecord
 from tacit.dashboard.assets import asset_routes, page, policy
-from tacit.dashboard.privacy import HELD, facts, guess, texts
+from tacit.dashboard.privacy import HELD, WEAK, facts, surest, texts
 from tacit.dashboard.script import script_routes
 from tacit.dashboard.session import State, local_path, read_form, scope, signed_in, signed_out, to_login
 from tacit.dashboard.tools import read_wish, tools
+from tacit.device.exact import WORD
 from tacit.errors import TacitError
 from tacit.post.methods import METHODS
 
@@ -42,6 +45,15 @@ def _home(request: Request) -> Response:
 
 def _missing() -> Response:
     return page("missing.html", status=404)
+
+
+def _nowhere(request: Request) -> Response:
+    """A page for people who followed a wrong link; programs get the problem document that they get everywhere else."""
+    if request.url.path == "/dashboard/":
+        return RedirectResponse("/dashboard", status_code=307)
+    if "text/html" not in request.headers.get("accept", ""):
+        raise HTTPException(404)
+    return _missing()
 
 
 def _is_id(text: str) -> bool:
@@ -145,6 +157,7 @@ class Pages:
             return _missing()
         collection = read_document(record.document, self.catalog)
         mechanism = collection.mechanism
+        odds = Fraction(mechanism.odds, WORD)
         return page(
             "privacy.html",
             collection=collection,
@@ -154,7 +167,8 @@ class Pages:
             facts=facts(collection),
             declared=float(mechanism.budget.declared),
             realised=mechanism.realised_epsilon(),
-            guess=guess(float(mechanism.budget.declared)),
+            surest=surest(odds),
+            weak=odds >= WEAK,
             held=HELD,
         )
 
@@ -213,4 +227,5 @@ def routes(state: State, *, catalog: Catalog = CATALOG, public_url: str = "") ->
         Route("/c/{id}/qr.svg", pages.qr_code),
         *script_routes(),
         *asset_routes(),
+        *(Route(f"{start}/{{path:path}}", _nowhere) for start in ("/dashboard", "/c")),
     ]

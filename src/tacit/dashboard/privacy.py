@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, prod
+from math import floor, prod
 from typing import Any
 
 from tacit.core.mechanism import Mechanism
@@ -28,6 +28,10 @@ HELD = {
     "date": "a date",
 }
 """What a public column holds, in words."""
+
+
+WEAK = 19
+"""From this likelihood ratio on the noise is called weak: a report may turn 50 % into 95 %."""
 
 
 @dataclass(frozen=True)
@@ -205,9 +209,21 @@ def _declared(device: Device) -> float:
     return float(device.budget.declared)
 
 
-def guess(epsilon: float) -> str:
-    """How sure somebody can become at most who thought an answer as likely as not, in percent."""
-    return f"{100 / (1 + exp(-epsilon)):.0f}"
+def surest(odds: Fraction) -> str:
+    """How sure somebody can become at most who took an answer for a coin toss, 50 %, in percent.
+
+    With the likelihood ratio R, Bayes' rule gives R/(1 + R). It is rounded up, so that "at most" is true, and never to
+    100. The twin of `surest` in static/odds.js.
+
+    >>> surest(Fraction(3)), surest(Fraction(54_598, 1000)), surest(Fraction(9_000_000))
+    ('75.0', '98.3', '99.99999')
+    """
+    doubt = 100 / (1 + odds)
+    digits = 1
+    while doubt * 10**digits < 1:
+        digits += 1
+    left = 10 ** (digits + 2) - floor(doubt * 10**digits)
+    return f"{left // 10**digits}.{left % 10**digits:0{digits}d}"
 
 
 def texts(value: Any, language: str) -> str:

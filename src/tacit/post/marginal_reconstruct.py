@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.extras import load
 from tacit.errors import InvalidSpec
 from tacit.post.marginal_junction import tree_order
 from tacit.post.marginal_nonneg import norm_sub_rows
@@ -172,8 +173,7 @@ def fit_least_squares(shape: Sequence[int], targets: Targets, count: int = 1) ->
 
 def fit_linear_program(shape: Sequence[int], targets: Targets, count: int = 1) -> Fitted:
     """Non-negative tables whose margins miss the targets by as little as possible, at the worst cell. Needs scipy."""
-    import scipy.optimize  # pyright: ignore
-
+    optimize = load("scipy.optimize")
     cells, every = prod(shape), tuple(range(len(shape)))
     eye = np.eye(cells).reshape(cells, *shape)
     design = [margin(eye, every, axes).reshape(cells, -1).T for axes, _ in targets]
@@ -185,7 +185,7 @@ def fit_linear_program(shape: Sequence[int], targets: Targets, count: int = 1) -
         bounds = np.block([[matrix, -off], [-matrix, -off]])
         cost = np.append(np.zeros(cells), 1.0)
         whole = np.append(np.ones(cells), 0.0)[None]
-        found = scipy.optimize.linprog(  # pyright: ignore
+        found = optimize.linprog(
             cost, A_ub=bounds, b_ub=np.concatenate([wanted, -wanted]), A_eq=whole, b_eq=[1.0], method="highs"
         )
         tables[row] = found.x[:cells]  # pyright: ignore

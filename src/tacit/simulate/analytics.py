@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.extras import load
 from tacit.core.simulated import GeneratorCoins
 from tacit.errors import InvalidSpec
 from tacit.tasks.analytics.connection import Connection
@@ -29,9 +29,7 @@ _TAG = int.from_bytes(b"rows", "little")
 def read_rows(path: str, columns: Sequence[str] | None = None) -> Any:
     """An Arrow table of a CSV or Parquet file; text loses the spaces around it."""
     pa, pc = arrow(), compute()
-    csv: Any
-    parquet: Any
-    csv, parquet = import_module("pyarrow.csv"), import_module("pyarrow.parquet")
+    csv, parquet = load("pyarrow.csv"), load("pyarrow.parquet")
     try:
         if path.endswith((".parquet", ".pq")):
             table = parquet.read_table(path)

@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.extras import load
 from tacit.errors import InvalidSpec
 from tacit.post.marginal_table import given_rows
 from tacit.tasks.association import Information, entropy_gain, mutual_information
@@ -245,15 +246,10 @@ def classify_synthetic(train: I64, test: I64, *, kind: str = "linear", seed: int
     """
     if kind not in ("linear", "rbf"):
         raise InvalidSpec(f"classify: kind is {kind[:40]!r}, must be linear or rbf")
-    try:
-        from sklearn.pipeline import make_pipeline  # pyright: ignore
-        from sklearn.preprocessing import OneHotEncoder  # pyright: ignore
-        from sklearn.svm import SVC, LinearSVC  # pyright: ignore
-    except ImportError:
-        raise InvalidSpec("classify: needs scikit-learn; install tacit with its extra 'models'") from None
+    pipeline, encoding, svm = (load(f"sklearn.{part}") for part in ("pipeline", "preprocessing", "svm"))
     if len(np.unique(train[:, -1])) < 2:
         return misclassified(np.full(len(test), train[0, -1]), test[:, -1])
-    machine = LinearSVC(random_state=seed) if kind == "linear" else SVC()  # pyright: ignore
-    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), machine)  # pyright: ignore
-    model.fit(train[:, :-1], train[:, -1])  # pyright: ignore
-    return misclassified(np.asarray(model.predict(test[:, :-1])), test[:, -1])  # pyright: ignore
+    machine = svm.LinearSVC(random_state=seed) if kind == "linear" else svm.SVC()
+    model = pipeline.make_pipeline(encoding.OneHotEncoder(handle_unknown="ignore"), machine)
+    model.fit(train[:, :-1], train[:, -1])
+    return misclassified(np.asarray(model.predict(test[:, :-1])), test[:, -1])

@@ -89,8 +89,10 @@ def _answer(domain: Domain, part: Part) -> Answer:
         return Answer("share", Estimate(none, none, part.tally.n, labels=[]), None, "candidates")
     found = _RECENT.find(domain, part, DEFAULT_K, None)
     found = found.take(found.significant(ALPHA))
-    labels = [domain.decode(index) for index in found.values.tolist()]
-    return Answer("share", replace(found.estimate, labels=labels, covariance=None), None, "prefixes")
+    raw, order = found.estimate, np.argsort(-found.estimate.value, kind="stable")
+    labels = [domain.decode(index) for index in found.values[order].tolist()]
+    shown = replace(raw, value=raw.value[order], variance=raw.variance[order], labels=labels, covariance=None)
+    return Answer("share", shown, None, "prefixes")
 
 
 def _planned(domain: Domain, mechanism: Mechanism, n: int) -> HittersPlan:
@@ -126,7 +128,7 @@ def _rows(domain: Domain, part: Part, found: Hitters, level: float) -> dict[str,
     rows = [
         {"value": domain.decode(row.index), "estimate": row.share, "standard_error": row.standard_error,
          "low": row.low, "high": row.high, "noise_probability": row.noise_probability}
-        for row in found.to_list(level)
+        for row in sorted(found.to_list(level), key=lambda row: -row.share)  # By the number that is shown.
     ]  # fmt: skip
     plan = _planned(domain, part.mechanism, max(1, part.tally.n))
     half = plan.detectable(0.5)

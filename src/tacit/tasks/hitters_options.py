@@ -5,9 +5,9 @@ from math import sqrt
 from typing import Any
 
 from tacit.device.budget import Budget
-from tacit.errors import InvalidSpec
+from tacit.device.domain import Domain
 from tacit.tasks.hitters_plan import MOST_EVALUATIONS, HittersPlan, plan_pem
-from tacit.tasks.spelling import Spelling
+from tacit.tasks.spelling import spelling_of, values_below
 
 _AROUND = 3
 
@@ -37,11 +37,14 @@ class HittersOption:
         return {"method": "pem", "rmse": self.rmse, "server_operations": row.pop("evaluations")} | row
 
 
-def hitters_options(*, size: int, epsilon: Budget | str, n: int, k: int) -> tuple[list[HittersOption], str]:
-    """Plans over `size` values without structure, least detectable share first, and a sentence about the best."""
-    if not 2 <= size <= 1 << 64:
-        raise InvalidSpec("heavy hitters: size must be from 2 to 2^64")
-    spelling = Spelling(size, 2, max(1, (size - 1).bit_length()))
+def hitters_options(
+    *, epsilon: Budget | str, n: int, k: int, size: int | None = None, domain: Domain | None = None
+) -> tuple[list[HittersOption], str]:
+    """Plans, least detectable share first, and a sentence about the best.
+
+    They are over the values of a domain, whose texts share beginnings, or over `size` values without structure.
+    """
+    spelling = spelling_of(domain) if domain is not None else values_below(size)
     best = plan_pem(spelling, epsilon=epsilon, n=n, k=k)
     groups = len(best.lengths)
     others = range(max(1, groups - _AROUND), min(64, spelling.digits, groups + _AROUND) + 1)

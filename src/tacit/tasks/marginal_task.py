@@ -21,6 +21,7 @@ from tacit.device.views import Views
 from tacit.errors import InvalidSpec
 from tacit.tasks.association import Information, Verdict, mutual_information, wald_test
 from tacit.tasks.dependence import Tree, tree_of
+from tacit.tasks.histogram import check_listed
 from tacit.tasks.marginal_covering import covers
 from tacit.tasks.marginal_plan import MarginalChoice, choose_marginals
 from tacit.tasks.marginals import Marginals, Status, Table
@@ -44,6 +45,8 @@ _SOLVED = 16
 
 def _check(asked: Asked, k: int) -> None:
     """Refuse questions that say nothing, and tables that nobody could fill, naming what works."""
+    for domain in asked.domains:
+        check_listed(domain, "marginals")
     for name, size in zip(asked.names, asked.sizes, strict=True):
         if size < 2:
             raise InvalidSpec(f"marginals: question '{name}' has one value, which says nothing; drop it")

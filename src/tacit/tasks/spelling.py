@@ -48,6 +48,13 @@ def bit_strings(bits: int) -> Spelling:
     return Spelling(1 << bits, 2, bits)
 
 
+def values_below(size: int | None) -> Spelling:
+    """So many values without structure, as bits."""
+    if size is None or not 2 <= size <= 1 << 64:
+        raise InvalidSpec("heavy hitters: size must be from 2 to 2^64")
+    return Spelling(size, 2, (size - 1).bit_length())
+
+
 def spelling_of(domain: Domain) -> Spelling:
     """The spelling of a domain whose values are found prefix by prefix."""
     if isinstance(domain, Bits):

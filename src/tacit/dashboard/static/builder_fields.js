@@ -6,6 +6,7 @@ import { check, field, select, text } from "./builder_inputs.js";
 import { policies } from "./builder_policy.js";
 import { h } from "./dom.js";
 import { isAdaptive, isOneTask, items, newQuestion } from "./draft.js";
+import { isWeak, plain, surest } from "./odds.js";
 import { ownName } from "./words.js";
 
 const ALONE = "A question that is asked in rounds must be the only one; remove the others.";
@@ -92,15 +93,18 @@ function asking(form) {
   );
 }
 
-/** How sure somebody can become at most. @param {string} epsilon */
-const sure = (epsilon) => Math.round(100 / (1 + Math.exp(-Number(epsilon))));
+/** What epsilon means. @param {string} epsilon */
+function meaning(epsilon) {
+  const ratio = Math.exp(Number(epsilon));
+  const odds = `ε = ${epsilon}: if somebody takes a respondent's answer for a coin toss, 50 %, the report can make them at most ${plain(surest(ratio))} % sure of it.`;
+  return isWeak(ratio) ? `${odds} That is close to certainty: the noise protects an answer only weakly.` : odds;
+}
 
 /** @param {Form} form */
 function privacy(form) {
   const { model } = form;
   const words = h("output", { class: "hint", for: "epsilon" });
-  const explain = () =>
-    (words.textContent = `ε = ${model.epsilon}: if somebody takes a respondent's answer for a coin toss, 50 %, the report can make them at most ${sure(model.epsilon)} % sure of it.`);
+  const explain = () => (words.textContent = meaning(model.epsilon));
   const told = { ...form, changed: () => (explain(), form.changed()) };
   const range = text(told, model, "epsilon", "epsilon", { type: "range", min: 0.1, max: 6, step: 0.1 });
   explain();

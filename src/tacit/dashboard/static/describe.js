@@ -1,6 +1,7 @@
 /** A noisy report in words: what its bytes say, without the answer, which is forgotten by then. */
 
 import { chances, codesOf } from "./chances.js";
+import { ratioOf, surest, weakness } from "./odds.js";
 
 const MOST_NAMED = 12;
 
@@ -151,20 +152,25 @@ function widthOf(device) {
  * @param {(text: any) => string} text
  * @returns {string[]}
  */
-export function describe({ policy, members, questions, mechanism }, { member, report }, say, text) {
+export function describe(collection, entry, say, text) {
+  const ratio = ratioOf(collection.mechanism);
+  return [...reported(collection, entry, say, text), say("odds", { sure: surest(ratio) }) + weakness(ratio, say)];
+}
+
+/** What the bytes say. @param {any} collection @param {any} entry @param {Say} say @param {(text: any) => string} text */
+function reported({ policy, members, questions, mechanism }, { member, report }, say, text) {
   const bytes = bytesOf(report);
   if (policy === "single") {
     const { domain } = questions[0];
     const { family } = mechanism;
-    const said = family?.mechanisms ? drawn(family, domain, { member, bytes }, say) : words(mechanism, domain, bytes, say);
-    return [said, say("deny")];
+    return [family?.mechanisms ? drawn(family, domain, { member, bytes }, say) : words(mechanism, domain, bytes, say)];
   }
-  if (policy === "joint") return [...jointly(mechanism.family, questions, { member, bytes }, say, text), say("deny")];
+  if (policy === "joint") return jointly(mechanism.family, questions, { member, bytes }, say, text);
   if (policy === "one_of") {
     const { domain, text: asked } = questions[member];
-    return [say("picked", { question: text(asked) }), words(members[member], domain, bytes, say), say("deny")];
+    return [say("picked", { question: text(asked) }), words(members[member], domain, bytes, say)];
   }
-  return [...together(members, questions, bytes, say, text), say("deny")];
+  return together(members, questions, bytes, say, text);
 }
 
 /** Which attributes a member of a family looks at. @param {any} family @param {number} member @returns {number[]} */

@@ -148,7 +148,7 @@ export class GridCard {
     const chosen = this.chosen();
     const answer = await this.ask("rectangle", { low: ends("low"), high: ends("high") }).catch((error) => ({ error }));
     if (turn !== this.turn) return;
-    if (answer.error) this.words.textContent = ` ${answer.error.message}`;
+    if (answer.error) [this.figure.textContent, this.words.textContent] = ["", answer.error.message];
     else if (answer.status === "ok") {
       [this.figure.textContent, this.words.textContent] = reading(answer.share, chosen, answer.level);
     }

@@ -53,7 +53,7 @@ const asked = (sql, plan) => (plan && !/^\s*explain\b/i.test(sql) ? `EXPLAIN ${s
 async function run(plan) {
   const typed = editor.value;
   const sql = asked(typed, plan);
-  if (!typed.trim()) return complain(new Error("Write a query first, or choose an example."));
+  if (!typed.trim()) return refused(new Error("Write a query first, or choose an example."), 0);
   const mine = ++turn;
   complain(null);
   results.setAttribute("aria-busy", "true");
@@ -65,8 +65,9 @@ async function run(plan) {
   return answer.plan ? results.replaceChildren(planCard(answer)) : show(answer, typed);
 }
 
-/** @param {any} error @param {number} added characters before what was typed */
+/** An old answer must not stand below a new error. @param {any} error @param {number} added characters before what was typed */
 function refused(error, added) {
+  results.replaceChildren();
   complain(error);
   editor.point(Math.max(0, (error.problem?.position ?? 0) - added));
 }
@@ -84,7 +85,8 @@ function show(answer, sql) {
 function save(sql, chosen) {
   const query = new URLSearchParams({ sql, level: chosen });
   const href = address(`collections/${table.collection}/query.csv?${query}`);
-  h("a", { href, download: `${table.name}.csv` }).click();
+  // The collector names the file after the collection and the query.
+  h("a", { href, download: "" }).click();
 }
 
 /** Queries of this table that were run before, the last one first; they stay in this browser. @returns {string[]} */

@@ -182,8 +182,18 @@ export class RangeCard {
     const chosen = this.leaves.words(this.picker.low, this.picker.high);
     const answer = await this.ask(query, this.given(query)).catch((error) => ({ error }));
     if (turn !== this.turns[query]) return;
-    if (answer.error) this.words.textContent = ` ${answer.error.message}`;
+    if (answer.error) this.fail(query, answer.error.message);
     else if (answer.status === "ok") this.show(query, answer, chosen);
+  }
+
+  /** An old answer must not stand beside a new error. @param {string} query @param {string} message */
+  fail(query, message) {
+    if (query === "range") [this.figure.textContent, this.words.textContent] = ["", message];
+    if (query === "quantiles") this.quantiles.replaceChildren(h("p", { class: "soft" }, message));
+    if (query === "heavy") this.heavy.replaceChildren(h("p", { class: "soft" }, message));
+    if (query !== "cdf") return;
+    this.promise.textContent = message;
+    this.cumulative.element.hidden = true;
   }
 
   /** @param {string} query @param {any} answer @param {string} chosen */
@@ -194,6 +204,7 @@ export class RangeCard {
     if (query === "heavy") this.heavy.replaceChildren(heavyTable(leaves, answer));
     if (query !== "cdf") return;
     this.promise.textContent = bandNote(answer.band, answer.level);
+    this.cumulative.element.hidden = false;
     this.cumulative.draw(answer, leaves);
   }
 }

@@ -15,13 +15,17 @@ const name = (value) => (Array.isArray(value) ? value.join(" + ") : value === ""
 /** The probability that something nobody holds looks as frequent. @param {number} chance */
 const noiseText = (chance) => (chance < 0.0005 ? "under 0.1 %" : `${(100 * chance).toFixed(chance < 0.1 ? 1 : 0)} %`);
 
-/** @param {any[]} rows @param {string} what @param {number} level @param {number} [before] how many rank above them */
-function rankedTable(rows, what, level, before = 0) {
-  const line = (/** @type {any} */ row, /** @type {number} */ i) =>
+/** Rows by the share that is shown, with their ranks. @param {any[]} rows */
+const ranked = (rows) =>
+  rows.toSorted((a, b) => b.estimate - a.estimate).map((row, i) => ({ ...row, rank: i + 1 }));
+
+/** @param {any[]} rows with their ranks @param {string} what @param {number} level */
+function rankedTable(rows, what, level) {
+  const line = (/** @type {any} */ row) =>
     h(
       "tr",
       {},
-      h("td", {}, count(before + i + 1)),
+      h("td", {}, count(row.rank)),
       h("th", { scope: "row" }, name(row.value)),
       h("td", {}, percent(row.estimate, row.standard_error)),
       h("td", {}, interval(row, percent).replace(/^from /, "")),
@@ -98,19 +102,26 @@ export class RankedCard {
     this.status.textContent = "Searching…";
     const answer = await this.ask("top", { k: this.k.value }).catch((error) => ({ error }));
     if (turn !== this.turn) return;
-    if (answer.error) this.status.textContent = answer.error.message;
+    if (answer.error) this.fail(answer.error.message);
     else if (answer.status === "ok") this.show(answer.values.map(rowOf), { words: answer.about, notes: answer.flags });
   }
 
-  /** Rows that may be noise, for whoever wants to see them. @param {any[]} rows @param {number} before */
-  doubt(rows, before) {
-    this.doubtful.hidden = !rows.length;
-    this.summary.textContent = `${count(rows.length)} more, which may be noise`;
-    this.rest.replaceChildren(...(rows.length ? [rankedTable(rows, this.what, this.level, before)] : []));
+  /** An old answer must not stand below a new error. @param {string} message */
+  fail(message) {
+    this.show([], { notes: [] });
+    this.status.textContent = message;
   }
 
-  /** @param {any[]} rows @param {{detectable?: number | null, words?: string, notes: string[]}} about */
-  show(rows, { detectable, words, notes }) {
+  /** Rows that may be noise, for whoever wants to see them. @param {any[]} rows */
+  doubt(rows) {
+    this.doubtful.hidden = !rows.length;
+    this.summary.textContent = `${count(rows.length)} more, which may be noise`;
+    this.rest.replaceChildren(...(rows.length ? [rankedTable(rows, this.what, this.level)] : []));
+  }
+
+  /** @param {any[]} unsorted @param {{detectable?: number | null, words?: string, notes: string[]}} about */
+  show(unsorted, { detectable, words, notes }) {
+    const rows = ranked(unsorted);
     const sure = rows.filter(({ noise }) => noise <= DOUBTFUL);
     this.status.textContent = sure.length ? "" : "Nothing stands out from the noise.";
     this.chart.element.hidden = !sure.length;
@@ -119,7 +130,7 @@ export class RankedCard {
     this.picture.replaceChildren(...(drawn ? [drawn] : []));
     this.numbers.replaceChildren(...(sure.length ? [rankedTable(sure, this.what, this.level)] : []));
     this.numbers.hidden = !sure.length;
-    this.doubt(rows.filter(({ noise }) => noise > DOUBTFUL), sure.length);
+    this.doubt(rows.filter(({ noise }) => noise > DOUBTFUL));
     const least = detectable ? `A share below ${percent(detectable)} cannot be told from noise here.` : "";
     this.note.textContent = words ?? least;
     this.notes.replaceChildren(...notes.map((one) => h("li", {}, sentence(one))));

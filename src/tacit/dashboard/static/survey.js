@@ -3,6 +3,7 @@
 import { byId, h, inLanguage } from "./dom.js";
 import { describe } from "./describe.js";
 import { field } from "./fields.js";
+import { ratioOf, surest, weakness } from "./odds.js";
 import { publicFields, sentColumns } from "./public_fields.js";
 import { Participation, Preview, canRemember } from "./respond.js";
 import { ownName, speaker, tag } from "./words.js";
@@ -89,14 +90,14 @@ function heading() {
 }
 
 /** Epsilon as a number: the exact odds are a 64-bit fraction. */
-const epsilonOf = (/** @type {any} */ { mechanism }) => Math.log(Number(mechanism.odds) / 2 ** 64);
+const epsilonOf = (/** @type {any} */ { mechanism }) => Math.log(ratioOf(mechanism));
 
 /** The invitation of the link, which never reaches the server before the report does. */
 const invitation = () => new URLSearchParams(location.hash.slice(1)).get("invitation") ?? "";
 
 function promise() {
   const epsilon = epsilonOf(collection);
-  const sure = Math.round(100 / (1 + Math.exp(-epsilon)));
+  const ratio = ratioOf(collection.mechanism);
   const { policy, minimum_cohort: count, questions, rows, mechanism } = collection;
   const asked = policy === "joint" ? `joint_${mechanism.family.kind}` : policy;
   return h(
@@ -106,7 +107,7 @@ function promise() {
     h("p", {}, say(rows ? "privacyRows" : "privacy")),
     policy !== "single" && h("p", {}, say(asked, { count: questions.length })),
     collection.plan && h("p", {}, say("plan")),
-    h("p", {}, say("epsilon", { epsilon: Number(epsilon.toPrecision(4)), sure })),
+    h("p", {}, say("epsilon", { epsilon: Number(epsilon.toPrecision(4)), sure: surest(ratio) }), weakness(ratio, say)),
     h("p", {}, say(rows ? "cohortRows" : "cohort", { count })),
     !preview && h("p", {}, h("a", { href: `/c/${id}/privacy` }, say("more"))),
   );
@@ -172,11 +173,21 @@ function fits(domain, answer) {
 function form() {
   fields = collection.questions.map(ask);
   publics = publicFields(collection.rows, say);
-  const submit = (/** @type {Event} */ event) => {
+  const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
+    problem.hidden = true;
     const answers = read();
     if (!answers) return;
-    desk?.draw(answers, invitation(), collection.rows ? publics.read() : undefined);
+    try {
+      await desk?.draw(answers, invitation(), collection.rows ? publics.read() : undefined);
+    } catch (error) {
+      // Another tab may have answered in the meantime: then there is a report to show.
+      if (desk?.entry()) return show(firstView());
+      problem.hidden = false;
+      problem.textContent = say("notDrawn", { reason: reasonOf(error) });
+      return;
+    }
     show("review");
   };
   return h(
@@ -184,6 +195,7 @@ function form() {
     { class: "questions", novalidate: true, autocomplete: "off", onsubmit: submit },
     ...fields.map(({ element }) => element),
     publics.element,
+    problem,
     h("div", { class: "actions" }, h("button", { class: "primary", type: "submit" }, say("show"))),
     h("p", { class: "soft" }, say("once")),
   );
@@ -220,11 +232,22 @@ function review() {
 async function transmit(event) {
   event.target.disabled = true;
   announce(say("sending"));
-  try {
-    await desk?.send();
-  } finally {
-    show("after");
-  }
+  await desk?.send();
+  show("after");
+}
+
+/** What an error says; the client's own errors never contain an answer, and no other's words are repeated. */
+const reasonOf = (/** @type {any} */ error) =>
+  error && ["InvalidSpec", "InvalidValue", "AlreadyAnswered", "TacitError"].includes(error.name)
+    ? error.message
+    : String(error?.name ?? "Error");
+
+/** Say above everything else that the page is broken, once, however much fails. @param {any} error */
+function confess(error) {
+  page.querySelector("#broken")?.remove();
+  page.prepend(h("p", { class: "problem", role: "alert", id: "broken" }, say("broken", { reason: reasonOf(error) })));
+  page.setAttribute("aria-busy", "false");
+  byId("loading")?.remove();
 }
 
 /** A result with a mark, a heading and a sentence. */
@@ -369,15 +392,19 @@ function firstView() {
   return entry ? "review" : "ask";
 }
 
+addEventListener("error", ({ error }) => confess(error));
+addEventListener("unhandledrejection", ({ reason }) => confess(reason));
+
 async function start() {
   say = speaker(navigator.language.slice(0, 2));
   if (!desk) return page.replaceChildren(h("h1", {}, say("failedTitle")), h("p", { class: "problem" }, say("storage")));
   try {
     collection = await desk.open();
-  } catch {
+  } catch (error) {
     return page.replaceChildren(
       h("h1", {}, say("failedTitle")),
       h("p", { class: "problem", role: "alert" }, say("failedNote")),
+      h("p", { class: "soft" }, reasonOf(error)),
     );
   }
   speak(preferred());
@@ -388,4 +415,7 @@ async function start() {
   if (desk.entry()?.state === "pending") desk.send().then(() => show("after"));
 }
 
-await start();
+await start().catch((error) => {
+  confess(error);
+  throw error;
+});

@@ -34,9 +34,10 @@ export function synthetic(download) {
     const seed = crypto.getRandomValues(new Uint32Array(1))[0];
     const wanted = new URLSearchParams({ rows: rows.value, model: model.value, seed: String(seed) });
     const reply = await download(`synthetic.csv?${wanted}`).catch(() => null);
-    if (reply?.ok) save(await reply.blob(), "synthetic.csv");
+    const name = /filename="([^"]+)"/.exec(reply?.headers.get("Content-Disposition") ?? "")?.[1] ?? "synthetic.csv";
+    if (reply?.ok) save(await reply.blob(), name);
     const problem = reply && !reply.ok ? await reply.json().catch(() => null) : null;
-    said.textContent = reply?.ok ? "Saved as synthetic.csv." : (problem?.detail ?? "The collector cannot be reached.");
+    said.textContent = reply?.ok ? `Saved as ${name}.` : (problem?.detail ?? "The collector cannot be reached.");
   };
   return h(
     "details",

@@ -21,14 +21,18 @@ export function ownName(language) {
 }
 
 /**
- * A function that says things in a language: say("range", {low: 1, high: 9}).
+ * A function that says things in a language: say("range", {low: 1, high: 9}). Numbers are rounded to four digits, unless
+ * they come with their number of digits after the point: {value: 98.3, digits: 1}.
  * @param {string} language
  * @returns {(key: string, values?: Record<string, any>) => string}
  */
 export function speaker(language) {
   const words = WORDS[language] ?? WORDS[language.split("_")[0]] ?? en;
   const number = new Intl.NumberFormat(tag(language), { maximumSignificantDigits: 4 });
-  const show = (/** @type {any} */ value) => (typeof value === "number" ? number.format(value) : String(value));
+  const fixed = (/** @type {{value: number, digits: number}} */ { value, digits }) =>
+    new Intl.NumberFormat(tag(language), { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value);
+  const show = (/** @type {any} */ value) =>
+    typeof value === "number" ? number.format(value) : typeof value === "object" ? fixed(value) : String(value);
   return (key, values = {}) => {
     const text = words[key] ?? en[/** @type {keyof typeof en} */ (key)] ?? key;
     return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? show(values[name]) : whole));

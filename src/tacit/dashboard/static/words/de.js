@@ -33,7 +33,7 @@ export default {
   textLeft: "Noch Platz für {count}.",
   missing: "Bitte beantworten Sie diese Frage.",
   invalid: "Diese Antwort ist bei dieser Frage nicht möglich.",
-  privacyTitle: "Ihre Antwort bleibt hier",
+  privacyTitle: "Wie Ihre Antwort geschützt wird",
   privacy:
     "Bevor etwas gesendet wird, verrauscht Ihr Browser die Antwort. Nur der verrauschte Bericht verlässt dieses Gerät, und Sie sehen ihn vorher.",
   privacyRows:
@@ -50,7 +50,7 @@ export default {
   columnInvalid: "Das passt nicht in die Spalte „{name}“.",
   sentColumns: "Wird unverrauscht mitgesendet",
   reviewNoteRows:
-    "Dieser Bericht und die öffentlichen Spalten sind alles, was gesendet wird, neben der Nummer der Sammlung und einer Zufallszahl gegen doppeltes Zählen. Ihre geschützten Antworten sind nicht darin, und diese Seite hat sie schon vergessen.",
+    "Dieser Bericht und die öffentlichen Spalten sind alles, was gesendet wird, neben der Nummer der Sammlung und einer Zufallszahl gegen doppeltes Zählen. Ihre geschützten Antworten werden nicht ohne Rauschen gesendet, und diese Seite hat sie schon vergessen.",
   epsilon:
     "Die Stärke des Rauschens ist ε = {epsilon}. Wer eine Antwort von Ihnen für einen Münzwurf hält, 50 %, kann sich nach Ihrem Bericht höchstens zu {sure} % sicher sein.",
   one_of: "Es gibt {count} Fragen. Ihr Browser wählt zufällig eine davon und berichtet nur über diese.",
@@ -72,7 +72,7 @@ export default {
   once: "Das Rauschen wird einmal gezogen. Danach lässt sich die Antwort auf diesem Gerät nicht mehr ändern.",
   reviewTitle: "Dieser verrauschte Bericht wird gesendet",
   reviewNote:
-    "Das ist alles, was gesendet wird, neben der Nummer der Sammlung und einer Zufallszahl gegen doppeltes Zählen. Ihre Antwort ist nicht darin, und diese Seite hat sie schon vergessen.",
+    "Das ist alles, was gesendet wird, neben der Nummer der Sammlung und einer Zufallszahl gegen doppeltes Zählen. Ihre Antwort wird nicht ohne Rauschen gesendet, und diese Seite hat sie schon vergessen.",
   inWords: "In Worten",
   saysValue:
     "Er lautet „{value}“. Er nennt Ihre eigene Antwort mit einer Wahrscheinlichkeit von {own} % und jede andere mit {other} %.",
@@ -109,14 +109,17 @@ export default {
   plus: "plus",
   minus: "minus",
   picked: "Zufällig gewählt wurde die Frage „{question}“.",
-  deny: "Derselbe Bericht kann von jeder Antwort stammen; er beweist nichts über Sie.",
+  odds:
+    "Jede Antwort kann zu diesem Bericht führen, aber nicht gleich oft. Wer eine Antwort von Ihnen für einen Münzwurf hält, 50 %, kann sich nach dem Bericht höchstens zu {sure} % sicher sein.",
+  weak: "Das ist fast Gewissheit: bei diesem ε schützt das Rauschen eine Antwort nur schwach.",
   send: "Diesen Bericht senden",
   later: "Jetzt nicht",
   laterNote:
     "Es wurde nichts gesendet. Der verrauschte Bericht bleibt auf diesem Gerät, damit er nicht neu gezogen wird; kommen Sie gern wieder.",
   sending: "Wird gesendet…",
   sentTitle: "Danke, Ihr verrauschter Bericht ist angekommen",
-  sentNote: "Die Quittung können Sie aufheben. Ihre Antwort lässt sich damit nicht finden.",
+  sentNote:
+    "Die Quittung können Sie aufheben. Sie sagt über Sie nicht mehr als der verrauschte Bericht, der darin steht.",
   receipt: "Quittung",
   collection: "Sammlung",
   sentReport: "Bericht",
@@ -149,6 +152,10 @@ export default {
   state_pending: "wartet",
   state_held: "nicht gesendet",
   state_refused: "abgelehnt",
+  notDrawn:
+    "Aus dieser Antwort ließ sich kein Bericht machen. Nichts wurde gesendet und keine Privatsphäre verbraucht. Bitte sagen Sie es denen, die Sie gefragt haben: „{reason}“",
+  broken:
+    "Auf dieser Seite funktioniert etwas nicht. Ein Bericht, der nicht bestätigt wurde, bleibt auf diesem Gerät und wird nie neu gezogen. Bitte sagen Sie es denen, die Sie gefragt haben: „{reason}“",
   failedTitle: "Diese Seite kann nicht sicher gezeigt werden",
   failedNote:
     "Das Dokument dieser Sammlung war nicht abrufbar oder passt nicht zu seiner Adresse. Bitte antworten Sie nicht; versuchen Sie es später.",

@@ -32,7 +32,7 @@ export default {
   textLeft: "Room for {count} more.",
   missing: "Please answer this question.",
   invalid: "This answer is not one of those that the question allows.",
-  privacyTitle: "Your answer stays here",
+  privacyTitle: "How your answer is protected",
   privacy:
     "Before anything is sent, your browser adds noise to your answer. Only the noisy report leaves this device, and you see it first.",
   privacyRows:
@@ -49,7 +49,7 @@ export default {
   columnInvalid: "This does not fit the column “{name}”.",
   sentColumns: "Sent with it, without noise",
   reviewNoteRows:
-    "This report and the public columns are everything that will be sent, besides the number of the collection and a random number that keeps it from being counted twice. Your private answers are not in it, and this page has already forgotten them.",
+    "This report and the public columns are everything that will be sent, besides the number of the collection and a random number that keeps it from being counted twice. Your private answers are not sent without noise, and this page has already forgotten them.",
   epsilon:
     "The strength of the noise is ε = {epsilon}. If somebody takes an answer of yours for a coin toss, 50 %, then your report can make them at most {sure} % sure of it.",
   one_of: "There are {count} questions. Your browser picks one of them at random and reports on that one only.",
@@ -71,7 +71,7 @@ export default {
   once: "Noise is drawn once. After this step the answer cannot be changed on this device.",
   reviewTitle: "This is the noisy report that will be sent",
   reviewNote:
-    "This is everything that will be sent, besides the number of the collection and a random number that keeps it from being counted twice. Your answer is not in it, and this page has already forgotten it.",
+    "This is everything that will be sent, besides the number of the collection and a random number that keeps it from being counted twice. Your answer is not sent without noise, and this page has already forgotten it.",
   inWords: "In words",
   saysValue:
     "It says “{value}”. It would say your own answer with a probability of {own} %, and each other answer with {other} %.",
@@ -108,14 +108,17 @@ export default {
   plus: "plus",
   minus: "minus",
   picked: "The question picked at random is “{question}”.",
-  deny: "The same report can come from any answer, so it proves nothing about you.",
+  odds:
+    "Any answer can lead to this report, but not equally often. If somebody takes an answer of yours for a coin toss, 50 %, the report can make them at most {sure} % sure of it.",
+  weak: "That is close to certainty: at this ε the noise protects an answer only weakly.",
   send: "Send this report",
   later: "Not now",
   laterNote:
     "Nothing has been sent. The noisy report is kept on this device, so that it is not drawn again; come back when you like.",
   sending: "Sending…",
   sentTitle: "Thank you, your noisy report has arrived",
-  sentNote: "Keep the receipt if you like. It cannot be used to find your answer.",
+  sentNote:
+    "Keep the receipt if you like. It says no more about you than the noisy report, which is part of it.",
   receipt: "Receipt",
   collection: "Collection",
   sentReport: "Report",
@@ -147,6 +150,10 @@ export default {
   state_pending: "waiting",
   state_held: "not sent",
   state_refused: "refused",
+  notDrawn:
+    "No report could be made of this answer. Nothing was sent, and no privacy was spent. Please tell whoever asked you: “{reason}”",
+  broken:
+    "Something on this page does not work. A report that was not acknowledged is kept on this device and is never drawn again. Please tell whoever asked you: “{reason}”",
   failedTitle: "This page cannot be shown safely",
   failedNote:
     "The document of this collection could not be fetched or does not match its address. Please do not answer; try again later.",

@@ -32,7 +32,7 @@ export default {
   textLeft: "Sitio restante: {count}.",
   missing: "Responda a esta pregunta, por favor.",
   invalid: "La pregunta no admite esta respuesta.",
-  privacyTitle: "Su respuesta se queda aquí",
+  privacyTitle: "Cómo se protege su respuesta",
   privacy:
     "Antes de enviar nada, su navegador añade ruido a la respuesta. Solo el informe con ruido sale de este dispositivo, y usted lo ve antes.",
   privacyRows:
@@ -49,7 +49,7 @@ export default {
   columnInvalid: "Esto no encaja en la columna «{name}».",
   sentColumns: "Se envía con él, sin ruido",
   reviewNoteRows:
-    "Este informe y las columnas públicas son todo lo que se envía, además del número de la consulta y un número aleatorio que evita contarlo dos veces. Sus respuestas protegidas no están en él, y esta página ya las ha olvidado.",
+    "Este informe y las columnas públicas son todo lo que se envía, además del número de la consulta y un número aleatorio que evita contarlo dos veces. Sus respuestas protegidas no se envían sin ruido, y esta página ya las ha olvidado.",
   epsilon:
     "La intensidad del ruido es ε = {epsilon}. Si alguien cree que una respuesta suya es como lanzar una moneda, 50 %, su informe le puede dar como mucho un {sure} % de seguridad.",
   one_of: "Hay {count} preguntas. Su navegador elige una al azar e informa solo de esa.",
@@ -71,7 +71,7 @@ export default {
   once: "El ruido se sortea una sola vez. Después, la respuesta ya no se puede cambiar en este dispositivo.",
   reviewTitle: "Este es el informe con ruido que se enviará",
   reviewNote:
-    "Es todo lo que se envía, además del número de la consulta y un número aleatorio que evita contarlo dos veces. Su respuesta no está en él, y esta página ya la ha olvidado.",
+    "Es todo lo que se envía, además del número de la consulta y un número aleatorio que evita contarlo dos veces. Su respuesta no se envía sin ruido, y esta página ya la ha olvidado.",
   inWords: "En palabras",
   saysValue:
     "Dice «{value}». Diría su propia respuesta con una probabilidad del {own} %, y cada una de las otras con el {other} %.",
@@ -108,14 +108,16 @@ export default {
   plus: "más",
   minus: "menos",
   picked: "La pregunta elegida al azar es «{question}».",
-  deny: "El mismo informe puede venir de cualquier respuesta: no demuestra nada sobre usted.",
+  odds:
+    "Cualquier respuesta puede llevar a este informe, pero no con la misma frecuencia. Si alguien cree que una respuesta suya es como lanzar una moneda, 50 %, el informe le puede dar como mucho un {sure} % de seguridad.",
+  weak: "Eso es casi certeza: con este ε el ruido protege una respuesta solo débilmente.",
   send: "Enviar este informe",
   later: "Ahora no",
   laterNote:
     "No se ha enviado nada. El informe con ruido queda en este dispositivo para no sortearlo de nuevo; vuelva cuando quiera.",
   sending: "Enviando…",
   sentTitle: "Gracias, su informe con ruido ha llegado",
-  sentNote: "Puede guardar el recibo. No sirve para averiguar su respuesta.",
+  sentNote: "Puede guardar el recibo. No dice más sobre usted que el informe con ruido que contiene.",
   receipt: "Recibo",
   collection: "Consulta",
   sentReport: "Informe",
@@ -147,6 +149,10 @@ export default {
   state_pending: "en espera",
   state_held: "no enviado",
   state_refused: "rechazado",
+  notDrawn:
+    "No se pudo hacer un informe de esta respuesta. No se envió nada ni se gastó privacidad. Dígaselo a quien le preguntó: «{reason}»",
+  broken:
+    "Algo no funciona en esta página. Un informe sin confirmar se queda en este dispositivo y nunca se sortea de nuevo. Dígaselo a quien le preguntó: «{reason}»",
   failedTitle: "Esta página no se puede mostrar con seguridad",
   failedNote:
     "El documento de esta consulta no se pudo obtener o no coincide con su dirección. No responda; inténtelo más tarde.",

@@ -32,7 +32,7 @@ export default {
   textLeft: "Place restante : {count}.",
   missing: "Veuillez répondre à cette question.",
   invalid: "La question n’admet pas cette réponse.",
-  privacyTitle: "Votre réponse reste ici",
+  privacyTitle: "Comment votre réponse est protégée",
   privacy:
     "Avant tout envoi, votre navigateur ajoute du bruit à la réponse. Seul le rapport bruité quitte cet appareil, et vous le voyez avant.",
   privacyRows:
@@ -49,7 +49,7 @@ export default {
   columnInvalid: "Cela ne convient pas à la colonne « {name} ».",
   sentColumns: "Envoyé avec lui, sans bruit",
   reviewNoteRows:
-    "Ce rapport et les colonnes publiques sont tout ce qui est envoyé, avec le numéro de la collecte et un nombre aléatoire qui évite de compter deux fois. Vos réponses protégées n’y sont pas, et cette page les a déjà oubliées.",
+    "Ce rapport et les colonnes publiques sont tout ce qui est envoyé, avec le numéro de la collecte et un nombre aléatoire qui évite de compter deux fois. Vos réponses protégées ne sont pas envoyées sans bruit, et cette page les a déjà oubliées.",
   epsilon:
     "La force du bruit est ε = {epsilon}. Si quelqu’un tient une de vos réponses pour un tirage à pile ou face, 50 %, votre rapport peut l’en rendre sûr à {sure} % au plus.",
   one_of: "Il y a {count} questions. Votre navigateur en tire une au hasard et ne rapporte que celle-là.",
@@ -71,7 +71,7 @@ export default {
   once: "Le bruit est tiré une seule fois. Ensuite, la réponse ne peut plus être changée sur cet appareil.",
   reviewTitle: "Voici le rapport bruité qui sera envoyé",
   reviewNote:
-    "C’est tout ce qui est envoyé, avec le numéro de la collecte et un nombre aléatoire qui évite de compter deux fois. Votre réponse n’y est pas, et cette page l’a déjà oubliée.",
+    "C’est tout ce qui est envoyé, avec le numéro de la collecte et un nombre aléatoire qui évite de compter deux fois. Votre réponse n’est pas envoyée sans bruit, et cette page l’a déjà oubliée.",
   inWords: "En mots",
   saysValue:
     "Il dit « {value} ». Il dirait votre propre réponse avec une probabilité de {own} %, et chaque autre avec {other} %.",
@@ -108,14 +108,17 @@ export default {
   plus: "plus",
   minus: "moins",
   picked: "La question tirée au hasard est « {question} ».",
-  deny: "Le même rapport peut venir de n’importe quelle réponse : il ne prouve rien sur vous.",
+  odds:
+    "Toute réponse peut mener à ce rapport, mais pas aussi souvent. Si quelqu’un tient une de vos réponses pour un tirage à pile ou face, 50 %, le rapport peut l’en rendre sûr à {sure} % au plus.",
+  weak: "C’est presque une certitude : à cet ε, le bruit ne protège une réponse que faiblement.",
   send: "Envoyer ce rapport",
   later: "Pas maintenant",
   laterNote:
     "Rien n’a été envoyé. Le rapport bruité reste sur cet appareil pour ne pas être tiré à nouveau ; revenez quand vous voulez.",
   sending: "Envoi…",
   sentTitle: "Merci, votre rapport bruité est arrivé",
-  sentNote: "Vous pouvez garder le reçu. Il ne permet pas de retrouver votre réponse.",
+  sentNote:
+    "Vous pouvez garder le reçu. Il n’en dit pas plus sur vous que le rapport bruité qu’il contient.",
   receipt: "Reçu",
   collection: "Collecte",
   sentReport: "Rapport",
@@ -147,6 +150,10 @@ export default {
   state_pending: "en attente",
   state_held: "non envoyé",
   state_refused: "refusé",
+  notDrawn:
+    "Aucun rapport n’a pu être fait de cette réponse. Rien n’a été envoyé et aucune vie privée n’a été dépensée. Dites-le à qui vous a interrogé : « {reason} »",
+  broken:
+    "Quelque chose ne fonctionne pas sur cette page. Un rapport non confirmé reste sur cet appareil et n’est jamais tiré à nouveau. Dites-le à qui vous a interrogé : « {reason} »",
   failedTitle: "Cette page ne peut être montrée en sûreté",
   failedNote:
     "Le document de cette collecte n’a pu être obtenu ou ne correspond pas à son adresse. Ne répondez pas ; réessayez plus tard.",

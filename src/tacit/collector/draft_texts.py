@@ -1,0 +1,64 @@
+"""What drafts may say: nothing that cannot be seen. Published documents are never held to it; they keep loading."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tacit.device.domain import Domain
+from tacit.device.product import Product
+from tacit.device.text import ALPHABETS
+from tacit.errors import InvalidSpec
+from tacit.wire.document import Collection
+
+_DIRECTION = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""The Bidi_Control characters of Unicode, which turn the order of what is read around them."""
+_HIDDEN = re.compile(f"[\x00-\x1f\x7f-\x9f{_DIRECTION}\u200b\u2028\u2029\ufeff]")
+"""What a label must not hold: it is compared, sorted, exported and shown in one line."""
+_HIDDEN_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ufeff]")
+"""What a longer text must not hold: it may have several lines, and marks that isolate a word of another direction."""
+
+
+def check_texts(collection: Collection) -> None:
+    """Refuse titles, questions and labels with characters that are not seen, and labels with blanks around them."""
+    _check_text(collection.title, "draft.title")
+    _check_text(collection.about, "draft.about")
+    for question in collection.questions:
+        _check_text(question.text, f"draft: the text of question '{question.name}'")
+        _check_domain(question.domain, f"draft: question '{question.name}'")
+
+
+def _check_text(texts: Mapping[str, str], where: str) -> None:
+    for language, text in texts.items():
+        _check_visible(text, _HIDDEN_IN_TEXT, f"{where} ({language})")
+
+
+def _check_domain(domain: Domain, where: str) -> None:
+    if isinstance(domain, Product):
+        for attribute in domain.attributes:
+            _check_domain(attribute, f"{where}, attribute {_place(domain.attributes, attribute)}")
+        return
+    _check_label(getattr(domain, "name", "x"), f"{where}: its name")
+    labels: Iterable[str] = getattr(domain, "labels", ())
+    for place, label in enumerate(labels, 1):
+        _check_label(label, f"{where}: label {place}")
+    if (other := getattr(domain, "other", None)) is not None:
+        _check_label(other, f"{where}: other")
+    alphabet: str = getattr(domain, "alphabet", "lower")
+    if alphabet not in ALPHABETS:
+        _check_visible(alphabet, _HIDDEN, f"{where}: its alphabet")
+
+
+def _place(attributes: tuple[Any, ...], attribute: Any) -> int:
+    return attributes.index(attribute) + 1
+
+
+def _check_label(label: str, where: str) -> None:
+    _check_visible(label, _HIDDEN, where)
+    if label != label.strip():
+        raise InvalidSpec(f"{where} begins or ends with a blank, which nobody sees; remove it")
+
+
+def _check_visible(text: str, hidden: "re.Pattern[str]", where: str) -> None:
+    if found := hidden.search(text):
+        code, place = ord(found.group()), found.start() + 1
+        raise InvalidSpec(f"{where} holds U+{code:04X} at character {place}, which nobody sees; remove it")

@@ -1,0 +1,44 @@
+"""Libraries that come with an extra of the package: which extra brings which, and what to do without it."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from tacit.errors import MissingExtra
+
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "collector": ("apsw", "chartkick", "httptools", "jinja2", "yaml", "segno", "starlette", "uvicorn"),
+    "analytics": ("pyarrow", "sqlglot"),
+    "postgres": ("psycopg",),
+    "central": ("scipy",),
+    "models": ("sklearn",),
+    "pandas": ("pandas",),
+}
+"""The modules that every extra brings and that Tacit cannot do without where it uses them."""
+
+
+def missing_extra(module: str | None) -> MissingExtra | None:
+    """The error for a module that could not be imported; None if no extra brings it."""
+    name = (module or "").partition(".")[0]
+    for extra, modules in EXTRAS.items():
+        if name in modules:
+            return MissingExtra(
+                f"{name} is not installed; it comes with the extra '{extra}': python -m pip install 'tacit[{extra}]'"
+            )
+    return None
+
+
+def load(module: str) -> Any:
+    """A module of an extra, or MissingExtra with the command that installs it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise missing_extra(error.name) or error from None
+
+
+def need(*extras: str) -> None:
+    """Refuse to begin what would fail half-way: all modules of these extras must be there."""
+    for extra in extras:
+        for module in EXTRAS[extra]:
+            if find_spec(module) is None:
+                raise missing_extra(module) or MissingExtra(module)

@@ -1,0 +1,175 @@
+"""What pages promise: the odds at the epsilon there is, tables that can be read, and errors that are said."""
+
+from fractions import Fraction
+from math import exp
+from typing import Any
+
+import pytest
+from tests.browser.habits import COLUMNS, HABITS
+from tests.browser.test_pages import COMMUTE, EVERY_KIND, answer, send_reports, sign_in
+
+from tacit.dashboard.privacy import surest
+
+EPSILONS = ["1", "4", "16"]
+WIDTHS = [320, 768, 1280]
+
+
+def clipped(page: Any) -> list[str]:
+    """Cells of tables that reach beyond the window or the box they are in, or whose text does not fit."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll("td, th")].filter((cell) => {
+            const { left, right } = cell.getBoundingClientRect();
+            let [low, high] = [0, document.documentElement.clientWidth];
+            for (let box = cell.parentElement; box; box = box.parentElement) {
+                if (getComputedStyle(box).overflowX === "visible") continue;
+                const edge = box.getBoundingClientRect();
+                [low, high] = [Math.max(low, edge.left), Math.min(high, edge.right)];
+            }
+            return left < low - 1 || right > high + 1 || cell.scrollWidth > cell.clientWidth + 1;
+        }).map((cell) => cell.textContent.trim().slice(0, 60))"""
+    )
+
+
+def test_every_cell_of_the_privacy_page_can_be_read(page: Any, site: Any) -> None:
+    rowed = HABITS | {"rows": {"table": "people", "columns": COLUMNS}, "questions": HABITS["questions"][:2]}
+    drafts = [COMMUTE, EVERY_KIND, HABITS, {k: v for k, v in rowed.items() if k not in ("policy", "k")}]
+    for draft in drafts:
+        page.goto(f"{site.url}/c/{site.publish(**draft)}/privacy")
+        assert page.locator("td").count() >= 4
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            assert clipped(page) == [], width
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_all_pages_state_the_same_odds_and_none_denies_them(page: Any, site: Any, epsilon: str) -> None:
+    odds = surest(Fraction(exp(float(epsilon))))
+    draft = COMMUTE | {"epsilon": epsilon}
+    page.goto(f"{site.url}/c/{site.publish(**draft)}")
+    promised = page.inner_text(".promise")
+    answer(page, "Tram")
+    said = page.inner_text(".review")
+    page.goto(f"{page.url}/privacy")
+    words = (promised, said, page.inner_text("main"))
+    assert all(f"at most {odds} %" in text.replace("\xa0", " ") for text in words)
+    assert all(("only weakly" in " ".join(text.split())) == (float(epsilon) > 3) for text in words)
+    assert not any("nothing about you" in text or "not in it" in text for text in words)
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{site.draft(**draft)}")
+    page.wait_for_selector("output.hint")
+    if float(epsilon) <= 6:  # The slider of the builder ends there.
+        assert f"at most {odds} %" in page.inner_text("output.hint")
+
+
+def test_the_odds_at_epsilon_4_are_98_per_cent() -> None:
+    assert surest(Fraction(exp(4))) == "98.3"  # 98.2014 %, rounded up: "at most" has to be true.
+    assert surest(Fraction(1)) == "50.0"
+    assert surest(Fraction(exp(32))) == "99.999999999999"
+
+
+def test_both_languages_compute_the_same_odds(page: Any, site: Any) -> None:
+    page.goto(f"{site.url}/c/{site.publish(**COMMUTE)}")
+    ratios = [exp(tenth / 10) for tenth in range(1, 321, 3)]
+    shown = page.evaluate(
+        """async (ratios) => {
+            const { plain, surest } = await import("/static/odds.js");
+            return ratios.map((ratio) => plain(surest(ratio)));
+        }""",
+        ratios,
+    )
+    assert shown == [surest(Fraction(ratio)) for ratio in ratios]
+
+
+def test_pages_that_do_not_exist_are_pages_for_people_and_problems_for_programs(page: Any, site: Any) -> None:
+    page.expected = ["404"]
+    for path in ("/dashboard/nowhere", "/dashboard/collections/", "/dashboard/a/b", "/c/x/y"):
+        reply = page.goto(site.url + path)
+        assert reply.status == 404 and "text/html" in reply.headers["content-type"]
+        assert page.inner_text("h1") == "There is nothing here"
+        plain = page.request.get(site.url + path, headers={"Accept": "application/json"})
+        assert plain.status == 404 and plain.json()["type"].endswith("not_found")
+    assert page.request.get(f"{site.url}/dashboard/", max_redirects=0).headers["location"] == "/dashboard"
+
+
+def test_downloads_are_named_after_what_they_are_of(page: Any, context: Any, site: Any) -> None:
+    titled = COMMUTE | {"title": {"en": "Zur Arbeit: \"täglich\"; ../"}, "about": {"en": "?"}, "questions": [
+        COMMUTE["questions"][0] | {"text": {"en": "How?"}}]}  # fmt: skip
+    collection = site.publish(**titled)
+    send_reports(context, site, collection, 50)
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{collection}")
+    page.wait_for_selector("canvas")
+    for name in ("JSON", "CSV", "Parquet"):
+        with page.expect_download() as saved:
+            page.click(f"a.button:text-is('{name}')")
+        assert saved.value.suggested_filename == f"zur-arbeit-taglich-answers-{collection[:8]}.{name.lower()}"
+
+
+def test_a_ranking_is_in_the_order_of_the_shares_it_shows(page: Any, site: Any) -> None:
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{site.publish(**COMMUTE)}")
+    page.wait_for_selector("h1")
+    shown = page.evaluate(
+        """async () => {
+            const { RankedCard } = await import("/static/ranked_card.js");
+            const question = { name: "q", text: "?", task: "items", rows: [], n: 9 };
+            const card = new RankedCard(question, { kind: "items" }, async () => ({}));
+            document.querySelector("main").append(card.element);
+            const row = (value, estimate, noise) =>
+                ({ value, noise, raw: { estimate, standard_error: 0.01, low: estimate, high: estimate } });
+            const rows = [row("b", 0.2, 0), row("a", 0.3, 0), row("d", 0.01, 0.9), row("c", 0.05, 0.5)];
+            card.update({ ...question, rows }, 0.95);
+            const cells = (line) => [...line.cells].slice(0, 2).map((cell) => cell.textContent).join(" ");
+            return [...card.element.querySelectorAll("tbody tr")].map(cells);
+        }"""
+    )
+    assert shown == ["1 a", "2 b", "3 c", "4 d"]
+
+
+def test_an_answer_that_cannot_be_reported_is_explained_to_the_respondent(page: Any, site: Any) -> None:
+    collection = site.publish(**COMMUTE)
+    page.goto(f"{site.url}/c/{collection}")
+    page.wait_for_selector("form")
+    page.evaluate(
+        """async () => {
+            const { InvalidValue, Respondent } = await import("/js/tacit.js");
+            const { Participation } = await import("/static/respond.js");
+            Participation.prototype.draw = () => { throw new InvalidValue("grr: the value must be an integer"); };
+        }"""
+    )
+    page.get_by_label("Tram", exact=True).check()
+    page.click("text=Show me what will be sent")
+    page.wait_for_selector("[role=alert]:visible")
+    words = page.inner_text("[role=alert]:visible")
+    assert "No report could be made of this answer" in words and "grr: the value must be an integer" in words
+    assert page.locator("form").count() == 1 and page.evaluate("localStorage.length") == 0
+    assert site.reports(collection) == 0
+
+
+def test_words_of_unknown_errors_are_not_repeated(page: Any, site: Any) -> None:
+    page.goto(f"{site.url}/c/{site.publish(**COMMUTE)}")
+    page.wait_for_selector("form")
+    page.evaluate(
+        """async () => {
+            const { Participation } = await import("/static/respond.js");
+            Participation.prototype.draw = () => { throw new RangeError("the secret is Tram"); };
+        }"""
+    )
+    page.get_by_label("Tram", exact=True).check()
+    page.click("text=Show me what will be sent")
+    page.wait_for_selector("[role=alert]:visible")
+    words = page.inner_text("[role=alert]:visible")
+    assert "RangeError" in words and "secret" not in words
+
+
+def test_a_page_that_breaks_says_so(page: Any, site: Any) -> None:
+    page.expected = ["TypeError", "broken on purpose"]
+    page.route("**/static/describe.js", lambda route: route.fulfill(
+        body="export function describe() { throw new TypeError('broken on purpose'); }",
+        content_type="text/javascript"))  # fmt: skip
+    page.goto(f"{site.url}/c/{site.publish(**COMMUTE)}")
+    page.get_by_label("Tram", exact=True).check()
+    page.click("text=Show me what will be sent")
+    page.wait_for_selector("#broken")
+    assert "Something on this page does not work" in page.inner_text("#broken")
