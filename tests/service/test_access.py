@@ -1,11 +1,22 @@
 """Tokens, invitations and the audit log: who may do what, and what is kept of it."""
 
+import json
+from pathlib import Path
+
+import click
 import pytest
+from click.testing import CliRunner
 from tests.service.plain import Client, draft, plain_app, serving
 
-from tacit.collector.access import SCOPES, Access, hash_token, token_id
+from tacit.catalog import CATALOG
+from tacit.cli import cli
+from tacit.cli.serve import _first_token
+from tacit.collector.access import SCOPES, WRITE, Access, hash_token, new_token, token_id
 from tacit.collector.adapters.memory import MemoryStore
+from tacit.collector.adapters.sqlite import SqliteStore
 from tacit.collector.problems import Problem
+from tacit.collector.publish import Planner, publish_document
+from tacit.collector.server import Settings, make_app
 from tacit.errors import InvalidSpec
 
 
@@ -136,3 +147,74 @@ def test_tokens_are_listed_rotated_and_revoked_by_their_public_name(client: Clie
     assert client.api("GET", "/collections", token=fresh["token"]).status_code == 200
     assert client.api("DELETE", f"/tokens/{fresh['id']}").status_code == 204
     assert client.api("DELETE", f"/tokens/{fresh['id']}").status_code == 404
+
+
+def test_the_last_admin_of_everything_stays_while_others_administer_one_collection():
+    store = MemoryStore()
+    access = Access(store)
+    token = access.first_admin()
+    collection = publish_document(store, Planner(CATALOG).plan(draft())[0]).id
+    access.create("admin", collection=collection)
+    (whole,) = [record for record in access.tokens() if not record.collection]
+    with pytest.raises(Problem, match="last admin"):
+        access.revoke(token_id(whole))
+    assert access.bearer(token) is not None
+
+
+def test_where_only_admins_of_single_collections_are_left_a_start_makes_a_new_admin():
+    store = MemoryStore()
+    access = Access(store)
+    collection = publish_document(store, Planner(CATALOG).plan(draft())[0]).id
+    access.create("admin", collection=collection)
+    token = access.first_admin()
+    assert token is not None and access.bearer(token).may(WRITE)
+    assert access.first_admin() is None
+
+
+def test_the_first_token_may_be_chosen_and_one_that_was_revoked_does_not_come_back():
+    access, chosen = Access(MemoryStore()), new_token()
+    assert access.first_admin(chosen) is None and access.bearer(chosen).may(WRITE)
+    fresh, _ = access.create("admin")
+    access.revoke(token_id(access.tokens()[0]))
+    assert access.first_admin(chosen) is None
+    assert access.bearer(chosen) is None and access.bearer(fresh) is not None
+    for weak in ("secret", "tct_short", chosen + "x", "tct_" + "é" * 43):
+        with pytest.raises(InvalidSpec, match="43 characters"):
+            access.first_admin(weak)
+
+
+def run_tacit(*words: str, code: int = 0, env: dict[str, str] | None = None) -> str:
+    found = CliRunner().invoke(cli, words, env=env)
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+def test_tokens_from_the_command_line_while_the_collector_runs(tmp_path: Path):
+    where = ("--data", str(tmp_path))
+    run_tacit("token", "list", *where, code=2)  # There is no collector in this folder yet.
+    with serving(make_app(SqliteStore(tmp_path))) as client:
+        made = run_tacit("token", "create", "--scope", "analyst", "--label", "press", "--days", "3", *where).strip()
+        assert client.api("GET", "/collections", token=made).status_code == 200
+        listed = json.loads(run_tacit("token", "list", "--json", *where))["tokens"]
+        assert [row["scope"] for row in listed] == ["admin", "analyst"] and made not in str(listed)
+        name = listed[1]["id"]
+        assert name in run_tacit("token", "list", *where)
+        run_tacit("token", "revoke", name, *where)
+        assert client.api("GET", "/collections", token=made).status_code == 401
+        assert "last admin" in run_tacit("token", "revoke", listed[0]["id"], *where, code=1)
+        assert "no such token" in run_tacit("token", "revoke", "0" * 16, *where, code=1)
+        run_tacit("token", "create", "--scope", "reader", *where, code=1)
+        done = [(entry["actor"], entry["action"]) for entry in client.api("GET", "/audit").json()["entries"]]
+        assert {("owner", "create token analyst"), ("owner", "revoke token")} <= set(done)
+    run_tacit("token", "list", code=2)
+
+
+def test_the_first_token_is_read_from_a_file_or_from_the_environment(tmp_path: Path):
+    chosen, file = new_token(), tmp_path / "token"
+    file.write_text(chosen + "\n")
+    assert _first_token({"TACIT_ADMIN_TOKEN": f" {chosen}\n"}) == chosen
+    assert _first_token({"TACIT_ADMIN_TOKEN_FILE": str(file), "TACIT_ADMIN_TOKEN": "other"}) == chosen
+    assert _first_token({}) == ""
+    with pytest.raises(click.UsageError, match="cannot be read"):
+        _first_token({"TACIT_ADMIN_TOKEN_FILE": str(tmp_path)})
+    assert chosen not in repr(Settings(data=tmp_path, admin_token=chosen))

@@ -18,6 +18,7 @@ from tests.service.pg_raw import message, raw, rest, until_ready
 
 from tacit.collector.pg.messages import PgLimits
 from tacit.collector.pg.server import PgSettings
+from tacit.core.patience import check
 from tacit.errors import InvalidSpec
 
 FEW = 500
@@ -251,6 +252,59 @@ def test_statements_and_portals_are_limited(impatient: Served) -> None:
         with pytest.raises(errors.ProgramLimitExceeded, match="portals"):
             for i in range(9):
                 connection.execute(f"DECLARE c{i} CURSOR FOR SELECT 1", prepare=False)
+
+
+def test_one_token_cannot_take_every_place(table: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table.pg, "_limits", PgLimits(connections_each=3))
+    token = table.make_token("analyst")["token"]
+    greedy = [psycopg.connect(table.address(password=token)) for _ in range(3)]
+    assert "a token may have at most 3 connections" in refused(table, password=token)
+    still_answers(table)
+    for connection in greedy:
+        connection.close()
+
+
+def test_cursors_of_one_token_hold_so_much_together(table: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of these cursors holds four cells; closing some makes room for others, in whichever session."""
+    query = "SELECT paying, COUNT(*) FROM people GROUP BY paying"
+    monkeypatch.setattr(table.pg, "_limits", PgLimits(cells_each=16))
+    made = table.make_token("analyst")
+    first, second = (psycopg.connect(table.address(password=made["token"])) for _ in range(2))
+    with first, second:
+        for i in range(2):
+            for connection in (first, second):
+                connection.execute(f"DECLARE c{i} CURSOR FOR {query}")
+                connection.execute(f"FETCH 1 FROM c{i}")
+        assert table.pg._cells_held(made["id"]) == 16
+        second.execute(f"DECLARE another CURSOR FOR {query}")
+        with pytest.raises(errors.OutOfMemory, match="hold more than 16 cells"):
+            second.execute("FETCH 1 FROM another")
+        with psycopg.connect(table.address()) as other:
+            other.execute(f"DECLARE mine CURSOR FOR {query}")
+            assert other.execute("FETCH 1 FROM mine").fetchone() is not None
+        second.rollback()
+        second.execute(f"DECLARE another CURSOR FOR {query}")
+        assert second.execute("FETCH 1 FROM another").fetchone() is not None
+
+
+def test_a_query_of_a_client_that_has_left_ends(table: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    class Endless(Slow):
+        def query(self, *given: Any) -> Any:
+            begun.set()
+            try:
+                while True:
+                    check()
+                    time.sleep(0.001)
+            finally:
+                ended.set()
+
+    monkeypatch.setattr(table.pg, "_tables", Endless(table.pg._tables, 0.0))
+    with raw(table, opened=True) as connection:
+        connection.sendall(message(b"Q", b"SELECT COUNT(*) FROM people\0"))
+        assert begun.wait(20)
+    assert ended.wait(20)
 
 
 class Slow:

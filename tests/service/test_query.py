@@ -21,7 +21,6 @@ from tests.service.rows import PEOPLE, STATES, Crowd, crowd, send_crowd
 from tacit.collector.access import OWNER
 from tacit.collector.adapters.sqlite import SqliteStore
 from tacit.collector.limits import Limits
-from tacit.collector.problems import Problem
 from tacit.collector.server import make_app
 from tacit.collector.tables import Tables
 
@@ -299,12 +298,8 @@ def test_many_at_once_get_the_same_answers_as_one_after_the_other(asked: Asked) 
 
 
 def test_a_query_that_takes_too_long_ends(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = Tables(asked.app.collector, seconds=0.0)
-    info = tables.find(OWNER, asked.collection)
-    with pytest.raises(Problem) as caught:
-        tables.query(info, "SELECT COUNT(*) FROM people WHERE age < 3")
-    assert caught.value.kind == "query_timeout" and caught.value.retry_seconds
-    monkeypatch.setattr(asked.app.tables._threads, "_seconds", 0.0)
+    work = asked.app.collector.work
+    monkeypatch.setattr(work, "limits", replace(work.limits, seconds=0.0))
     reply = asked.ask("SELECT COUNT(*) FROM people WHERE age < 3")
     assert reply.status_code == 503 and "retry-after" in reply.headers
 

@@ -1,17 +1,10 @@
-"""Where a refused query is at fault, and queries that have to wait or take too long."""
+"""Where a refused query is at fault."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
-from time import monotonic, sleep
-
 import pytest
 
-from tacit.collector.problems import Problem
 from tacit.collector.query_problem import position_of, query_problem
-from tacit.collector.query_threads import QueryThreads
 
 SQL = "SELECT os, SUM(age) FROM people\nWHERE aeg < 3 AND state = 'XX' HAVING 1"
 PLACES = [
@@ -42,35 +35,3 @@ def test_a_position_stays_inside_of_the_text() -> None:
     problem = query_problem("sql: there is no column 'b'", "SELECT a")
     assert "position" not in problem.to_json() and problem.status == 422
     assert problem.detail == "there is no column 'b'"
-
-
-def test_queries_wait_for_a_turn_and_not_for_ever() -> None:
-    threads, done = QueryThreads(seconds=0.3, at_once=1), Event()
-    with ThreadPoolExecutor(2) as callers:
-        first = callers.submit(threads.run, lambda _: done.wait(5))
-        sleep(0.05)
-        started = monotonic()
-        with pytest.raises(Problem, match=r"within 0\.3 seconds"):
-            threads.run(lambda _: 1)
-        assert 0.2 < monotonic() - started < 2
-        with pytest.raises(Problem):
-            first.result()
-        done.set()
-    assert QueryThreads(seconds=5, at_once=1).run(lambda _: 7) == 7
-
-
-def test_work_that_looks_at_the_time_ends_by_itself() -> None:
-    threads, ended = QueryThreads(seconds=0.05, at_once=1), Event()
-
-    def work(check: Callable[[], None]) -> None:
-        try:
-            while True:
-                check()
-                sleep(0.005)
-        finally:
-            ended.set()
-
-    with pytest.raises(Problem):
-        threads.run(work)
-    assert ended.wait(5)
-    assert threads.run(lambda _: "next") == "next"

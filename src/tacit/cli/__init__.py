@@ -31,6 +31,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
         "tacit.cli.simulate:simulate",
         "Simulate a collection and compare its error with the prediction.",
     ),
+    "token": ("tacit.cli.token:token", "Make, list and revoke tokens on the machine of the collector."),
     "tally": ("tacit.cli.reports:tally", "Count report files."),
 }
 

@@ -1,5 +1,7 @@
 """`tacit serve`: the collector until it is stopped."""
 
+import os
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -34,7 +36,11 @@ def serve(
     max_body: int, segments: Path | None, pg_port: int | None, pg_host: str, pg_cert: Path | None, pg_key: Path | None,
     pg_insecure: bool,
 ) -> None:  # fmt: skip
-    """Collect reports over HTTP and answer with error bars. SIGTERM finishes what was acknowledged."""
+    """Collect reports over HTTP and answer with error bars. SIGTERM finishes what was acknowledged.
+
+    The first admin token is printed at the first start, unless TACIT_ADMIN_TOKEN_FILE names a file that holds it, or
+    TACIT_ADMIN_TOKEN is it. `tacit token` makes, lists and revokes tokens on this machine.
+    """
     if (data is None) == (not database):
         raise click.UsageError("give either a folder with --data or a PostgreSQL address with --database")
     if pg_port is None and (pg_host or pg_cert or pg_key or pg_insecure):
@@ -50,5 +56,17 @@ def serve(
 
     limits = Limits(requests_per_second=rate, burst=max(1, int(10 * rate)), body_bytes=max_body)
     pg = None if pg_port is None else PgSettings(pg_port, pg_host or host, pg_cert, pg_key, pg_insecure)
-    settings = Settings(data, database, host, port, public_url, trusted_proxies, limits, segments, pg)
+    token = _first_token(os.environ)
+    settings = Settings(data, database, host, port, public_url, trusted_proxies, limits, segments, pg, token)
     run(settings, click.echo, partial(routes, public_url=settings.public_url))
+
+
+def _first_token(environment: Mapping[str, str]) -> str:
+    """The first admin token that the environment states, itself or as a file; empty if none."""
+    file = environment.get("TACIT_ADMIN_TOKEN_FILE", "")
+    if not file:
+        return environment.get("TACIT_ADMIN_TOKEN", "").strip()
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise click.UsageError(f"TACIT_ADMIN_TOKEN_FILE: {file} cannot be read as text") from None

@@ -4,6 +4,7 @@ A token is 32 random bytes; only its SHA-256 is kept. Since a token is not a gue
 """
 
 import hmac
+import re
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from tacit.collector.problems import Problem
 from tacit.errors import InvalidSpec
 
 PREFIX = "tct_"
+TOKEN = re.compile(r"tct_[A-Za-z0-9_-]{43}")
+"""How a token is written; one that somebody else made must be as hard to guess."""
 SCOPES = ("admin", "analyst", "reader", "reporter")
 MAX_INVITATIONS = 100_000
 _MAX_LABEL = 80
@@ -63,6 +66,8 @@ class Bearer:
     scope: str
     collection: str
     name: str
+    key: str = ""
+    """The public name of the token, by which the work that is done for it is limited."""
 
     def may(self, action: str, collection: str = "") -> bool:
         """Whether the scope allows the action, on this collection or (if empty) on everything."""
@@ -90,7 +95,7 @@ class Access:
             return None
         if record.expires and self._day() >= record.expires:
             return None
-        return Bearer(record.scope, record.collection, record.label or token_id(record))
+        return Bearer(record.scope, record.collection, record.label or token_id(record), token_id(record))
 
     def check(self, token: str, action: str, collection: str = "") -> Bearer:
         """The bearer of a token that allows this, or a problem."""
@@ -126,15 +131,23 @@ class Access:
         raise Problem("not_found", "there is no such token")
 
     def revoke(self, name: str) -> None:
-        """End a token at once; the last one of an administrator stays."""
+        """End a token at once; the last one that administers everything stays."""
         record = self.find(name)
-        admins = [other for other in self._store.tokens() if other.scope == "admin" and self._holds(other)]
-        if record.scope == "admin" and len(admins) == 1 and self._holds(record):
-            raise Problem("conflict", "this is the last admin token; make or rotate one before revoking it")
+        if self._admins() == [record]:
+            raise Problem("conflict", "this is the last admin token for everything; make or rotate one first")
         self._store.revoke_token(record.hash)
 
-    def _holds(self, record: TokenRecord) -> bool:
-        return not record.expires or self._day() < record.expires
+    def tokens(self) -> list[TokenRecord]:
+        """What is kept of every token, also of those that have run out."""
+        return self._store.tokens()
+
+    def _admins(self) -> list[TokenRecord]:
+        """Tokens that hold today and may administer everything; one of a single collection cannot make others."""
+        return [record for record in self._store.tokens() if self._is_admin(record)]
+
+    def _is_admin(self, record: TokenRecord) -> bool:
+        holds = not record.expires or self._day() < record.expires
+        return record.scope == "admin" and not record.collection and holds
 
     def rotate(self, name: str) -> tuple[str, TokenRecord]:
         """Replace a token by a fresh one with the same rights; the old one ends at once."""
@@ -144,11 +157,20 @@ class Access:
         self._store.revoke_token(old.hash)
         return token, fresh
 
-    def first_admin(self) -> str | None:
-        """An admin token, if none holds: shown once, on the first start, or when the last one has run out."""
-        if any(record.scope == "admin" and self._holds(record) for record in self._store.tokens()):
+    def first_admin(self, chosen: str = "") -> str | None:
+        """An admin token, if none holds: shown once, on the first start, or when the last one has run out.
+
+        A chosen token becomes that first one and is not shown; where an admin token holds already, it changes nothing,
+        since one that was revoked must not come back with the next start.
+        """
+        if chosen and not TOKEN.fullmatch(chosen):
+            raise InvalidSpec("token: the first admin token must be tct_ and 43 characters of A-Z, a-z, 0-9, - and _")
+        if self._admins():
             return None
-        return self.create("admin", label="first start")[0]
+        if not chosen:
+            return self.create("admin", label="first start")[0]
+        self._store.add_token(TokenRecord(hash_token(chosen), "admin", "", "first start", 0))
+        return None
 
     def invite(self, collection: str, count: Any) -> list[str]:
         """Single-use invitations to a collection; they are shown this once."""

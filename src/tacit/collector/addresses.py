@@ -1,4 +1,4 @@
-"""The public address of a collector: what goes into links, embed snippets and QR codes, so it has to be right."""
+"""Addresses of a collector: what goes into links, embed snippets and QR codes, so it has to be right."""
 
 import re
 from urllib.parse import urlsplit
@@ -7,6 +7,13 @@ from tacit.errors import InvalidSpec
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]")
 _RULE = 'must be an address such as "https://example.org", without user, path, query or fragment'
+# Names inside a private network may have underscores.
+_HOST_HEADER = re.compile(rb"([A-Za-z0-9_][A-Za-z0-9_.-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")
+
+
+def is_host(value: bytes) -> bool:
+    """Whether a Host header names a host, so that addresses made from it can be shown."""
+    return _HOST_HEADER.fullmatch(value) is not None
 
 
 def public_address(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from tacit.collector.addresses import is_host
 from tacit.collector.limits import Limits
 from tacit.collector.problems import MEDIA_TYPE, Problem
 
@@ -90,6 +91,7 @@ class Connection(HttpToolsProtocol):
         super().__init__(**settings)
         self._watch, self._short_way = watch, short_way
         self._head_bytes, self._held = 0, cast("bytes | None", None)
+        self._fault = ""
         self.deadline = inf
         """When to cut the client off; never while a request is being answered."""
 
@@ -118,7 +120,7 @@ class Connection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Say that what arrived is no HTTP, in the words of every other refusal, and close."""
-        problem = Problem("malformed", msg)
+        problem = Problem("malformed", self._fault or msg)
         body = json.dumps(problem.to_json()).encode()
         head = header_lines([(b"content-type", MEDIA_TYPE.encode()), (b"connection", b"close")])
         self.transport.write(STATUS_LINE[problem.status] + head + b"content-length: %d\r\n\r\n%b" % (len(body), body))
@@ -136,6 +138,10 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Hold a report back until it is clear whether the rest of it has come along."""
         self.deadline, self._head_bytes = inf, 0
+        self._fault = self._fault_of_head()
+        if self._fault:
+            # An exception makes the parser stop here, so that nothing after this head is read as a request.
+            raise ValueError(self._fault)
         path = self.url
         if (
             self._short_way is None
@@ -146,6 +152,19 @@ class Connection(HttpToolsProtocol):
             super().on_headers_complete()
         else:
             self._held = b""
+
+    def _fault_of_head(self) -> str:
+        """Why a request that can be parsed is refused all the same; empty if it is not."""
+        hosts = [value for name, value in self.headers if name == b"host"]
+        parser = cast("Any", self.parser)
+        if len(hosts) > 1 or not all(map(is_host, hosts)):
+            return "the Host header must name one host, such as example.org or 127.0.0.1:8000"
+        if not hosts and parser.get_http_version() == "1.1":
+            return "a request of HTTP/1.1 needs the header Host"
+        if parser.should_upgrade() and any(_announces_body(*header) for header in self.headers):
+            # The parser takes what follows for the other protocol, or for the next request.
+            return "a request that asks for another protocol cannot have a body"
+        return ""
 
     def on_body(self, body: bytes) -> None:
         """A part of a body."""
@@ -203,6 +222,10 @@ class Connection(HttpToolsProtocol):
         if not self.transport.is_closing():
             self.flow.resume_reading()
         self.deadline = self.loop.time() + self._watch.limits.idle_seconds
+
+
+def _announces_body(name: bytes, value: bytes) -> bool:
+    return name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0 ") != b"")
 
 
 def connections(short_way: ShortWay | None, limits: Limits) -> Any:

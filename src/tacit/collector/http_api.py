@@ -16,8 +16,8 @@ from tacit.collector.active import parsed_json
 from tacit.collector.answer import to_csv, to_parquet
 from tacit.collector.ask import records_csv
 from tacit.collector.downloads import disposition, file_name
-from tacit.collector.http_common import Patience, json_response, read_body
-from tacit.collector.limits import Limits
+from tacit.collector.http_common import json_response, read_body
+from tacit.collector.http_work import answered
 from tacit.collector.ports import CollectionRecord, TokenRecord
 from tacit.collector.problems import Problem
 from tacit.collector.service import Collector
@@ -84,32 +84,31 @@ def token_of(request: Request, writes: bool) -> str:
 class Api:
     """The endpoints under /api/v1."""
 
-    def __init__(self, collector: Collector, limits: Limits) -> None:
+    def __init__(self, collector: Collector) -> None:
         """Serve a collector."""
-        self._collector, self._store, self._limits = collector, collector.store, limits
-        self._patience = Patience(limits.body_seconds)
+        self._collector, self._store = collector, collector.store
 
     def routes(self) -> list[BaseRoute]:
         """Every endpoint, with what a token must allow."""
         one, tokens = _ONE, "/api/v1/tokens"
         return [
             self._route("GET", "/api/v1/collections", READ, self.list_collections, anything=True),
-            self._route("POST", "/api/v1/collections", WRITE, self.create),
+            self._route("POST", "/api/v1/collections", WRITE, self.create, heavy=True),
             self._route("GET", one, READ, self.show),
-            self._route("PUT", one, WRITE, self.replace),
+            self._route("PUT", one, WRITE, self.replace, heavy=True),
             self._route("DELETE", one, WRITE, self.delete),
-            self._route("POST", f"{one}/publish", WRITE, self.publish),
+            self._route("POST", f"{one}/publish", WRITE, self.publish, heavy=True),
             self._route("POST", f"{one}/close", WRITE, self.close),
-            self._route("POST", f"{one}/advance", WRITE, self.advance),
+            self._route("POST", f"{one}/advance", WRITE, self.advance, heavy=True),
             self._route("GET", f"{one}/status", READ, self.status),
-            self._route("GET", f"{one}/answers", READ, self.answers),
-            self._route("GET", f"{one}/answers.csv", READ, self.answers_csv),
-            self._route("GET", f"{one}/answers.parquet", READ, self.answers_parquet),
-            self._route("GET", f"{one}/questions/{{question}}/{{query}}", READ, self.ask),
-            self._route("GET", f"{one}/joint/synthetic.csv", READ, self.synthetic_csv),
-            self._route("GET", f"{one}/joint/{{query}}", READ, self.joint),
+            self._route("GET", f"{one}/answers", READ, self.answers, heavy=True),
+            self._route("GET", f"{one}/answers.csv", READ, self.answers_csv, heavy=True),
+            self._route("GET", f"{one}/answers.parquet", READ, self.answers_parquet, heavy=True),
+            self._route("GET", f"{one}/questions/{{question}}/{{query}}", READ, self.ask, heavy=True),
+            self._route("GET", f"{one}/joint/synthetic.csv", READ, self.synthetic_csv, heavy=True),
+            self._route("GET", f"{one}/joint/{{query}}", READ, self.joint, heavy=True),
             self._route("POST", f"{one}/invitations", WRITE, self.invite),
-            self._route("POST", "/api/v1/plan", READ, self.plan, anything=True),
+            self._route("POST", "/api/v1/plan", READ, self.plan, anything=True, heavy=True),
             self._route("GET", tokens, WRITE, self.list_tokens),
             self._route("POST", tokens, WRITE, self.create_token),
             self._route("DELETE", f"{tokens}/{{id}}", WRITE, self.revoke_token),
@@ -117,10 +116,13 @@ class Api:
             self._route("GET", "/api/v1/audit", WRITE, self.audit),
         ]
 
-    def _route(self, method: str, path: str, action: str, handler: Handler, *, anything: bool = False) -> BaseRoute:
+    def _route(
+        self, method: str, path: str, action: str, handler: Handler, *, anything: bool = False, heavy: bool = False
+    ) -> BaseRoute:
         """A route that checks the token, reads the body and works in a thread.
 
-        `anything` is for routes that a token limited to some other collection may use as well.
+        `anything` is for routes that a token limited to some other collection may use as well; `heavy` is for those
+        that may take long, and run as jobs with limits by token.
         """
 
         async def endpoint(request: Request) -> Response:
@@ -129,7 +131,11 @@ class Api:
             collection = given.get("id", "") if path.startswith(_ONE) else ""
             bearer = await run_in_threadpool(self._bearer, token, action, collection, anything)
             body = await self._body(request) if method in ("POST", "PUT") else None
-            return await run_in_threadpool(handler, Call(bearer, given, query, body))
+            call = Call(bearer, given, query, body)
+            if not heavy:
+                return await run_in_threadpool(handler, call)
+            job = self._collector.work.submit(bearer.key, lambda: handler(call))
+            return await answered(job, request.receive)
 
         return Route(path, cast("Callable[[Request], Awaitable[Response]]", endpoint), methods=[method])
 
@@ -141,10 +147,7 @@ class Api:
         return access.check(token, action, collection)
 
     async def _body(self, request: Request) -> Any:
-        stated = request.headers.get("content-length")
-        data = await read_body(
-            request.receive, self._limits, None if stated is None else stated.encode(), self._patience
-        )
+        data = await read_body(request.receive)
         if not data:
             return {}
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -273,7 +276,7 @@ class Api:
     def list_tokens(self, call: Call) -> Response:
         """What is kept of every token."""
         del call
-        return json_response({"tokens": [_token(record) for record in self._store.tokens()]})
+        return json_response({"tokens": [_token(record) for record in self._collector.access.tokens()]})
 
     def create_token(self, call: Call) -> Response:
         """Make a token; it is shown this once."""

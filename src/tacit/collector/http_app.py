@@ -2,23 +2,27 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import cast
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.collector.http_api import Api
 from tacit.collector.http_common import (
     PREFLIGHT,
     SECURITY,
+    closes,
     cors_headers,
+    is_known,
     json_response,
     problem_response,
 )
@@ -27,6 +31,7 @@ from tacit.collector.http_reports import ReportRoute
 from tacit.collector.limits import Limits
 from tacit.collector.openapi import openapi
 from tacit.collector.problems import Problem, as_problem
+from tacit.collector.reading import Reading, Upload
 from tacit.collector.service import Collector
 from tacit.collector.tables import Tables
 
@@ -42,6 +47,8 @@ class Public:
     def __init__(self, collector: Collector) -> None:
         """Speak for a collector."""
         self._collector = collector
+        # A thread of its own, so that nothing that runs elsewhere delays the answer whether the store can be read.
+        self._thread = ThreadPoolExecutor(1, "tacit-ready")
 
     def routes(self) -> list[BaseRoute]:
         """Health, metrics, the API's description, and documents."""
@@ -61,7 +68,8 @@ class Public:
     async def ready(self, request: Request) -> Response:
         """The store can be read, and batches are being taken."""
         del request
-        await run_in_threadpool(self._collector.store.collection, "")
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, self._collector.store.collection, "")
         return json_response({"status": "ready"})
 
     async def metrics(self, request: Request) -> Response:
@@ -70,6 +78,8 @@ class Public:
         segments, size = await run_in_threadpool(self._collector.files.usage)
         gauges = {
             "tacit_batches_waiting": float(self._collector.writer.waiting),
+            "tacit_jobs_running": float(self._collector.work.running),
+            "tacit_jobs_waiting": float(self._collector.work.waiting),
             "tacit_segments": float(segments),
             "tacit_segment_bytes": float(size),
             "tacit_uptime_seconds": round(monotonic() - self._collector.started, 3),
@@ -88,8 +98,11 @@ class Public:
         cors = cors_headers(origin, active.collection.origins)
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_text([*PREFLIGHT, *cors]))
-        headers = {"cache-control": f"public, max-age={_YEAR}, immutable", "etag": f'"{active.id}"'}
-        return Response(active.document, 200, headers | _text(cors), "application/json")
+        etag = f'"{active.id}"'
+        headers = {"cache-control": f"public, max-age={_YEAR}, immutable", "etag": etag} | _text(cors)
+        if is_known(request.headers, etag):
+            return Response(status_code=304, headers=headers)
+        return Response(active.document, 200, headers, "application/json")
 
 
 def _text(headers: "list[tuple[bytes, bytes]]") -> dict[str, str]:
@@ -97,11 +110,25 @@ def _text(headers: "list[tuple[bytes, bytes]]") -> dict[str, str]:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    if isinstance(error, HTTPException):
-        kind = _OF_STATUS.get(error.status_code, "malformed")
-        return problem_response(Problem(kind, "there is nothing at this address for this method"))
-    request.scope[_ANSWERED] = error
-    return problem_response(as_problem(error))
+    if not isinstance(error, HTTPException):
+        request.scope[_ANSWERED] = error
+        return problem_response(as_problem(error))
+    path: str = request.scope["path"]
+    if error.status_code == 404 and path.endswith("/") and _methods(request, path.rstrip("/")):
+        # A path alone, since whoever asks chooses the Host header.
+        return RedirectResponse(quote(path.rstrip("/")), status_code=307)
+    kind = _OF_STATUS.get(error.status_code, "malformed")
+    response = problem_response(Problem(kind, "there is nothing at this address for this method"))
+    if error.status_code == 405:
+        response.headers["allow"] = ", ".join(sorted(_methods(request, path)))
+    return response
+
+
+def _methods(request: Request, path: str) -> set[str]:
+    """The methods that some route takes at a path; Starlette itself looks at the first route that fits alone."""
+    scope = {**request.scope, "path": path}
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    return {method for route in routes if route.matches(scope)[0] != Match.NONE for method in route.methods or ()}
 
 
 Pages = Callable[..., "list[BaseRoute]"]
@@ -117,15 +144,17 @@ class App:
         """Serve a collector; `extra` are the routes of pages."""
         bounds = limits or Limits()
         self.collector, self.reports = collector, ReportRoute(collector, bounds)
-        self.tables = Tables(collector)
-        api = [*Api(collector, bounds).routes(), *Queries(collector, bounds, self.tables).routes()]
+        self.tables, self.reading = Tables(collector), Reading(bounds)
+        api = [*Api(collector).routes(), *Queries(collector, self.tables).routes()]
         routes = [*Public(collector).routes(), *api, *(extra or [])]
         handler = cast("Callable[[Request, Exception], Awaitable[Response]]", _problem)
-        self._site: ASGIApp = Starlette(
+        site = Starlette(
             routes=routes,
             exception_handlers=dict.fromkeys((HTTPException, Problem, Exception), handler),
             lifespan=self._lifespan,
         )
+        site.router.redirect_slashes = False  # It would redirect to wherever the Host header says.
+        self._site: ASGIApp = site
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
@@ -140,15 +169,28 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the life of the application."""
         if scope["type"] == "http":
-            path: str = scope["path"]
-            if path.endswith("/reports") and path.startswith("/c/"):
-                await self.reports(scope, receive, send, path[3:-8])
-                return
-            await self._page(scope, receive, send)
+            upload = self.reading.upload(receive, scope["headers"])
+            try:
+                await self._request(scope, upload, send)
+            finally:
+                upload.close()
         elif scope["type"] == "lifespan":
             await self._site(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
+
+    async def _request(self, scope: Scope, upload: Upload, send: Send) -> None:
+        async def after_body(message: Message) -> None:
+            """Send what was answered once the body is read, also where the answer did not need it."""
+            if message["type"] == "http.response.start" and not upload.is_whole and not await upload.drain():
+                message["headers"] = closes(message.get("headers", []))
+            await send(message)
+
+        path: str = scope["path"]
+        if path.endswith("/reports") and path.startswith("/c/"):
+            await self.reports(scope, upload, after_body, path[3:-8])
+        else:
+            await self._page(scope, upload, after_body)
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False

@@ -1,15 +1,12 @@
 """What all routes share: problem documents, bodies within limits, security headers, and the origins of a document."""
 
-import asyncio
-from collections.abc import Iterable
-from time import monotonic
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 from starlette.responses import Response
-from starlette.types import Message, Receive, Send
+from starlette.types import Receive, Send
 
-from tacit.collector.limits import Limits
 from tacit.collector.problems import MEDIA_TYPE, Problem
 
 Header = tuple[bytes, bytes]
@@ -63,82 +60,27 @@ async def send_problem(send: Send, problem: Problem, headers: Iterable[Header] =
     await send_plain(send, problem.status, body, MEDIA_TYPE.encode(), [*problem_headers(problem), *headers])
 
 
-class Patience:
-    """Ends requests whose bodies take too long, by looking around once in a while: cheaper than a timer for each."""
-
-    def __init__(self, seconds: float) -> None:
-        """Wait this long for a body, give or take a fifth."""
-        self._seconds, self._waiting = seconds, dict[asyncio.Task[Any], float]()
-        self._looking, self._ended = False, set[asyncio.Task[Any]]()
-
-    def begin(self) -> "asyncio.Task[Any]":
-        """Say that the running request waits for its body."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._waiting[task] = monotonic() + self._seconds
-        if not self._looking:
-            self._look_again()
-        return task
-
-    def end(self, task: "asyncio.Task[Any]") -> bool:
-        """Say that a request waits no longer; tells whether it waited too long."""
-        self._waiting.pop(task, None)
-        if task not in self._ended:
-            return False
-        self._ended.remove(task)
-        task.uncancel()
-        return True
-
-    def _look_again(self) -> None:
-        self._looking = True
-        asyncio.get_running_loop().call_later(self._seconds / 5, self._look)
-
-    def _look(self) -> None:
-        now = monotonic()
-        for task in [task for task, end in self._waiting.items() if end <= now]:
-            del self._waiting[task]
-            self._ended.add(task)
-            task.cancel()
-        self._looking = False
-        if self._waiting:
-            self._look_again()
-
-
-async def read_body(receive: Receive, limits: Limits, stated: bytes | None, patience: Patience) -> bytes:
-    """A request's body; too large a one or too slow a one is a problem."""
-    if stated is not None and (not stated.isdigit() or int(stated[:20]) > limits.body_bytes):
-        raise Problem("too_large", f"a body may have at most {limits.body_bytes} bytes")
-    task = patience.begin()
-    try:
+async def read_body(receive: Receive) -> bytes:
+    """A request's body; `reading.Upload` raises the problem of one that is too large or too slow."""
+    message = await receive()
+    if not message.get("more_body", False):
+        return message.get("body", b"")
+    parts: list[bytes] = [message.get("body", b"")]
+    while message.get("more_body", False):
         message = await receive()
-        if not message.get("more_body", False):
-            return _part(message, 0, limits)
-        return await _rest(receive, _part(message, 0, limits), limits)
-    except asyncio.CancelledError:
-        if not patience.end(task):
-            raise
-        raise Problem("timeout", f"the body did not arrive within {limits.body_seconds:g} seconds") from None
-    finally:
-        patience.end(task)
+        parts.append(message.get("body", b""))
+    return b"".join(parts)
 
 
-async def _rest(receive: Receive, first: bytes, limits: Limits) -> bytes:
-    parts, size = [first], len(first)
-    while True:
-        message = await receive()
-        parts.append(_part(message, size, limits))
-        size += len(parts[-1])
-        if not message.get("more_body", False):
-            return b"".join(parts)
+def closes(headers: Iterable[Header]) -> list[Header]:
+    """The headers of a response after which the connection is closed."""
+    return [*(pair for pair in headers if pair[0].lower() != b"connection"), (b"connection", b"close")]
 
 
-def _part(message: Message, so_far: int, limits: Limits) -> bytes:
-    if message["type"] == "http.disconnect":
-        raise Problem("timeout", "the client left before its body was complete")
-    body: bytes = message.get("body", b"")
-    if so_far + len(body) > limits.body_bytes:
-        raise Problem("too_large", f"a body may have at most {limits.body_bytes} bytes")
-    return body
+def is_known(request_headers: Mapping[str, str], etag: str) -> bool:
+    """Whether the client says that it has the very thing already, by If-None-Match."""
+    given = request_headers.get("if-none-match", "")
+    return given.strip() == "*" or etag in [item.strip().removeprefix("W/") for item in given.split(",")]
 
 
 def cors_headers(origin: bytes, origins: tuple[str, ...]) -> list[Header]:

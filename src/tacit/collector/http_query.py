@@ -13,7 +13,6 @@ from tacit.collector.access import READ, Bearer
 from tacit.collector.downloads import disposition, file_name
 from tacit.collector.http_api import Api, Call
 from tacit.collector.http_common import json_response
-from tacit.collector.limits import Limits
 from tacit.collector.problems import Problem
 from tacit.collector.safe_csv import csv_text
 from tacit.collector.service import Collector
@@ -81,19 +80,19 @@ def table_json(info: TableInfo) -> dict[str, Any]:
 class Queries(Api):
     """The endpoints of SQL."""
 
-    def __init__(self, collector: Collector, limits: Limits, tables: Tables) -> None:
+    def __init__(self, collector: Collector, tables: Tables) -> None:
         """Answer from the tables of a collector."""
-        super().__init__(collector, limits)
+        super().__init__(collector)
         self._tables = tables
 
     def routes(self) -> list[BaseRoute]:
         """Queries of one collection, and the list of tables."""
         path = "/api/v1/collections/{id}/query"
         return [
-            self._route("GET", path, READ, self.query),
-            self._route("POST", path, READ, self.query),
-            self._route("GET", f"{path}.csv", READ, self.query_csv),
-            self._route("POST", f"{path}.csv", READ, self.query_csv),
+            self._route("GET", path, READ, self.query, heavy=True),
+            self._route("POST", path, READ, self.query, heavy=True),
+            self._route("GET", f"{path}.csv", READ, self.query_csv, heavy=True),
+            self._route("POST", f"{path}.csv", READ, self.query_csv, heavy=True),
             self._route("GET", "/api/v1/tables", READ, self.tables, anything=True),
         ]
 

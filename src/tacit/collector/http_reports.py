@@ -14,7 +14,6 @@ from tacit.collector.connection import Answer, header_lines
 from tacit.collector.http_common import (
     PREFLIGHT,
     Header,
-    Patience,
     cors_headers,
     encode_json,
     problem_headers,
@@ -65,7 +64,6 @@ class ReportRoute:
     def __init__(self, collector: Collector, limits: Limits) -> None:
         """Feed a collector within limits."""
         self._collector, self._ingest, self.limits = collector, collector.ingest, limits
-        self._patience = Patience(limits.body_seconds)
         self._rate, self._metrics, self._outcomes = RateLimit(limits), collector.metrics, Outcomes(collector.writer)
         # Threads of their own, so that uploads which take long keep nobody else waiting.
         self._judges, self._judging_bytes = ThreadPoolExecutor(_JUDGES, "tacit-judge"), 0
@@ -84,6 +82,7 @@ class ReportRoute:
                 await send_plain(send, 204, b"", b"text/plain", [*PREFLIGHT, *cors])
                 return
             if scope["method"] != "POST":
+                cors.append((b"allow", b"POST, OPTIONS"))
                 raise Problem("method_not_allowed", "send reports with POST")
             status, receipt = await self._take(scope, receive, head, active)
         except Exception as error:
@@ -104,7 +103,7 @@ class ReportRoute:
         """Read, judge and store a batch; returns a status and a receipt once it is durable."""
         form = _form(head)
         try:
-            body = await read_body(receive, self.limits, head.get(b"content-length"), self._patience)
+            body = await read_body(receive)
         except Problem as problem:
             if problem.kind == "too_large":
                 self._collector.rejections.add(active.id, problem.kind)

@@ -20,6 +20,12 @@ class Limits:
 
     body_bytes: int = 4 << 20
     body_seconds: float = 15.0
+    body_rate: int = 256
+    """Bytes a second that a body must arrive at, looked at every few seconds."""
+    reading_bytes: int = 64 << 20
+    """Bytes of bodies that requests hold together, over all connections; at least two of the largest bodies."""
+    drain_bytes: int = 32 << 20
+    """What is read and thrown away of a body that was refused, so that its client sees the answer."""
     head_bytes: int = 1 << 16
     head_seconds: float = 10.0
     """From the first byte of a request, or from the connection, to the end of the headers."""

@@ -26,6 +26,12 @@ _BATCH_NAME = {
     "description": "the batch id of an Arrow stream of reports with rows",
     "schema": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
 }
+_RETRY = {
+    "Retry-After": {
+        "description": "seconds, with 429 (the token asks for too much at once) and 503 (too much, or too slow, now)",
+        "schema": {"type": "integer", "minimum": 1},
+    }
+}
 _INVITATION = {"name": "Tacit-Invitation", "in": "header", "schema": {"type": "string", "maxLength": 100}}
 _OBJECT: dict[str, Any] = {"type": "object"}
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -192,8 +198,8 @@ def _operation(
     content: dict[str, Any] = {"content": _json(answer)} if answer else {}
     responses: dict[str, Any] = {
         str(status): {"description": "as asked"} | content,
-        "4XX": {"description": "refused", "content": {MEDIA_TYPE: {"schema": _ref("Problem")}}},
-        "5XX": {"description": "not now", "content": {MEDIA_TYPE: {"schema": _ref("Problem")}}},
+        "4XX": {"description": "refused", "headers": _RETRY, "content": {MEDIA_TYPE: {"schema": _ref("Problem")}}},
+        "5XX": {"description": "not now", "headers": _RETRY, "content": {MEDIA_TYPE: {"schema": _ref("Problem")}}},
     }
     made: dict[str, Any] = {"summary": summary, "responses": responses | more.pop("responses", {})} | more
     if body:
@@ -221,6 +227,12 @@ def _plain(summary: str, media_type: str, *, public: bool = False, **more: Any) 
     schema = more.pop("schema", _OBJECT if media_type == "application/json" else _TEXT)
     made = _operation(summary, None, public=public, **more)
     made["responses"]["200"] = {"description": "as asked", "content": {media_type: {"schema": schema}}}
+    return made
+
+
+def _document() -> dict[str, Any]:
+    made = _plain("The document", "application/json", public=True, schema=_ref("document"), parameters=[_ID])
+    made["responses"]["304"] = {"description": "the client has it already, as its If-None-Match says"}
     return made
 
 
@@ -324,9 +336,7 @@ def _other_paths() -> dict[str, Any]:
         "/readyz": {"get": _plain("The store can be used", "application/json", public=True)},
         "/metrics": {"get": _plain("Counters for Prometheus", "text/plain", public=True)},
         "/openapi.json": {"get": _plain("This document", "application/json", public=True)},
-        "/c/{id}/document.json": {
-            "get": _plain("The document", "application/json", public=True, schema=_ref("document"), parameters=[_ID])
-        },
+        "/c/{id}/document.json": {"get": _document()},
         "/c/{id}/reports": {"post": _reports()},
         "/api/v1/tokens": {
             "get": _operation("List tokens", "Tokens"),

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from tacit.core.compose import AllOf, OneOf, Questions
 from tacit.core.mechanism import Mechanism
+from tacit.core.patience import check
 from tacit.device.budget import Budget, Epsilon, Share
 from tacit.errors import InvalidSpec
 from tacit.tasks.analytics_task import ANALYTICS
@@ -141,6 +142,12 @@ def round_target(share: float, respondents: int) -> int:
     return max(1, ceil(share * respondents))
 
 
+def _member(wanted: Wanted, question: Question, budget: Budget, n: int) -> Mechanism:
+    """What the task of one question plans for n reports."""
+    check()
+    return find_task(question.task, wanted.tasks).plan(question.domain, budget, n)
+
+
 def _each(wanted: Wanted, policy: str) -> Mechanism:
     """What every question's task plans, put together as the policy says."""
     questions, epsilon, n = wanted.questions, wanted.epsilon, wanted.respondents
@@ -148,7 +155,7 @@ def _each(wanted: Wanted, policy: str) -> Mechanism:
         raise InvalidSpec('draft.policy must be "single" for one question, else "one_of", "all_of" or "joint"')
     budget: Budget = Share(epsilon, f"1/{len(questions)}") if policy == "all_of" else epsilon
     group = reports_each(policy, len(questions), n)
-    members = tuple(find_task(q.task, wanted.tasks).plan(q.domain, budget, group) for q in questions)
+    members = tuple(_member(wanted, question, budget, group) for question in questions)
     if policy == "single":
         return members[0]
     if policy == "one_of":

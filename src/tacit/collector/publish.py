@@ -16,6 +16,7 @@ from tacit.collector.rehearsal import rehearse
 from tacit.collector.rows.segments import NO_FOLDER
 from tacit.core.mechanism import Mechanism
 from tacit.core.normal import normal_isf
+from tacit.core.patience import check
 from tacit.device.budget import Epsilon
 from tacit.device.canonical import canonical
 from tacit.errors import InvalidSpec
@@ -89,6 +90,7 @@ class Planner:
             return
         parts = parts_of(collection, mechanism, empty_tally(mechanism))
         for question, part in zip(collection.questions, parts, strict=True):
+            check()
             find_task(question.task, self.tasks).answer(question.domain, part)
 
     def predict(self, draft: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -99,6 +101,7 @@ class Planner:
         asked = reports_each(collection.policy, len(collection.questions), n)
         found: list[dict[str, Any]] = []
         for question, member in zip(collection.questions, collection.members, strict=True):
+            check()
             assert isinstance(member, Mechanism)
             forecast = find_task(question.task, self.tasks).forecast(question.domain, member, asked)
             found.append(_prediction(question, member, forecast, asked))

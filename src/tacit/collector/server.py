@@ -48,6 +48,8 @@ class Settings:
     """Folder for rows, with a database; collectors that share the one share the other."""
     pg: PgSettings | None = None
     """Where tables are served to clients of PostgreSQL, if they are."""
+    admin_token: str = field(default="", repr=False)
+    """The first admin token, if it is not to be drawn and shown at the first start."""
 
     def __post_init__(self) -> None:
         """Refuse a public address that could not be printed on a poster."""
@@ -197,7 +199,7 @@ def serve(settings: Settings, announce: Any = print, pages: Pages | None = None)
     shard = "main" if settings.data else f"{socket.gethostname()}:{settings.port}"
     app = make_app(store, settings.limits, shard=shard, pages=pages)
     server = _make_server(app, settings, settings.pg)
-    token = app.collector.access.first_admin()
+    token = app.collector.access.first_admin(settings.admin_token)
     if token is not None:
         announce(f"admin token, shown this once: {token}")
     announce(f"tacit collects at {settings.url}")

@@ -19,6 +19,7 @@ from tacit.collector.retention import Retention
 from tacit.collector.rounds import Rounds
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
 from tacit.collector.totals import Totals
+from tacit.collector.work import Work, WorkLimits
 from tacit.collector.writer import Writer
 from tacit.core.members import AnyTally
 from tacit.device.canonical import canonical
@@ -49,6 +50,7 @@ class Collector:
         tasks: tuple[Task, ...] = TASKS,
         shard: str = "main",
         day: Callable[[], int] = today,
+        work: WorkLimits | None = None,
     ) -> None:
         """Work on a store with the kinds, tasks and calendar given; tests bring their own."""
         self.store, self.tasks = store, tasks
@@ -56,6 +58,7 @@ class Collector:
         self.planner = Planner(catalog, tasks, takes_rows=self.files.is_ready)
         self.shelf, self.rejections, self.writer = Shelf(store, catalog), Rejections(), Writer(store)
         self.access, self.metrics = Access(store, day), Metrics()
+        self.work = Work(work)
         self.ingest = Ingest(self.shelf, self.writer, self.rejections, takes_rows=self.files.is_ready)
         self.folder = Folder(store, self.shelf, self.files, shard=shard)
         self._when_dropped: list[Callable[[str], None]] = [self.files.drop]
@@ -81,6 +84,7 @@ class Collector:
 
     def stop(self) -> None:
         """Store what was accepted, note refusals, and release the database."""
+        self.work.stop()
         self._housekeeping.stop()
         self.writer.stop()
         try:
@@ -229,6 +233,16 @@ class Collector:
         """The scope of a token that holds today, or None."""
         bearer = self.access.bearer(token)
         return None if bearer is None else bearer.scope
+
+    def may(self, token: str, action: str, collection: str) -> bool:
+        """Whether a token that holds today allows an action on a collection."""
+        bearer = self.access.bearer(token)
+        return bearer is not None and bearer.may(action, collection)
+
+    def owner(self, token: str) -> str:
+        """Whose work it is that is done for a token: its key, or empty for everybody without one that holds."""
+        bearer = self.access.bearer(token) if token else None
+        return "" if bearer is None else bearer.key
 
     def record(self, collection: str) -> CollectionRecord | None:
         """A draft, published or closed collection."""

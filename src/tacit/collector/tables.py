@@ -16,13 +16,11 @@ from tacit.collector.active import Active
 from tacit.collector.policies import asked_of
 from tacit.collector.problems import Problem
 from tacit.collector.query_problem import query_problem
-from tacit.collector.query_threads import QueryThreads
 from tacit.collector.service import Collector
 from tacit.core.level import check_level
 from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.documents import design_of, table_schema
 from tacit.tasks.analytics.levels import Design
-from tacit.tasks.analytics.patience import Check
 from tacit.tasks.analytics.plan import Plan
 from tacit.tasks.analytics.run import Answer
 from tacit.tasks.analytics.schema import Dimension, Schema
@@ -32,8 +30,6 @@ from tacit.tasks.analytics.syntax import Select
 
 DATABASE = "tacit"
 """The database that has all tables; any other is the id of a collection, or its beginning."""
-
-QUERY_SECONDS, QUERIES_AT_ONCE = 30.0, 2
 
 _MAX_KNOWN = 256
 _SHORT = 8
@@ -76,10 +72,9 @@ class TableInfo:
 class Tables:
     """The tables of a collector."""
 
-    def __init__(self, collector: Collector, *, seconds: float = QUERY_SECONDS, at_once: int = QUERIES_AT_ONCE) -> None:
-        """Read from a collector; a query may take some seconds, and so many are answered at once."""
-        self._collector, self._threads = collector, QueryThreads(seconds, at_once)
-        self._cache = SegmentCache()
+    def __init__(self, collector: Collector) -> None:
+        """Read from a collector; queries run in the thread of their caller, and end when its check says so."""
+        self._collector, self._cache = collector, SegmentCache()
         collector.when_dropped(lambda collection: self._cache.forget_for_good(_start(collection)))
         self._schema = lru_cache(_MAX_KNOWN)(self._read_schema)
         self._design = lru_cache(_MAX_KNOWN)(self._read_design)
@@ -121,7 +116,7 @@ class Tables:
     def _counted(self, info: TableInfo, sql: str, work: Callable[[SegmentedTable], Result]) -> Result:
         started, outcome = monotonic(), "failed"
         try:
-            found = self._threads.run(lambda check: work(self._open(info, check)))
+            found = work(self._open(info))
             outcome = "answered"
         except InvalidQuery as error:
             outcome = "refused"
@@ -155,7 +150,7 @@ class Tables:
     def _read_design(self, collection: str) -> Design:
         return design_of(self._collector.find(collection).mechanism, self._schema(collection))
 
-    def _open(self, info: TableInfo, check: Check) -> SegmentedTable:
+    def _open(self, info: TableInfo) -> SegmentedTable:
         """The table with everything that is stored; refused below the minimum cohort."""
         segments = self._collector.segments(info.collection)
         # What was merged into larger segments, or dropped by another process, need not stay in memory.
@@ -165,7 +160,7 @@ class Tables:
             raise Problem("below_minimum_cohort", f"{n} rows are stored; queries are answered from {least} rows on")
         schema, design = replace(self._schema(info.collection), table=info.name), self._design(info.collection)
         public = [(column.name, column.type) for column in info.columns if not column.private]
-        return SegmentedTable(schema, design, public, segments, self._cache, least=least, check=check)
+        return SegmentedTable(schema, design, public, segments, self._cache, least=least)
 
 
 def _start(collection: str) -> str:

@@ -25,12 +25,17 @@ def policy(ancestors: str = "'none'") -> str:
     return "; ".join((*parts, f"frame-ancestors {ancestors}"))
 
 
-def page(name: str, *, status: int = 200, ancestors: str = "'none'", **values: Any) -> Response:
-    """A rendered template with the headers every page has."""
+def page(
+    name: str, *, status: int = 200, ancestors: str = "'none'", referrer: str = "same-origin", **values: Any
+) -> Response:
+    """A rendered template with the headers every page has.
+
+    Without a referrer browsers do not say either where a form comes from, so pages with forms need one on this site.
+    """
     headers = {
         "Content-Security-Policy": policy(ancestors),
         "Cache-Control": "no-store",
-        "Referrer-Policy": "no-referrer",
+        "Referrer-Policy": referrer,
         "X-Content-Type-Options": "nosniff",
     }
     return HTMLResponse(_ENVIRONMENT.get_template(name).render(**values), status_code=status, headers=headers)

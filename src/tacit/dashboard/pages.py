@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,18 +18,31 @@ from starlette.routing import BaseRoute, Route
 
 from tacit.catalog import CATALOG
 from tacit.central.heatmap import heat_map
+from tacit.collector.access import READ, WRITE
 from tacit.collector.active import Catalog, read_document
+from tacit.collector.http_work import answered
 from tacit.collector.ports import CollectionRecord
 from tacit.dashboard.assets import asset_routes, page, policy
-from tacit.dashboard.privacy import HELD, WEAK, facts, surest, texts
+from tacit.dashboard.privacy import HELD, WEAK, Facts, facts, surest, texts
 from tacit.dashboard.script import script_routes
-from tacit.dashboard.session import State, local_path, read_form, scope, signed_in, signed_out, to_login
+from tacit.dashboard.session import (
+    State,
+    local_path,
+    may,
+    read_form,
+    refuse_foreign,
+    scope,
+    shown_token,
+    signed_in,
+    signed_out,
+    to_login,
+)
 from tacit.dashboard.tools import read_wish, tools
 from tacit.device.exact import WORD
 from tacit.errors import TacitError
 from tacit.post.methods import METHODS
+from tacit.wire.document import Collection
 
-_HEX = frozenset("0123456789abcdef")
 _PAGES = {
     "": "collections.html",
     "/new": "builder.html",
@@ -56,8 +70,19 @@ def _nowhere(request: Request) -> Response:
     return _missing()
 
 
-def _is_id(text: str) -> bool:
-    return len(text) == 64 and set(text) <= _HEX
+@lru_cache(maxsize=32)
+def _facts(document: bytes, catalog: Catalog) -> tuple[Collection, list[Facts]]:
+    """A published collection and the facts of its privacy page; neither ever changes."""
+    collection = read_document(document, catalog)
+    return collection, facts(collection)
+
+
+@lru_cache(maxsize=256)
+def _code(address: str) -> bytes:
+    """An address as a QR code."""
+    image = io.BytesIO()
+    segno.make(address, error="m").save(image, kind="svg", scale=4, border=4, light="#ffffff", nl=False)
+    return image.getvalue()
 
 
 def _wished(request: Request) -> tuple[dict[str, str], list[str]]:
@@ -98,6 +123,7 @@ class Pages:
             if await run_in_threadpool(scope, request, self.state):
                 return RedirectResponse("/dashboard", status_code=303)
             return page("login.html", failed=False, target=local_path(request.query_params.get("next", "")))
+        refuse_foreign(request, self.public_url)
         form = await read_form(request)
         token, target = form.get("token", "").strip(), local_path(form.get("next", ""))
         if not token or await run_in_threadpool(self.state.scope_of, token) is None:
@@ -110,8 +136,8 @@ class Pages:
         return request.url.scheme == "https" or (public.scheme == "https" and public.netloc == request.url.netloc)
 
     def logout(self, request: Request) -> Response:
-        """Forget the token."""
-        del request
+        """Forget the token; pages of other sites cannot sign anybody out."""
+        refuse_foreign(request, self.public_url)
         return signed_out()
 
     def collection(self, request: Request) -> Response:
@@ -120,8 +146,8 @@ class Pages:
         if not found:
             return to_login(request)
         record = self.state.record(request.path_params["id"])
-        if record is None:
-            return page("missing.html", status=404)
+        if record is None or not may(request, self.state, READ, record.id):
+            return _missing()
         template = "builder.html" if record.state == "draft" else "collection.html"
         address, site = self._address(request, record.id), self.site(request)
         methods = json.dumps([method.to_row() for method in METHODS])
@@ -129,33 +155,63 @@ class Pages:
             template, scope=found, id=record.id, state=record.state, address=address, site=site, methods=methods
         )
 
-    def survey(self, request: Request) -> Response:
-        """The question form of a collection; drafts only as a preview for whoever is signed in."""
-        record = self.state.record(request.path_params["id"])
-        if record is None or (record.state == "draft" and scope(request, self.state) != "admin"):
+    async def survey(self, request: Request) -> Response:
+        """The question form of a collection; drafts only as a preview for whoever may change them."""
+        record = await run_in_threadpool(self._shown, request)
+        if record is None:
             return _missing()
-        document = self._document(record)
+        if record.state != "draft":
+            return await run_in_threadpool(self._survey, record, json.loads(record.document))
+        return await self._later(request, lambda: self._survey(record, self._draft(record)))
+
+    def _shown(self, request: Request) -> CollectionRecord | None:
+        """The collection of an address; a draft only for whoever may change it."""
+        record = self.state.record(request.path_params["id"])
+        if record is None or record.state != "draft" or may(request, self.state, WRITE, record.id):
+            return record
+        return None
+
+    async def _later(self, request: Request, make: Callable[[], Response]) -> Response:
+        """A page that may take long to make, within what the token, or everybody without one, may ask for."""
+        owner = await run_in_threadpool(self.state.owner, shown_token(request))
+        return await answered(self.state.work.submit(owner, make), request.receive)
+
+    def _survey(self, record: CollectionRecord, document: "dict[str, Any]") -> Response:
         following = self.state.open_round(record.id) if record.state == "closed" and document["plan"] else ""
         if following not in ("", record.id):
             return RedirectResponse(f"/c/{following}", 303)
         ancestors = " ".join(["'self'", *document.get("origins", [])])
         title = texts(document["title"], "en")
-        return page("survey.html", id=record.id, state=record.state, title=title, ancestors=ancestors)
+        return page(
+            "survey.html",
+            id=record.id,
+            state=record.state,
+            title=title,
+            ancestors=ancestors,
+            referrer="no-referrer",
+        )
 
-    def preview(self, request: Request) -> Response:
+    async def preview(self, request: Request) -> Response:
         """The document that a draft would be published as."""
-        record = self.state.record(request.path_params["id"])
-        if record is None or record.state != "draft" or scope(request, self.state) != "admin":
+        record = await run_in_threadpool(self._shown, request)
+        if record is None or record.state != "draft":
             return _missing()
         headers = {"Cache-Control": "no-store"}
-        return Response(self.state.preview(record.id), media_type="application/json", headers=headers)
 
-    def privacy(self, request: Request) -> Response:
+        def made() -> Response:
+            return Response(self.state.preview(record.id), media_type="application/json", headers=headers)
+
+        return await self._later(request, made)
+
+    async def privacy(self, request: Request) -> Response:
         """What is sent, with which exact probabilities, what is stored and for how long."""
-        record = self.state.record(request.path_params["id"])
+        record = await run_in_threadpool(self.state.record, request.path_params["id"])
         if record is None or record.state == "draft":
             return _missing()
-        collection = read_document(record.document, self.catalog)
+        return await self._later(request, lambda: self._privacy(record))
+
+    def _privacy(self, record: CollectionRecord) -> Response:
+        collection, shown = _facts(record.document, self.catalog)
         mechanism = collection.mechanism
         odds = Fraction(mechanism.odds, WORD)
         return page(
@@ -164,35 +220,41 @@ class Pages:
             id=record.id,
             state=record.state,
             title=texts(collection.title, "en"),
-            facts=facts(collection),
+            facts=shown,
             declared=float(mechanism.budget.declared),
             realised=mechanism.realised_epsilon(),
             surest=surest(odds),
             weak=odds >= WEAK,
             held=HELD,
+            referrer="no-referrer",
         )
 
-    def qr_code(self, request: Request) -> Response:
+    async def qr_code(self, request: Request) -> Response:
         """The address of the survey as a QR code."""
-        if not _is_id(request.path_params["id"]):
+        record = await run_in_threadpool(self.state.record, request.path_params["id"])
+        if record is None or record.state == "draft":
             return _missing()
-        image = io.BytesIO()
-        code = segno.make(self._address(request, request.path_params["id"]), error="m")
-        code.save(image, kind="svg", scale=4, border=4, light="#ffffff", nl=False)
-        headers = {"Content-Security-Policy": policy()}
-        return Response(image.getvalue(), media_type="image/svg+xml", headers=headers)
+        address = self._address(request, record.id)
 
-    def tools(self, request: Request) -> Response:
+        def drawn() -> Response:
+            return Response(_code(address), media_type="image/svg+xml", headers={"Content-Security-Policy": policy()})
+
+        return await self._later(request, drawn)
+
+    async def tools(self, request: Request) -> Response:
         """Mechanisms of the central model, designed and shown; not local."""
-        found = scope(request, self.state)
+        found = await run_in_threadpool(scope, request, self.state)
         if not found:
             return to_login(request)
-        return page("tools.html", scope=found, **tools(*_wished(request)))
+        return await self._later(request, lambda: page("tools.html", scope=found, **tools(*_wished(request))))
 
-    def matrix(self, request: Request) -> Response:
+    async def matrix(self, request: Request) -> Response:
         """The heat map of a mechanism of the central model; not local."""
-        if not scope(request, self.state):
+        if not await run_in_threadpool(scope, request, self.state):
             return _missing()
+        return await self._later(request, lambda: self._matrix(request))
+
+    def _matrix(self, request: Request) -> Response:
         try:
             picture = heat_map(read_wish(*_wished(request)).make())
         except TacitError:
@@ -201,9 +263,8 @@ class Pages:
         headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
         return Response(picture, media_type="image/svg+xml", headers=headers)
 
-    def _document(self, record: CollectionRecord) -> "dict[str, Any]":
-        if record.state != "draft":
-            return json.loads(record.document)
+    def _draft(self, record: CollectionRecord) -> "dict[str, Any]":
+        """The document of a draft, or as much of it as there is."""
         try:
             return json.loads(self.state.preview(record.id))
         except TacitError:

@@ -6,7 +6,10 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from tacit.collector.http_common import read_body
 from tacit.collector.ports import CollectionRecord
+from tacit.collector.problems import Problem
+from tacit.collector.work import Work
 
 COOKIE = "tacit_session"
 """Name of the cookie; its value is the token."""
@@ -22,6 +25,19 @@ class State(Protocol):
         """The scope of a token that holds today, or None."""
         ...
 
+    def may(self, token: str, action: str, collection: str) -> bool:
+        """Whether a token that holds today allows an action on a collection."""
+        ...
+
+    def owner(self, token: str) -> str:
+        """Whose work it is that is done for a token: its key, or empty for everybody without one that holds."""
+        ...
+
+    @property
+    def work(self) -> Work:
+        """Where pages that take long to make are made."""
+        ...
+
     def open_round(self, collection: str) -> str:
         """The round of an adaptive plan that takes reports now."""
         ...
@@ -35,19 +51,37 @@ class State(Protocol):
         ...
 
 
+def shown_token(request: Request) -> str:
+    """The token of whoever is signed in, or holds a share link; empty for nobody."""
+    return request.cookies.get(COOKIE, "") or request.query_params.get("share", "")
+
+
 def scope(request: Request, state: State) -> str | None:
     """The scope of whoever is signed in, or holds a share link."""
-    token = request.cookies.get(COOKIE, "") or request.query_params.get("share", "")
+    token = shown_token(request)
     return state.scope_of(token) if token else None
+
+
+def may(request: Request, state: State, action: str, collection: str) -> bool:
+    """Whether whoever is signed in, or holds a share link, may do this with a collection."""
+    token = shown_token(request)
+    return bool(token) and state.may(token, action, collection)
+
+
+def refuse_foreign(request: Request, public_url: str) -> None:
+    """Refuse a form that a page of another site has sent; browsers say so, and other clients send neither header."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    here = {urlsplit(str(request.base_url)).netloc, urlsplit(public_url).netloc}
+    is_ours = site in ("none", "same-origin") if site else origin is None or urlsplit(origin).netloc in here - {""}
+    if not is_ours:
+        raise Problem("forbidden", "this form was sent by a page of another site; open the sign-in page itself")
 
 
 async def read_form(request: Request) -> dict[str, str]:
     """The fields of a small form; one that is too large or cannot be read has none."""
-    data = b""
-    async for part in request.stream():
-        data += part
-        if len(data) > _MAX_FORM_BYTES:
-            return {}
+    data = await read_body(request.receive)
+    if len(data) > _MAX_FORM_BYTES:
+        return {}
     try:
         return dict(parse_qsl(data.decode("ascii"), max_num_fields=8))
     except ValueError:

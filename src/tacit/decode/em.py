@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tacit.core.compose import AllOf, OneOf, PerMember, Questions
 from tacit.core.mechanism import CodeCounting, Mechanism, Reports
 from tacit.core.members import as_bytes
+from tacit.core.patience import check
 from tacit.core.tally import Counts, Log
 from tacit.errors import InvalidSpec, NoData
 
@@ -255,6 +256,7 @@ def _accelerated(likelihood: _Likelihood, tolerance: float, limit: int) -> tuple
     """EM with squared extrapolation (Varadhan and Roland, 2008), taken back wherever it does not climb."""
     theta = np.full(likelihood.table.shape[1], 1 / likelihood.table.shape[1])
     for used in range(0, limit, 3):
+        check()
         if likelihood.gap(theta) <= tolerance:
             return theta, used, True
         once = likelihood.step(theta)
@@ -280,6 +282,7 @@ def _smoothed(likelihood: _Likelihood, tolerance: float, limit: int) -> tuple[F6
     size = likelihood.table.shape[1]
     theta, level = np.full(size, 1 / size), -np.inf
     for used in range(limit):
+        check()
         before, level = level, likelihood.value(theta)
         if abs(level - before) < tolerance:
             return theta, used, True

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.patience import check
 from tacit.post.marginal_components import Components
 from tacit.post.marginal_nonneg import norm_sub_rows
 from tacit.post.marginal_reconstruct import Fitted, Targets
@@ -33,6 +34,7 @@ def answer_tables(
             local = tuple(tuple(attributes.index(a) for a in inner) for inner in known)
             waiting.setdefault((shape_of(settled.structure.sizes, attributes), local), []).append(i)
     for (shape, local), members in waiting.items():
+        check()
         targets = [(axes, _stacked(settled, [asked[i] for i in members], axes)) for axes in local]
         fitted = fit(shape, targets, len(members))
         for i, table, met in zip(members, fitted.tables, fitted.converged, strict=True):

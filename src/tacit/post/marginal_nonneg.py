@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.estimate import check_choice
+from tacit.core.patience import check
 from tacit.errors import InvalidSpec
 from tacit.post.marginal_components import Components, Structure
 
@@ -100,6 +101,7 @@ def settle(
     """Rounds of non-negativity and agreement, ending with agreement; stops early where nothing moves."""
     check_choice("marginals", "non_negative", method, get_args(NonNegative))
     for _ in range(rounds):
+        check()
         before = agreed.stacked()
         after = [_STEPS[method](tables) for tables in before]
         if max(_moved(before, after), default=0.0) < _STILL:

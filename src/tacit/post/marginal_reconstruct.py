@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.extras import load
+from tacit.core.patience import check
 from tacit.errors import InvalidSpec
 from tacit.post.marginal_junction import tree_order
 from tacit.post.marginal_nonneg import norm_sub_rows
@@ -99,6 +100,7 @@ def _sweep(tables: F64, targets: Targets) -> F64:
 def _cyclic(tables: F64, targets: Targets) -> F64:
     worst = np.full(len(tables), np.inf)
     for sweep in range(SWEEPS):
+        check()
         tables = _sweep(tables, targets)
         if sweep % 4 == 0:
             before, worst = worst, _violation(tables, targets)
@@ -114,6 +116,7 @@ def _damped(tables: F64, targets: Targets) -> F64:
     step = _by_matrix(shape, targets) or partial(_by_margin, targets=targets)
     flat = tables.reshape(len(tables), -1)
     for _ in range(DAMPED):
+        check()
         made = flat * np.exp(share * step(flat.reshape(-1, *shape)).reshape(flat.shape))
         made /= made.sum(axis=1, keepdims=True)
         moved, flat = float(np.abs(made - flat).max()), made

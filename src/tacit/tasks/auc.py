@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.normal import normal_isf
+from tacit.core.patience import check
 from tacit.errors import InvalidSpec
 from tacit.tasks.ranges import Ranges
 from tacit.tasks.rectangles import Rectangles
@@ -68,6 +69,7 @@ def covariances(linear: Callable[[F64], F64], size: int) -> F64:
     first, second = np.triu_indices(size, 1)
     single, pairs = linear(np.eye(size)), np.zeros(0)
     for start in range(0, len(first), 4096):
+        check()
         part = slice(start, start + 4096)
         rows = np.zeros((len(first[part]), size))
         at = np.arange(len(rows))

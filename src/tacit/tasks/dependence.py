@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.extras import load
+from tacit.core.patience import check
 from tacit.errors import InvalidSpec
 from tacit.post.marginal_table import given_rows
 from tacit.tasks.association import Information, entropy_gain, mutual_information
@@ -69,6 +70,7 @@ def chow_liu(answers: Marginals) -> Tree:
     pairs = list(combinations(range(len(answers.sizes)), 2))
     found: dict[Edge, Information] = {}
     for pair, table in zip(pairs, answers.tables(pairs), strict=True):
+        check()
         known = table.status == "covered" and min(table.shape) > 1
         found[pair] = mutual_information(table) if known else Information(0.0, 0.0)
     return tree_of(len(answers.sizes), found)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tacit.core.compose import OneOf
 from tacit.core.mechanism import Mechanism, Oracle
+from tacit.core.patience import check
 from tacit.device.base import Device
 from tacit.device.budget import Budget
 from tacit.device.grid import Grid
@@ -115,6 +116,7 @@ class Spectrum:
         """
         shares = np.full(len(self.noise), 1 / len(self.noise))
         for _ in range(_ROUNDS):
+            check()
             roots = np.sqrt(self.error(shares)[1] * self.noise)
             shares = roots / roots.sum()
         return shares

@@ -18,6 +18,7 @@ from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.members import AnyTally, against_everyone
 from tacit.core.normal import normal_sf
+from tacit.core.patience import check
 from tacit.core.tally import Log, Tally
 from tacit.device.levels import Tree
 from tacit.errors import InvalidSpec
@@ -275,6 +276,7 @@ class _Walk:
 
 def _blocks(candidates: U64) -> Iterator[U64]:
     for start in range(0, max(1, len(candidates)), _BLOCK):
+        check()
         yield candidates[start : start + _BLOCK]
 
 

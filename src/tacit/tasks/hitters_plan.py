@@ -15,6 +15,7 @@ import numpy as np
 from tacit.core.compose import OneOf
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.normal import normal_cdf, normal_isf, normal_sf
+from tacit.core.patience import check
 from tacit.device.budget import Budget, as_budget
 from tacit.device.levels import Tree, node_count
 from tacit.errors import InvalidSpec
@@ -208,6 +209,7 @@ def _best_plan(
     best: tuple[float, HittersPlan] | None = None
     worse = 0
     for count in range(1, min(MOST_GROUPS, spelling.digits) + 1) if groups is None else (groups,):
+        check()
         found = [plan for plan in _layouts(spelling, budget, n, k, count) if _affordable(plan, most_evaluations)]
         scored = [(plan.detectable(), plan) for plan in found]
         if not scored:

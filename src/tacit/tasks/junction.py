@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.patience import check
 from tacit.post.marginal_table import Attributes, given_rows, margin
 from tacit.tasks.marginal_sources import F64, FromSigns, FromViews, FromWhole
 from tacit.tasks.marginals import Marginals, Table
@@ -113,6 +114,7 @@ class _Search:
 
     def _bias(self, step: Step) -> float:
         """What noise adds to the information per link."""
+        check()
         whole, *parts = self._answers.tables([(*step[0], *step[1]), *_parts(step)])
         return max(0.0, _excess(whole) - sum(map(_excess, parts))) / _links(step)
 
@@ -159,6 +161,7 @@ def sample_cliques(answers: Marginals, cliques: Sequence[Clique], n: int, rng: n
     """Synthetic records: every clique's new attributes given those that are drawn already."""
     out = np.zeros((n, len(answers.sizes)), np.int64)
     for clique in cliques:
+        check()
         known, new = clique.given, clique.new
         table = answers.table([*known, *new])
         joint = np.transpose(table.consistent, [table.attributes.index(a) for a in (*known, *new)])

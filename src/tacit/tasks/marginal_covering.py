@@ -12,6 +12,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.patience import check
 from tacit.errors import InvalidSpec
 
 Block = tuple[int, ...]
@@ -154,6 +155,7 @@ class _Search:
         self.blocks: list[Block] = []
         self.used = np.zeros(m)
         self._every = np.array(list(combinations(range(m), k)), np.int64).reshape(-1, k)
+        self._places = np.ravel_multi_index(tuple(self._every.T), (m,) * k)
         self._tie = np.random.default_rng(seed)
         self.reopen()
 
@@ -182,6 +184,7 @@ class _Search:
 
     def grow(self, s: int) -> Block:
         """A block of s attributes that covers many open sets; ties go to the attributes used least."""
+        check()
         chosen = self._first()
         while len(chosen) < s:
             gain = self._gain(chosen) - 1e-4 * self.used + 1e-6 * self._tie.random(self.m)
@@ -191,7 +194,8 @@ class _Search:
 
     def _first(self) -> list[int]:
         """The open set whose attributes were used least."""
-        waiting = np.argwhere(self._open)
+        # The sets themselves are far fewer than the m^k cells of the table.
+        waiting = self._every[self._open.ravel()[self._places]]
         load = self.used[waiting].sum(axis=1) + 0.5 * self._tie.random(len(waiting))
         return [int(a) for a in waiting[int(np.argmin(load))]]
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from tacit.core.compose import AllOf, OneOf
 from tacit.core.mechanism import Mechanism
+from tacit.core.patience import check
 from tacit.device.budget import Budget
 from tacit.device.views import Views
 from tacit.errors import InvalidSpec
@@ -105,6 +106,7 @@ def choose_marginals(
 def _option(name: str, question: Ask, target: float | None) -> MarginalOption | None:
     if name not in METHODS:
         raise InvalidSpec(f"marginals: method is {name[:40]!r}, must be one of {', '.join(METHODS)}")
+    check()
     try:
         mechanism = make_method(name, question)
         sse, cells, covered = expected_sse(mechanism, question)

@@ -11,6 +11,7 @@ from math import prod
 
 import numpy as np
 
+from tacit.core.patience import check
 from tacit.post.marginal_table import Attributes, along_axes, shape_of
 from tacit.tasks.marginal_sources import F64, FromEach
 
@@ -37,6 +38,7 @@ def most_likely(
     seen, forward, back = source.seen(attributes), *_channel(source.matrices(attributes), prod(shape))
     table, seen = np.full(seen.size, 1 / seen.size), seen.ravel()
     for step in range(1, most + 1):
+        check()
         made = table * back(seen / forward(table))
         change, table = float(np.abs(made - table).max()), made
         if change < omega and step >= least_steps:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, log2
 
 from tacit.core.mechanism import MAX_ALL, Mechanism
+from tacit.core.patience import check
 from tacit.device.budget import Budget, as_budget
 from tacit.device.domain import Domain
 from tacit.errors import InvalidSpec
@@ -115,6 +116,7 @@ def _options(
         yield shop.haar(size)
     if "hh" in methods:
         for fanout in fanouts_for(size) if fanouts is None else fanouts:
+            check()
             if not 2 <= fanout <= size:
                 raise InvalidSpec(f"ranges: a fan-out of {fanout} is not possible, must be from 2 to {size}")
             trees = (shop.tree(kind, size, fanout) for kind in oracles or (*LEVEL_ORACLES, "mixed"))

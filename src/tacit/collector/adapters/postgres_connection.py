@@ -24,7 +24,7 @@ SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('sync
 class Pool:
     """A few connections, opened when first needed and opened again when broken."""
 
-    def __init__(self, url: str, *, size: int = 4) -> None:
+    def __init__(self, url: str, *, size: int = 8) -> None:
         self._url = url
         self._idle: LifoQueue[Connection | None] = LifoQueue()
         for _ in range(size):

@@ -32,7 +32,7 @@ from tacit.errors import StorageUnavailable
 FILE, SEGMENTS = "tacit.sqlite", "segments"
 """Names of the database in its folder, and of the folder of segments beside it."""
 
-_READERS = 3
+_READERS = 6
 
 
 def unix_day() -> int:

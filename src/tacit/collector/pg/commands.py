@@ -44,6 +44,13 @@ class Portal:
     at: int = 0
     hold: bool = False
 
+    @property
+    def cells(self) -> int:
+        """How many values its result holds."""
+        if self.result is None or not self.result.fields:
+            return 0
+        return len(self.result.fields) * len(self.result.rows)
+
     def take(self, limit: int) -> tuple[Sequence[tuple[Any, ...]], bool]:
         """The next rows, and whether more are left."""
         rows = self.result.rows if self.result is not None else ()

@@ -26,6 +26,8 @@ class PgLimits:
     """What one connection, and all of them, may cost."""
 
     connections: int = 100
+    connections_each: int = 50
+    """Of one token."""
     strangers: int = 100
     """Connections that have not shown a token yet."""
     strangers_each: int = 10
@@ -45,8 +47,9 @@ class PgLimits:
     message_seconds: float = 30.0
     """From the first byte of a message to its last."""
     write_seconds: float = 30.0
-    query_seconds: float = 120.0
-    threads: int = 8
+    query_seconds: float = 30.0
+    cells_each: int = 1_000_000
+    """Values that the open cursors of one token hold, in all of its sessions."""
 
 
 class PgError(Exception):

@@ -13,21 +13,23 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from struct import unpack
 from time import monotonic
 from typing import Any
 
-from tacit.collector.access import READ, Access
+from tacit.collector.access import READ, Access, Bearer
 from tacit.collector.pg import messages as say
 from tacit.collector.pg.catalog_functions import SessionFacts
 from tacit.collector.pg.channel import Channel, Closed
 from tacit.collector.pg.messages import PgError, PgLimits
-from tacit.collector.pg.session import ENDING, Session, say_goodbye, secure
+from tacit.collector.pg.session import ENDING, Jobs, Session, say_goodbye, secure
 from tacit.collector.pg.settings import REPORTED, Settings, opening_options
 from tacit.collector.pg.statement import Desk, TablesPort, as_error
 from tacit.collector.tables import DATABASE
+from tacit.collector.work import Work
 from tacit.errors import InvalidSpec, StorageUnavailable
 
 _GRACE_SECONDS = 5.0
@@ -101,12 +103,11 @@ class _Guest:
 class PgServer:
     """Serves tables of a collector to clients of PostgreSQL."""
 
-    def __init__(self, tables: TablesPort, access: Access, settings: PgSettings) -> None:
-        """Nothing listens yet."""
-        self._tables, self._access, self._settings = tables, access, settings
+    def __init__(self, tables: TablesPort, access: Access, work: Work, settings: PgSettings) -> None:
+        """Nothing listens yet; statements are answered as jobs of `work`."""
+        self._tables, self._access, self._work, self._settings = tables, access, work, settings
         self._limits, self._context = settings.limits, settings.context()
         self._guests: dict[int, _Guest] = {}
-        self._pool = ThreadPoolExecutor(self._limits.threads, "tacit-pg")
         # Tokens are looked up on threads of their own, so that neither queries nor uploads keep anybody waiting.
         self._door = ThreadPoolExecutor(2, "tacit-pg-door")
         self._server: asyncio.Server | None = None
@@ -138,7 +139,6 @@ class PgServer:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        self._pool.shutdown(wait=False, cancel_futures=True)
         self._door.shutdown(wait=False, cancel_futures=True)
 
     def _welcome(self, channel: Channel) -> None:
@@ -180,10 +180,22 @@ class PgServer:
         guest.channel.abort()
         self._guests.pop(guest.process, None)
 
-    def _check_room(self) -> None:
-        sessions = sum(guest.session is not None for guest in self._guests.values())
-        if sessions >= self._limits.connections or self._stopping:
+    def _check_room(self, owner: str = "") -> None:
+        """Refuse a session where all places are taken, or all those of one token, whose key is `owner`."""
+        sessions = self._sessions()
+        if len(sessions) >= self._limits.connections or self._stopping:
             raise PgError("53300", "too many connections; close some, or try again shortly")
+        if owner and len(self._sessions(owner)) >= self._limits.connections_each:
+            raise PgError("53300", f"a token may have at most {self._limits.connections_each} connections; close some")
+
+    def _sessions(self, owner: str = "") -> list[Session]:
+        """The sessions of a token, or all of them."""
+        sessions = [guest.session for guest in self._guests.values() if guest.session is not None]
+        return [session for session in sessions if not owner or session.owner == owner]
+
+    def _cells_held(self, owner: str) -> int:
+        """Cells of results that open cursors of a token hold, in all of its sessions."""
+        return sum(session.cells_held for session in self._sessions(owner))
 
     async def _attend(self, guest: _Guest) -> None:
         """One connection from beginning to end; nothing that happens in it reaches the others."""
@@ -225,11 +237,12 @@ class PgServer:
         port = self._settings.port
         facts = SessionFacts(user or "tacit", wanted or DATABASE, guest.process, port, self._options(given, user))
         desk = Desk(self._tables, self._access, token, facts, database)
-        await self._check(desk, token, wanted if database else "")
+        owner = (await self._check(desk, token, wanted if database else "")).key
         # Others may have been let in meanwhile.
-        self._check_room()
+        self._check_room(owner)
         self._greet(guest, facts.settings)
-        guest.session = Session(guest.channel, desk, facts, self._limits, self._pool)
+        jobs = Jobs(self._work, owner, partial(self._cells_held, owner))
+        guest.session = Session(guest.channel, desk, facts, self._limits, jobs)
         return guest.session
 
     async def _opening(self, channel: Channel) -> dict[str, str] | None:
@@ -289,8 +302,8 @@ class PgServer:
                     settings.set(name, value)
         return settings
 
-    async def _check(self, desk: Desk, token: str, database: str) -> None:
-        """Refuse tokens that cannot read, and databases that do not exist."""
+    async def _check(self, desk: Desk, token: str, database: str) -> Bearer:
+        """Whoever shows the token; refuse tokens that cannot read, and databases that do not exist."""
         loop = asyncio.get_running_loop()
         try:
             bearer = await loop.run_in_executor(self._door, self._access.bearer, token)
@@ -305,6 +318,7 @@ class PgServer:
         if database and not found:
             raise PgError("3D000", f'database "{database[:63]}" does not exist',
                           hint=f'Connect to "{DATABASE}", or to the id of a collection with rows.')  # fmt: skip
+        return bearer
 
     def _greet(self, guest: _Guest, settings: Settings) -> None:
         channel = guest.channel
@@ -316,4 +330,4 @@ class PgServer:
 
 def pg_server(app: Any, settings: PgSettings) -> PgServer:
     """The server for the tables of an application."""
-    return PgServer(app.tables, app.collector.access, settings)
+    return PgServer(app.tables, app.collector.access, app.collector.work, settings)

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tacit.collector.pg import messages as say
@@ -26,6 +27,8 @@ from tacit.collector.pg.settings import REPORTED
 from tacit.collector.pg.statement import Desk, Prepared, Result, as_error
 from tacit.collector.pg.text import Statement, statements
 from tacit.collector.pg.values import Field
+from tacit.collector.problems import Problem
+from tacit.collector.work import Work
 
 _FLUSH_BYTES = 1 << 16
 _MOST_FETCHED = 10**9
@@ -36,17 +39,36 @@ ENDING = PgError("57P01", "terminating connection due to administrator command",
 """What clients are told when the server stops."""
 
 
+@dataclass(frozen=True)
+class Jobs:
+    """Where statements are answered, for whom, and what that token holds already in all of its sessions."""
+
+    work: Work
+    owner: str
+    cells_held: Callable[[], int]
+
+
 class Session:
     """Answers the messages of one client that has been let in."""
 
-    def __init__(self, channel: Channel, desk: Desk, facts: SessionFacts, limits: PgLimits, pool: Any) -> None:
-        """`pool` has the threads in which queries are answered."""
-        self._channel, self._desk, self._limits, self._pool = channel, desk, limits, pool
+    def __init__(self, channel: Channel, desk: Desk, facts: SessionFacts, limits: PgLimits, jobs: Jobs) -> None:
+        """Statements are answered as jobs of the token's bearer."""
+        self._channel, self._desk, self._limits, self._jobs = channel, desk, limits, jobs
         self._state = State(facts)
         self._cancelled = asyncio.Event()
         self._skipping = False
         self.busy = self.leaving = False
         """Whether a statement runs now, and whether the session ends after it."""
+
+    @property
+    def owner(self) -> str:
+        """The key of the token that was shown."""
+        return self._jobs.owner
+
+    @property
+    def cells_held(self) -> int:
+        """Cells of results that open portals hold."""
+        return sum(portal.cells for portal in self._state.portals.values())
 
     def cancel(self) -> None:
         """End the statement that runs now, if one does."""
@@ -221,7 +243,15 @@ class Session:
             portal.result = await self._fetch(prepared.statement)
         else:
             portal.result = run_command(self._state, prepared.statement)
+        self._check_held(portal)
         return portal.result
+
+    def _check_held(self, portal: Portal) -> None:
+        """Refuse a result that would stay in a cursor beyond what one token may hold."""
+        if portal in self._state.portals.values() and self._jobs.cells_held() > self._limits.cells_each:
+            portal.result = None
+            raise PgError("53200", f"the open cursors of this token hold more than {self._limits.cells_each} cells",
+                          hint="Close cursors, or end the transactions that they belong to.")  # fmt: skip
 
     def _declare(self, prepared: Prepared, portal: Portal) -> Result:
         name, hold, _ = declared(prepared.statement)
@@ -320,20 +350,26 @@ class Session:
         seconds = min(asked or self._limits.query_seconds, self._limits.query_seconds)
         self._cancelled.clear()
         self.busy = True
-        future = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        try:
+            job = self._jobs.work.submit(self._jobs.owner, work, seconds)
+        except Problem as problem:
+            self.busy = False
+            raise as_error(problem) from None
+        future = asyncio.wrap_future(job.future)
         ends = [asyncio.ensure_future(self._cancelled.wait()), asyncio.ensure_future(self._channel.gone.wait())]
         try:
             await asyncio.wait({future, *ends}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if future.done():
                 return future.result()
-            future.add_done_callback(_forget)
-            future.cancel()
         except Exception as error:
             raise _placed(as_error(error), about) from None
         finally:
             self.busy = False
             for end in ends:
                 end.cancel()
+            if not future.done():
+                future.cancel()
+                job.give_up()
         if self._channel.gone.is_set():
             raise Closed
         reason = "user request" if self._cancelled.is_set() else "statement timeout"
@@ -345,12 +381,6 @@ def _placed(error: PgError, statement: Statement | None) -> PgError:
     known = error.position and statement is not None and not statement.places
     error.position = error.position + statement.start if known and statement is not None else 0
     return error
-
-
-def _forget(future: "asyncio.Future[Any]") -> None:
-    """Take notice of how abandoned work ended, so that nobody is warned."""
-    if not future.cancelled():
-        future.exception()
 
 
 async def secure(channel: Channel, context: ssl.SSLContext | None, code: int, limits: PgLimits) -> None:

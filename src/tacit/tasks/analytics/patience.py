@@ -1,16 +1,15 @@
-"""Work that may be given up: between its steps it calls a check, which raises once nobody waits for the answer."""
+"""Checks of queries: by default that of the running context, so that a query ends when nobody waits for it."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from threading import Lock
 
-Check = Callable[[], None]
+from tacit.core.patience import Check
+from tacit.core.patience import check as patient
+
+__all__ = ["Check", "holding", "patient"]
 
 _LOOK_SECONDS = 0.1
-
-
-def patient() -> None:
-    """The check of whoever waits as long as it takes."""
 
 
 @contextmanager

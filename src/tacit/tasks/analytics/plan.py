@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.patience import check
 from tacit.errors import InvalidSpec
 from tacit.post.grid_shape import GridShape
 from tacit.tasks.analytics.consistency import affordable
@@ -130,6 +131,7 @@ class Option:
 
 def _work(design: Design, region: Region, n: int) -> float:
     """Hashes to answer a region."""
+    check()
     pieces = pieces_of(design, region)
     parts = [(h, part) for factors in pieces for factor in factors for h, part in factor.parts.items()]
     return sum(n * design.member(heights)[1] * len(part.nodes) for heights, part in parts)
@@ -166,6 +168,7 @@ def options(
     asked = [region for region in workload if not (region.is_full or region.is_empty)]
     found: list[Option] = []
     for (fanout, shape), method in product(shapes, methods):
+        check()
         if _left_out(method, fanout, shape, shapes, len(methods)):
             continue
         try:

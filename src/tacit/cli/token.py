@@ -1,0 +1,105 @@
+"""`tacit token`: tokens of a collector, made and revoked on the machine that holds its data, while it runs or not."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tacit.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from tacit.collector.access import Access
+
+DATABASE_FILE = "tacit.sqlite"
+_PLACE: tuple[Callable[[Any], Any], ...] = (
+    click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the database."),
+    click.option("--database", default="", envvar="TACIT_DATABASE", help="PostgreSQL address, instead."),
+)
+
+
+def _place_options(command: Any) -> Any:
+    for option in reversed(_PLACE):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def _access(data: Path | None, database: str) -> "Generator[Access]":
+    """The tokens of a folder or database that exists; whoever can write to it needs no token."""
+    if (data is None) == (not database):
+        raise click.UsageError("give either a folder with --data or a PostgreSQL address with --database")
+    if data is not None and not (data / DATABASE_FILE).is_file():
+        raise click.UsageError(f"{data} is not the folder of a collector; start one there with: tacit serve --data")
+    from tacit.collector.access import Access
+    from tacit.collector.problems import Problem
+    from tacit.collector.server import open_store
+
+    store = open_store(data, database)
+    try:
+        yield Access(store)
+    except Problem as problem:
+        raise click.ClickException(problem.detail) from None
+    finally:
+        store.close()
+
+
+@click.group()
+def token() -> None:
+    """Make, list and revoke tokens on the machine of the collector, while it runs or not."""
+
+
+@token.command()
+@click.option("--scope", type=click.Choice(["admin", "analyst", "reader", "reporter"]), required=True,
+              help="What the token allows.")  # fmt: skip
+@click.option("--collection", default="", help="The id of the only collection it is for.")
+@click.option("--label", default="", help="A name to know it by.")
+@click.option("--days", type=int, default=0, show_default=True, help="Days until it ends; 0 for never.")
+@_place_options
+def create(scope: str, collection: str, label: str, days: int, data: Path | None, database: str) -> None:
+    """Make a token and print it, this once; only its hash is kept."""
+    from tacit.collector.access import OWNER, token_id
+
+    with _access(data, database) as access:
+        made, record = access.create(scope, collection=collection, label=label, days=days)
+        access.note(OWNER, f"create token {scope}", token_id(record))
+    click.echo(made)
+
+
+@token.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_place_options
+def list_tokens(as_json: bool, data: Path | None, database: str) -> None:
+    """List tokens by their public names, which reveal nothing of the tokens."""
+    from tacit.collector.access import token_id
+
+    with _access(data, database) as access:
+        rows = [
+            {"id": token_id(record), "scope": record.scope, "collection": record.collection, "label": record.label,
+             "expires": record.expires}
+            for record in access.tokens()
+        ]  # fmt: skip
+    if as_json:
+        print_json({"tokens": rows})
+    else:
+        print_table(["id", "scope", "collection", "label", "ends"], [_line(row) for row in rows])
+
+
+def _line(row: dict[str, Any]) -> list[str]:
+    ends = (date(1970, 1, 1) + timedelta(row["expires"])).isoformat() if row["expires"] else "never"
+    return [row["id"], row["scope"], row["collection"][:12] or "all", row["label"], ends]
+
+
+@token.command()
+@click.argument("id")
+@_place_options
+def revoke(id: str, data: Path | None, database: str) -> None:
+    """End the token of a public name (see `tacit token list`) at once, also on a collector that runs."""
+    from tacit.collector.access import OWNER
+
+    with _access(data, database) as access:
+        access.revoke(id)
+        access.note(OWNER, "revoke token", id)
+    click.echo(f"tacit: revoked {id}", err=True)

@@ -1,0 +1,35 @@
+"""Work that may be given up: long loops call `check` between their steps, which raises once nobody waits any more.
+
+The check belongs to the running context and not to every signature on the way: planners and solvers call each other
+through many layers, and only whoever starts the work (the collector) knows how long somebody waits for it. Without
+such a caller `check` does nothing.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+Check = Callable[[], None]
+"""Raises if the work should end now; called often, so it must be cheap."""
+
+
+def _never() -> None:
+    """The check of whoever waits as long as it takes."""
+
+
+_CHECK: ContextVar[Check] = ContextVar("tacit_check", default=_never)
+
+
+def check() -> None:
+    """Raise if the running work should be given up; call it in every loop that may take longer than 0.1 seconds."""
+    _CHECK.get()()
+
+
+@contextmanager
+def checked_by(given: Check) -> Generator[None]:
+    """Have `check` call this function inside the block, in this thread or task alone."""
+    before = _CHECK.set(given)
+    try:
+        yield
+    finally:
+        _CHECK.reset(before)
