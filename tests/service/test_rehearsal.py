@@ -86,10 +86,12 @@ def test_what_a_device_can_answer_is_published(given: dict[str, Any]):
 
 
 class _Deaf(GRR):
-    """A mechanism whose device fails on every value, as that of a set does on a histogram's mechanism."""
+    """A mechanism whose device fails on every value but the first, whose report tells how wide reports are."""
 
     def privatize_one(self, value: Any, coins: Any) -> bytes:
-        raise InvalidValue("the value must be an integer")
+        if value != 0:
+            raise InvalidValue("the value must be the first one")
+        return super().privatize_one(value, coins)
 
 
 class _Talkative(GRR):
