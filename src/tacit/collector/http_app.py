@@ -59,9 +59,9 @@ class Public:
         return json_response({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        """The store can be read, and batches are being taken."""
+        """The store can be read and, as far as is known, written."""
         del request
-        await run_in_threadpool(self._collector.store.collection, "")
+        await run_in_threadpool(self._collector.readiness.check)
         return json_response({"status": "ready"})
 
     async def metrics(self, request: Request) -> Response:

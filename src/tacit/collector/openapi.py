@@ -321,7 +321,7 @@ def _other_paths() -> dict[str, Any]:
     by_id: dict[str, Any] = {"parameters": [_ID]}
     return {
         "/healthz": {"get": _plain("The process lives", "application/json", public=True)},
-        "/readyz": {"get": _plain("The store can be used", "application/json", public=True)},
+        "/readyz": {"get": _plain("Reports can be stored", "application/json", public=True)},
         "/metrics": {"get": _plain("Counters for Prometheus", "text/plain", public=True)},
         "/openapi.json": {"get": _plain("This document", "application/json", public=True)},
         "/c/{id}/document.json": {
