@@ -15,6 +15,7 @@ from tacit.collector.pg.messages import PgError
 from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.imports import expressions, sqlglot
 from tacit.tasks.analytics.parsing import parse_text
+from tacit.tasks.analytics.sql import MAX_TEXT
 
 _MOST_STATEMENTS, _MOST_EXPLAINED = 100, 10
 _MOST_PARAMETERS = 1000
@@ -135,14 +136,16 @@ def fill(statement: Statement, values: "Sequence[pg.Value | list[pg.Value]]", *,
     if statement.parameters > len(values):
         raise PgError("42P02", f"there is no parameter ${statement.parameters}")
     text, made, at, tokens, size = statement.text, list[str](), 0, 0, 0
+    # Queries over a collection's table have a limit of their own, which a text is held to before anybody reads it.
+    longest = MAX_TEXT - len(text) if lists else _LONGEST_FILLED
     for place in statement.places:
         value = values[place.number - 1]
         start, end, constant = place.start, place.end, pg.constant(value)
         if lists and isinstance(value, list) and place.any >= 0:
             start, end, constant = place.any, text.index(")", place.end) + 1, _listed(value)
         size += len(constant)
-        if size > _LONGEST_FILLED:
-            raise PgError("54000", f"the parameters of a statement may have at most {_LONGEST_FILLED} characters")
+        if size > longest:
+            raise PgError("54000", f"the parameters of a statement may have at most {longest} characters")
         made += [text[at:start], constant]
         tokens += len(_tokens(constant)) - len(_tokens(text[start:end]))
         at = end
