@@ -121,7 +121,7 @@ def _is_parameter(tokens: list[Any], i: int) -> bool:
 def _place(tokens: list[Any], i: int, first: int) -> Place:
     end, cast = tokens[i + 1].end + 1, 0
     if i + 3 < len(tokens) and tokens[i + 2].token_type.name == "DCOLON":
-        named = type_oid(str(tokens[i + 3].text))
+        named = type_oid(_type_name(tokens[i + 3]))
         bracket = i + 4 < len(tokens) and tokens[i + 4].text in ("[", "(", ".")
         if named and not bracket:
             end, cast = tokens[i + 3].end + 1, named
@@ -129,6 +129,10 @@ def _place(tokens: list[Any], i: int, first: int) -> Place:
     closed = i + 2 < len(tokens) and tokens[i + 2].text == ")"
     some = tokens[i - 3].start - first if before == ["=", "ANY", "("] and closed else -1
     return Place(int(tokens[i + 1].text), tokens[i].start - first, end - first, cast, some)
+
+
+def _type_name(token: Any) -> str:
+    return f'"{token.text}"' if token.token_type.name == "IDENTIFIER" else str(token.text)
 
 
 def fill(statement: Statement, values: "Sequence[pg.Value | list[pg.Value]]", *, lists: bool = False) -> str:
