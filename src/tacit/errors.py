@@ -13,6 +13,7 @@
     ├── Overflow           a tally would exceed 64-bit integers
     ├── StorageUnavailable the database cannot be reached or written; nothing was acknowledged
     │   └── StorageFull    the disk is full
+    ├── StorageDamaged     what the database holds of a collection has other bytes than were written
     ├── SegmentDamaged     a file of sealed rows is missing or has other bytes than were sealed
     └── Busy               more was sent than can be stored just now; try again shortly
 
@@ -62,6 +63,10 @@ class StorageUnavailable(TacitError):
 
 class StorageFull(StorageUnavailable):
     """The disk of the collector's database is full; nothing of the operation was acknowledged."""
+
+
+class StorageDamaged(TacitError):
+    """What the collector's database holds of a collection is not as it was written; nothing is answered from it."""
 
 
 class SegmentDamaged(TacitError):

@@ -34,16 +34,7 @@ public class Metadata {
             print("key", data.getPrimaryKeys(null, "public", "people"), 4);
             print("index", data.getIndexInfo(null, "public", "people", false, false), 6);
             print("privilege", data.getTablePrivileges(null, "public", "people"), 6);
-            String sql = "SELECT COUNT(*) FROM people WHERE purchases < ? AND os = ? AND joined > ? AND paying = ?";
-            try (PreparedStatement query = connection.prepareStatement(sql)) {
-                for (int i = 0; i < 8; i++) { // From the sixth time on, the driver prepares and asks for binary results.
-                    query.setInt(1, 3);
-                    query.setString(2, "o'clock");
-                    query.setDate(3, Date.valueOf("2030-01-01"));
-                    query.setBoolean(4, false);
-                    print("count", query.executeQuery(), 1);
-                }
-            }
+            count("count", connection, 8); // From the sixth time on, the driver prepares and asks for binary results.
             connection.setAutoCommit(false);
             try (PreparedStatement query = connection.prepareStatement("SELECT purchases, COUNT(*) FROM people GROUP BY 1")) {
                 query.setFetchSize(4);
@@ -56,6 +47,23 @@ public class Metadata {
             }
             connection.rollback();
             System.out.println("valid " + connection.isValid(5));
+        }
+        given.put("preferQueryMode", "simple"); // The driver writes parameters into the text itself.
+        try (Connection connection = DriverManager.getConnection(arguments[0], given)) {
+            count("simple", connection, 1);
+        }
+    }
+
+    private static void count(String name, Connection connection, int times) throws SQLException {
+        String sql = "SELECT COUNT(*) FROM people WHERE purchases < ? AND os = ? AND joined > ? AND paying = ?";
+        try (PreparedStatement query = connection.prepareStatement(sql)) {
+            for (int i = 0; i < times; i++) {
+                query.setInt(1, 3);
+                query.setString(2, "o'clock");
+                query.setDate(3, Date.valueOf("2030-01-01"));
+                query.setBoolean(4, false);
+                print(name, query.executeQuery(), 1);
+            }
         }
     }
 }

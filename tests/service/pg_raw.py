@@ -15,12 +15,12 @@ OPENING = struct.pack("!I", len(_OPENING) + 4) + _OPENING
 
 
 @contextmanager
-def raw(table: Served, *, opened: bool = False) -> Generator[socket.socket]:
+def raw(table: Served, *, opened: bool = False, token: str = "") -> Generator[socket.socket]:
     with socket.create_connection(("127.0.0.1", table.port), timeout=10) as found:
         if opened:
             found.sendall(OPENING)
             assert found.recv(9) == b"R\0\0\0\x08\0\0\0\x03"
-            found.sendall(message(b"p", table.token.encode() + b"\0"))
+            found.sendall(message(b"p", (token or table.token).encode() + b"\0"))
             until_ready(found)
         yield found
 

@@ -36,7 +36,7 @@ def add(tally: bytes | None, batches: list[StoredBatch]) -> bytes:
 
 
 def counted(store: Store, collection: str = A) -> Counter[int]:
-    data = b"".join(store.tallies(collection))
+    data = b"".join(tally.content for tally in store.tallies(collection))
     return Counter(int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4))
 
 

@@ -308,15 +308,6 @@ def test_pandas_reads_a_query(table: Served) -> None:
         near(row.iloc[1:], truth)
 
 
-def test_sqlalchemy_reflects_and_asks(table: Served) -> None:
-    alchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
-    engine = alchemy.create_engine(f"postgresql+psycopg://ann:{table.token}@127.0.0.1:{table.port}/tacit")
-    with engine.connect() as connection:
-        found = alchemy.inspect(connection)
-        assert found.get_table_names() == ["others", "people"] and len(found.get_columns("people")) == 7
-        assert connection.execute(alchemy.text("SELECT COUNT(*) FROM people")).scalar() == N
-
-
 def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     http, port = free_port(), free_port()
     command = [sys.executable, "-m", "tacit.cli", "serve", "--data", str(tmp_path / "data"), "--port", str(http)]

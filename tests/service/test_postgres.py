@@ -118,7 +118,7 @@ def test_a_batch_that_another_process_folds_is_left_to_it(store: PostgresStore, 
 
     assert store.fold_some(A, "one", meanwhile, 2) == 2
     assert other.fold_some(A, "two", add, 100) == 0
-    assert len(b"".join(store.tallies(A))) == 6 * 4
+    assert len(b"".join(tally.content for tally in store.tallies(A))) == 6 * 4
     other.close()
 
 

@@ -15,6 +15,7 @@ import pytest
 import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -32,10 +33,17 @@ from tests.service.rows import json_batch
 from tacit.catalog import parse
 from tacit.collector.adapters.memory import MemoryStore
 from tacit.collector.limits import Limits
-from tacit.collector.openapi import openapi
+from tacit.collector.openapi import PARQUET, openapi
 from tacit.collector.ports import CollectionRecord
+from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
 from tacit.collector.server import make_app
 from tacit.device.coins import SystemCoins
+from tacit.wire.batch import MAGIC
+from tacit.wire.batch import MEDIA_TYPE as BATCH
+
+# Bytes that begin like a batch or a stream of Arrow, and others; schemathesis makes none for types it does not know.
+for media_type, start in ((BATCH, MAGIC), (ARROW, b"\xff\xff\xff\xff")):
+    schemathesis.openapi.media_type(media_type, st.binary() | st.binary().map(start.__add__))
 
 DESCRIPTION = openapi()
 SCHEMA = schemathesis.openapi.from_dict(DESCRIPTION)
@@ -241,3 +249,61 @@ def test_the_whole_description_is_valid_and_leaves_no_reference_open():
     text = json.dumps(DESCRIPTION)
     assert "#/$defs/" not in text
     SCHEMA.validate()
+
+
+def test_binary_content_is_described_as_bytes(site: Site):
+    """What is sent and answered in bytes is of a media type, and no text."""
+    sent = DESCRIPTION["paths"]["/c/{id}/reports"]["post"]["requestBody"]["content"]
+    path = "/api/v1/collections/{id}/answers.parquet"
+    answered = DESCRIPTION["paths"][path]["get"]["responses"]["200"]["content"]
+    for content, media_type in ((sent, BATCH), (sent, ARROW), (answered, PARQUET)):
+        assert content[media_type] == {"schema": {"contentMediaType": media_type}}
+    reply = site.client.api("GET", path.removeprefix("/api/v1").replace("{id}", site.published))
+    assert (reply.headers["content-type"], reply.content[:4]) == (PARQUET, b"PAR1")
+    batch = binary(site.published, bytes([0, 1]))
+    assert site.client.send(site.published, batch, BATCH).status_code == 201
+
+
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return DESCRIPTION["components"]["schemas"][name] if name else schema
+
+
+def bodies(site: Site) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """A body that is taken, by the name of its schema, with where it is sent."""
+    one = f"/api/v1/collections/{site.published}"
+    twin = {"collection": site.published, "batch": secrets.token_hex(16), "reports": [{"report": "01"}]}
+    return {
+        "draft": ("POST", "/api/v1/collections", draft()),
+        "Query": ("POST", f"/api/v1/collections/{site.people}/query", {"sql": SELECTS[0]}),
+        "Batch": ("POST", f"/c/{site.published}/reports", twin),
+        "NewToken": ("POST", "/api/v1/tokens", {"scope": "analyst"}),
+        "InvitationCount": ("POST", f"{one.replace(site.published, site.invited)}/invitations", {"count": 1}),
+    }
+
+
+def objects(schema: dict[str, Any], value: Any) -> "Iterator[tuple[dict[str, Any], dict[str, Any]]]":
+    """Every object of a body with its schema, as far as properties and items lead."""
+    found = resolved(schema)
+    if isinstance(value, dict) and "properties" in found:
+        yield found, value
+        for name, inner in value.items():
+            yield from objects(found["properties"].get(name, {}), inner)
+    for item in value if isinstance(value, list) else ():
+        yield from objects(found.get("items", {}), item)
+
+
+@pytest.mark.parametrize("name", ["draft", "Query", "Batch", "NewToken", "InvitationCount"])
+def test_a_schema_is_closed_exactly_where_other_fields_are_refused(site: Site, name: str):
+    method, path, body = bodies(site)[name]
+    headers = {"Authorization": f"Bearer {site.client.token}"}
+    assert site.client.http.request(method, path, json=body, headers=headers).status_code in (200, 201)
+    found = list(objects({"$ref": f"#/components/schemas/{name}"}, body))
+    assert found
+    for schema, value in found:
+        value["extra"] = 1
+        if name == "Batch":
+            body["batch"] = secrets.token_hex(16)
+        status = site.client.http.request(method, path, json=body, headers=headers).status_code
+        del value["extra"]
+        assert (schema.get("additionalProperties") is False) == (400 <= status < 500), (schema, status)

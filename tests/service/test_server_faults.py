@@ -179,10 +179,11 @@ def test_a_full_disk_is_507_and_the_same_process_recovers(tmp_path: Path):
             fill(place, ballast)
             bodies = send_until(server, mine, 507, first)
             full = max(bodies)
-            assert server.get("/healthz")[0] == server.get("/readyz")[0] == 200
+            assert (server.get("/healthz")[0], server.get("/readyz")[0]) == (200, 503)
             assert server.get(f"/api/v1/collections/{mine}/status", server.token)[1]["reports"] == full
             ballast.unlink()
             assert server.send(mine, bodies[full])[0] == 201, "there is room again"
+            assert server.is_ready()
             assert {server.send(mine, body)[0] for body in bodies.values()} == {200}
             first = full + 4000
         assert server.pid == pid

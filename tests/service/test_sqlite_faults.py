@@ -137,7 +137,7 @@ def add(tally: bytes | None, batches: list[StoredBatch]) -> bytes:
 def counted(store: SqliteStore) -> Counter[int]:
     while store.fold_some(A, "main", add, 50):
         pass
-    data = b"".join(store.tallies(A))
+    data = b"".join(tally.content for tally in store.tallies(A))
     return Counter(int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4))
 
 

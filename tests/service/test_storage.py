@@ -70,7 +70,7 @@ def fold_all(store: Store, collection: str = A, shard: str = "main", most: int =
 def counted(store: Store, collection: str = A) -> dict[str, int]:
     total: Counter[str] = Counter()
     for tally in store.tallies(collection):
-        total.update(json.loads(tally))
+        total.update(json.loads(tally.content))
     return dict(total)
 
 

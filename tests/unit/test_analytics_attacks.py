@@ -120,7 +120,7 @@ REFUSED = {
     W + "x LIKE '1%'": "LIKE is for text",
     W + "x = 'one'": "text is written in quotes and numbers without",
     W + "os > 3": "text is written in quotes and numbers without",
-    W + "flag > 'yes'": "cannot be compared",
+    W + "flag > 'maybe'": "cannot be compared",
     W + "day > 'soon'": "write it as 2026-01-31",
     W + "day > 3": "cannot be compared",
     W + "os": "cannot be compared",

@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
 from threading import Event, Lock, Thread
@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from tacit.collector.active import Active, Shelf
-from tacit.collector.ports import Store, StoredBatch
-from tacit.collector.rows.manifest import entries_of
+from tacit.collector.ports import Store, StoredBatch, StoredTally, tally_damaged
+from tacit.collector.rows.manifest import Entry, load_manifest
 from tacit.collector.rows.sealing import sealing
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
 from tacit.core.mechanism import Reports
 from tacit.core.members import PerMember
 from tacit.core.tally import Counts, Log
+from tacit.errors import ReportRejected, StorageDamaged, TacitError
 from tacit.wire.tallies import AnyTally, dump_tally, empty_tally, load_tally
 
 LOG = logging.getLogger("tacit.collector")
@@ -58,12 +59,14 @@ class Folder:
         if active.collection.rows is not None:
             return self._seal_some(active)
 
+        shard = self._shard_of(active)
+
         def folded(data: bytes | None, batches: list[StoredBatch]) -> bytes:
-            tally: Any = empty_tally(active.mechanism) if data is None else load_tally(active.mechanism, data)
+            tally: Any = empty_tally(active.mechanism) if data is None else _load(active, shard, data)
             reports = active.mechanism.decode(b"".join(batch.payload for batch in batches))
             return dump_tally(tally + active.mechanism.tally(self._in_any_order(reports, tally)))
 
-        return self._store.fold_some(active.id, self._shard_of(active), folded, MOST_BATCHES)
+        return self._store.fold_some(active.id, shard, folded, MOST_BATCHES)
 
     def _seal_some(self, active: Active) -> int:
         self._sealed[active.id] = monotonic()
@@ -77,11 +80,25 @@ class Folder:
 
     def segments(self, active: Active) -> list[RowSegment]:
         """The sealed rows of a collection, by whichever process."""
-        return [RowSegment(self._files, active, entry) for entry in entries_of(self._store.tallies(active.id))]
+        return [RowSegment(self._files, active, entry) for entry in _entries(active.id, self._store.tallies(active.id))]
 
     def sweep(self) -> int:
         """Remove the files of segments that were merged or never came to be named; returns how many."""
-        return self._files.sweep(lambda name: {entry.file for entry in entries_of(self._store.tallies(name))})
+        return self._files.sweep(self._named)
+
+    def _named(self, collection: str) -> set[str] | None:
+        """The files that the manifests of a collection name; None where that is not known, and nothing is to go.
+
+        A folder of segments may be another database's, or its database may have been lost: what this database has
+        never heard of is not its to remove.
+        """
+        if self._store.collection(collection) is None:
+            return None
+        try:
+            return {entry.file for entry in _entries(collection, self._store.tallies(collection))}
+        except StorageDamaged as error:
+            LOG.error("%s", error)
+            return None
 
     def _in_any_order(self, reports: Reports, tally: AnyTally) -> Reports:
         # A log would keep the order of arrival; counts forget it by themselves.
@@ -108,8 +125,48 @@ class Folder:
 
     def total(self, active: Active) -> AnyTally:
         """The tally of everything that is folded, by whichever process."""
-        tallies: list[Any] = [load_tally(active.mechanism, data) for data in self._store.tallies(active.id)]
+        return self.sum(active, self._store.tallies(active.id))
+
+    def sum(self, active: Active, stored: Sequence[StoredTally]) -> AnyTally:
+        """The tally of all shards, each of which must count as many reports as were folded into it."""
+        tallies: list[Any] = [_counted(active, item) for item in stored]
         return reduce(add, tallies, empty_tally(active.mechanism))
+
+
+def _load(active: Active, shard: str, data: bytes) -> AnyTally:
+    try:
+        return load_tally(active.mechanism, data)
+    except TacitError as error:
+        raise tally_damaged(active.id, shard, f"does not fit the collection ({error})") from None
+
+
+def _counted(active: Active, stored: StoredTally) -> AnyTally:
+    tally = _load(active, stored.shard, stored.content)
+    if tally.n != stored.reports:
+        raise _miscounted(active.id, stored, tally.n)
+    return tally
+
+
+def _entries(collection: str, stored: Sequence[StoredTally]) -> list[Entry]:
+    """The segments of all shards, which together hold every row that was folded.
+
+    One that two shards name, because their rows were equal, is there twice.
+    """
+    entries: list[Entry] = []
+    for item in stored:
+        try:
+            manifest = load_manifest(item.content)
+        except ReportRejected as error:
+            raise tally_damaged(collection, item.shard, f"is no list of segments ({error})") from None
+        if sum(entry.rows for entry in manifest) != item.reports:
+            raise _miscounted(collection, item, sum(entry.rows for entry in manifest))
+        entries += manifest
+    return entries
+
+
+def _miscounted(collection: str, stored: StoredTally, n: int) -> StorageDamaged:
+    fault = f"counts {n} reports where {stored.reports} were folded"
+    return tally_damaged(collection, stored.shard, fault)
 
 
 class Housekeeping:

@@ -66,10 +66,10 @@ class Public:
         return json_response({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        """The store can be read, and batches are being taken."""
+        """The store can be read and, as far as is known, written."""
         del request
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._collector.store.collection, "")
+        await loop.run_in_executor(self._thread, self._collector.readiness.check)
         return json_response({"status": "ready"})
 
     async def metrics(self, request: Request) -> Response:

@@ -16,6 +16,7 @@ from tacit.tasks.table import TASKS
 from tacit.wire.batch import MEDIA_TYPE as BATCH
 from tacit.wire.schema import definitions
 
+PARQUET = "application/vnd.apache.parquet"
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 64}}
 _CONFIDENCE = {"type": "number", "minimum": LEAST_LEVEL, "maximum": MOST_LEVEL, "default": 0.95}
 _LEVEL = {"name": "level", "in": "query", "schema": _CONFIDENCE}
@@ -46,6 +47,16 @@ def _ref(name: str) -> dict[str, str]:
 
 def _fields(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
     return {"type": "object", "required": list(required), "properties": required | optional}
+
+
+def _closed(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
+    """What a client sends where a field of another name is refused, so that a misspelt one is noticed."""
+    return _fields(required, **optional) | {"additionalProperties": False}
+
+
+def _bytes(media_type: str) -> dict[str, Any]:
+    """Content that is no text: bytes of a media type, as OpenAPI 3.1 describes them."""
+    return {media_type: {"schema": {"contentMediaType": media_type}}}
 
 
 def _list(items: Any) -> dict[str, Any]:
@@ -91,12 +102,12 @@ SCHEMAS: dict[str, Any] = {
             "detail": _TEXT,
         }
     ),
-    "Batch": _fields(
+    "Batch": _closed(
         {
             "collection": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
             "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
             "reports": _list(
-                _fields({"report": {"type": "string", "pattern": "^[0-9a-f]*$"}}, member=_WHOLE, row=_OBJECT)
+                _closed({"report": {"type": "string", "pattern": "^[0-9a-f]*$"}}, member=_WHOLE, row=_OBJECT)
             ),
         }
     ),
@@ -171,7 +182,7 @@ SCHEMAS: dict[str, Any] = {
         {"scope": {"type": "string", "enum": list(SCOPES)}}, collection=_TEXT, label=_TEXT, days=_WHOLE
     ),
     "Audit": _fields({"entries": _list(_ENTRY)}),
-    "Query": _fields({"sql": _TEXT}, level=_CONFIDENCE),
+    "Query": _closed({"sql": _TEXT}, level=_CONFIDENCE),
     "Result": _fields(
         {"table": _TEXT, "n": _WHOLE, "seconds": _POSITIVE},
         columns=_list(_fields({"name": _TEXT, "kind": {"type": "string", "enum": ["group", "aggregate"]}})),
@@ -212,12 +223,7 @@ def _reports() -> dict[str, Any]:
     made = _operation("Send a batch of reports", "Receipt", status=201, public=True, parameters=headers)
     made["requestBody"] = {
         "required": True,
-        "content": {
-            BATCH: {"schema": {"type": "string", "format": "binary"}},
-            "application/json": {"schema": _ref("Batch")},
-            "text/plain": {"schema": _TEXT},
-            ARROW: {"schema": {"type": "string", "format": "binary"}},
-        },
+        "content": _bytes(BATCH) | _json("Batch") | {"text/plain": {"schema": _TEXT}} | _bytes(ARROW),
     }
     made["responses"]["200"] = {"description": "sent before; counted once", "content": _json("Receipt")}
     return made
@@ -280,7 +286,8 @@ def _records() -> dict[str, Any]:
 def _collection_paths() -> dict[str, Any]:
     one = "/api/v1/collections/{id}"
     by_id: dict[str, Any] = {"parameters": [_ID]}
-    parquet = _plain("Answers as Parquet", "application/vnd.apache.parquet", parameters=[_ID, _LEVEL, _POST])
+    parquet = _operation("Answers as Parquet", None, parameters=[_ID, _LEVEL, _POST])
+    parquet["responses"]["200"]["content"] = _bytes(PARQUET)
     return {
         "/api/v1/collections": {
             "get": _operation("List collections", "Collections"),
@@ -333,7 +340,7 @@ def _other_paths() -> dict[str, Any]:
     by_id: dict[str, Any] = {"parameters": [_ID]}
     return {
         "/healthz": {"get": _plain("The process lives", "application/json", public=True)},
-        "/readyz": {"get": _plain("The store can be used", "application/json", public=True)},
+        "/readyz": {"get": _plain("Reports can be stored", "application/json", public=True)},
         "/metrics": {"get": _plain("Counters for Prometheus", "text/plain", public=True)},
         "/openapi.json": {"get": _plain("This document", "application/json", public=True)},
         "/c/{id}/document.json": {"get": _document()},

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from tacit.errors import StorageDamaged
+
 
 @dataclass(frozen=True)
 class CollectionRecord:
@@ -42,6 +44,24 @@ class StoredBatch:
 
     payload: bytes
     count: int
+
+
+@dataclass(frozen=True)
+class StoredTally:
+    """The tally of one shard, as it was written: a store raises `StorageDamaged` rather than hand out another one."""
+
+    shard: str
+    reports: int
+    """Number of reports that were folded into it."""
+    content: bytes
+
+
+def tally_damaged(collection: str, shard: str, fault: str) -> StorageDamaged:
+    """The error that names a tally that is not as it was written."""
+    return StorageDamaged(
+        f"collection {collection}: the tally of shard {shard!r} {fault}; restore the collector's database from a "
+        "backup, nothing of this collection is answered or folded until then"
+    )
 
 
 @dataclass(frozen=True)
@@ -136,11 +156,11 @@ class Store(Protocol):
         ...
 
     def tally(self, collection: str, shard: str) -> bytes | None:
-        """The tally of one shard."""
+        """The tally of one shard; `StorageDamaged` if it is not as it was written."""
         ...
 
-    def tallies(self, collection: str) -> list[bytes]:
-        """The tallies of all shards; readers add them."""
+    def tallies(self, collection: str) -> list[StoredTally]:
+        """The tallies of all shards; readers add them. `StorageDamaged` if one is not as it was written."""
         ...
 
     def add_token(self, token: TokenRecord) -> None:
@@ -184,6 +204,13 @@ class Store(Protocol):
 
     def backup(self, path: str) -> None:
         """Write a consistent copy to a new file, an SQLite database whatever the store; segments go beside it."""
+        ...
+
+    def probe(self, *, write: bool = False) -> bool:
+        """Read something and, if so asked, write something; says whether the disk is known to be nearly full.
+
+        Raises `StorageUnavailable` if that cannot be done.
+        """
         ...
 
     def close(self) -> None:

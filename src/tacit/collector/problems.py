@@ -12,6 +12,7 @@ from tacit.errors import (
     NoData,
     ReportRejected,
     SegmentDamaged,
+    StorageDamaged,
     StorageFull,
     StorageUnavailable,
     TacitError,
@@ -40,7 +41,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "width": (422, "Reports have another width than the mechanism's"),
     "rate_limited": (429, "Too many requests"),
     "internal": (500, "The collector made a mistake"),
-    "damaged": (500, "A file of the collector is damaged"),
+    "damaged": (500, "What the collector has stored is damaged"),
     "query_timeout": (503, "The query took too long"),
     "unavailable": (503, "The collector cannot take this now"),
     "storage_full": (507, "The storage is full"),
@@ -57,6 +58,7 @@ _OF_ERRORS: tuple[tuple[type[TacitError], str], ...] = (
     (NoData, "no_data"),
     (ReportRejected, "malformed"),
     (SegmentDamaged, "damaged"),
+    (StorageDamaged, "damaged"),
 )
 _RETRY_SECONDS = 2
 

@@ -1,5 +1,6 @@
 """The collector as one object: a store, and everything that works on it."""
 
+import logging
 from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
@@ -15,6 +16,7 @@ from tacit.collector.metrics import Metrics
 from tacit.collector.ports import CollectionRecord, Store
 from tacit.collector.problems import Problem
 from tacit.collector.publish import Planner, find_record
+from tacit.collector.readiness import Readiness
 from tacit.collector.retention import Retention
 from tacit.collector.rounds import Rounds
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
@@ -23,8 +25,11 @@ from tacit.collector.work import Work, WorkLimits
 from tacit.collector.writer import Writer
 from tacit.core.members import AnyTally
 from tacit.device.canonical import canonical
+from tacit.errors import StorageDamaged
 from tacit.tasks.table import TASKS
 from tacit.tasks.task import Task
+
+LOG = logging.getLogger("tacit.collector")
 
 FRESH_SECONDS = 2.0
 """How long an answer waits for reports that are stored and not yet folded."""
@@ -59,6 +64,7 @@ class Collector:
         self.shelf, self.rejections, self.writer = Shelf(store, catalog), Rejections(), Writer(store)
         self.access, self.metrics = Access(store, day), Metrics()
         self.work = Work(work)
+        self.readiness = Readiness(store, self.writer)
         self.ingest = Ingest(self.shelf, self.writer, self.rejections, takes_rows=self.files.is_ready)
         self.folder = Folder(store, self.shelf, self.files, shard=shard)
         self._when_dropped: list[Callable[[str], None]] = [self.files.drop]
@@ -109,6 +115,9 @@ class Collector:
             collection = touched.pop()
             try:
                 folded = self.folder.fold_all(collection, FRESH_SECONDS)
+            except StorageDamaged as error:
+                # Damage does not go away by trying again; whoever reads the log is told which collection it is.
+                LOG.error("%s", error)
             except Exception as error:
                 failure = error
             else:

@@ -30,13 +30,13 @@ class Totals:
     def total(self, active: Active) -> AnyTally:
         """The tally of everything that is folded, by whichever process."""
         digest = sha256()
-        for data in self._store.tallies(active.id):
-            digest.update(sha256(data).digest())
+        stored = self._store.tallies(active.id)
+        for item in stored:
+            digest.update(sha256(item.content).digest())
         found = self._kept.get(active.id)
         if found is not None and found[0] == digest.digest():
             return found[1]
-        # What is folded between the two readings changes the digest, so that the next one reads again.
-        tally = self._folder.total(active)
+        tally = self._folder.sum(active, stored)
         with self._lock:
             self._kept[active.id] = digest.digest(), tally
             self._kept.move_to_end(active.id)

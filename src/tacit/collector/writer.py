@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from tacit.collector.limits import MOST_WAITING_BYTES
 from tacit.collector.ports import NewBatch, Store
-from tacit.errors import Busy
+from tacit.errors import Busy, StorageUnavailable
 
 
 class Audience(Protocol):
@@ -60,6 +60,7 @@ class Writer:
         self._waiting: deque[Item] = deque()
         self._bytes = 0
         self._stopping = False
+        self._failure: StorageUnavailable | None = None
         self._change = threading.Condition(threading.Lock())
         self._thread = threading.Thread(target=self._run, name="tacit-writer", daemon=True)
         self._thread.start()
@@ -102,6 +103,16 @@ class Writer:
         """Number of batches that wait to be stored."""
         return len(self._waiting)
 
+    @property
+    def failure(self) -> StorageUnavailable | None:
+        """Why the last transaction failed, if the database could not be written; None once one succeeds."""
+        return self._failure
+
+    def recovered(self, failure: StorageUnavailable | None) -> None:
+        """Say that the database can be written again; a failure that came after this one stays."""
+        if self._failure is failure:
+            self._failure = None
+
     def stop(self) -> None:
         """Store what was accepted, then end. Everything promised is settled when this returns."""
         with self._change:
@@ -130,9 +141,11 @@ class Writer:
             outcomes = self._store.add_batches([batch for batch, _, _ in group])
             if len(outcomes) != len(group):
                 raise RuntimeError(f"storage: {len(outcomes)} outcomes for {len(group)} batches")
+            self._failure = None
         except BaseException as error:
             # Whatever it was, those who wait must hear of it, and the thread must live on for those who come after.
             outcomes = error
+            self._failure = error if isinstance(error, StorageUnavailable) else self._failure
         at = 0
         for audience, items in groupby(group, itemgetter(2)):
             waiters = [waiter for _, waiter, _ in items]

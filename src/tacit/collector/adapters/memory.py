@@ -13,7 +13,16 @@ from weakref import finalize
 from tacit.collector.adapters.intake import decide, invitations
 from tacit.collector.adapters.sqlite import unix_day
 from tacit.collector.adapters.sqlite_statements import need
-from tacit.collector.ports import STORED, AuditEntry, CollectionRecord, Fold, NewBatch, StoredBatch, TokenRecord
+from tacit.collector.ports import (
+    STORED,
+    AuditEntry,
+    CollectionRecord,
+    Fold,
+    NewBatch,
+    StoredBatch,
+    StoredTally,
+    TokenRecord,
+)
 from tacit.errors import InvalidSpec
 
 
@@ -23,7 +32,7 @@ class _Reports:
 
     batches: set[bytes] = field(default_factory=set[bytes])
     waiting: list[StoredBatch] = field(default_factory=list[StoredBatch])
-    tallies: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    tallies: dict[str, StoredTally] = field(default_factory=dict[str, StoredTally])
     rejected: Counter[str] = field(default_factory=Counter[str])
     invitations: dict[bytes, bool] = field(default_factory=dict[bytes, bool])
     """Every invitation's hash and whether it is unspent."""
@@ -140,17 +149,19 @@ class MemoryStore:
                 kept = self._known(collection)
                 batches, tally = kept.waiting[:most], kept.tallies.get(shard)
             if batches:
-                folded = fold(tally, batches)
+                folded = fold(None if tally is None else tally.content, batches)
+                reports = sum(batch.count for batch in batches) + (0 if tally is None else tally.reports)
                 with self._lock:
-                    kept.tallies[shard] = folded
+                    kept.tallies[shard] = StoredTally(shard, reports, folded)
                     del kept.waiting[: len(batches)]
             return len(batches)
 
     def tally(self, collection: str, shard: str) -> bytes | None:
         """The tally of one shard."""
-        return self._of(collection).tallies.get(shard)
+        found = self._of(collection).tallies.get(shard)
+        return None if found is None else found.content
 
-    def tallies(self, collection: str) -> list[bytes]:
+    def tallies(self, collection: str) -> list[StoredTally]:
         """The tallies of all shards."""
         with self._lock:
             return list(self._of(collection).tallies.values())
@@ -204,6 +215,10 @@ class MemoryStore:
     def backup(self, path: str) -> None:
         """Refused: there is nothing durable to copy."""
         raise InvalidSpec(f"backup: a store in memory cannot be written to {path}; serve from a folder instead")
+
+    def probe(self, *, write: bool = False) -> bool:
+        """Nothing that could fail, or fill up."""
+        return False
 
     def close(self) -> None:
         """Nothing to release."""

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 from tacit.collector.adapters import postgres_statements as sql
+from tacit.collector.adapters.checksums import COLUMNS, checked, stored
 from tacit.collector.adapters.postgres_connection import Connection, Pool
 from tacit.collector.adapters.postgres_schema import migrate
-from tacit.collector.adapters.segment_copies import beside, copy_segments, new_copies
+from tacit.collector.adapters.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.adapters.sqlite import unix_day
-from tacit.collector.adapters.transfer import read_backup, write_backup
-from tacit.collector.ports import AuditEntry, CollectionRecord, Fold, NewBatch, TokenRecord
+from tacit.collector.adapters.transfer import read_backup, up_to_date, write_backup
+from tacit.collector.ports import AuditEntry, CollectionRecord, Fold, NewBatch, StoredTally, TokenRecord
 
 
 class PostgresStore:
@@ -22,6 +23,8 @@ class PostgresStore:
         self._today = today
         try:
             self._pool.run(migrate)
+            if not self.collections():
+                refuse_lost("the database holds no collection", self._segments)
         except BaseException:
             self._pool.close()
             raise
@@ -106,14 +109,13 @@ class PostgresStore:
 
     def tally(self, collection: str, shard: str) -> bytes | None:
         """The tally of one shard."""
-        text = "SELECT tally FROM tacit.tallies JOIN tacit.collections ON key = collection WHERE id = %s AND shard = %s"
-        rows = self._query(text, collection, shard)
-        return bytes(rows[0][0]) if rows else None
+        rows = self._query(f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE id = %s AND shard = %s", collection, shard)
+        return checked(rows[0]).content if rows else None
 
-    def tallies(self, collection: str) -> list[bytes]:
+    def tallies(self, collection: str) -> list[StoredTally]:
         """The tallies of all shards; readers add them."""
-        text = "SELECT tally FROM tacit.tallies JOIN tacit.collections ON key = collection WHERE id = %s ORDER BY shard"
-        return [bytes(row[0]) for row in self._query(text, collection)]
+        rows = self._query(f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE id = %s ORDER BY shard", collection)
+        return [stored(row) for row in rows]
 
     def drop_reports(self, collection: str) -> None:
         """Close a collection and remove its reports, tallies, batch ids and invitations (retention)."""
@@ -170,11 +172,23 @@ class PostgresStore:
     def restore(self, path: str) -> None:
         """Fill an empty database, and the folder of segments, from a backup."""
 
-        def restore(db: Connection) -> None:
-            read_backup(db, path)
-            copy_segments(Path(path), beside(path), self.segments)
+        with up_to_date(path) as copy:
 
-        self._pool.run(restore)
+            def restore(db: Connection) -> None:
+                read_backup(db, copy)
+                copy_segments(copy, beside(path), self.segments)
+
+            self._pool.run(restore)
+
+    def probe(self, *, write: bool = False) -> bool:
+        """Read and, if so asked, write something; the server's disk is not known here."""
+        self.collection("")
+        if write:
+            self._change(
+                """INSERT INTO tacit.meta AS kept VALUES ('probe', 1)
+                ON CONFLICT (key) DO UPDATE SET value = kept.value + 1"""
+            )
+        return False
 
     def close(self) -> None:
         """Release the connections."""

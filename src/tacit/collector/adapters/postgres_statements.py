@@ -7,6 +7,7 @@ for each other and not both.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, LiteralString
 
+from tacit.collector.adapters.checksums import COLUMNS, TallyRow, checked
 from tacit.collector.adapters.intake import Mark, decide, invitations, refusals, segments, unpack
 from tacit.collector.adapters.postgres_connection import Connection
 from tacit.collector.adapters.sqlite_statements import FOLD_BYTES, need
@@ -14,6 +15,9 @@ from tacit.collector.ports import STORED, Fold, NewBatch
 
 FOLD_SEGMENTS = 256
 """One process claims no more segments than this at once, so that there are some left for others."""
+
+
+TALLIES: LiteralString = "tacit.tallies JOIN tacit.collections ON key = collection"
 
 
 def rows(db: Connection, text: LiteralString, *values: Any) -> list[tuple[Any, ...]]:
@@ -134,17 +138,25 @@ def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int
         return 0
     text = "SELECT payload FROM tacit.waiting WHERE number = ANY(%s) ORDER BY number"
     batches = [batch for (payload,) in rows(db, text, numbers) for batch in unpack(payload)]
-    # The empty row gives processes that begin the same shard together something to wait at.
-    db.execute("INSERT INTO tacit.tallies VALUES (%s, %s, 0, 0, '') ON CONFLICT DO NOTHING", (key, shard))
-    text = "SELECT folds, tally FROM tacit.tallies WHERE collection = %s AND shard = %s FOR UPDATE"
-    folds, tally = rows(db, text, key, shard)[0]
+    tally = _locked_tally(db, key, TallyRow(collection, shard, 0, 0, b""))
+    folded = tally.folded(fold(tally.content if tally.folds else None, batches), reports)
     db.execute(
-        """UPDATE tacit.tallies SET tally = %b, folds = folds + 1, reports = reports + %s
+        """UPDATE tacit.tallies SET folds = %s, reports = %s, content = %b, checksum = %b
         WHERE collection = %s AND shard = %s""",
-        (fold(bytes(tally) if folds else None, batches), reports, key, shard),
+        (folded.folds, folded.reports, folded.content, folded.checksum(), key, shard),
     )
     db.execute("DELETE FROM tacit.waiting WHERE number = ANY(%s)", (numbers,))
     return len(batches)
+
+
+def _locked_tally(db: Connection, key: int, new: TallyRow) -> TallyRow:
+    """A shard's tally, which others wait for until this transaction ends; the new one if it was never folded."""
+    # The empty row gives processes that begin the same shard together something to wait at.
+    text = """INSERT INTO tacit.tallies (collection, shard, folds, reports, content, checksum)
+        VALUES (%s, %s, %s, %s, %b, %b) ON CONFLICT DO NOTHING"""
+    db.execute(text, (key, new.shard, new.folds, new.reports, new.content, new.checksum()))
+    text = f"SELECT {COLUMNS} FROM {TALLIES} WHERE key = %s AND shard = %s FOR UPDATE OF tallies"
+    return checked(rows(db, text, key, new.shard)[0])
 
 
 def _claim_segments(db: Connection, key: int, most: int) -> tuple[list[int], int]:

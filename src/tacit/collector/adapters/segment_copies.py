@@ -1,4 +1,4 @@
-"""Segments in backups: the files that a copied database names, in a folder beside it, checked as they are copied."""
+"""Copies of databases, checked: their tallies, and the segments they name, in a folder beside a backup."""
 
 import os
 import shutil
@@ -7,9 +7,11 @@ from contextlib import closing, contextmanager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 
+from tacit.collector.adapters.checksums import COLUMNS, checked
 from tacit.collector.adapters.sqlite_connection import explained as database_explained
 from tacit.collector.adapters.sqlite_connection import open_reader
-from tacit.collector.rows.manifest import Entry, is_manifest, load_manifest
+from tacit.collector.adapters.sqlite_statements import TALLIES
+from tacit.collector.rows.manifest import SUFFIX, Entry, is_manifest, load_manifest
 from tacit.collector.rows.segments import PART, SegmentFiles, damaged, explained, make_folder, sync
 from tacit.errors import InvalidSpec, StorageUnavailable
 
@@ -19,6 +21,16 @@ _CHUNK = 1 << 20
 def beside(backup: str | Path) -> Path:
     """The folder that goes with a backup file."""
     return Path(f"{backup}.segments")
+
+
+def refuse_lost(database: str, segments: Path | None) -> None:
+    """Refuse to begin with an empty database beside sealed rows, which only a database that was lost can have named."""
+    sealed = {path.parent.name for path in segments.glob(f"*/*{SUFFIX}")} if segments is not None else set[str]()
+    if sealed:
+        raise StorageUnavailable(
+            f"storage: {database}, but {segments} has sealed rows of {len(sealed)} collections: their database was "
+            "lost, or this is another; restore a backup with `tacit restore`, or move that folder away to begin anew"
+        )
 
 
 @contextmanager
@@ -37,7 +49,11 @@ def new_copies(segments: Path | None, backup: str) -> Generator[None]:
 
 
 def copy_segments(database: Path, source: Path | None, target: Path | None) -> int:
-    """Copy every segment that an SQLite database names from one folder to another; returns how many there are."""
+    """Copy every segment that an SQLite database names from one folder to another; returns how many there are.
+
+    All tallies are checked on the way, whether they name segments or not: `StorageDamaged` if one is not as it was
+    written, for a copy of damage must not take the place of a backup that is whole.
+    """
     copied = 0
     for collection, entry in _named(database):
         if source is None or target is None:
@@ -53,10 +69,11 @@ def copy_segments(database: Path, source: Path | None, target: Path | None) -> i
 
 
 def _named(database: Path) -> list[tuple[str, Entry]]:
-    text = "SELECT id, tally FROM tallies JOIN collections ON key = collection ORDER BY key, shard"
+    text = f"SELECT {COLUMNS} FROM {TALLIES} ORDER BY key, shard"
     with database_explained(database), closing(open_reader(database, None)) as db:
-        rows = [(str(name), bytes(tally)) for name, tally in db.run(text) if is_manifest(tally)]
-    return [(name, entry) for name, tally in rows for entry in load_manifest(tally)]
+        with closing(db.stream(text)) as rows:
+            manifests = [row for row in map(checked, rows) if is_manifest(row.content)]
+    return [(row.collection, entry) for row in manifests for entry in load_manifest(row.content)]
 
 
 def _copy(source: Path, target: Path, entry: Entry) -> None:

@@ -1,5 +1,6 @@
 """The storage port over SQLite: a folder with one database, for one collector process."""
 
+import shutil
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -11,8 +12,9 @@ from typing import Any
 import apsw
 
 from tacit.collector.adapters import sqlite_statements as sql
+from tacit.collector.adapters.checksums import COLUMNS, checked, stored
 from tacit.collector.adapters.intake import decide, invitations, pack, plain_group, refusals, unpack
-from tacit.collector.adapters.segment_copies import beside, copy_segments, new_copies
+from tacit.collector.adapters.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.adapters.sqlite_connection import (
     Database,
     Readers,
@@ -25,12 +27,15 @@ from tacit.collector.adapters.sqlite_connection import (
     open_writer,
 )
 from tacit.collector.adapters.sqlite_recent import Recent
-from tacit.collector.adapters.sqlite_schema import migrate
-from tacit.collector.ports import STORED, AuditEntry, CollectionRecord, Fold, NewBatch, TokenRecord
+from tacit.collector.adapters.sqlite_schema import migrate, migrate_file
+from tacit.collector.ports import STORED, AuditEntry, CollectionRecord, Fold, NewBatch, StoredTally, TokenRecord
 from tacit.errors import StorageUnavailable
 
 FILE, SEGMENTS = "tacit.sqlite", "segments"
 """Names of the database in its folder, and of the folder of segments beside it."""
+
+LOW_BYTES = 1 << 26
+"""With less room than this a disk is nearly full: a log and then a checkpoint may be about to need it."""
 
 _READERS = 6
 
@@ -55,6 +60,7 @@ class SqliteStore:
         self._lock = threading.Lock()
         self._folding = threading.Lock()
         self._recent = Recent()
+        self._refuse_lost_file()
         make_private(self.file.parent, self.file)
         with explained(self.file), ExitStack() as opened:
             self._writer = opened.enter_context(closing(open_writer(self.file, vfs)))
@@ -62,7 +68,24 @@ class SqliteStore:
             self._readers = Readers(
                 [opened.enter_context(closing(open_reader(self.file, vfs))) for _ in range(_READERS)]
             )
+            if not self.collections():
+                refuse_lost(f"{self.file} holds no collection", self.segments)
             opened.pop_all()
+
+    def _refuse_lost_file(self) -> None:
+        """Refuse to make a database where one was lost, before anything is touched."""
+        there = self.file.exists()
+        if there and self.file.stat().st_size:
+            return
+        state = f"{self.file} is {'empty' if there else 'missing'}"
+        refuse_lost(state, self.segments)
+        log = self.file.with_name(f"{FILE}-wal")
+        # SQLite removes the log of an empty database, and with it what was stored since the last checkpoint.
+        if log.exists() and log.stat().st_size:
+            raise StorageUnavailable(
+                f"storage: {state}, but the log {log.name} beside it is not: the database was lost; move both away and "
+                "restore a backup with `tacit restore`"
+            )
 
     @property
     def segments(self) -> Path:
@@ -184,16 +207,15 @@ class SqliteStore:
         with self._folding:
             with explained(self.file), self._readers.lend() as db:
                 key = sql.key_of(db, collection)
-                tally, folds = sql.tally(db, key, shard)
+                tally = sql.tally(db, collection, shard)
                 rows = sql.oldest(db, key, most)
             if not rows:
                 return 0
             batches = [batch for row in rows for batch in unpack(row.payload)]
             reports = sum(row.reports for row in rows)
-            folded = fold(tally, batches)
+            folded = tally.folded(fold(tally.content if tally.folds else None, batches), reports)
             with suppress(_Stale), self._write() as db:
-                fresh = sql.replace_tally(db, key, shard, folds, reports, folded)
-                if not (fresh and sql.drop_segments(db, key, rows)):
+                if not (sql.replace_tally(db, key, folded) and sql.drop_segments(db, key, rows)):
                     raise _Stale
                 self._recent.sort_in(db)
                 return len(batches)
@@ -201,13 +223,13 @@ class SqliteStore:
 
     def tally(self, collection: str, shard: str) -> bytes | None:
         """The tally of one shard."""
-        rows = self._query(f"SELECT tally FROM tallies WHERE collection = {sql.KEY} AND shard = ?2", collection, shard)
-        return rows[0][0] if rows else None
+        rows = self._query(f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE id = ? AND shard = ?", collection, shard)
+        return checked(rows[0]).content if rows else None
 
-    def tallies(self, collection: str) -> list[bytes]:
+    def tallies(self, collection: str) -> list[StoredTally]:
         """The tallies of all shards; readers add them."""
-        rows = self._query(f"SELECT tally FROM tallies WHERE collection = {sql.KEY} ORDER BY shard", collection)
-        return [row[0] for row in rows]
+        rows = self._query(f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE id = ? ORDER BY shard", collection)
+        return [stored(row) for row in rows]
 
     def drop_reports(self, collection: str) -> None:
         """Close a collection and remove its reports, tallies, batch ids and invitations (retention)."""
@@ -275,8 +297,17 @@ class SqliteStore:
         with new_file(str(target)) as part, explained(Path(backup)):
             with closing(open_reader(Path(backup), None)) as db:
                 db.run("VACUUM INTO ?", str(part))
+            migrate_file(part)
             copy_segments(part, beside(backup), target.with_name(SEGMENTS))
         return cls(folder)
+
+    def probe(self, *, write: bool = False) -> bool:
+        """Read and, if so asked, write something; says whether the disk is nearly full."""
+        self.collection("")
+        if write:
+            with self._write() as db:
+                db.run("INSERT INTO meta VALUES ('probe', 1) ON CONFLICT DO UPDATE SET value = value + 1")
+        return shutil.disk_usage(self.file.parent).free < LOW_BYTES
 
     def close(self) -> None:
         """Release the database."""

@@ -1,9 +1,30 @@
 """The tables of the SQLite store, as the numbered steps that make them."""
 
-from tacit.collector.adapters.sqlite_connection import Database
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from tacit.collector.adapters.checksums import TallyRow
+from tacit.collector.adapters.sqlite_connection import Database, open_writer
 from tacit.errors import StorageUnavailable
 
-MIGRATIONS = (
+
+def _seal_tallies(db: Database) -> None:
+    """Give tallies of earlier releases the checksum of what they are now, one at a time, for they may be large."""
+    # A collector of an earlier release that still runs must not write a tally without its checksum: the column has
+    # another name, so that it fails instead, and what waits to be folded waits for a collector of this release.
+    db.run("ALTER TABLE tallies RENAME COLUMN tally TO content")
+    db.run("ALTER TABLE tallies ADD COLUMN checksum BLOB NOT NULL DEFAULT x''")
+    text = "SELECT id, shard, folds, reports, content FROM tallies JOIN collections ON key = collection"
+    for key, shard in db.run("SELECT collection, shard FROM tallies"):
+        for values in db.run(f"{text} WHERE key = ? AND shard = ?", key, shard):
+            checksum = TallyRow(*values).checksum()
+            db.run("UPDATE tallies SET checksum = ? WHERE collection = ? AND shard = ?", checksum, key, shard)
+
+
+Step = str | Callable[[Database], None]
+
+MIGRATIONS: tuple[Step, ...] = (
     """
     CREATE TABLE collections (
         key INTEGER PRIMARY KEY,
@@ -67,6 +88,7 @@ MIGRATIONS = (
         batch BLOB NOT NULL
     ) STRICT;
     """,
+    _seal_tallies,
 )
 """Step i takes a database from version i to version i + 1. Steps are added at the end and never change."""
 
@@ -79,9 +101,19 @@ def migrate(db: Database) -> None:
         version = int(rows[0][0]) if rows else 0
         check_version(version, len(MIGRATIONS))
         for step in MIGRATIONS[version:]:
-            db.run(step)
+            if callable(step):
+                step(db)
+            else:
+                db.run(step)
         if version < len(MIGRATIONS):
             db.run("INSERT OR REPLACE INTO meta VALUES ('version', ?)", len(MIGRATIONS))
+
+
+def migrate_file(file: Path) -> None:
+    """Bring a copy of a database, as one file without a log beside it, to the present version."""
+    with closing(open_writer(file, None)) as db:
+        migrate(db)
+        db.run("PRAGMA journal_mode = DELETE")
 
 
 def check_version(found: int, known: int) -> None:

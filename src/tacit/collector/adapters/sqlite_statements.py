@@ -8,12 +8,14 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
+from tacit.collector.adapters.checksums import COLUMNS, TallyRow, checked
 from tacit.collector.adapters.intake import Mark, Segment, segments
 from tacit.collector.adapters.sqlite_connection import Database, array
 from tacit.collector.ports import NewBatch
 from tacit.errors import InvalidSpec
 
 KEY = "(SELECT key FROM collections WHERE id = ?1)"
+TALLIES = "tallies JOIN collections ON key = collection"
 
 STORED_IDS = "EXISTS (SELECT 1 FROM batches WHERE collection = ?1 AND batch = value)"
 UNSPENT = "EXISTS (SELECT 1 FROM invitations WHERE collection = ?1 AND hash = value AND NOT spent)"
@@ -96,10 +98,10 @@ def insert_segment(db: Database, key: int, segment: Segment) -> None:
     db.change(text, key, segment.batches, segment.reports, segment.payload)
 
 
-def tally(db: Database, key: int, shard: str) -> tuple[bytes | None, int]:
-    """A shard's tally, and how often it was replaced."""
-    rows = db.run("SELECT tally, folds FROM tallies WHERE collection = ? AND shard = ?", key, shard)
-    return rows[0] if rows else (None, 0)
+def tally(db: Database, collection: str, shard: str) -> TallyRow:
+    """A shard's tally; one that was never folded has no content."""
+    rows = db.run(f"SELECT {COLUMNS} FROM {TALLIES} WHERE id = ? AND shard = ?", collection, shard)
+    return checked(rows[0]) if rows else TallyRow(collection, shard, 0, 0, b"")
 
 
 def oldest(db: Database, key: int, most: int) -> list[Waiting]:
@@ -116,14 +118,15 @@ def oldest(db: Database, key: int, most: int) -> list[Waiting]:
     return segments
 
 
-def replace_tally(db: Database, key: int, shard: str, folds: int, reports: int, tally: bytes) -> bool:
-    """Replace a tally that was replaced `folds` times; False if it was replaced again since."""
-    if folds == 0:
-        text = "INSERT INTO tallies VALUES (?, ?, 1, ?, ?) ON CONFLICT DO NOTHING"
-        return db.change(text, key, shard, reports, tally) == 1
-    text = "UPDATE tallies SET tally = ?, reports = reports + ?, folds = folds + 1"
-    where = " WHERE collection = ? AND shard = ? AND folds = ?"
-    return db.change(text + where, tally, reports, key, shard, folds) == 1
+def replace_tally(db: Database, key: int, row: TallyRow) -> bool:
+    """Replace a tally by the one after the next fold; False if that was written meanwhile."""
+    if row.folds == 1:
+        text = "INSERT INTO tallies (collection, shard, folds, reports, content, checksum) VALUES (?, ?, ?, ?, ?, ?)"
+        values = (key, row.shard, row.folds, row.reports, row.content, row.checksum())
+        return db.change(text + " ON CONFLICT DO NOTHING", *values) == 1
+    text = "UPDATE tallies SET folds = ?, reports = ?, content = ?, checksum = ?"
+    values = (row.folds, row.reports, row.content, row.checksum(), key, row.shard, row.folds - 1)
+    return db.change(text + " WHERE collection = ? AND shard = ? AND folds = ?", *values) == 1
 
 
 def drop_segments(db: Database, key: int, segments: Sequence[Waiting]) -> bool:

@@ -1,20 +1,28 @@
 """Backups of a PostgreSQL store: the same tables in an SQLite file, written and read back in one snapshot."""
 
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import LiteralString
 
 from tacit.collector.adapters.postgres_connection import Connection
-from tacit.collector.adapters.sqlite_connection import Database, explained, new_file, open_reader, open_writer
-from tacit.collector.adapters.sqlite_schema import MIGRATIONS, check_version, migrate
+from tacit.collector.adapters.sqlite_connection import (
+    Database,
+    explained,
+    make_private,
+    new_file,
+    open_reader,
+    open_writer,
+)
+from tacit.collector.adapters.sqlite_schema import migrate, migrate_file
 from tacit.errors import StorageUnavailable
 
 TABLES: dict[LiteralString, LiteralString] = {
     "collections": "key, id, state, document, published",
     "batches": "collection, batch",
     "waiting": "number, collection, batches, reports, payload",
-    "tallies": "collection, shard, folds, reports, tally",
+    "tallies": "collection, shard, folds, reports, content, checksum",
     "rejected": "collection, reason, reports",
     "invitations": "collection, hash, spent",
     "tokens": "hash, scope, collection, label, expires",
@@ -24,8 +32,6 @@ TABLES: dict[LiteralString, LiteralString] = {
 
 _NUMBERED: dict[LiteralString, LiteralString] = {"collections": "key", "waiting": "number", "audit": "number"}
 _ROWS = 1000
-_RECENT_SINCE = 2
-"""The version of SQLite's schema since which some batch ids are in a table of their own."""
 
 
 def write_backup(db: Connection, path: str, finish: Callable[[Path], object] = lambda _: None) -> None:
@@ -51,18 +57,27 @@ def _to_sqlite(db: Connection, file: Database, table: LiteralString, columns: Li
             file.run(text, *row)
 
 
-def read_backup(db: Connection, path: str) -> None:
-    """Copy all tables of a backup into a database that holds none of ours."""
-    file_path = Path(path)
+@contextmanager
+def up_to_date(backup: str) -> Generator[Path]:
+    """A backup as this release would have made it: a copy of it, brought to the present version."""
+    with TemporaryDirectory(prefix="tacit-restore-") as folder:
+        copy = Path(folder) / "copy.sqlite"
+        make_private(copy.parent, copy)
+        with explained(Path(backup)):
+            with closing(open_reader(Path(backup), None)) as file:
+                file.run("VACUUM INTO ?", str(copy))
+            migrate_file(copy)
+        yield copy
+
+
+def read_backup(db: Connection, path: Path) -> None:
+    """Copy all tables of a backup of the present version into a database that holds none of ours."""
     if db.execute("SELECT 1 FROM tacit.collections UNION SELECT 1 FROM tacit.tokens").fetchall():
         raise StorageUnavailable("restore: the database holds collections or tokens; restore into an empty one")
-    with explained(file_path), closing(open_reader(file_path, None)) as file:
-        version = int(file.run("SELECT value FROM meta WHERE key = 'version'")[0][0])
-        check_version(version, len(MIGRATIONS))
+    with explained(path), closing(open_reader(path, None)) as file:
         for table, columns in TABLES.items():
             _to_postgres(db, file, table, columns, table)
-        if version >= _RECENT_SINCE:
-            _to_postgres(db, file, "batches", TABLES["batches"], "recent")
+        _to_postgres(db, file, "batches", TABLES["batches"], "recent")
     for table, column in _NUMBERED.items():
         text = f"SELECT setval(pg_get_serial_sequence('tacit.{table}', '{column}'), max({column})) FROM tacit.{table}"
         db.execute(text)

@@ -29,6 +29,8 @@ def too_long() -> PgError:
 def _by_name() -> dict[str, int]:
     found = {name: oid for oid, short, long, *_ in TYPES for name in (short, long)}
     found |= {f"{name}[]": array for array, oid in pg.ELEMENTS.items() for name, of in found.items() if of == oid}
+    # CHAR without quotes is character(1), in quotes it is PostgreSQL's own type of one byte.
+    found |= {"char": pg.BPCHAR, "character": pg.BPCHAR}
     return found | {"int": pg.INT4, "float": pg.FLOAT8, "double": pg.FLOAT8, "decimal": pg.NUMERIC, "string": pg.TEXT}
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from struct import Struct, error, pack
 from typing import Any
 
+from tacit.tasks.analytics.sql import MAX_TEXT
+
 VERSION_3 = 3 << 16
 SSL_REQUEST = 80877103
 GSS_REQUEST = 80877104
@@ -35,8 +37,8 @@ class PgLimits:
     lingering_seconds: float = 3.0
     opening_bytes: int = 10_000
     message_bytes: int = 1 << 20
-    text_bytes: int = 64_000
-    """Of one statement."""
+    text_bytes: int = MAX_TEXT
+    """Characters of one statement: no more than a query may have, so that a longer one is not even cut into words."""
     statements: int = 500
     portals: int = 20
     kept_bytes: int = 1 << 20

@@ -87,7 +87,8 @@ class Session:
             try:
                 await self._handle(say.decode(letter, body))
             except PgError as error:
-                await self._fail(error, simple=letter == b"Q")
+                # A function call is no part of the extended protocol: its client waits for no Sync of its own.
+                await self._fail(error, simple=letter in (b"Q", b"F"))
         raise ENDING
 
     async def _message(self) -> tuple[bytes, bytes]:
@@ -253,6 +254,12 @@ class Session:
             raise PgError("53200", f"the open cursors of this token hold more than {self._limits.cells_each} cells",
                           hint="Close cursors, or end the transactions that they belong to.")  # fmt: skip
 
+    async def _run_or_check(self, portal: Portal) -> Result:
+        """The result of a portal; where it was computed before, its rows go to nobody whose token was revoked since."""
+        if portal.result is not None and is_query(portal.prepared.statement):
+            await self._in_thread(lambda: self._desk.check(portal.prepared))
+        return await self._run(portal)
+
     def _declare(self, prepared: Prepared, portal: Portal) -> Result:
         name, hold, _ = declared(prepared.statement)
         if name in self._state.portals:
@@ -264,7 +271,7 @@ class Session:
     async def _fetch(self, statement: Statement) -> Result:
         name, limit = fetched(statement)
         cursor = self._portal(name)
-        result = await self._run(cursor)
+        result = await self._run_or_check(cursor)
         rows, _ = cursor.take(min(limit, _MOST_FETCHED))
         if statement.words[0] == "MOVE":
             return Result(f"MOVE {len(rows)}")
@@ -331,7 +338,7 @@ class Session:
             return
         check_transaction(self._state, portal.prepared.statement)
         first = portal.result is None
-        result = await self._run(portal)
+        result = await self._run_or_check(portal)
         if result.fields is None:
             self._finish(result)
             return

@@ -48,6 +48,11 @@ DEFAULTS = _TOLD | {
     "ssl": "off",
     "jit": "off",
     "role": "none",
+    "default_table_access_method": "heap",
+    "default_tablespace": "",
+    "row_security": "on",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
     "tacit.errors": "off",
     "tacit.level": "0.95",
 }

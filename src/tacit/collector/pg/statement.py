@@ -163,17 +163,23 @@ class Desk:
             found += [Field(output.name + end, pg.FLOAT8) for end in ERROR_ENDS] if self._facts.settings.errors else []
         return tuple(found)
 
+    def check(self, prepared: Prepared) -> dict[str, TableInfo]:
+        """Refuse a query that the token may not ask any more; returns the tables that it may read."""
+        tables = self.readable()
+        info = prepared.info
+        if info is not None and (info.name not in tables or tables[info.name].collection != info.collection):
+            raise PgError("42P01", f"relation {info.name!r} does not exist any more")
+        return tables
+
     def run(self, prepared: Prepared, values: "Sequence[pg.Value | list[pg.Value]]" = ()) -> Result:
         """Answer a prepared query."""
-        tables = self.readable()
+        tables = self.check(prepared)
         if prepared.kind == "catalogue":
             found = self._catalogue(tables).answer(parsed(fill(prepared.statement, values)))
             fields = prepared.fields if prepared.fields and len(prepared.fields) == len(found.fields) else found.fields
             return Result(f"SELECT {len(found.rows)}", fields, found.rows, tuple(found.notices))
         assert prepared.info is not None
-        info = tables.get(prepared.info.name)
-        if info is None or info.collection != prepared.info.collection:
-            raise PgError("42P01", f"relation {prepared.info.name!r} does not exist any more")
+        info = tables[prepared.info.name]
         if prepared.kind == "columns":
             return Result("SELECT 0", prepared.fields)
         text = fill(prepared.statement, values, lists=True)

@@ -15,6 +15,7 @@ from tacit.collector.pg.messages import PgError
 from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.imports import expressions, sqlglot
 from tacit.tasks.analytics.parsing import parse_text
+from tacit.tasks.analytics.sql import MAX_TEXT
 
 _MOST_STATEMENTS, _MOST_EXPLAINED = 100, 10
 _MOST_PARAMETERS = 1000
@@ -120,7 +121,7 @@ def _is_parameter(tokens: list[Any], i: int) -> bool:
 def _place(tokens: list[Any], i: int, first: int) -> Place:
     end, cast = tokens[i + 1].end + 1, 0
     if i + 3 < len(tokens) and tokens[i + 2].token_type.name == "DCOLON":
-        named = type_oid(str(tokens[i + 3].text))
+        named = type_oid(_type_name(tokens[i + 3]))
         bracket = i + 4 < len(tokens) and tokens[i + 4].text in ("[", "(", ".")
         if named and not bracket:
             end, cast = tokens[i + 3].end + 1, named
@@ -130,19 +131,25 @@ def _place(tokens: list[Any], i: int, first: int) -> Place:
     return Place(int(tokens[i + 1].text), tokens[i].start - first, end - first, cast, some)
 
 
+def _type_name(token: Any) -> str:
+    return f'"{token.text}"' if token.token_type.name == "IDENTIFIER" else str(token.text)
+
+
 def fill(statement: Statement, values: "Sequence[pg.Value | list[pg.Value]]", *, lists: bool = False) -> str:
     """The text with constants in place of parameters; with `lists`, `= ANY` of an array becomes IN of a list."""
     if statement.parameters > len(values):
         raise PgError("42P02", f"there is no parameter ${statement.parameters}")
     text, made, at, tokens, size = statement.text, list[str](), 0, 0, 0
+    # Queries over a collection's table have a limit of their own, which a text is held to before anybody reads it.
+    longest = MAX_TEXT - len(text) if lists else _LONGEST_FILLED
     for place in statement.places:
         value = values[place.number - 1]
         start, end, constant = place.start, place.end, pg.constant(value)
         if lists and isinstance(value, list) and place.any >= 0:
             start, end, constant = place.any, text.index(")", place.end) + 1, _listed(value)
         size += len(constant)
-        if size > _LONGEST_FILLED:
-            raise PgError("54000", f"the parameters of a statement may have at most {_LONGEST_FILLED} characters")
+        if size > longest:
+            raise PgError("54000", f"the parameters of a statement may have at most {longest} characters")
         made += [text[at:start], constant]
         tokens += len(_tokens(constant)) - len(_tokens(text[start:end]))
         at = end

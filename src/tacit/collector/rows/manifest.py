@@ -1,7 +1,7 @@
 """The manifest of a shard: which sealed segments hold its rows. It is kept where other collections keep a tally."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -51,8 +51,3 @@ def _entry(item: dict[str, Any]) -> Entry:
 def is_manifest(tally: bytes) -> bool:
     """Whether a stored tally is a manifest; all others begin with letters."""
     return tally[:1] == _START
-
-
-def entries_of(tallies: Sequence[bytes]) -> tuple[Entry, ...]:
-    """The segments of all shards; one that two shards name, because their rows were equal, is there twice."""
-    return tuple(entry for data in tallies if is_manifest(data) for entry in load_manifest(data))

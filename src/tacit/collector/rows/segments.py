@@ -116,19 +116,21 @@ class SegmentFiles:
             raise damaged(path, "has other rows or columns than were sealed")
         return table
 
-    def sweep(self, named: Callable[[str], Iterable[str]]) -> int:
+    def sweep(self, named: Callable[[str], Iterable[str] | None]) -> int:
         """Remove files that no manifest names and that were not named for long enough; returns how many.
 
-        `named` gives the files of a collection that its manifests name. Nobody writes meanwhile, in any process, so
-        what it says is true until the sweep ends; if somebody writes already, there is no sweep this time.
+        `named` gives the files of a collection that its manifests name, or None to leave all of them alone. Nobody
+        writes meanwhile, in any process, so what it says is true until the sweep ends; if somebody writes already,
+        there is no sweep this time.
         """
         if self._folder is None or not self._folder.is_dir():
             return 0
         removed = 0
         with explained(self._folder), self._alone() as alone:
             for folder in sorted(self._folder.iterdir()) if alone else []:
-                if folder.is_dir():
-                    removed += self._sweep_folder(folder, set(named(folder.name)))
+                names = named(folder.name) if folder.is_dir() else None
+                if names is not None:
+                    removed += self._sweep_folder(folder, set(names))
         return removed
 
     def _sweep_folder(self, folder: Path, named: set[str]) -> int:

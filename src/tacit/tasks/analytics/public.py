@@ -1,5 +1,6 @@
 """Public columns: measures, filters and groups, exactly and by Arrow's compute functions."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -228,6 +229,7 @@ class Public:
     def _compare(self, sign: str, left: Expression, right: Expression) -> Any:
         pa, pc = arrow(), compute()
         a, b = self._values(left), self._values(right)
+        a, b = _literal(a, left, b.type), _literal(b, right, a.type)
         kinds = _kind(a.type), _kind(b.type)
         if "time" in kinds and "text" in kinds:
             a, b = (self._as_time(x, y.type, item) for x, y, item in ((a, b, left), (b, a, right)))
@@ -317,6 +319,23 @@ def _kind(kind: Any) -> str:
     if types.is_temporal(kind):
         return "time"
     return "number" if _is_number(kind) else "text" if _is_text(kind) else str(kind)
+
+
+_TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_DAY = re.compile(r"\s*(\d{4}-\d{2}-\d{2}) ?[+-]\d{2}(?::?\d{2})?\s*")
+"""A day with a time zone, which says nothing about a day."""
+
+
+def _literal(values: Any, item: Expression, kind: Any) -> Any:
+    """A constant in quotes as PostgreSQL reads it beside a truth value or a day; drivers write their parameters so."""
+    if not (isinstance(item, Constant) and isinstance(item.value, str)):
+        return values
+    if _kind(kind) == "truth":
+        word = item.value.strip().lower()
+        meant = {truth for name, truth in _TRUTHS.items() if word and name.startswith(word)}
+        return arrow().scalar(meant.pop()) if len(meant) == 1 else values
+    day = _DAY.fullmatch(item.value) if arrow().types.is_date(kind) else None
+    return values if day is None else arrow().scalar(day[1])
 
 
 def _name(item: Expression) -> str:
