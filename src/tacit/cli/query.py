@@ -84,7 +84,9 @@ def _footer(found: dict[str, Any]) -> str:
     if "insufficient_data" in statuses:
         words.append("lost in noise: the count is not larger than its own noise")
     if "below_minimum_cohort" in statuses:
-        words.append("too few rows: fewer than the minimum cohort meet the public conditions")
+        words.append(
+            "too few rows: fewer than the minimum cohort meet the public conditions, or a few of them carry the measure"
+        )
     return "\n" + "; ".join(words) + "."
 
 

@@ -20,6 +20,7 @@ from tacit.tasks.analytics.regions import Region
 from tacit.tasks.analytics.source import Source
 from tacit.tasks.analytics.syntax import Aggregate, Both, Column, Condition
 from tacit.tasks.analytics.terms import constant_terms
+from tacit.tasks.analytics.weights import Weights, no_weights
 
 F64 = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -69,7 +70,7 @@ class Job:
 
     def add(self, part: Part, picks: Picks) -> None:
         """Count the terms of some rows."""
-        self.total = self.total + self.measured.sums(picks, part.mask, known=part.is_known)
+        self.total = self.total + self.measured.sums(picks, part.mask)
 
 
 class Run:
@@ -81,6 +82,8 @@ class Run:
         self._public = public
         self._centres = centres
         self._conditions = Conditions(query.schema, public)
+        self._weights: dict[tuple[int, int], tuple[Part, Weights]] = {}
+        """By aggregate and mask; masks are told apart by their identity, so parts are held on to."""
 
     @property
     def n(self) -> int:
@@ -98,7 +101,7 @@ class Run:
         aggregates = self._query.select.aggregates
         measured = [self._measured(i, item) for i, item in enumerate(aggregates)]
         return [
-            Job(measured[i], parts, measured[i].nothing)
+            Job(measured[i], parts, measured[i].nothing(self._asked(i, measured[i], parts)))
             for _, region in self._query.private_groups
             for i, parts in enumerate(self._parts(region))
         ]
@@ -109,6 +112,18 @@ class Run:
         measure, present = self._measure(item)
         centre = self._centres.of(place, item.function, measure, present)
         return Measured(item.function, measure, present, codes if self._query.public else None, len(keys), centre)
+
+    def _asked(self, place: int, measured: Measured, parts: Sequence[Part]) -> Weights:
+        """How the rows whose reports are used weigh; worked out once for rows that many private groups ask."""
+        found = no_weights(measured.groups)
+        for part in parts:
+            if part.is_known:
+                continue
+            key = place, id(part.mask)
+            if key not in self._weights:
+                self._weights[key] = part, measured.asked(part.mask, self.n)
+            found = found + self._weights[key][1]
+        return found
 
     @cached_property
     def _every_part(self) -> list[list[Part]]:
