@@ -153,7 +153,7 @@ def noisy_cells(function: str, x: np.ndarray, noise: float, runs: int, rng: np.r
 def test_variances_are_unbiased_and_averages_covered_where_the_count_errs():
     """400 rows of noise 3: the count errs by 15 %.
 
-    VAR is within 5 standard errors of the truth over 8,000 runs (false-alarm probability 6e-7), and the plain S2/N - AVG^2,
+    VAR is within 5 standard errors of the truth over 8,000 runs (false-alarm probability 6e-7); the plain S2/N - AVG^2,
     2.25 % less, is 9 of them away. Of Fieller's intervals of AVG 94 to 96 % hold (a true 95 % leaves with 4e-5).
     """
     rng = np.random.default_rng(4)

@@ -215,7 +215,8 @@ _VALUES: dict[str, Callable[[Sums], _Value]] = {
 }
 
 
-def _without(text: str, n: int, status: str) -> Cell:
+def without(text: str, n: int, status: str) -> Cell:
+    """A cell that has no estimate."""
     return Cell(text, None, None, None, None, n, status)
 
 
@@ -226,46 +227,60 @@ def cell_of(function: str, text: str, sums: Sums, *, level: float, least: int = 
         return _root(variance, sums)
     n, exact = sums.n, not sums.asked.n
     if not exact and sums.asked.effective(function) < least:
-        return _without(text, n, BELOW)
+        return without(text, n, BELOW)
     count = float(sums.inside[0])
     if function not in ("count", "sum"):
         if exact and count <= 0:
-            return _without(text, n, "no_data")
-        if count <= max(_SURE, _quantile(level)) * sqrt(max(0.0, float(sums.variance[0]))):
-            return _without(text, n, "insufficient_data")
+            return without(text, n, "no_data")
+        if is_lost(count, float(sums.variance[0]), level):
+            return without(text, n, "insufficient_data")
     value = _VALUES[function](sums)
     if not isfinite(value.estimate):
-        return _without(text, n, "no_data" if exact else "insufficient_data")
+        return without(text, n, "no_data" if exact else "insufficient_data")
     if exact:
         estimate = max(0.0, value.estimate) if function.startswith("var") else value.estimate
         return Cell(text, estimate, 0.0, estimate, estimate, n, "exact", 0.0)
     found = _estimated(text, value, sums, level)
     if function != "avg":
         return found
-    low, high = _ratio_interval(sums, _quantile(level))
+    low, high = _ratio_interval(sums, normal_multiple(level))
     return replace(found, low=min(low, value.estimate), high=max(high, value.estimate))
 
 
-def _quantile(level: float) -> float:
+def normal_multiple(level: float) -> float:
+    """How many standard errors an interval reaches to either side."""
     return normal_isf((1 - level) / 2)
 
 
-def _ratio_interval(sums: Sums, z: float) -> tuple[float, float]:
-    """Fieller's interval (1954): every mean A for which sum (x - A) z_t lies within z standard errors of zero.
+def is_lost(count: float, variance: float, level: float) -> bool:
+    """Whether a count is too close to zero, for its error, to divide by."""
+    return count <= max(_SURE, normal_multiple(level)) * sqrt(max(0.0, variance))
 
-    The error of that sum is known at every A, so the interval holds however much the count errs. Its variance is the
-    larger of the two that `_estimated` tells of.
+
+def fieller(
+    count: float, total: float, variances: Sequence[tuple[float, float, float]], z: float
+) -> tuple[float, float]:
+    """Fieller's interval (1954) of total/count: every A for which total - A count is within z standard errors of zero.
+
+    That difference has a known error at every A, so the interval holds however much the count errs. `variances` are
+    those of the count, of both together and of the total; of several, the largest counts at every A.
     """
-    rows, (count, total) = sums.asked, sums.inside[:2].tolist()
-    shift = rows.mean - sums.centre
-    even = float(sums.variance[0]) / rows.n
-    public = even * rows.n, even * rows.n * shift, even * (rows.second + rows.n * shift**2)
     ends: list[float] = []
-    for v0, v1, v2 in (tuple(sums.variance[:3].tolist()), public):
+    for v0, v1, v2 in variances:
         a, b, c = count**2 - z**2 * v0, count * total - z**2 * v1, total**2 - z**2 * v2
         root = sqrt(max(0.0, b * b - a * c))
         ends += [(b - root) / a, (b + root) / a]
-    return min(ends) + sums.centre, max(ends) + sums.centre
+    return min(ends), max(ends)
+
+
+def _ratio_interval(sums: Sums, z: float) -> tuple[float, float]:
+    """The interval of AVG, by the larger of the two variances that `_estimated` tells of."""
+    rows, (count, total) = sums.asked, sums.inside[:2].tolist()
+    shift, even = rows.mean - sums.centre, float(sums.variance[0]) / rows.n
+    public = even * rows.n, even * rows.n * shift, even * (rows.second + rows.n * shift**2)
+    v0, v1, v2 = sums.variance[:3].tolist()
+    low, high = fieller(count, total, [(v0, v1, v2), public], z)
+    return low + sums.centre, high + sums.centre
 
 
 def _estimated(text: str, value: _Value, sums: Sums, level: float) -> Cell:
@@ -280,7 +295,7 @@ def _estimated(text: str, value: _Value, sums: Sums, level: float) -> Cell:
     # Few rows can make the plug-in negative; then the respondents' own spread is used.
     variance = variance if variance > 0 else users
     even = float(sums.variance[0]) / sums.asked.n * sums.asked.squares(value.influence, sums.centre)
-    half = _quantile(level) * sqrt(max(variance, even))
+    half = normal_multiple(level) * sqrt(max(variance, even))
     low, high = value.estimate - half, value.estimate + half
     return Cell(text, value.estimate, sqrt(variance), low, high, sums.n, "estimate", sqrt(users))
 
@@ -298,7 +313,7 @@ def _root(variance: Cell, sums: Sums) -> Cell:
         return replace(variance, estimate=root, low=root, high=root)
     error, users = variance.standard_error or 0.0, variance.per_user_standard_error or 0.0
     if variance.estimate <= _SURE * error or variance.low <= 0 or not _is_clear(sums):
-        return _without(variance.aggregate, variance.n, "insufficient_data")
+        return without(variance.aggregate, variance.n, "insufficient_data")
     root = sqrt(variance.estimate)
     return replace(
         variance, estimate=root, standard_error=error / (2 * root), low=sqrt(variance.low), high=sqrt(variance.high),

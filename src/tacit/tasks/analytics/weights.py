@@ -80,11 +80,11 @@ class Weights:
         """Moments of both sets of rows, around their common mean (Pébay, 2008, equations 2.1 and 3.1)."""
         n = self.n + other.n
         whole, a, b = np.maximum(1, n), self.n / np.maximum(1, n), other.n / np.maximum(1, n)
-        (mean, second, third, fourth, size, balance, apart), theirs = self.moments, other.moments
+        mean, second, third, fourth, size, balance, apart = (self.moments[i] for i in range(len(_FIELDS)))
+        theirs = other.moments
         d = np.where(other.n > 0, np.where(self.n > 0, theirs[0] - mean, 0.0), 0.0)
-        mean = np.where(self.n > 0, mean + d * b, theirs[0])
-        found = [
-            mean,
+        found: list[F64] = [
+            np.where(self.n > 0, mean + d * b, theirs[0]),
             second + theirs[1] + whole * a * b * d**2,
             third + theirs[2] + whole * a * b * (a - b) * d**3 + 3 * d * (a * theirs[1] - b * second),
             fourth + theirs[3] + whole * a * b * (a * a - a * b + b * b) * d**4
