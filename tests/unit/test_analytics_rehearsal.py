@@ -70,7 +70,9 @@ def test_groups_of_codes_come_in_the_order_of_numbers():
 
 
 def test_labels_that_spell_numbers_take_numbers_too():
-    schema = table_schema(["code", "size"], [Categories("code", ("1", "2", "x")), Ordered("size", ("1", "2", "3"))], "t")
+    schema = table_schema(
+        ["code", "size"], [Categories("code", ("1", "2", "x")), Ordered("size", ("1", "2", "3"))], "t"
+    )
     conditions = Conditions(schema, Public(ArrowRows(pa.table({"os": ["a"]}))))
     from tacit.tasks.analytics.sql import parse_sql
 
@@ -85,7 +87,11 @@ def test_labels_that_spell_numbers_take_numbers_too():
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("age", 3.5, r"age: the domain is 0 to 39; 1 of 3000 rows are fractions: round them before .* or cut them into b"),
+        (
+            "age",
+            3.5,
+            r"age: the domain is 0 to 39; 1 of 3000 rows are fractions: round them before .* or cut them into b",
+        ),
         ("age", None, r"1 of 3000 rows are missing \(NULL or NaN\): leave these rows out, or give them .*'other'"),
         ("age", float("nan"), r"1 of 3000 rows are missing"),
         ("age", -7, r"1 of 3000 rows are below the domain: widen the domain"),
@@ -109,7 +115,7 @@ def test_gaps_in_codes_and_labels_are_named_too():
 def test_several_faults_are_counted_apart():
     values = ROWS["age"].astype(float).tolist()
     values[:6] = [0.5, 0.25, None, 99, 99, 99]
-    with pytest.raises(InvalidValue, match="3 of 3000 rows are above .*; 2 of 3000 rows are fractions.*; 1 of 3000"):
+    with pytest.raises(InvalidValue, match=r"3 of 3000 rows are above .*; 2 of 3000 rows are fractions.*; 1 of 3000"):
         rehearsal(age=pa.array(values, pa.float64()))
 
 

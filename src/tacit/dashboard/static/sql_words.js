@@ -10,8 +10,9 @@ const KNOWN = new Set(KEYWORDS);
 const OFFERED = [
   ["SELECT ", "the aggregates"],
   ["COUNT(*)", "how many rows"],
-  ["SUM(", "of a public column"],
-  ["AVG(", "of a public column"],
+  ["SUM(", "of a number"],
+  ["AVG(", "of a number"],
+  ["MEDIAN(", "of a private number"],
   ["STDDEV(", "of a public column"],
   ["VARIANCE(", "of a public column"],
   ["FROM ", "the table"],
