@@ -17,6 +17,8 @@ from tacit.tasks.analytics.syntax import Column, Select
 
 MAX_PRIVATE_GROUPS = 1 << 10
 MAX_CELLS = 1 << 16
+MAX_FUNCTIONS = 1 << 12
+"""Functions of private numbers, each of which goes through all reports."""
 MAX_MEASURES = 64
 """Measures of all rows are in memory together."""
 Group = tuple[tuple[Any, ...], Region]
@@ -70,6 +72,12 @@ class Query:
         """Refuse answers of too many cells, given how many public groups there are."""
         private, aggregates = len(self.private_groups), len(self.select.aggregates)
         cells = groups * private * sum(self.widths)
+        functions = private * sum(w for w, number in zip(self.widths, self.numbers, strict=True) if number is not None)
+        if functions > MAX_FUNCTIONS:
+            raise InvalidQuery(
+                f"sql: {functions} functions of private numbers are asked for (quantiles need one per value, for each "
+                f"of {private} private groups), must be at most {MAX_FUNCTIONS}; group by fewer private columns"
+            )
         if groups > MAX_GROUPS or cells > MAX_CELLS:
             raise InvalidQuery(
                 f"sql: the answer has {cells} cells ({groups} public groups, {private} private ones and {aggregates} "

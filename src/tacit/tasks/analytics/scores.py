@@ -1,8 +1,9 @@
 """Functions of private values: what a row counts where its private values lie in a region, and nothing elsewhere.
 
-A condition counts 1 inside. A private number counts itself, so that its sum is a sum of such terms as well. A function
-of one ordered column falls into steps, f = f(0) + sum_k (f(k) - f(k - 1)) 1[x >= k], each of which is a region that the
-levels answer; the coefficients of f are the sums of theirs. A respondent's term z then has the expectation f, and
+A condition counts 1 inside. A private number counts itself, so that its sum is a sum of such terms as well. Its
+coefficients are those of `telescoped`, or, where levels are read otherwise, of its steps: f = f(0) + sum_k (f(k) -
+f(k - 1)) 1[x >= k], each of which is a region that the levels answer. Both are linear in f. A respondent's term z then
+has the expectation f, and
 
     Var z = sum_l E2_l/pi_l - (f - c)^2,
 
@@ -21,12 +22,13 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidQuery
 from tacit.post.grid_shape import Heights
-from tacit.tasks.analytics.cover import Coefficients
+from tacit.tasks.analytics.cover import Coefficients, Covering
 from tacit.tasks.analytics.levels import Design
 from tacit.tasks.analytics.linked import Linked
 from tacit.tasks.analytics.partitions import added
 from tacit.tasks.analytics.patience import Check, patient
 from tacit.tasks.analytics.regions import Box, Region, slab
+from tacit.tasks.analytics.telescoped import telescoped
 from tacit.tasks.analytics.terms import (
     Given,
     Terms,
@@ -43,7 +45,7 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 MAX_STEPS = 1 << 12
-"""Steps of a function; each is a region to cover."""
+"""Values of a function; each may be a region to cover."""
 
 
 Steps = tuple[tuple[int, float], ...]
@@ -95,6 +97,12 @@ class Scores:
         return self.region.is_empty or not any(value for _, value in self.steps)
 
     @property
+    def values(self) -> F64:
+        """The function, value by value."""
+        starts, heights = zip(*self.steps, strict=True)
+        return np.repeat(np.array(heights), np.diff([*starts, self.region.sizes[self.place]]))
+
+    @property
     def squared(self) -> "Scores":
         """The square of the function."""
         return replace(self, steps=tuple((start, value * value) for start, value in self.steps))
@@ -140,9 +148,13 @@ def _steps(scores: Scores) -> list[tuple[float, Region]]:
 
 
 def coefficients_of(design: Design, scores: Scores, check: Check = patient) -> Coefficients:
-    """The sum of the coefficients of all steps; of a design whose regions are sums over nodes."""
+    """Coefficients of a design whose regions are sums over nodes."""
 
     def make() -> Coefficients:
+        if isinstance(design.covering, Covering):
+            whole = telescoped(design.covering, scores.region, scores.place, scores.values)
+            if whole is not None:
+                return whole
         constant = 0.0
         parts: list[tuple[Heights, U64, F64]] = []
         for height, region in _steps(scores):
