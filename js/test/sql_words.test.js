@@ -59,3 +59,12 @@ test("examples fit the columns that there are", () => {
   assert.equal(texts[0], "SELECT COUNT(*) FROM t WHERE smoker = TRUE");
   assert.equal(texts.length, 3);
 });
+
+test("groups of an ordered private column are left in its order, those of labels come by size", () => {
+  const grouped = (ordered) => {
+    const columns = [column("mood", "text", { labels: ["low", "fair", "good"], ordered })];
+    return examples({ name: "t", columns })[1].sql.replaceAll("\n", " ");
+  };
+  assert.equal(grouped(true), "SELECT mood, COUNT(*) FROM t GROUP BY mood");
+  assert.equal(grouped(false), "SELECT mood, COUNT(*) FROM t GROUP BY mood ORDER BY 2 DESC");
+});

@@ -92,6 +92,31 @@ def test_answers_are_near_the_truth_and_sharp(asked: Asked) -> None:
         assert found[0][0]["standard_error"] < 0.2 * count
 
 
+def test_private_numbers_are_summed_averaged_and_ranked(asked: Asked) -> None:
+    people = asked.people
+    quantile = "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY age)"
+    sql = f"SELECT SUM(age), AVG(age), MEDIAN(age), {quantile} FROM people WHERE os = 'ios'"
+    total, mean, median, low = asked.rows(sql)[0]
+    ages = np.sort(people.age[people.os == "ios"])
+    near(total, float(ages.sum()))
+    near(mean, float(ages.mean()))
+    assert mean["standard_error"] < 3
+    for cell, share in ((median, 0.5), (low, 0.25)):
+        truth = ages[int(np.ceil(share * len(ages))) - 1]
+        assert cell["low"] <= cell["estimate"] <= cell["high"]
+        assert cell["low"] - 10 <= truth <= cell["high"] + 10
+    found = asked.rows("SELECT state, AVG(age) FROM people GROUP BY state")
+    assert [row[0] for row in found] == list(STATES)
+    for name, cell in found:
+        near(cell, float(people.age[people.state == STATES.index(name)].mean()))
+
+
+def test_one_row_cannot_be_given_all_the_weight(asked: Asked) -> None:
+    hours = float(asked.people.hours[0])
+    cell = asked.rows(f"SELECT SUM(1/((hours-{hours})*(hours-{hours})+1e-9)) FROM people WHERE age < 40")[0][0]
+    assert (cell["status"], cell["estimate"], cell["low"]) == ("below_minimum_cohort", None, None)
+
+
 def test_what_depends_on_public_columns_alone_is_exact(asked: Asked) -> None:
     people = asked.people
     found = asked.rows("SELECT COUNT(*), COUNT(os), SUM(hours) FROM people WHERE hours > 20")[0]
@@ -174,7 +199,7 @@ BAD = {
     "SELECT * FROM people": ("would show rows", 0),
     "SELECT COUNT(*) FROM people WHERE age = 200": ("never 200", 35),
     "SELECT COUNT(*) FROM people WHERE state = 'XX'": ("not one of its labels", 44),
-    "SELECT SUM(age) FROM people": ("private", 12),
+    "SELECT SUM(age + 1) FROM people": ("private", 12),
     "SELECT COUNT(*) FROM other": ("no table", 22),
     "SELECT COUNT(*) FROM people JOIN b ON 1 = 1": ("JOIN", 29),
     "SELECT COUNT(*) FROM people HAVING COUNT(*) > 3": ("HAVING", 29),

@@ -92,6 +92,11 @@ def test_what_is_refused_is_one_line(place: Place, local: bool) -> None:
         assert words in result.output + str(result.exception) and "Traceback" not in result.output
 
 
+def test_private_numbers_are_answered_on_the_command_line(place: Place) -> None:
+    result = place.run("SELECT AVG(age), SUM(age), MEDIAN(age) FROM people")
+    assert result.exit_code == 0 and "AVG(age)" in result.stdout and "holds the true number" in result.stdout
+
+
 def test_cells_of_too_few_rows_are_explained(place: Place) -> None:
     result = place.run("SELECT COUNT(*) FROM people WHERE age < 9 AND hours > 60")
     assert result.exit_code == 0 and "too few rows: fewer than the minimum cohort" in result.stdout
@@ -106,6 +111,7 @@ def test_cells_are_shown_to_two_digits_of_their_error() -> None:
         "12,346 ± 120": cell(12_345.678, 120.4),
         "1.235 ± 0.012": cell(1.23456, 0.0123),
         "-3.0 ± 5.5": cell(-3.0, 5.5),
+        "39.0 (37.0 to 46.0)": {"estimate": 39.0, "low": 37.0, "high": 46.0, "status": "estimate"},
         "1,234.5": cell(1234.5, 0.0, "exact"),
         "lost in noise": cell(None, 0.0, "insufficient_data"),
         "no data": cell(None, 0.0, "no_data"),

@@ -155,7 +155,7 @@ REFUSED = {
     "SELECT os, COUNT(*) FROM t GROUP BY os HAVING COUNT(*) > 3": "HAVING: answers are noisy",
     "SELECT MAX(hours) FROM t": "MAX: extremes cannot be estimated",
     "SELECT SUM(hours) / COUNT(*) FROM t": "write AVG for SUM/COUNT",
-    "SELECT SUM(age) FROM t": "age is private and cannot be summed",
+    "SELECT SUM(age + 1) FROM t": "age is private; COUNT, SUM, AVG, MEDIAN and PERCENTILE_CONT of it alone",
     "SELECT COUNT(age) FROM t WHERE agee < 3": "no column 'agee'; did you mean age",
     "SELECT COUNT(*) FROM t WHERE agee < 3": "did you mean age",
     "SELECT COUNT(*) FROM t WHERE zebra < 3": "there are age, state, os",

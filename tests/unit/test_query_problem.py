@@ -9,7 +9,7 @@ from tacit.collector.query_problem import position_of, query_problem
 SQL = "SELECT os, SUM(age) FROM people\nWHERE aeg < 3 AND state = 'XX' HAVING 1"
 PLACES = [
     ("sql: there is no column 'aeg'; did you mean age?", "aeg"),
-    ("sql: age is private and cannot be summed; write it in WHERE", "age"),
+    ("sql: age is private; COUNT, SUM, AVG, MEDIAN and PERCENTILE_CONT of it alone are answered", "age"),
     ("sql: HAVING: answers are noisy, so read them all", "HAVING"),
     ("sql: state is never 'XX', which is not one of its labels; did you mean 'NY'?", "XX"),
     ("sql: os is neither in GROUP BY nor inside an aggregate", "os"),

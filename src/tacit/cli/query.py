@@ -16,6 +16,9 @@ _FROM = re.compile(r"\bfrom\s+\"?(\w+)", re.IGNORECASE)
 _WORDS = {"insufficient_data": "lost in noise", "no_data": "no data", "below_minimum_cohort": "too few rows"}
 """What stands in place of an estimate, by status."""
 
+_LOPSIDED = 0.1
+"""The part of half an interval that its middle may be off the estimate before both ends are shown."""
+
 
 @click.command()
 @click.argument("sql")
@@ -78,13 +81,16 @@ def _footer(found: dict[str, Any]) -> str:
     statuses = {cell["status"] for cell in cells if cell}
     words = [f"{found['n']:,} rows of {found['table']}"]
     if "estimate" in statuses:
-        words.append(f"± holds the true number in {100 * found['level']:g} of 100 cases")
+        shown = "± or the range" if any(cell and _is_lopsided(cell) for cell in cells) else "±"
+        words.append(f"{shown} holds the true number in {100 * found['level']:g} of 100 cases")
     if "exact" in statuses:
         words.append("numbers without ± are exact")
     if "insufficient_data" in statuses:
         words.append("lost in noise: the count is not larger than its own noise")
     if "below_minimum_cohort" in statuses:
-        words.append("too few rows: fewer than the minimum cohort meet the public conditions")
+        words.append(
+            "too few rows: fewer than the minimum cohort meet the public conditions, or a few of them carry the measure"
+        )
     return "\n" + "; ".join(words) + "."
 
 
@@ -92,8 +98,16 @@ def _cell(item: Any) -> dict[str, Any] | None:
     return cast("dict[str, Any]", item) if isinstance(item, dict) else None
 
 
+def _is_lopsided(cell: dict[str, Any]) -> bool:
+    """Whether an interval reaches further to one side of its estimate than to the other."""
+    if cell["estimate"] is None or cell["status"] != "estimate":
+        return False
+    half, middle = (cell["high"] - cell["low"]) / 2, (cell["high"] + cell["low"]) / 2
+    return abs(middle - cell["estimate"]) > _LOPSIDED * half
+
+
 def shown_cell(item: Any) -> str:
-    """A value of a group, or an estimate with half its interval, to two digits of its error."""
+    """A value of a group, or an estimate with half its interval, or both ends of a lopsided one, to two digits."""
     cell = _cell(item)
     if cell is None:
         return "(missing)" if item is None else str(item)
@@ -103,7 +117,10 @@ def shown_cell(item: Any) -> str:
         return f"{cell['estimate']:,.10g}"
     half = (cell["high"] - cell["low"]) / 2
     digits = min(12, max(0, 1 - floor(log10(half)))) if half > 0 else 0
-    return f"{cell['estimate']:,.{digits}f} ± {half:,.{digits}f}"
+    shown = f"{cell['estimate']:,.{digits}f}"
+    if _is_lopsided(cell):
+        return f"{shown} ({cell['low']:,.{digits}f} to {cell['high']:,.{digits}f})"
+    return f"{shown} ± {half:,.{digits}f}"
 
 
 def _print_plan(found: dict[str, Any]) -> None:

@@ -53,6 +53,8 @@ class ColumnInfo:
     low: int = 0
     """The least value of a private column that holds whole numbers."""
     high: int = 0
+    ordered: bool = False
+    """Whether the values of a private column have an order, in which groups come."""
 
 
 @dataclass(frozen=True)
@@ -186,4 +188,5 @@ def _private_column(dimension: Dimension) -> ColumnInfo:
         labels=dimension.labels[:_MAX_LISTED],
         low=ends[0],
         high=ends[1],
+        ordered=dimension.is_ordinal,
     )

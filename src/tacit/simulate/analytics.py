@@ -12,12 +12,14 @@ from tacit.core.extras import load
 from tacit.core.simulated import GeneratorCoins
 from tacit.errors import InvalidSpec
 from tacit.tasks.analytics.connection import Connection
+from tacit.tasks.analytics.faults import is_missing
 from tacit.tasks.analytics.imports import arrow, compute
 from tacit.tasks.analytics.levels import Design
 from tacit.tasks.analytics.linked import collect
 from tacit.tasks.analytics.open import choose_design, open_table, regions_of
-from tacit.tasks.analytics.public import ArrowRows, Public
+from tacit.tasks.analytics.public import MAX_GROUPS, ArrowRows, Public
 from tacit.tasks.analytics.run import Answer
+from tacit.tasks.analytics.scales import Listed
 from tacit.tasks.analytics.schema import MAX_LABELS, Dimension, Schema, nearest_column
 from tacit.tasks.analytics.source import ValueSource
 
@@ -56,11 +58,18 @@ def read_schema(text: str, table: Any) -> Schema:
         if found["low"] is not None:
             dimensions.append(Dimension(name, low=int(found["low"]), high=int(found["high"])))
             continue
-        values = {str(value) for value in table[name].unique().to_pylist() if value is not None}
-        if len(values) > MAX_LABELS:
-            raise InvalidSpec(f"{name}: {len(values)} labels are too many; give a range such as {name}:0-99")
-        dimensions.append(Dimension(name, labels=tuple(sorted(values))))
+        dimensions.append(_labelled(name, table[name].unique().to_pylist()))
     return Schema(tuple(dimensions))
+
+
+def _labelled(name: str, values: Sequence[Any]) -> Dimension:
+    """A private column whose values are those of the data: whole numbers in their order, or labels."""
+    held = {value for value in values if not is_missing(value)}
+    if len(held) > MAX_LABELS:
+        raise InvalidSpec(f"{name}: {len(held)} labels are too many; give a range such as {name}:0-99")
+    if held and all(isinstance(value, int) and not isinstance(value, bool) for value in held):
+        return Dimension(name, scale=Listed(tuple(sorted(held))))
+    return Dimension(name, labels=tuple(sorted({str(value) for value in held})))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +110,16 @@ def rehearse(
 def revealing(rehearsal: Rehearsal) -> list[tuple[str, str]]:
     """Public columns with the private ones that follow from them, in these rows; those are not protected at all.
 
-    A column in which most values occur once or twice follows from nothing and reveals by chance; it is left out.
+    A column in which most values occur once or twice follows from nothing and reveals by chance; it is left out, and so
+    is one of more values than GROUP BY takes.
     """
     public, schema = Public(rehearsal.rows), rehearsal.schema
     found: list[tuple[str, str]] = []
     for name in rehearsal.rows.names:
-        codes, keys = public.groups([name])
-        if 2 * len(keys) > rehearsal.rows.n or len(keys) < 2:
+        values = public.distinct(name)
+        if 2 * values > rehearsal.rows.n or not 2 <= values <= MAX_GROUPS:
             continue
+        codes, keys = public.groups([name])
         for column, place in zip(rehearsal.values.T, schema.kept, strict=True):
             pairs = np.unique(codes * schema.dimensions[place].size + column)
             if len(pairs) == len(keys) and len(np.unique(column)) > 1:

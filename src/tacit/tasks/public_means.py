@@ -98,9 +98,13 @@ def _ratio(fits: Sequence[GridFit], shift: float, low: int, high: int) -> RangeM
         return RangeMean(None, np.inf, share, share_variance)
     mean = float(row @ numbers) / share
     off = shift - mean
-    second = np.clip(squares + 2 * off * weights + off**2 * ones, 0, None)
-    variance = _variance(fits[0], row, numbers - mean * ones, second) / share**2
-    return RangeMean(mean, variance, share, share_variance)
+    # Cells are unbiased, and their sum is known. Cut at zero one by one they would add up to far too much: most of
+    # what a single cell of many holds is noise.
+    first, second = numbers - mean * ones, squares + 2 * off * weights + off**2 * ones
+    variance = _variance(fits[0], row, first, second)
+    if variance <= 0:
+        variance = _variance(fits[0], row, first, np.clip(second, 0, None))
+    return RangeMean(mean, variance / share**2, share, share_variance)
 
 
 def _variance(fit: GridFit, row: F64, first: F64, second: F64) -> float:

@@ -228,7 +228,8 @@ def _dummy(oid: int) -> Any:
 _WHY = {
     "insufficient_data": "the count is lost in the noise; ask for more rows or a wider range",
     "no_data": "no row meets the public conditions",
-    "below_minimum_cohort": "fewer rows meet the public conditions than the minimum cohort; ask for more rows",
+    "below_minimum_cohort": "fewer rows meet the public conditions, or carry the measure, than the minimum cohort; "
+    "ask for more rows",
 }
 
 

@@ -9,7 +9,7 @@ import { count, label, number } from "./format.js";
 const MISSING = {
   insufficient_data: ["lost in noise", "Too few rows to tell: the count is not larger than its own noise."],
   no_data: ["no data", "No row meets the conditions."],
-  below_minimum_cohort: ["too few rows", "Fewer rows than the minimum cohort meet the public conditions."],
+  below_minimum_cohort: ["too few rows", "Fewer rows than the minimum cohort meet the public conditions, or a few of them carry the measure."],
 };
 
 /** @param {any} item */

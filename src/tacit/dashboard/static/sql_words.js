@@ -10,8 +10,9 @@ const KNOWN = new Set(KEYWORDS);
 const OFFERED = [
   ["SELECT ", "the aggregates"],
   ["COUNT(*)", "how many rows"],
-  ["SUM(", "of a public column"],
-  ["AVG(", "of a public column"],
+  ["SUM(", "of a number"],
+  ["AVG(", "of a number"],
+  ["MEDIAN(", "of a private number"],
   ["STDDEV(", "of a public column"],
   ["VARIANCE(", "of a public column"],
   ["FROM ", "the table"],
@@ -138,12 +139,14 @@ export function examples({ name, columns }) {
   const group = open.find((/** @type {any} */ { type }) => ["text", "boolean"].includes(type))?.name;
   const isSmall = (/** @type {any} */ { labels: { length }, type }) => (length && length <= FEW) || type === "boolean";
   const few = hidden.find(isSmall);
+  // Values with an order come in it; labels without one by size.
+  const sorted = few?.ordered ? "" : "\nORDER BY 2 DESC";
   const where = hidden.slice(0, 2).map(condition);
   const all = measure ? `COUNT(*), SUM(${measure}), AVG(${measure})` : "COUNT(*)";
   const made = [
     ["A region", `SELECT ${all}\nFROM ${name}\nWHERE ${where.join(" AND ")}`],
     group && ["By a public column", `SELECT ${group}, COUNT(*)\nFROM ${name}\nWHERE ${where[0]}\nGROUP BY ${group}`],
-    few && ["By a private column", `SELECT ${few.name}, COUNT(*)\nFROM ${name}\nGROUP BY ${few.name}\nORDER BY 2 DESC`],
+    few && ["By a private column", `SELECT ${few.name}, COUNT(*)\nFROM ${name}\nGROUP BY ${few.name}${sorted}`],
     ["The plan first", `EXPLAIN SELECT ${measure ? `AVG(${measure})` : "COUNT(*)"}\nFROM ${name}\nWHERE ${where[0]}`],
   ];
   return made.filter(Boolean).map((pair) => ({ title: pair[0], sql: pair[1] }));

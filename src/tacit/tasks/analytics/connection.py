@@ -10,13 +10,14 @@ from tacit.tasks.analytics.levels import Design
 from tacit.tasks.analytics.patience import Check, patient
 from tacit.tasks.analytics.pieces import Piece
 from tacit.tasks.analytics.plan import Plan
+from tacit.tasks.analytics.private_numbers import FUNCTIONS, private_number
 from tacit.tasks.analytics.public import Public, Rows
 from tacit.tasks.analytics.query import Query
 from tacit.tasks.analytics.run import Answer, answer_queries, explain_query
 from tacit.tasks.analytics.schema import Schema
 from tacit.tasks.analytics.source import Source
 from tacit.tasks.analytics.sql import parse_sql
-from tacit.tasks.analytics.syntax import Select, columns_in
+from tacit.tasks.analytics.syntax import Column, Select, columns_in
 
 
 class Asked(Protocol):
@@ -38,15 +39,19 @@ class Asked(Protocol):
 
 
 def parse_query(sql: str, columns: Sequence[str], schema: Schema) -> Select:
-    """A query over columns that exist, with measures of public ones."""
+    """A query over columns that exist, with measures of public ones, or of a private one alone."""
     select = parse_sql(sql, columns, schema.table)
     for aggregate in select.aggregates:
-        for name in columns_in(aggregate.argument):
-            if schema.dimension(name) is not None:
-                raise InvalidQuery(
-                    f"sql: {name} is private and cannot be summed; write it in WHERE or GROUP BY, "
-                    "and measures of public columns in aggregates"
-                )
+        private = [name for name in columns_in(aggregate.argument) if schema.dimension(name) is not None]
+        alone = isinstance(aggregate.argument, Column)
+        if private and not (alone and aggregate.function in ("count", *FUNCTIONS)):
+            raise InvalidQuery(
+                f"sql: {private[0]} is private; COUNT, SUM, AVG, MEDIAN and PERCENTILE_CONT of it alone are answered, "
+                "all else of public columns"
+            )
+        if aggregate.function == "quantile" and not private:
+            raise InvalidQuery("sql: MEDIAN and PERCENTILE_CONT are of private numbers; write AVG of a public one")
+        private_number(schema, aggregate)  # Refuses what is no number.
     return select
 
 

@@ -146,7 +146,7 @@ class Covering:
     drawn: bool = True
 
     @cached_property
-    def _heights(self) -> list[list[int]]:
+    def heights(self) -> list[list[int]]:
         """The heights at which every dimension is asked, and its root where some member leaves it out."""
         return [sorted({heights[i] for heights in self.members}) for i in range(len(self.shape.sizes))]
 
@@ -190,7 +190,7 @@ class Covering:
     def _box(self, box: Box) -> tuple[Sequence[Side] | None, float]:
         shape = self.shape
         each = [
-            sides(spans, shape.sizes[i], shape.fanouts[i], self._heights[i], shape.tops[i])
+            sides(spans, shape.sizes[i], shape.fanouts[i], self.heights[i], shape.tops[i])
             for i, spans in enumerate(box)
         ]
         pairs = zip(box, shape.sizes, strict=True)

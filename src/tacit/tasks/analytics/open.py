@@ -12,12 +12,16 @@ from tacit.tasks.analytics.levels import Design
 from tacit.tasks.analytics.linked import Linked, link
 from tacit.tasks.analytics.plan import FANOUTS, PLANNED, Option, options
 from tacit.tasks.analytics.predicate import Conditions, one_value
+from tacit.tasks.analytics.private_numbers import PrivateNumber, private_number
 from tacit.tasks.analytics.public import ArrowRows, OrderedRows, Public, Rows
-from tacit.tasks.analytics.regions import Region
+from tacit.tasks.analytics.regions import Region, slab
 from tacit.tasks.analytics.schema import Schema, nearest_column
 from tacit.tasks.analytics.source import ReportSource
 from tacit.tasks.analytics.sql import parse_sql
 from tacit.tasks.analytics.syntax import Both, Column
+
+_STEPS = 8
+"""Places at which a private number is cut when a design is planned for its sums and quantiles."""
 
 
 def open_table(schema: Schema, rows: "Rows | Any", design: Design, reports: "Reports | Linked") -> Connection:
@@ -38,7 +42,9 @@ def _check_scales(schema: Schema, rows: Rows) -> None:
     """Measures with declared decimals are whole multiples of the last one."""
     public = Public(rows)
     for name, decimals in schema.scales.items():
-        numbers, _ = public.measure(Column(nearest_column(name, rows.names)))
+        column = Column(nearest_column(name, rows.names))
+        numbers, _ = public.measure(column)
+        public.check_measure(column, [None])
         scaled = numbers * 10.0**decimals
         if not np.all(np.abs(scaled - np.round(scaled)) <= 1e-6 + 1e-12 * np.abs(scaled)):
             raise InvalidSpec(f"analytics: {name} has more than the {decimals} decimals it declares; round it first")
@@ -56,8 +62,17 @@ def regions_of(schema: Schema, rows: Rows, queries: Sequence[str]) -> list[Regio
                 for column in select.groups:
                     place = schema.dimension(column.name)
                     region = region if place is None else region & one_value(schema, place, 0)
-                found.append(region)
+                found += _measured(region, private_number(schema, aggregate))
     return found
+
+
+def _measured(region: Region, number: PrivateNumber | None) -> list[Region]:
+    """The regions of an aggregate: of a private number, some of the steps that it falls into."""
+    if number is None:
+        return [region]
+    size = region.sizes[number.place]
+    starts = sorted({max(1, i * size // _STEPS) for i in range(1, _STEPS)})
+    return [region & slab(region.sizes, number.place, ((start, size - 1),)) for start in starts]
 
 
 def choose_design(

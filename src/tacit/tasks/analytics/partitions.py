@@ -27,8 +27,8 @@ def cube_heights(shape: GridShape) -> list[Heights]:
     return sorted(found, reverse=True)
 
 
-def _added(parts: Sequence[tuple[Heights, U64, F64]], constant: float) -> Coefficients:
-    """Add up coefficients of equal nodes."""
+def added(parts: Sequence[tuple[Heights, U64, F64]], constant: float) -> Coefficients:
+    """Coefficients with those of equal nodes added up."""
     grouped: dict[Heights, list[tuple[U64, F64]]] = {}
     for heights, nodes, values in parts:
         grouped.setdefault(heights, []).append((nodes, values))
@@ -72,7 +72,7 @@ class Cubes:
                 for part in self._new(held, inner, heights):
                     found.append((heights, part, np.ones(len(part))))
                 inner = self._finer(held, heights)
-        return None if sum(len(nodes) for _, nodes, _ in found) > MAX_NODES else _added(found, 0.0)
+        return None if sum(len(nodes) for _, nodes, _ in found) > MAX_NODES else added(found, 0.0)
 
     def _held(self, box: Box, heights: Heights) -> Box | None:
         """Nodes of a level that lie inside a box, as a box of nodes."""
@@ -136,7 +136,7 @@ class Haar:
                 if heights not in self.members:
                     return None
                 found.append((heights, _indices(self.shape.nodes(heights), [n for _, n, _ in combination]), values))
-        return _added(found, constant)
+        return added(found, constant)
 
     def _side(self, i: int, spans: Spans) -> Side:
         size, fanout, top = self.shape.sizes[i], self.shape.fanouts[i], self.shape.tops[i]

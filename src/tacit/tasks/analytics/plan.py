@@ -16,9 +16,11 @@ from tacit.core.patience import check
 from tacit.errors import InvalidSpec
 from tacit.post.grid_shape import GridShape
 from tacit.tasks.analytics.consistency import affordable
+from tacit.tasks.analytics.cover import Coefficients
 from tacit.tasks.analytics.levels import METHODS, Design, make_design, whole_weights
 from tacit.tasks.analytics.levels import one_of as one_of_levels
 from tacit.tasks.analytics.regions import Region
+from tacit.tasks.analytics.scores import Scores, expected_score_variance, score_factors
 from tacit.tasks.analytics.terms import expected_variance, pieces_of, spread_of
 
 F64 = npt.NDArray[np.float64]
@@ -66,7 +68,7 @@ class Plan:
         return answer(tuple(rows[0]) if rows else (), tuple(tuple(row.values()) for row in rows), ())
 
 
-def plan_step(design: Design, name: str, function: str, weights: Mapping[Region, F64]) -> Step:
+def plan_step(design: Design, name: str, function: str, weights: Mapping[Region | Scores, F64]) -> Step:
     """Count what will be used, and expect errors from public numbers and evenly spread private values.
 
     `weights` are sums of powers of the measure over the rows that are asked for every region; for all but counts and
@@ -80,14 +82,27 @@ def plan_step(design: Design, name: str, function: str, weights: Mapping[Region,
         rows += int(powers[0])
         if region.is_full or region.is_empty:
             continue
-        pieces = pieces_of(design, region)
         boxes += len(region.boxes)
-        nodes += sum(factor.nodes for factors in pieces for factor in factors)
-        levels |= {heights for factors in pieces for factor in factors for heights in factor.parts}
-        moments += powers * expected_variance(design, region)
+        factors = _factors(design, region)
+        nodes += sum(factor.nodes for factor in factors)
+        levels |= {heights for factor in factors for heights in factor.parts}
+        moments += powers * _variance(design, region)
     exact = not levels
-    error = 0.0 if exact else _expected_error(function, counts, moments)
+    # What a private number differs from its mean by is in the function itself.
+    ratio = function == "avg" and any(isinstance(item, Scores) for item in weights)
+    error = 0.0 if exact else _expected_error("private avg" if ratio else function, counts, moments)
     return Step(name, exact, boxes, nodes, len(levels), rows, float(counts[0]) / rows if rows else 0.0, error)
+
+
+def _factors(design: Design, item: Region | Scores) -> list[Coefficients]:
+    """All nodes that a region, or a function of private values, is answered from."""
+    if isinstance(item, Region):
+        return [factor for factors in pieces_of(design, item) for factor in factors]
+    return score_factors(design, item)
+
+
+def _variance(design: Design, item: Region | Scores) -> float:
+    return expected_variance(design, item) if isinstance(item, Region) else expected_score_variance(design, item)
 
 
 def powers_of(mask: Mask | None, measure: F64 | None, present: Mask | None, n: int) -> F64:
@@ -103,6 +118,10 @@ def powers_of(mask: Mask | None, measure: F64 | None, present: Mask | None, n: i
 def _expected_error(function: str, counts: F64, moments: F64) -> float | None:
     """The delta method at the expected sums: `counts` of x^k inside, `moments` of x^k times the variance."""
     count = counts[0]
+    if function == "quantile":
+        return None
+    if function == "private avg":
+        return sqrt(max(0.0, moments[0])) / count if count > 0 else None
     if function == "count":
         return sqrt(moments[0])
     if function == "sum":

@@ -14,6 +14,7 @@ from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.public import Public
 from tacit.tasks.analytics.regions import Region, Spans, as_spans, everything, nothing, slab
 from tacit.tasks.analytics.schema import Dimension, Schema
+from tacit.tasks.analytics.scores import Scores
 from tacit.tasks.analytics.syntax import (
     Among,
     Both,
@@ -60,7 +61,8 @@ class Part:
     """Rows, all of them where the mask is None, and the private values that are asked of them."""
 
     mask: Mask | None
-    region: Region
+    region: Region | Scores
+    """Private values that count 1, or that count differently."""
 
     @property
     def is_known(self) -> bool:

@@ -132,6 +132,8 @@ class Public:
         default_factory=dict[Any, Any], repr=False
     )
     _measures: "dict[Expression, tuple[F64, Mask | None]]" = field(default_factory=dict[Any, Any], repr=False)
+    _faults: "dict[Expression, npt.NDArray[np.uint8]]" = field(default_factory=dict[Any, Any], repr=False)
+    """Rows in which a measure is huge (1) or NaN (2)."""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     @property
@@ -168,7 +170,9 @@ class Public:
             if item not in self._measures:
                 made = self._measure(item)
                 while len(self._measures) >= _KEPT_MEASURES:
-                    self._measures.pop(next(iter(self._measures)))
+                    oldest = next(iter(self._measures))
+                    self._measures.pop(oldest)
+                    self._faults.pop(oldest, None)
                 self._measures[item] = made
             return self._measures[item]
 
@@ -177,11 +181,34 @@ class Public:
         values = self._spread(self._number(item))
         present = None if not values.null_count else np.asarray(pc.is_valid(values))
         numbers = np.asarray(pc.fill_null(values, 0.0), np.float64)
-        if not np.all(np.abs(numbers) <= MAX_MEASURE):
-            raise InvalidQuery(
-                f"sql: {_name(item)} has infinite or huge values, must be at most {MAX_MEASURE:g}; filter or scale them"
-            )
+        good = np.abs(numbers) <= MAX_MEASURE
+        if not good.all():
+            # They count as zero until `check_measure` finds them among the rows that are asked for.
+            self._faults[item] = np.where(good, 0, np.where(np.isnan(numbers), 2, 1)).astype(np.uint8)
+            numbers = np.where(good, numbers, 0.0)
         return numbers, present
+
+    def check_measure(self, item: Expression, masks: Sequence[Mask | None]) -> None:
+        """Refuse a measure that is NaN, infinite or huge in rows that are asked for."""
+        faults = self._faults.get(item)
+        if faults is None:
+            return
+        asked = [faults if mask is None else faults[mask] for mask in masks]
+        nan, huge = (sum(int(np.count_nonzero(part == code)) for part in asked) for code in (2, 1))
+        if nan:
+            raise InvalidQuery(
+                f"sql: {_name(item)} is NaN (not a number) in {nan} of the rows that are asked for; leave them out, "
+                f"such as by WHERE {_name(item)} <= {MAX_MEASURE:g}, or store NULL, which aggregates skip"
+            )
+        if huge:
+            raise InvalidQuery(
+                f"sql: {_name(item)} is infinite or huge in {huge} of the rows that are asked for, must be at most "
+                f"{MAX_MEASURE:g}; leave them out in WHERE, or scale them"
+            )
+
+    def distinct(self, name: str) -> int:
+        """How many different values a column has, what is missing among them."""
+        return int(compute().count_distinct(self.rows.column(name), mode="all").as_py())
 
     def present(self, name: str) -> Mask:
         """Where a column is not missing."""
@@ -270,7 +297,7 @@ class Public:
         if total > _MOST_CODES:
             raise InvalidQuery(f"sql: GROUP BY has up to {total} groups, must be at most {_MOST_CODES}")
         found = np.flatnonzero(np.bincount(codes, minlength=total))
-        _check_groups(len(found))
+        _check_groups(len(found), ", ".join(names))
         places = np.zeros(total, np.int64)
         places[found] = np.arange(len(found))
         return places[codes], [_key(int(code), [labels for _, labels in values]) for code in found]
@@ -283,14 +310,15 @@ class Public:
         whole = encoded.combine_chunks() if hasattr(encoded, "combine_chunks") else encoded
         if not hasattr(whole, "indices"):
             whole = whole.chunk(0) if whole.num_chunks else arrow().array([], whole.type)
-        _check_groups(len(whole.dictionary))
+        _check_groups(len(whole.dictionary), name)
         return np.asarray(whole.indices, np.int64), whole.dictionary.to_pylist()
 
 
-def _check_groups(count: int) -> None:
+def _check_groups(count: int, names: str) -> None:
     if count > MAX_GROUPS:
         raise InvalidQuery(
-            f"sql: GROUP BY has {count} groups, must be at most {MAX_GROUPS}; group by columns of fewer values"
+            f"sql: GROUP BY {names[:200]} has {count} groups, must be at most {MAX_GROUPS}; leave it out of GROUP BY "
+            "(WHERE, SUM and AVG may name it), or add a column of fewer values, such as the day of a time"
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.aggregate import Cell
 from tacit.tasks.analytics.predicate import one_value
+from tacit.tasks.analytics.private_numbers import private_number
 from tacit.tasks.analytics.public import MAX_GROUPS
 from tacit.tasks.analytics.regions import Region, everything
 from tacit.tasks.analytics.schema import Schema
@@ -16,6 +17,8 @@ from tacit.tasks.analytics.syntax import Column, Select
 
 MAX_PRIVATE_GROUPS = 1 << 10
 MAX_CELLS = 1 << 16
+MAX_FUNCTIONS = 1 << 12
+"""Functions of private numbers, each of which goes through all reports."""
 MAX_MEASURES = 64
 """Measures of all rows are in memory together."""
 Group = tuple[tuple[Any, ...], Region]
@@ -33,6 +36,10 @@ class Query:
         """Private columns of GROUP BY."""
         self.public = [name for name in names if name not in self.private]
         """Public columns of GROUP BY."""
+        self.numbers = [private_number(schema, item) for item in select.aggregates]
+        """Aggregates of private numbers; None for the others."""
+        self.widths = [1 if item is None else len(item.functions) for item in self.numbers]
+        """How many sums every aggregate is made of."""
         measures = {item.argument for item in select.aggregates if item.argument is not None}
         if len(measures) > MAX_MEASURES:
             raise InvalidQuery(
@@ -64,12 +71,18 @@ class Query:
     def check_size(self, groups: int) -> None:
         """Refuse answers of too many cells, given how many public groups there are."""
         private, aggregates = len(self.private_groups), len(self.select.aggregates)
-        cells = groups * private * aggregates
+        cells = groups * private * sum(self.widths)
+        functions = private * sum(w for w, number in zip(self.widths, self.numbers, strict=True) if number is not None)
+        if functions > MAX_FUNCTIONS:
+            raise InvalidQuery(
+                f"sql: {functions} functions of private numbers are asked for (quantiles need one per value, for each "
+                f"of {private} private groups), must be at most {MAX_FUNCTIONS}; group by fewer private columns"
+            )
         if groups > MAX_GROUPS or cells > MAX_CELLS:
             raise InvalidQuery(
                 f"sql: the answer has {cells} cells ({groups} public groups, {private} private ones and {aggregates} "
-                f"aggregates of each), must be at most {MAX_CELLS}; group by fewer columns, or ask for fewer "
-                "aggregates at a time"
+                f"aggregates of each, quantiles once for every value), must be at most {MAX_CELLS}; group by fewer "
+                "columns, or ask for fewer aggregates at a time"
             )
 
     def sort_key(self, labels: tuple[Any, ...], key: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
 """Answers to queries: sums over the pieces of a table, merged by the keys of their groups."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from tacit.tasks.analytics.patience import Check, holding, patient
 from tacit.tasks.analytics.pieces import Centres, Piece, Run, fill
 from tacit.tasks.analytics.plan import Plan, Step, plan_step
 from tacit.tasks.analytics.query import Query
-from tacit.tasks.analytics.regions import Region
+from tacit.tasks.analytics.source import Asked
 
 F64 = npt.NDArray[np.float64]
 _NAN = float("nan")
@@ -77,7 +77,7 @@ class Totals:
         """
         query, select = self._query, self._query.select
         keys = list(self._places)
-        columns = iter([self._cells(i, keys, level, least) for i in range(len(self._sums))])
+        columns = iter(self._columns(keys, level, least))
         rows: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
         for labels, _ in query.private_groups:
             found = [next(columns) for _ in select.aggregates]
@@ -89,12 +89,19 @@ class Totals:
         rows.sort(key=lambda pair: pair[0])
         return Answer(names, tuple(query.cut([row for _, row in rows])), tuple(column.name for column in select.groups))
 
-    def _cells(self, i: int, keys: Sequence[tuple[Any, ...]], level: float, least: int) -> list[Cell]:
-        """One aggregate of one private group, for all public groups."""
-        self._check()
-        item = self._query.select.aggregates[i % len(self._query.select.aggregates)]
-        groups = [self._sums[i].group(self._places[key]) for key in keys]
-        return [cell_of(item.function, item.text, group, level=level, least=least) for group in groups]
+    def _columns(self, keys: Sequence[tuple[Any, ...]], level: float, least: int) -> Iterator[list[Cell]]:
+        """Every aggregate of every private group, for all public groups."""
+        query, start = self._query, 0
+        while start < len(self._sums):
+            for item, number, width in zip(query.select.aggregates, query.numbers, query.widths, strict=True):
+                self._check()
+                sums = self._sums[start : start + width]
+                start += width
+                groups = [[one.group(self._places[key]) for one in sums] for key in keys]
+                if number is not None:
+                    yield [number.cell(group, level=level, least=least) for group in groups]
+                else:
+                    yield [cell_of(item.function, item.text, one, level=level, least=least) for (one,) in groups]
 
 
 def _same(key: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -122,7 +129,7 @@ def answer_queries(
 def explain_query(query: Query, pieces: Iterable[Piece], design: Design, check: Check = patient) -> Plan:
     """A step per private group and aggregate; reads public columns alone."""
     query.check_size(1)
-    merged: list[dict[Region, F64]] = []
+    merged: list[dict[Asked, F64]] = []
     centres = Centres()
     for piece in pieces:
         with holding(piece.lock, check):
@@ -140,5 +147,5 @@ def explain_query(query: Query, pieces: Iterable[Piece], design: Design, check: 
     return Plan(design.method, tuple(steps))
 
 
-def _added(a: dict[Region, F64], b: dict[Region, F64]) -> dict[Region, F64]:
+def _added(a: dict[Asked, F64], b: dict[Asked, F64]) -> dict[Asked, F64]:
     return a | {region: powers + a[region] if region in a else powers for region, powers in b.items()}

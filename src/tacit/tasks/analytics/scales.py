@@ -9,17 +9,20 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, floor
+from math import ceil, floor, inf
 from typing import Any, Protocol
 from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
 
+from tacit.device.base import as_integer
 from tacit.device.reals import as_number
 from tacit.errors import InvalidQuery, InvalidSpec
+from tacit.tasks.analytics.faults import fault_of, is_missing
 from tacit.tasks.analytics.regions import Spans, as_spans, outside
 
+F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 MAX_LABELS = 1 << 20
 _TRUTHS = ("false", "true")
@@ -63,6 +66,14 @@ class Scale(Protocol):
 
     def spans(self, name: str, sign: str, value: Any) -> Spans:
         """The indices that compare so with a constant."""
+        ...
+
+    def ends(self, name: str) -> tuple[F64, F64]:
+        """The lower and upper end of every value, equal where values are numbers; refused where they are none."""
+        ...
+
+    def fault(self, value: Any) -> str:
+        """Why a value is outside, in the words of `faults`."""
         ...
 
 
@@ -113,12 +124,74 @@ class Numbers:
 
     def spans(self, name: str, sign: str, value: Any) -> Spans:
         """Any number will do for a range; only a value of the column for = and <>."""
-        if isinstance(value, (str, bool)):
-            raise InvalidQuery(f"sql: {name} holds whole numbers, compare it with a number, not with text")
-        place = (Fraction(as_number(value) or 0) - self.low) / self.step
+        place = (_constant(name, value) - self.low) / self.step
         if sign in ("=", "<>") and not (place.denominator == 1 and 0 <= place < self.size):
             raise InvalidQuery(f"sql: {name} is a whole number from {self.describe()}, it is never {value}")
         return _range(sign, ceil(place), floor(place) + 1, self.size)
+
+    def ends(self, name: str) -> tuple[F64, F64]:
+        """The numbers."""
+        found = self.low + self.step * np.arange(self.size, dtype=np.float64)
+        return found, found
+
+    def fault(self, value: Any) -> str:
+        """Missing, no number, a fraction, too small, too large, or between two steps."""
+        low, high = Fraction(self.low), Fraction(self.label(self.size - 1))
+        return fault_of(value, low, high, whole=True, rest="between the steps of the domain")
+
+
+def _constant(name: str, value: Any) -> Fraction:
+    """The number that a column of whole numbers is compared with; one in quotes is a number too, as in PostgreSQL."""
+    number = as_number(value.strip() if isinstance(value, str) else value)
+    if number is None:
+        raise InvalidQuery(f"sql: {name} holds whole numbers, compare it with a number, not with text")
+    return number
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Some whole numbers in rising order, not all of a range: codes, or what occurs in data."""
+
+    values: tuple[int, ...]
+    type: str = "integer"
+    is_ordinal: bool = True
+    labels: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.values)
+
+    def label(self, index: int) -> int:
+        """The number."""
+        return self.values[index]
+
+    def describe(self) -> str:
+        """How many, and both ends."""
+        return f"{self.size} whole numbers from {self.values[0]} to {self.values[-1]}"
+
+    def indices(self, values: Sequence[Any]) -> I64:
+        """Places in the list."""
+        places: dict[int | None, int] = {value: i for i, value in enumerate(self.values)}
+        return np.array([places.get(as_integer(value), -1) for value in values], np.int64)
+
+    def spans(self, name: str, sign: str, value: Any) -> Spans:
+        """Any number will do for a range; only one of the list for = and <>."""
+        number = _constant(name, value)
+        below, up_to = bisect_left(self.values, number), bisect_right(self.values, number)
+        if sign in ("=", "<>") and below == up_to:
+            raise InvalidQuery(f"sql: {name} is never {value}; it is one of {_some([str(v) for v in self.values])}")
+        return _range(sign, below, up_to, self.size)
+
+    def ends(self, name: str) -> tuple[F64, F64]:
+        """The numbers."""
+        found = np.array(self.values, np.float64)
+        return found, found
+
+    def fault(self, value: Any) -> str:
+        """Missing, no number, a fraction, or not in the list."""
+        low, high = Fraction(self.values[0]), Fraction(self.values[-1])
+        return fault_of(value, low, high, whole=True, rest="none of its numbers")
 
 
 @dataclass(frozen=True)
@@ -156,7 +229,18 @@ class Labels:
     def indices(self, values: Sequence[Any]) -> I64:
         """Places of labels, spaces around them apart."""
         missing = -1 if self.other is None else self.places[self.other]
-        return np.array([self.places.get(str(value).strip(), missing) for value in values], np.int64)
+        texts = [None if is_missing(value) else str(value).strip() for value in values]
+        return np.array([self.places.get(text, missing) if text is not None else missing for text in texts], np.int64)
+
+    def ends(self, name: str) -> tuple[F64, F64]:
+        """Refused: labels are no numbers."""
+        raise InvalidQuery(
+            f"sql: {name} has labels, which are no numbers; write COUNT(*) and GROUP BY {name}, or collect integers"
+        )
+
+    def fault(self, value: Any) -> str:
+        """Missing, or not a label."""
+        return "missing (NULL or NaN)" if is_missing(value) else "none of its labels"
 
     def spans(self, name: str, sign: str, value: Any) -> Spans:
         """Points; ranges where labels have an order."""
@@ -166,7 +250,10 @@ class Labels:
         return _range(sign, place, place + 1, self.size)
 
     def _place(self, name: str, value: Any) -> int:
-        text = normalize("NFC", value) if isinstance(value, str) else None
+        # A whole number stands for the label that spells it.
+        whole = None if isinstance(value, (str, bool)) else as_number(value)
+        spelt = str(whole) if whole is not None else value
+        text = normalize("NFC", spelt) if isinstance(spelt, str) else None
         if text in self.places:
             return self.places[text]
         near = get_close_matches(str(value)[:80], self.labels[: 1 << 12], 1, 0.5)
@@ -232,6 +319,16 @@ class Edges:
             )
         return _range(sign, below, below, self.size)
 
+    def ends(self, name: str) -> tuple[F64, F64]:
+        """The edges of every bucket, infinite where it is open."""
+        edges = [float(edge) for edge in self.edges]
+        whole = [-inf] * self.open_below + edges + [inf] * self.open_above
+        return np.array(whole[:-1]), np.array(whole[1:])
+
+    def fault(self, value: Any) -> str:
+        """Missing, no number, too small, or too large."""
+        return fault_of(value, self._bounds[0], self._bounds[-1], whole=False, rest="above")
+
     def _below(self, name: str, number: Fraction) -> int:
         """How many buckets lie below a number that cuts none of them."""
         bounds = self._bounds
@@ -277,3 +374,11 @@ class Truths:
             raise InvalidQuery(f"sql: {name} is true or false; write {name}, NOT {name}, or {name} = TRUE")
         place = _TRUTHS.index(text)
         return _range(sign, place, place + 1, self.size)
+
+    def ends(self, name: str) -> tuple[F64, F64]:
+        """Refused: a truth is no number."""
+        raise InvalidQuery(f"sql: {name} is true or false; write COUNT(*) FILTER (WHERE {name})")
+
+    def fault(self, value: Any) -> str:
+        """Missing, or neither."""
+        return "missing (NULL or NaN)" if is_missing(value) else "none of its labels"

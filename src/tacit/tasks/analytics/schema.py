@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidQuery, InvalidSpec, InvalidValue
 from tacit.post.grid_shape import GridShape
+from tacit.tasks.analytics.faults import explained
 from tacit.tasks.analytics.regions import Spans
 from tacit.tasks.analytics.scales import Labels, Numbers, Scale
 
+F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 MAX_MEASURE = 1e12
@@ -82,17 +84,19 @@ class Dimension:
     def indices(self, values: Sequence[Any]) -> I64:
         """Private values as indices; what is outside of the domain is refused without being shown."""
         found = self._scale.indices(values)
-        wrong = int(np.count_nonzero((found < 0) | (found >= self.size)))
+        wrong = np.flatnonzero((found < 0) | (found >= self.size)).tolist()
         if wrong:
-            raise InvalidValue(
-                f"{self.name}: {wrong} of {len(found)} values are outside the domain, {self.describe()}; "
-                "widen the domain, or put them into it before they are privatized"
-            )
+            faults = [self._scale.fault(values[i]) for i in wrong]
+            raise InvalidValue(explained(self.name, self.describe(), faults, len(found)))
         return found
 
     def describe(self) -> str:
         """The domain in words."""
         return self._scale.describe()
+
+    def ends(self) -> tuple[F64, F64]:
+        """The lower and upper end of every value, equal where values are numbers; labels are refused."""
+        return self._scale.ends(self.name)
 
     def spans(self, sign: str, value: Any) -> Spans:
         """The indices that compare so with a constant."""

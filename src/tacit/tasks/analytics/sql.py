@@ -10,7 +10,7 @@ from tacit.errors import InvalidQuery
 from tacit.tasks.analytics.imports import expressions, sqlglot
 from tacit.tasks.analytics.parsing import parse_text
 from tacit.tasks.analytics.sql_conditions import Reader, name_of, only
-from tacit.tasks.analytics.syntax import Aggregate, Both, Column, Order, Output, Select, Truth
+from tacit.tasks.analytics.syntax import Aggregate, Both, Column, Constant, Order, Output, Select, Truth
 
 MAX_TEXT = 20_000
 MAX_OUTPUTS = 256
@@ -135,13 +135,24 @@ _INSTEAD = {
     "window": "OVER (a window function): write GROUP BY",
     "max": "MAX: extremes cannot be estimated; write AVG and STDDEV",
     "min": "MIN: extremes cannot be estimated; write AVG and STDDEV",
-    "median": "MEDIAN: write COUNT(*) of ranges of a private column, or AVG",
     "subquery": "a subquery: write one SELECT",
     "div": "arithmetic with aggregates: write AVG for SUM/COUNT, or divide the answers",
 }
 
 
-_NAMES = ("count", "sum", "avg", "variance", "var_pop", "var_samp", "stddev", "stddev_pop", "stddev_samp", "count_if")
+_NAMES = (
+    "count",
+    "sum",
+    "avg",
+    "variance",
+    "var_pop",
+    "var_samp",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "count_if",
+    "median",
+)
 
 
 def _not_aggregate(item: Any) -> str:
@@ -158,6 +169,8 @@ def _aggregate(item: Any, reader: Reader) -> Aggregate:
     condition: Any = Truth(True)
     if isinstance(item, exp.Filter):
         condition, item = reader.condition(item.expression.this), item.this
+    if isinstance(item, (exp.WithinGroup, exp.Median)):
+        return _quantile(item, condition, text, reader)
     function = _functions().get(item.__class__)
     if function is None:
         raise InvalidQuery(f"sql: SELECT {_INSTEAD.get(item.key) or _not_aggregate(item)}")
@@ -175,6 +188,22 @@ def _aggregate(item: Any, reader: Reader) -> Aggregate:
     argument = reader.expression(inner)
     constant = function == "count" and not isinstance(argument, Column)
     return Aggregate(function, None if constant else argument, condition, text)
+
+
+def _quantile(item: Any, condition: Any, text: str, reader: Reader) -> Aggregate:
+    """MEDIAN of a column, or PERCENTILE_CONT or PERCENTILE_DISC (share) WITHIN GROUP (ORDER BY column)."""
+    exp = expressions()
+    if isinstance(item, exp.Median):
+        return Aggregate("quantile", reader.column_of(item.this, "MEDIAN"), condition, text)
+    kinds, orders = (exp.PercentileCont, exp.PercentileDisc), item.expression.expressions
+    if not isinstance(item.this, kinds) or len(orders) != 1:
+        raise InvalidQuery("sql: WITHIN GROUP is for PERCENTILE_CONT and PERCENTILE_DISC of one column")
+    share = reader.expression(item.this.this)
+    number = share.value if isinstance(share, Constant) else None
+    if isinstance(number, (bool, str)) or number is None or not 0 <= number <= 1:
+        raise InvalidQuery("sql: PERCENTILE_CONT and PERCENTILE_DISC take a share from 0 to 1, such as 0.5")
+    column = reader.column_of(orders[0].this, "WITHIN GROUP (ORDER BY ...)")
+    return Aggregate("quantile", column, condition, text, float(1 - number if orders[0].args.get("desc") else number))
 
 
 def _both(a: Any, b: Any) -> Any:

@@ -103,6 +103,12 @@ class Reader:
             raise InvalidQuery(f"sql: there is no table {item.table[:60]!r}")
         return Column(nearest_column(item.name, self._columns))
 
+    def column_of(self, item: Any, where: str) -> Column:
+        """A column and nothing else."""
+        if not isinstance(item, expressions().Column):
+            raise InvalidQuery(f"sql: {where} takes one column, no expression")
+        return self.column(item)
+
     def expression(self, item: Any) -> Expression:
         """A column, a constant, or arithmetic with them."""
         self._descend()

@@ -96,12 +96,14 @@ Condition = Compare | Among | Missing | Like | Truth | Both | Either | Negation
 
 @dataclass(frozen=True)
 class Aggregate:
-    """count, sum, avg, var_pop, var_samp, stddev_pop or stddev_samp of rows that meet a condition."""
+    """count, sum, avg, var_pop, var_samp, stddev_pop, stddev_samp or quantile of rows that meet a condition."""
 
     function: str
     argument: Expression | None
     condition: Condition
     text: str
+    share: float = 0.5
+    """Of a quantile: the share of rows that lie at or below it."""
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def level_terms(
     linked: Linked, regions: Sequence[Region], check: Check = patient
 ) -> Iterator[tuple[Region, slice, Terms]]:
     """Terms of many regions in one pass over the reports of a design with one group, a level at a time."""
-    design, given = linked.design, _from_reports(linked, check)
+    design, given = linked.design, from_reports(linked, check)
     planned = [(region, *_planned(design, region, check)) for region in regions]
     known = [0] * len(planned)  # Up to which row the terms of every region were given.
     for heights, answers in linked.answers.items():
@@ -134,10 +134,12 @@ def _planned(design: Design, region: Region, check: Check) -> _Planned:
         slopes = {h: _slopes(design, h, spread, found.constant, alone=True) for h, spread in spreads.items()}
         return found, _rest(design, found, spreads, alone=True), slopes
 
-    return _kept(design, "planned", region, make, lambda found: found[0].nodes)
+    return kept_for(design, "planned", region, make, lambda found: found[0].nodes)
 
 
-def _from_reports(linked: Linked, check: Check) -> Given:
+def from_reports(linked: Linked, check: Check) -> Given:
+    """The coefficients that reports speak for, without bias."""
+
     def given(heights: Heights, part: Part) -> tuple[I64 | slice, F64, F64]:
         answers, share = linked.answers[heights], linked.design.member(heights)[1]
         sums, squares = answers.sums(part, check)
@@ -176,7 +178,7 @@ _KEPT_NODES = 1 << 14
 """Regions of more nodes take longer to answer than to work out again, and much room to keep."""
 
 
-def _kept(design: Design, what: str, region: Region, make: Callable[[], Any], nodes: Callable[[Any], int]) -> Any:
+def kept_for(design: Design, what: str, region: Any, make: Callable[[], Any], nodes: Callable[[Any], int]) -> Any:
     """What was worked out about a region before, or is now."""
     key = what, region
     found = design.kept.get(key)
@@ -191,7 +193,7 @@ def _kept(design: Design, what: str, region: Region, make: Callable[[], Any], no
 
 def pieces_of(design: Design, region: Region) -> Pieces:
     """What to compute for a region."""
-    return _kept(design, "pieces", region, lambda: _pieces_of(design, region), _node_count)
+    return kept_for(design, "pieces", region, lambda: _pieces_of(design, region), _node_count)
 
 
 def _node_count(pieces: Pieces) -> int:
@@ -245,7 +247,7 @@ def region_terms(linked: Linked, region: Region, check: Check = patient) -> Term
     """Terms of all rows for a region; what is known is not estimated."""
     if region.is_full or region.is_empty:
         return constant_terms(linked.n, float(region.is_full))
-    given = _from_reports(linked, check)
+    given = from_reports(linked, check)
     return _joined(pieces_of(linked.design, region), lambda c: linear_terms(linked.design, linked.n, c, given))
 
 
@@ -272,19 +274,25 @@ def expected_variance(design: Design, region: Region) -> float:
         every = [[_expected(design, factor) for factor in factors] for factors in pieces_of(design, simpler)]
         return sum(prod(v + z for z, v in means) - prod(z for z, _ in means) for means in every)
 
-    return _kept(design, "expected", region, make, lambda _: 0)
+    return kept_for(design, "expected", region, make, lambda _: 0)
 
 
 def _expected(design: Design, coefficients: Coefficients) -> tuple[float, float]:
     """Mean indicator and mean variance."""
+
+    terms = linear_terms(design, 1, coefficients, even_values(design))
+    return float(terms.inside[0]), float(terms.variance[0])
+
+
+def even_values(design: Design) -> Given:
+    """The mean coefficients of respondents whose values are spread evenly, as if they were one row."""
 
     def given(heights: Heights, part: Part) -> tuple[I64 | slice, F64, F64]:
         # Not the product of BLAS: its threads wait for each other longer than such short sums take.
         held = part.coefficients * _volumes(design, heights, part)
         return slice(None), np.array([held.sum()]), np.array([(part.coefficients * held).sum()])
 
-    terms = linear_terms(design, 1, coefficients, given)
-    return float(terms.inside[0]), float(terms.variance[0])
+    return given
 
 
 def _volumes(design: Design, heights: Heights, part: Part) -> F64:
