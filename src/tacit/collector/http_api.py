@@ -22,6 +22,7 @@ from tacit.collector.ports import CollectionRecord, TokenRecord
 from tacit.collector.problems import Problem
 from tacit.collector.service import Collector
 from tacit.core.level import check_level
+from tacit.errors import InvalidSpec
 
 COOKIE = "tacit_session"
 """The session of the dashboard: a token in a cookie that no script can read."""
@@ -64,6 +65,13 @@ class Call:
         if not isinstance(body, dict):
             raise Problem("malformed", "the body must be a JSON object")
         return cast("dict[str, Any]", body)
+
+    def fields_among(self, who: str, *names: str) -> dict[str, Any]:
+        """The body, whose fields must be among these: a misspelt field would otherwise silently count as absent."""
+        fields = self.fields
+        for unknown in sorted(fields.keys() - set(names)):
+            raise InvalidSpec(f"{who}: unknown field '{unknown[:40]}', must be one of {', '.join(names)}")
+        return fields
 
 
 Handler = Callable[[Call], Response]
@@ -260,7 +268,7 @@ class Api:
         """Make single-use invitations."""
         if not self._collector.find(call.id).collection.invitations:
             raise Problem("conflict", "the collection takes reports from everybody; publish one with invitations: true")
-        made = self._collector.access.invite(call.id, call.fields.get("count", 1))
+        made = self._collector.access.invite(call.id, call.fields_among("invitations", "count").get("count", 1))
         self._noted(call, f"invite {len(made)}", call.id)
         return json_response({"invitations": made}, 201)
 
@@ -280,9 +288,8 @@ class Api:
 
     def create_token(self, call: Call) -> Response:
         """Make a token; it is shown this once."""
-        fields = call.fields
-        given = {name: fields[name] for name in ("collection", "label", "days") if name in fields}
-        token, record = self._collector.access.create(fields.get("scope"), **given)
+        options = dict(call.fields_among("token", "scope", "collection", "label", "days"))
+        token, record = self._collector.access.create(options.pop("scope", None), **options)
         self._noted(call, f"create token {record.scope}", token_id(record))
         return json_response(_token(record) | {"token": token}, 201)
 

@@ -178,7 +178,7 @@ SCHEMAS: dict[str, Any] = {
         token=_TEXT,
     ),
     "Tokens": _fields({"tokens": _list(_ref("Token"))}),
-    "NewToken": _fields(
+    "NewToken": _closed(
         {"scope": {"type": "string", "enum": list(SCOPES)}}, collection=_TEXT, label=_TEXT, days=_WHOLE
     ),
     "Audit": _fields({"entries": _list(_ENTRY)}),
@@ -194,7 +194,7 @@ SCHEMAS: dict[str, Any] = {
         {"tables": _list(_fields({"collection": _TEXT, "name": _TEXT, "columns": _list(_OBJECT), "n": _WHOLE}))}
     ),
     "Invitations": _fields({"invitations": _list(_TEXT)}),
-    "InvitationCount": _fields({}, count={"type": "integer", "minimum": 1, "maximum": MAX_INVITATIONS}),
+    "InvitationCount": _closed({}, count={"type": "integer", "minimum": 1, "maximum": MAX_INVITATIONS}),
 }
 
 
