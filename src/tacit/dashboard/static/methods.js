@@ -20,10 +20,10 @@ const SUMS = /** @type {Record<string, string>} */ ({
 /** What a method promises, in a line. @param {string} name */
 export function promise(name) {
   const method = find(name);
-  if (!method) return "Adjusted to be consistent. Easier to read, slightly biased.";
+  if (!method) return "Adjusted to be consistent. Easier to read, biased.";
   const rules = [method.non_negative && "no share is negative", SUMS[method.sums_to_one]].filter(Boolean);
   const made = rules.length ? `Adjusted so that ${rules.join(" and ")}.` : "Shares may be negative and need not add up.";
-  const bias = method.biased ? "Easier to read, slightly biased." : "Unbiased.";
+  const bias = method.biased ? "Easier to read, biased." : "Unbiased.";
   return `${made} ${bias} Good for ${method.best_for}.`;
 }
 
