@@ -83,7 +83,8 @@ def _inverse(covariance: F64) -> F64:
     ones = np.full((cells, cells), 1 / cells)
     known = covariance - ones @ covariance - covariance @ ones + ones @ covariance @ ones
     scale = float(np.trace(known)) / cells
-    return np.linalg.inv((known + known.T) / 2 + (scale + _EMPTY) * ones + 1e-9 * scale * np.eye(cells))
+    whole = (known + known.T) / 2 + (scale + _EMPTY) * ones + 1e-9 * scale * np.eye(cells)
+    return np.asarray(np.linalg.inv(whole), np.float64)
 
 
 def chi_square_quantile(level: float, degrees: int) -> float:

@@ -133,7 +133,7 @@ def nearest_table(centre: F64, metric: F64) -> F64:
 
     Cells that would be negative are held at zero, and let go again where that would bring the table nearer.
     """
-    held = np.zeros(len(centre), bool)
+    held, p = np.zeros(len(centre), bool), centre
     for _ in range(4 * len(centre)):
         p, pull = _constrained(centre, metric, held)
         if p.min() < -_TINY:
