@@ -189,6 +189,12 @@ class Exact:
     def missing(self, attributes: Any) -> Any:
         return []
 
+    def supposing(self, truth: Any) -> Any:
+        return self
+
+    def step(self, attributes: Any) -> float:
+        return 0.0
+
 
 def exact(cells: Any, **changes: Any) -> Table:
     table = np.array(cells, np.float64)

@@ -36,12 +36,18 @@ def _interval(cell: Found) -> str:
 
 def _table(found: Found) -> None:
     names = [attribute["name"] for attribute in found["attributes"]]
-    cells = [(cell["values"], cell["raw"], cell["consistent"]) for cell in found["cells"]]
     rows = [
-        [*map(_text, values), _share(raw["estimate"]), _interval(raw), percent(consistent)]
-        for values, raw, consistent in cells
+        [
+            *map(_text, cell["values"]),
+            _share(cell["raw"]["estimate"]),
+            _interval(cell["raw"]),
+            percent(cell["consistent"]),
+            _interval({end: cell[f"consistent_{end}"] for end in ("low", "high")}),
+        ]
+        for cell in found["cells"]
     ]
-    print_table([*names, "share", f"{100 * found['level']:g} % interval", "consistent"], rows)
+    wide = f"{100 * found['level']:g} % interval"
+    print_table([*names, "share", wide, "consistent", wide], rows)
     click.echo(f"\n{found['words']}")
 
 

@@ -214,11 +214,23 @@ def estimate(
     if top is not None:
         rows = sorted(rows, key=lambda row: -(row["frequency"] or 0))[:top]
     if as_json:
-        about = {"kind": mechanism.kind, "epsilon": mechanism.spec()["epsilon"]}
+        about = {"kind": mechanism.kind, "epsilon": mechanism.spec()["epsilon"]} | _caution(raw)
         realised = {"realised_epsilon": mechanism.realised_epsilon()}
         print_json({"n": tally.n} | about | realised | {"level": level} | about_post | {"estimates": rows})
     else:
         _print_rows(rows, f"{tally.n:,} reports, {mechanism.kind}, epsilon {mechanism.spec()['epsilon']}", level)
+        if raw.caution:
+            click.echo(CAUTIONS.get(raw.caution, raw.caution))
+
+
+CAUTIONS = {
+    "uneven_weights": "Caution: a few reports carry most of the weight. Intervals allow for the worst and are wide.",
+}
+"""What the cautions of estimates mean."""
+
+
+def _caution(raw: Any) -> dict[str, Any]:
+    return {"caution": raw.caution} if raw.caution else {}
 
 
 def is_joint(mechanism: Any) -> bool:

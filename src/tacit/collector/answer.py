@@ -17,7 +17,7 @@ from tacit.core.level import check_level
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally, PerMember
 from tacit.device.exact import log_upper
-from tacit.post.methods import NAMES, Processed, find_method, process
+from tacit.post.methods import NAMES, Processed, find_method, hull, process
 from tacit.tasks.itemset_task import answer_of
 from tacit.tasks.plans import Result
 from tacit.tasks.table import TASKS, find_task
@@ -143,12 +143,11 @@ def _with_method(result: Answer, post: str | None) -> Answer:
 
 
 def _consistent_interval(result: Answer, level: float) -> tuple[F64, F64]:
-    """The interval of a consistent share, which covers in spite of the bias; that of other tasks ends at 0 and 1."""
+    """The interval of a consistent share, which covers in spite of the bias."""
     assert result.consistent is not None
     if result.method in NAMES:
         return Processed(find_method(result.method), result.raw, result.consistent).interval(level)
-    low, high = result.consistent.interval(level)
-    return low.clip(0, 1), high.clip(0, 1)
+    return hull(result.raw.interval(level), result.consistent.interval(level))
 
 
 def _cells(estimate: Estimate, interval: tuple[F64, F64]) -> list[dict[str, float]]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tacit.core.extras import load
 from tacit.core.normal import normal_isf
+from tacit.core.score import Law, score_interval
 from tacit.errors import InvalidSpec
 
 F64 = npt.NDArray[np.float64]
@@ -42,6 +43,10 @@ class Estimate:
     effective: float = field(default=0.0, repr=False)
     """How many equally weighted respondents the estimate speaks for: n unless told, which is less where weights
     differ and more where a random group answered for everybody."""
+    law: Law | None = field(default=None, repr=False)
+    """How the variance depends on the truth, which makes intervals hold for few reports; None: they are normal."""
+    caution: str = ""
+    """Why intervals are to be read with care; empty where nothing speaks against them."""
 
     def __post_init__(self) -> None:
         """A value of 1 stands for all reports, and each of them for one respondent, unless told otherwise."""
@@ -70,21 +75,22 @@ class Estimate:
         return self.value * self.total
 
     def interval(self, level: float = 0.95, *, target: Target = "respondents") -> tuple[F64, F64]:
-        """Normal confidence intervals of every cell.
+        """Confidence intervals of every cell: score intervals where the law of the variance is known, else normal.
 
         The target is the respondents of this collection, or the population they were drawn from at random, which
-        adds f(1 - f)/n with the plug-in max(estimate, 0); n is the effective number of respondents under weights.
+        adds f(1 - f)/n; n is the effective number of respondents under weights.
         """
         if not 0 < level < 1:
             raise InvalidSpec(f"interval: level is {level}, must be between 0 and 1, such as 0.95")
         check_choice("interval", "target", target, get_args(Target))
-        half = normal_isf((1 - level) / 2) * np.sqrt(self.variance + self._sampling(target))
-        return self.value - half, self.value + half
-
-    def _sampling(self, target: Target) -> F64:
-        if target == "respondents" or not self.has_data:
-            return np.zeros_like(self.value)
-        return self.cell_spread / self.effective
+        z, variance, law = normal_isf((1 - level) / 2), self.variance, self.law
+        if target == "population" and self.has_data:
+            variance = variance + self.cell_spread / self.effective
+            law = law.sampled(1 / self.effective) if law is not None and self.spread is None else law
+        if law is None or not self.has_data:
+            half = z * np.sqrt(variance)
+            return self.value - half, self.value + half
+        return score_interval(self.value, variance, law, z)
 
     @property
     def cell_spread(self) -> F64:
@@ -112,17 +118,25 @@ class Estimate:
             )
         if not self.has_data:
             return replace(self, value=np.zeros(len(rows)), variance=np.full(len(rows), np.inf), labels=labels)
+        law = self._law_of(rows)
         return replace(
             self,
             value=rows @ self.value,
             variance=self.variance_of(rows),
             labels=labels,
             covariance=None,
-            spread=self.spread_of(rows),
+            spread=self.spread_of(rows) if law is None else None,
+            law=law,
         )
 
+    def _law_of(self, rows: F64) -> Law | None:
+        """The law of sums of cells; that of other combinations is not known."""
+        if self.law is None or not self.law.is_uniform or not np.all((rows == 0) | (rows == 1)):
+            return None
+        return self.law.of_sums(rows.sum(axis=1))
+
     def to_rows(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """One plain dictionary per cell; no data is None with a status, never NaN."""
+        """One plain dictionary per cell; no data is None with a status, never NaN. A caution stands in every row."""
         low, high = self.interval(level)
         labels = range(len(self.value)) if self.labels is None else self.labels
         columns = zip(labels, self.value, self.standard_error, low, high, strict=True)
@@ -136,7 +150,8 @@ class Estimate:
             }
             return [{"value": _plain(row[0])} | blank for row in columns]
         names = ("value", "frequency", "standard_error", "low", "high")
-        return [dict(zip(names, (_plain(cell) for cell in row), strict=True)) for row in columns]
+        caution = {"caution": self.caution} if self.caution else {}
+        return [dict(zip(names, (_plain(cell) for cell in row), strict=True)) | caution for row in columns]
 
     def to_table(self, kind: Table = "rows", *, level: float = 0.95) -> Any:
         """The cells as rows, as a pandas DataFrame or as an Arrow table (both optional extras)."""

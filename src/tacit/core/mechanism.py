@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tacit.core.cell_rule import CellRule
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.moments import Moments
+from tacit.core.score import Law
 from tacit.core.simulated import simulate_each
 from tacit.core.tally import Counts, Log, Tally, count_reports, same_mechanism
 from tacit.device.base import Device, width_bytes
@@ -28,6 +29,9 @@ Reports = npt.NDArray[Any]
 
 MAX_ALL = 1 << 24
 """The largest domain that is estimated as a whole; beyond it, candidates are named."""
+
+UNEVEN = "uneven_weights"
+"""The caution of estimates of which a single report may hold most of the variance."""
 
 MAX_REPORTS = 1 << 20
 """The largest report space that is listed report by report."""
@@ -276,7 +280,17 @@ class Oracle(Mechanism):
             labels=labels,
             effective=1 / scale,
             covariance=lambda rows: self._combined(rows, share2, counts) * scale,
+            law=self._law(counts),
+            caution=UNEVEN if counts.is_uneven else "",
         )
+
+    def _law(self, counts: Counts) -> Law:
+        """How the variance depends on the true shares; under uneven weights, the largest that it can be."""
+        scale, moments = counts.variance_scale, self.moments
+        if not counts.is_uneven:
+            return moments.law(scale)
+        # Who holds the value may be the one report that weighs the most, and its noise hides that it does.
+        return Law(step=moments.step * counts.heaviest, floor=max(moments.own, moments.other) * scale)
 
     def _variance(self, frequency: F64, counts: Counts) -> F64:
         """n times the variance; kinds with data-dependent extra terms add them here."""

@@ -223,7 +223,7 @@ def against_everyone(estimate: Estimate, tally: Tally, respondents: int) -> Esti
     """
     if not estimate.has_data:
         return estimate
-    scale = _variance_scale(tally)
+    scale, law = _variance_scale(tally), estimate.law
     factor = scale * (respondents - estimate.n) / max(1, respondents - 1)
 
     def combined(rows: F64) -> F64:
@@ -235,4 +235,5 @@ def against_everyone(estimate: Estimate, tally: Tally, respondents: int) -> Esti
         total=estimate.total * respondents / estimate.n,
         covariance=combined,
         effective=respondents / (estimate.n * scale),
+        law=law if law is None or estimate.spread is not None else law.sampled(factor),
     )

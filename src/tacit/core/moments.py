@@ -11,6 +11,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.score import Law
+
 F64 = npt.NDArray[np.float64]
 
 
@@ -53,6 +55,23 @@ class Moments:
             + 2 * own_pairs * self.own_other
             + other_pairs * self.other_other
         )
+
+    @property
+    def step(self) -> float:
+        """How far apart the two contributions are that a report can make to a cell: 1/(p - q) of a pure oracle.
+
+        Contributions u and -l have variance u l about 0 and (u - 1)(1 + l) about 1, which gives u + l. Of kinds with
+        more than two contributions it is a scale.
+        """
+        return float(np.sqrt(4 * self.other + (1 + self.own - self.other) ** 2))
+
+    def law(self, scale: float, *, step: float | None = None) -> Law:
+        """How the variance of cells depends on their true shares; `scale` is 1/n, `step` that of the heaviest report.
+
+        Everything is a single number for all cells, which moments treat alike.
+        """
+        slope, pairs = self.own - self.other, 2 * (self.own_other - self.other_other)
+        return Law(slope=slope * scale, step=self.step * (scale if step is None else step), pairs=pairs * scale)
 
     def contrast(self, cells: float) -> float:
         """n times the variance per squared weight of a contrast of `cells` cells with evenly spread respondents.

@@ -17,6 +17,9 @@ from tacit.errors import NoData, Overflow, SpecMismatch
 
 I64 = npt.NDArray[np.int64]
 
+MOST_UNEVEN = 2.0
+"""Weights are uneven where n reports are worth less than n over this many of equal weight."""
+
 
 def same_mechanism(here: Device, there: Device, *, action: str = "merge tallies") -> None:
     """Refuse to mix reports of two mechanisms, naming the first field that differs."""
@@ -94,6 +97,19 @@ class Counts:
         if self.total == 0:
             raise NoData(f"{self.mechanism.kind}: the weights of the reports sum to zero; there is no whole of shares")
         return self.total2 / self.total**2
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether the weights differ so much that a single report may hold most of the variance."""
+        return self.is_weighted and self.n * self.variance_scale > MOST_UNEVEN
+
+    @property
+    def heaviest(self) -> float:
+        """The largest share of all weight that one report may have: that of the mean and the deviation of weights.
+
+        No weight is further from the mean than sqrt(n - 1) standard deviations (Samuelson, JASA 1968).
+        """
+        return (1 + np.sqrt(max(0.0, (self.n - 1) * (self.n * self.variance_scale - 1)))) / self.n
 
     def __add__(self, other: Self) -> "Counts":
         """The tally of both groups of reports."""

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.estimate import Estimate, no_data
-from tacit.core.mechanism import Mechanism, Reports, indices_below, privatize_chunks
+from tacit.core.mechanism import UNEVEN, Mechanism, Reports, indices_below, privatize_chunks
+from tacit.core.score import Law
 from tacit.core.tally import Counts, count_reports, same_mechanism
 from tacit.device.coins import Coins
 from tacit.errors import InvalidSpec
@@ -62,7 +63,14 @@ class MeanMechanism(Mechanism):
             total=float(tally.total),
             effective=1 / scale,
             spread=np.array([spread]),
+            law=self._law(tally),
+            caution=UNEVEN if tally.is_uneven else "",
         )
+
+    def _law(self, counts: Counts) -> Law | None:
+        """How the variance of the mean depends on the true mean; None where that is not known."""
+        del counts
+        return None
 
     @property
     @abstractmethod

@@ -16,6 +16,7 @@ from tacit.core.cell_rule import CellRule
 from tacit.core.estimate import Estimate, check_choice
 from tacit.core.mechanism import MAX_REPORTS, Oracle, Reports, bits_dtype, code_dtype, words
 from tacit.core.moments import Moments
+from tacit.core.score import Law
 from tacit.core.tally import Counts, Tally
 from tacit.device.bit_flip import DBitFlipDevice
 from tacit.device.coins import Coins
@@ -152,7 +153,18 @@ class DBitFlip(DBitFlipDevice, Oracle):
         noise = own * share2 + other * (1 - share2) + sampling
         variance = np.divide(noise * held2, held**2, out=np.full_like(sums, np.inf), where=held != 0)
         covariance = self._together(variance, share, tally.variance_scale)
-        return replace(plain, value=value, variance=variance, covariance=covariance)
+        law = plain.law if tally.is_uneven else self._holders_law(held, held2)
+        return replace(plain, value=value, variance=variance, covariance=covariance, law=law)
+
+    def _holders_law(self, held: F64, held2: F64) -> Law:
+        """How the variance among the holders of every bucket depends on its true share."""
+        scale = np.divide(held2, held**2, out=np.zeros_like(held), where=held != 0)
+        own, other = self.bit_noise
+        return Law(
+            slope=(own - other) * scale,
+            curve=(1 - self.sampled / self.size) * scale,
+            step=scale / float(self.p - self.q),
+        )
 
     def _together(self, variance: F64, share: F64, scale: float) -> Callable[[F64], F64]:
         """Variance of sums: two buckets share holders less often than chance, so their errors agree a little.

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.mechanism import CodeCounting, Reports, code_dtype, words
+from tacit.core.score import Law
 from tacit.core.tally import Counts
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD
@@ -90,6 +91,12 @@ class DiscreteLaplace(DiscreteLaplaceDevice, CodeCounting, MeanMechanism):
         square = float(counts.cells @ self.decoded_square) / counts.total
         clamped = int(counts.cells2[0] + counts.cells2[-1]) / counts.total2
         return mean, self.noise_variance * (1 - clamped / 2), max(0.0, square - mean**2)
+
+    def _law(self, counts: Counts) -> Law | None:
+        """The noise does not depend on the numbers, but sums of it are whole numbers."""
+        if counts.is_uneven:
+            return None
+        return Law(step=counts.variance_scale / self.top, high=float(self.top))
 
     def variance_at(self, index: int) -> float:
         """The variance of one report about this number."""

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.mechanism import CodeCounting, Reports, words
+from tacit.core.score import Law
 from tacit.core.tally import Counts
 from tacit.device.coins import Coins
 from tacit.device.exact import WORD, as_probability
@@ -59,6 +60,13 @@ class OneBit(OneBitDevice, CodeCounting, MeanMechanism):
         low, high = as_probability(self.low), as_probability(self.threshold(self.top))
         # The spread of the numbers is already inside the variance: see the class, so nothing is left to add.
         return float(mean), self._bit_variance(min(max(share, low), high)), 0.0
+
+    def _law(self, counts: Counts) -> Law | None:
+        """Bits of a mean u = x/top have the variance of a bit at u, plus u (1 - u), on the scale of the grid."""
+        if counts.is_uneven:
+            return None
+        step = WORD / (self.slope * self.top)
+        return Law(curve=counts.variance_scale, step=step * counts.variance_scale, high=float(self.top))
 
     def _bit_variance(self, share: Fraction) -> float:
         """Variance of a bit that is set with this probability, on the scale of the grid."""

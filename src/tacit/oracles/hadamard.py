@@ -178,7 +178,7 @@ class HRR(HRRDevice, CodeCounting, HadamardOracle):
             return np.clip(population - own, 0, None)
 
         single = np.clip(row_variance.sum() / self.order**2 - value * (1 - value) * scale, 0, None)
-        return replace(plain, value=value, variance=single, covariance=combined)
+        return replace(plain, value=value, variance=single, covariance=combined, law=None)
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         drawn = words(coins, len(indices), 2)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Oracle, Reports, words
 from tacit.core.members import GivenCoins
+from tacit.core.score import Law
 from tacit.core.sets import Sets, as_sets, contained_itemsets
 from tacit.core.simulated import simulate_each
 from tacit.core.wrapper import Wrapper
@@ -150,7 +151,12 @@ class Padded(PaddedDevice, SetMechanism):
             value=found.value * length,
             variance=found.variance * length**2 + scale * share * (length - 1),
             covariance=combined,
+            law=None if found.law is None else self._law(found.law.scaled(length), scale),
         )
+
+    def _law(self, law: Law, scale: float) -> Law:
+        """Sampling one element adds to the slope; sums of items that are held together have no law of their own."""
+        return replace(law, slope=law.slope + scale * (self.length - 1), pairs=0.0)
 
     def sampling_variance(self, rows: F64, share: F64) -> F64:
         """n times what sampling one element adds to `rows @ estimate`: at most, where items are held together.

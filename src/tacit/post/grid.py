@@ -18,6 +18,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.score import Law, law_between, placed
 from tacit.errors import InvalidSpec
 from tacit.post.grid_shape import GridShape, Heights, Inverse
 from tacit.post.levels import Level, Sums
@@ -59,31 +60,43 @@ class GridFit:
         """The inverse times the total."""
         return self.inverse.apply(np.ones(self.shape.cells))
 
-    def linear(self, rows: F64) -> F64:
-        """Variance of `rows @ leaves`, against all respondents; infinite where nobody was asked."""
+    def linear(self, rows: F64, *, share: float | None = None) -> F64:
+        """Variance of `rows @ leaves`, against all respondents; infinite where nobody was asked.
+
+        The fit is plugged in for the truth, or a `share` of everybody in each row's cells, the rest outside of them.
+        """
         step = max(1, _CHUNK_CELLS // self.shape.cells)
-        parts = [self._linear(rows[start : start + step]) for start in range(0, len(rows), step)]
+        parts = [self._linear(rows[start : start + step], share) for start in range(0, len(rows), step)]
         return np.concatenate([np.zeros(0), *parts])
 
-    def _linear(self, rows: F64) -> F64:
-        variance = -self._spread(rows)
+    def _linear(self, rows: F64, share: float | None) -> F64:
+        leaves = self.leaves if share is None else placed(rows, share)
+        variance = -self._spread(rows, leaves)
         for heights, level, coefficients in self.coefficients(rows):
-            variance = variance + self.member_variance(heights, level, coefficients)
+            variance = variance + self.member_variance(heights, level, coefficients, leaves)
         return np.where(self.inverse.known(rows), np.clip(variance, 0, None), np.inf)
 
-    def member_variance(self, heights: Heights, level: Level, coefficients: F64) -> F64:
+    def member_variance(self, heights: Heights, level: Level, coefficients: F64, leaves: F64 | None = None) -> F64:
         """What a member adds to the variance of answers with these coefficients on its nodes."""
-        mass, squares = self.shape.sums(self.leaves, heights), coefficients**2
-        sums = Sums(coefficients.sum(axis=-1), squares.sum(axis=-1), coefficients @ mass, squares @ mass)
+        mass, squares = self.shape.sums(self.leaves if leaves is None else leaves, heights), coefficients**2
+        sums = Sums(coefficients.sum(axis=-1), squares.sum(axis=-1), dots(coefficients, mass), dots(squares, mass))
         return level.variance(sums, self.respondents)
 
-    def _spread(self, rows: F64) -> F64:
-        return (rows**2 @ self.leaves - (rows @ self.leaves) ** 2) / max(1.0, self.respondents - 1)
+    def _spread(self, rows: F64, leaves: F64) -> F64:
+        return (dots(rows**2, leaves) - dots(rows, leaves) ** 2) / max(1.0, self.respondents - 1)
+
+    def law(self, rows: F64) -> Law:
+        """How the variances of sums of cells depend on their true shares; that of everybody is known to be zero."""
+        absent, even, everybody = (self.linear(rows, share=share) for share in (0.0, 0.5, 1.0))
+        free = (rows.min(axis=-1) < 1) & np.isfinite(absent + even + everybody)
+        step = min((level.moments.step * level.scale for level in self.members.values()), default=0.0)
+        sides = (np.where(free, side, 0.0) for side in (absent, even, everybody))
+        return law_between(*sides, step=np.where(free, step, 0.0))
 
     def decomposed(self, low: Sequence[int], high: Sequence[int]) -> tuple[float, float]:
         """One rectangle from the members of its decomposition alone, inconsistent: the value and its variance."""
         value, row = 0.0, self.shape.corner(low, high)[None, :]
-        variance = -self._spread(row)[0]
+        variance = -self._spread(row, self.leaves)[0]
         for heights, nodes in decomposition(self.shape, low, high).items():
             if heights == self.shape.tops:
                 return 1.0, 0.0
@@ -93,6 +106,11 @@ class GridFit:
             value += float(nodes @ level.value)
             variance += self.member_variance(heights, level, nodes[None, :])[0]
         return value, float(variance)
+
+
+def dots(rows: F64, mass: F64) -> F64:
+    """Every row times the same masses, or times its own."""
+    return rows @ mass if mass.ndim == 1 else np.einsum("ij,ij->i", rows, mass)
 
 
 def fit_grid(

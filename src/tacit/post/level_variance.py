@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.score import Law, law_between
 from tacit.post.levels import Fit, Level, Sums, scaled
 from tacit.post.spans import spans
 
@@ -116,8 +117,20 @@ class Uncertainty:
             yield height, scaled(reached, step.own)
             reached = scaled(reached, step.below)
 
-    def spans(self, low: I64, high: I64) -> F64:
-        """Variance of the mass of leaves low .. high - 1, for many pairs of boundaries at once."""
+    def spans(self, low: I64, high: I64, *, share: float | None = None) -> F64:
+        """Variance of the mass of leaves low .. high - 1, for many pairs of boundaries at once; see `spans`."""
         parts = chunks(len(low), _CHUNK_SPANS)
-        pieces = [spans(self.fit, self.respondents, low[part], high[part]) for part in parts]
+        pieces = [spans(self.fit, self.respondents, low[part], high[part], share=share) for part in parts]
         return np.concatenate([np.zeros(0), *pieces])
+
+    def law(self, low: I64, high: I64) -> Law:
+        """How the variances of these ranges depend on their true shares; nothing does of what is known or unknown."""
+        absent, even, everybody = (self.spans(low, high, share=share) for share in (0.0, 0.5, 1.0))
+        open_ended = (high - low < self.fit.shape.size) & np.isfinite(absent + even + everybody)
+        sides = (np.where(open_ended, side, 0.0) for side in (absent, even, everybody))
+        return law_between(*sides, step=np.where(open_ended, self._step, 0.0))
+
+    @property
+    def _step(self) -> float:
+        """What one report changes about an answer: that of the level with the most reports, which weighs most."""
+        return min(level.moments.step * level.scale for level in self.fit.at.values()) if self.fit.at else 0.0

@@ -124,6 +124,24 @@ def default_method(query: str, *, power_law: bool = False) -> Method:
     raise InvalidSpec(f"query is {str(query)[:40]!r}, must be one of {', '.join(known.name for known in QUERIES)}")
 
 
+Interval = tuple[F64, F64]
+
+
+def hull(raw: Interval, made: Interval, *, shares: bool = True) -> Interval:
+    """The interval of a post-processed value: the raw one and the one around the value, cut to [0, 1] where shares are.
+
+    The second alone covers as seldom as the bias is large: never, of a skewed attribute with many answers. The raw
+    interval covers as often as it says, also where it is cut to where every true share lies; but it may miss the
+    processed value, and be empty.
+
+    >>> low, high = hull((np.array([-0.3]), np.array([-0.1])), (np.array([-0.05]), np.array([0.15])))
+    >>> float(low[0]), float(high[0])
+    (0.0, 0.15)
+    """
+    low, high = np.minimum(raw[0], made[0]), np.maximum(raw[1], made[1])
+    return (low.clip(0, 1), high.clip(0, 1)) if shares else (low, high)
+
+
 @dataclass(frozen=True, eq=False)
 class Processed:
     """A post-processed estimate beside the raw one it was made from."""
@@ -144,18 +162,9 @@ class Processed:
         return np.clip(rows @ self.raw.value, 0, None) if self.method.per_answer else rows @ self.value
 
     def interval(self, level: float = 0.95) -> tuple[F64, F64]:
-        """Intervals that cover at least as often as they say.
-
-        An interval around a biased value alone would not. That of the raw estimate does, also when it is cut to
-        [0, 1], where every true share lies; but it may be empty then, and miss the processed value. So it is the
-        hull of both, cut to [0, 1] where the values are.
-        """
-        low, high = self.estimate.interval(level)
-        if not self.method.biased:
-            return low, high
-        raw_low, raw_high = self.raw.interval(level)
-        low, high = np.minimum(low, raw_low), np.maximum(high, raw_high)
-        return (low.clip(0, 1), high.clip(0, 1)) if self.method.non_negative else (low, high)
+        """Intervals that cover at least as often as they say: see `hull`."""
+        made = self.estimate.interval(level)
+        return hull(self.raw.interval(level), made, shares=self.method.non_negative) if self.method.biased else made
 
 
 def process(estimate: Estimate, method: str | Method, *, noise: Noise | None = None) -> Processed:

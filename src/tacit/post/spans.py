@@ -17,12 +17,16 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 
-def spans(fit: Fit, respondents: float, low: I64, high: I64) -> F64:
-    """Variance of the mass from boundary low to boundary high, for many ranges."""
-    total = fit.cumulative[high] - fit.cumulative[low]
+def spans(fit: Fit, respondents: float, low: I64, high: I64, *, share: float | None = None) -> F64:
+    """Variance of the mass from boundary low to boundary high, for many ranges.
+
+    The fit is plugged in for the truth, or a `share` of everybody in each range, evenly, and the rest evenly outside.
+    """
+    ends = _Ends.of(fit, low, high, share)
+    total = ends.mass(low, high, 0)
     variance = -(total - total**2) / max(1.0, respondents - 1)
     walk = _signed_walk if fit.signed else _plain_walk
-    variance = walk(fit, respondents, _Ends.of(fit, low, high), variance)
+    variance = walk(fit, respondents, ends, variance)
     if fit.floor:
         width, size = fit.shape.fanout**fit.floor, fit.shape.size
         aligned = (low % width == 0) & ((high % width == 0) | (high == size))
@@ -37,14 +41,16 @@ class _Ends:
     fit: Fit
     low: I64
     high: I64
+    share: float | None
+    """How many are in every range, where the fit is not plugged in."""
     inside_last: list[F64]
     """Per height, the share of the last node's mass that a range takes when the mass is shared as the fit shares it."""
 
     @classmethod
-    def of(cls, fit: Fit, low: I64, high: I64) -> "_Ends":
+    def of(cls, fit: Fit, low: I64, high: I64, share: float | None) -> "_Ends":
         """Work out the last nodes from the leaves up: only they share their mass unevenly."""
         size = fit.shape.size
-        ends = cls(fit, low, high, [_overlap(low, high, size - 1, size).astype(np.float64)])
+        ends = cls(fit, low, high, share, [_overlap(low, high, size - 1, size).astype(np.float64)])
         for height in range(1, fit.shape.top + 1):
             _, others, last = fit.shares(height - 1)
             width = fit.shape.fanout ** (height - 1)
@@ -67,7 +73,12 @@ class _Ends:
     def mass(self, start: I64, end: I64, height: int) -> F64:
         """The mass from one node of a height up to another."""
         width, size = self.fit.shape.fanout**height, self.fit.shape.size
-        return self.fit.cumulative[np.minimum(end * width, size)] - self.fit.cumulative[np.minimum(start * width, size)]
+        first, last = np.minimum(start * width, size), np.minimum(end * width, size)
+        if self.share is None:
+            return self.fit.cumulative[last] - self.fit.cumulative[first]
+        inside = _overlap(self.low, self.high, first, last)
+        outside, length = last - first - inside, np.maximum(self.high - self.low, 1)
+        return self.share * inside / length + (1 - self.share) * outside / np.maximum(size - length, 1)
 
 
 def _overlap(low: I64, high: I64, start: "I64 | int", end: "I64 | int") -> I64:

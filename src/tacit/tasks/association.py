@@ -7,7 +7,7 @@ table shows by the variance that the mechanism states, so that its level is the 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import erfc, exp, lgamma, log, sqrt
+from math import erfc, exp, lgamma, log, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tacit.core.normal import normal_isf
 from tacit.errors import InvalidSpec, NoData
 from tacit.post.marginal_answers import simplex
 from tacit.post.marginal_table import given_rows
+from tacit.post.methods import hull
 from tacit.tasks.marginal_sources import F64
 from tacit.tasks.marginals import Table
 
@@ -255,7 +256,8 @@ class Conditional:
 def conditional(table: Table, axis: int = -1) -> Conditional:
     """The distribution of one attribute, the last axis of the result, given the others, among the respondents.
 
-    Where nobody is left, it is its overall distribution, with an infinite error.
+    Where nobody is left, it is its overall distribution, with an infinite error. The shares are those of the
+    consistent table and biased; `conditional_interval` allows for that.
     """
     p = np.moveaxis(table.consistent, axis, -1)
     covariance = table.covariance()
@@ -269,3 +271,36 @@ def conditional(table: Table, axis: int = -1) -> Conditional:
             inner = covariance[np.ix_(places_of_row, places_of_row)]
             error[:] = np.sqrt(np.maximum(0.0, np.einsum("ij,jk,ik->i", gradient, inner, gradient)))
     return Conditional(value.reshape(p.shape), errors.reshape(p.shape))
+
+
+def conditional_interval(table: Table, axis: int = -1, *, level: float = 0.95) -> tuple[F64, F64]:
+    """Intervals of conditional shares: those of the ratios of raw cells and of consistent ones, which are biased.
+
+    Errors are those of a table into which a few respondents were mixed evenly, because few reports may happen to show
+    no error at all.
+    """
+    z, cells = normal_isf((1 - level) / 2), prod(table.shape)
+    mixed = z**2 / (table.respondents + z**2)
+    covariance = table.covariance_at((1 - mixed) * simplex(table.raw.value.reshape(table.shape)) + mixed / cells)
+    places = np.moveaxis(np.arange(cells).reshape(table.shape), axis, -1)
+    low, high = np.zeros(places.shape), np.ones(places.shape)
+    for at in np.ndindex(*places.shape[:-1]):
+        row = places[at]
+        low[at], high[at] = _ratios(table.raw.value[row], covariance[np.ix_(row, row)], z, table.step / 2)
+    made = conditional(table, axis)
+    half = z * made.standard_error
+    return hull((low, high), (made.value - half, made.value + half))
+
+
+def _ratios(cells: F64, covariance: F64, z: float, half: float) -> tuple[F64, F64]:
+    """Intervals of every cell over their sum: shares t with |cell - t sum| at most z errors (Fieller, JRSS B 1954).
+
+    A sum that may be zero says nothing. Half a report, divided by the sum, is allowed on top.
+    """
+    total, among, own = float(cells.sum()), covariance.sum(axis=1), np.diag(covariance)
+    square = total**2 - z**2 * float(among.sum())
+    if square <= 0 or total <= 0:
+        return np.zeros(len(cells)), np.ones(len(cells))
+    middle, rest = cells * total - z**2 * among, cells**2 - z**2 * own
+    root = np.sqrt(np.maximum(middle**2 - square * rest, 0))
+    return (middle - root) / square - half / total, (middle + root) / square + half / total

@@ -1,22 +1,24 @@
 """What an analyst may ask of questions that were asked together: tables, tests, trees and synthetic records."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import prod
 from typing import Any, cast
 
 import numpy as np
 
-from tacit.core.normal import normal_isf
 from tacit.core.one_of import OneOf
 from tacit.device.coefficients import Coefficients
 from tacit.device.domain import Booleans, Categories, Domain, Ordered
 from tacit.device.reals import Buckets, Integers
 from tacit.device.views import Views
 from tacit.errors import InvalidSpec
+from tacit.post.methods import hull
 from tacit.tasks.association import (
     Measured,
     conditional,
+    conditional_interval,
     correlation,
     naive_chi_square,
     odds_ratio,
@@ -94,12 +96,16 @@ def _table(asked: Asked, part: Part, given: Mapping[str, str], level: float) -> 
     raw, (low, high) = table.raw, table.raw.interval(level)
     columns = [_ordered(table, places, flat) for flat in (raw.value, raw.standard_error, low, high)]
     consistent = _ordered(table, places, table.consistent)
+    made = replace(raw, value=table.consistent.ravel()).interval(level)
+    ends = [_ordered(table, places, flat) for flat in hull((low, high), made)]
     names = ("estimate", "standard_error", "low", "high")
     cells: list[dict[str, Any]] = [
         {
             "values": [about[axis]["labels"][i] for axis, i in enumerate(at)],
             "raw": {name: plain_number(float(column[at])) for name, column in zip(names, columns, strict=True)},
             "consistent": float(consistent[at]),
+            "consistent_low": float(ends[0][at]),
+            "consistent_high": float(ends[1][at]),
         }
         for at in np.ndindex(*consistent.shape)
     ]
@@ -189,17 +195,16 @@ def _conditional(asked: Asked, part: Part, given: Mapping[str, str], level: floa
     if places[0] == places[1]:
         raise InvalidSpec("given: a question is named twice; name different ones")
     table = _table_of(asked, part, places, MAX_TESTED)
-    found = conditional(table, table.attributes.index(places[0]))
+    axis = table.attributes.index(places[0])
     known = table.status not in ("unseen", "no_data")
-    half = normal_isf((1 - level) / 2) * found.standard_error
+    found = conditional(table, axis)
+    low, high = conditional_interval(table, axis, level=level) if known else (found.value, found.value)
     about, cells = _attributes(asked, places), list[dict[str, Any]]()
-    for i, j in np.ndindex(*found.value.shape):
-        share, width = float(found.value[i, j]), float(half[i, j])
-        sure = known and np.isfinite(width)
-        ends = (max(0.0, share - width), min(1.0, share + width)) if sure else (None, None)
+    for at in np.ndindex(*found.value.shape):
+        numbers = (float(column[at]) if known else None for column in (found.value, low, high))
         cells.append(
-            {"given": about[1]["labels"][i], "value": about[0]["labels"][j], "estimate": share if known else None}
-            | {"low": ends[0], "high": ends[1]}
+            {"given": about[1]["labels"][at[0]], "value": about[0]["labels"][at[1]]}
+            | dict(zip(("estimate", "low", "high"), numbers, strict=True))
         )
     words = table_words(names_of(asked, places), _missing(asked, table), table)
     return {"attributes": about, "cells": cells, "coverage": table.status, "words": words}

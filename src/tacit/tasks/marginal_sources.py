@@ -5,10 +5,10 @@ exact variance of any linear combination of their cells against all respondents.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import product
-from math import prod
+from math import prod, sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,6 +46,14 @@ class Source(Protocol):
 
     def missing(self, attributes: Attributes) -> list[Attributes]:
         """The smallest sets of attributes of a table whose interaction nobody was asked for, or answered."""
+        ...
+
+    def supposing(self, truth: Share) -> "Source":
+        """The same source with the variances that it would have if the truth were this."""
+        ...
+
+    def step(self, attributes: Attributes) -> float:
+        """What one report changes about a cell of a table; of several groups, that of the one with the most reports."""
         ...
 
 
@@ -105,6 +113,16 @@ class FromViews:
     def covariance(self, attributes: Attributes) -> F64:
         """Exact; of what is known of the table."""
         return self.uncertainty.covariance(attributes)
+
+    def supposing(self, truth: Share) -> "FromViews":
+        """With this truth plugged in."""
+        return replace(self, truth=truth)
+
+    def step(self, attributes: Attributes) -> float:
+        """That of the view with the most reports among those about any of the attributes."""
+        views = zip(self.structure.views, self.precision, strict=True)
+        about = [p.moments.step * p.scale for view, p in views if set(view) & set(attributes)]
+        return min(about, default=0.0)
 
     def missing(self, attributes: Attributes) -> list[Attributes]:
         """Minimal sets that no view with reports contains."""
@@ -193,6 +211,16 @@ class FromSigns:
         spread = (np.diag(mass) - np.outer(mass, mass)) / max(1.0, self.respondents - 1)
         return (signs.T * each) @ signs - spread
 
+    def supposing(self, truth: Share) -> "FromSigns":
+        """With this truth plugged in."""
+        return replace(self, truth=truth)
+
+    def step(self, attributes: Attributes) -> float:
+        """A sign that turns moves its coefficient by twice what an unbiased sign counts."""
+        places = self._places(attributes)
+        scale = self.scale[places[places >= 0]]
+        return 2 * sqrt(self.noise + 1) * float(scale.min()) / places.size if scale.size else 0.0
+
     def missing(self, attributes: Attributes) -> list[Attributes]:
         """More than k attributes together, or coefficients without reports."""
         if len(attributes) > self.family.k:
@@ -255,6 +283,15 @@ class FromWhole:
         full = np.broadcast_to(rows.reshape(len(rows), *wide), (len(rows), *self.shape))
         return full.reshape(len(rows), -1)
 
+    def supposing(self, truth: Share) -> "FromWhole":
+        """With this truth plugged in; terms beyond the moments hardly depend on it and are left out."""
+        return replace(self, truth=truth, combined=None)
+
+    def step(self, attributes: Attributes) -> float:
+        """That of a cell."""
+        del attributes
+        return self.moments.step * self.scale
+
     def missing(self, attributes: Attributes) -> list[Attributes]:
         """Everything was asked."""
         return [attributes] if not np.isfinite(self.scale) else []
@@ -302,6 +339,18 @@ class FromEach:
         inverse = reduce(np.kron, self._inverses(attributes))
         seen = (inverse * self.seen(attributes).ravel()) @ inverse.T
         return (seen - np.diag(self.raw(attributes).ravel())) / max(1.0, self.n)
+
+    def supposing(self, truth: Share) -> "FromEach":
+        """With the reports that this truth would give on average."""
+
+        def expected(attributes: Attributes) -> F64:
+            return along_axes(self.matrices(attributes), truth(attributes))
+
+        return replace(self, seen=expected)
+
+    def step(self, attributes: Attributes) -> float:
+        """A report that supports every answer of the cell, against one that supports none."""
+        return 1 / (prod(p - q for p, q in (self.channels[a] for a in attributes)) * max(1.0, self.n))
 
     def missing(self, attributes: Attributes) -> list[Attributes]:
         """Everything was asked."""

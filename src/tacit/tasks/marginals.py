@@ -6,21 +6,22 @@ version without negative cells, and says what of it was asked, what was complete
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from math import prod
 from typing import Literal, get_args
 
 import numpy as np
 
 from tacit.core.estimate import Estimate, check_choice, no_data
+from tacit.core.score import Law, law_between, placed
 from tacit.errors import InvalidSpec
 from tacit.post.marginal_answers import answer_tables, simplex
 from tacit.post.marginal_components import Components
 from tacit.post.marginal_nonneg import NonNegative, settle
 from tacit.post.marginal_reconstruct import Fitted, Targets, fit_entropy, fit_least_squares, fit_linear_program
-from tacit.post.marginal_table import Attributes, cell_labels, checked_attributes, shape_of
-from tacit.tasks.marginal_sources import F64, FromEach, FromViews, Source
+from tacit.post.marginal_table import Attributes, cell_labels, checked_attributes, margin, shape_of
+from tacit.tasks.marginal_sources import F64, FromEach, FromViews, Share, Source
 
 Reconstruct = Literal["entropy", "least_squares", "linear_program"]
 Status = Literal["covered", "reconstructed", "unseen", "no_data"]
@@ -58,7 +59,7 @@ class Table:
         labels = cell_labels(self.shape)
         if self.status == "no_data" or self.n == 0:
             return no_data(prod(self.shape), labels)
-        inner = tuple(a for a, size in zip(self.attributes, self.shape, strict=True) if size > 1)
+        inner = self._varied
 
         def linear(rows: F64) -> F64:
             return self.source.linear(inner, rows) if inner else np.zeros(len(rows))
@@ -69,16 +70,47 @@ class Table:
         variance = np.concatenate(chunks)
         if self.status == "unseen":
             variance = np.full(cells, np.inf)
-        return Estimate(value, variance, self.n, labels=labels, covariance=linear, effective=self.respondents)
+        law = None if self.status == "unseen" or not inner else self._law
+        return Estimate(value, variance, self.n, labels=labels, covariance=linear, effective=self.respondents, law=law)
+
+    @property
+    def _law(self) -> Law | None:
+        """How the variance of a cell depends on its true share.
+
+        Taken from the first cell, with all others evenly filled: answers of an attribute are treated alike.
+        """
+        first = np.eye(1, prod(self.shape))
+        tables = [placed(first, share) for share in (0.0, 0.5, 1.0)]
+        sides = [float(self._supposing(table).linear(self._varied, first)[0]) for table in tables]
+        return law_between(*sides, step=self.step) if np.isfinite(sides).all() else None
+
+    @property
+    def _varied(self) -> Attributes:
+        """The attributes with more than one answer."""
+        return tuple(a for a, size in zip(self.attributes, self.shape, strict=True) if size > 1)
+
+    def _supposing(self, truth: F64) -> Source:
+        """The source with the variances that it would have if the truth were this table."""
+        inner = truth.reshape([size for size in self.shape if size > 1])
+        return self.source.supposing(partial(margin, inner, self._varied))
+
+    @property
+    def step(self) -> float:
+        """What one report changes about a cell."""
+        return self.source.step(self._varied) if self._varied else 0.0
 
     @cached_property
     def _covariance(self) -> F64:
-        inner = tuple(a for a, size in zip(self.attributes, self.shape, strict=True) if size > 1)
+        inner = self._varied
         return self.source.covariance(inner) if inner else np.zeros((1, 1))
 
     def covariance(self) -> F64:
         """The covariance matrix of the raw cells."""
         return self._covariance
+
+    def covariance_at(self, truth: F64) -> F64:
+        """The covariance matrix that the raw cells would have if the truth were this table."""
+        return self._supposing(truth).covariance(self._varied) if self._varied else np.zeros((1, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +198,14 @@ class _Renamed:
 
     def missing(self, attributes: Attributes) -> list[Attributes]:
         return self.source.missing(self._inner(attributes))
+
+    def supposing(self, truth: Share) -> "Source":
+        outer = {inner: attribute for attribute, inner in self.names.items()}
+        renamed = self.source.supposing(lambda attributes: truth(tuple(outer[a] for a in attributes)))
+        return replace(self, source=renamed)
+
+    def step(self, attributes: Attributes) -> float:
+        return self.source.step(self._inner(attributes))
 
 
 def kept_attributes(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import cast
 
 from tacit.core.mechanism import Mechanism
+from tacit.core.score import Law
 from tacit.device.budget import Budget
 from tacit.device.domain import Domain
 from tacit.device.reals import Integers
@@ -29,8 +30,14 @@ def _answer(domain: Domain, part: Part) -> Answer:
         variance=step**2 * estimate.variance,
         spread=None if spread is None else step**2 * spread,
         labels=["mean"],
+        law=None if estimate.law is None else _moved(estimate.law, float(domain.low), step),
     )
     return Answer("value", scaled if estimate.has_data else estimate, None, "none")
+
+
+def _moved(law: Law, low: float, step: float) -> Law:
+    """The law of a mean on the grid as one of the mean of the question's numbers."""
+    return replace(law, low=low + step * law.low, high=low + step * law.high)
 
 
 def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:

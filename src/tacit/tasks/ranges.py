@@ -5,7 +5,7 @@ every leaf as a child), so one fit answers for all of them: see `tacit.post.leve
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from tacit.core.estimate import Estimate, no_data
 from tacit.core.level import check_level
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.moments import Moments
-from tacit.core.normal import normal_isf
+from tacit.core.score import Law
 from tacit.core.tally import Counts, Log
 from tacit.device.levels import Tree
 from tacit.errors import InvalidSpec
@@ -25,9 +25,12 @@ from tacit.oracles.hadamard_signed import HRRSigned
 from tacit.post.isotonic import isotonic_regression
 from tacit.post.level_variance import Uncertainty
 from tacit.post.levels import Level, fit_levels
+from tacit.post.methods import hull
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+
+_QUANTILE_POINTS = 1024
 
 LEAST_HEAVY = 0.001
 """The smallest share that heavy intervals may be asked for."""
@@ -38,7 +41,7 @@ class Ranges:
     """Answers about an ordered domain: every range with its exact variance, all of them consistent.
 
     Leaves are raw least-squares values: unbiased, possibly negative, summing to one. `spans` gives the variance of the
-    mass between two boundaries, `linear` that of any linear answer.
+    mass between two boundaries, `linear` that of any linear answer, `law` how the first depends on the true mass.
     """
 
     leaves: F64
@@ -46,6 +49,7 @@ class Ranges:
     respondents: float
     spans: Callable[[I64, I64], F64]
     linear: Callable[[F64], F64]
+    law: Callable[[I64, I64], Law | None] = lambda low, high: None
 
     @property
     def size(self) -> int:
@@ -72,7 +76,14 @@ class Ranges:
         value = self.cumulative[end] - self.cumulative[start]
         whole = (start == 0) & (end == self.size)
         variance = np.where(whole, 0.0, self.spans(start, end))
-        return Estimate(np.where(whole, 1.0, value), variance, self.n, labels=labels, effective=self.respondents)
+        return Estimate(
+            np.where(whole, 1.0, value),
+            variance,
+            self.n,
+            labels=labels,
+            effective=self.respondents,
+            law=self.law(start, end),
+        )
 
     def _ends(self, low: npt.ArrayLike, high: npt.ArrayLike) -> tuple[I64, I64]:
         first, last = np.atleast_1d(np.asarray(low)), np.atleast_1d(np.asarray(high))
@@ -100,6 +111,7 @@ class Ranges:
             self.n,
             covariance=self.linear,
             effective=self.respondents,
+            law=self.law(at, at + 1),
         )
 
     def cdf(self, *, level: float = 0.95, simultaneous: bool = False, points: int = 512) -> dict[str, list[Any]]:
@@ -111,28 +123,41 @@ class Ranges:
         at = np.unique(np.linspace(0, self.size - 1, min(points, self.size)).round().astype(np.int64))
         found = self.prefixes(at)
         inside = level ** (1 / max(1, self.size - 1)) if simultaneous else level
-        low, high = found.interval(inside)
-        columns = (found.value, self.monotone[at + 1], found.standard_error, np.clip(low, 0, 1), np.clip(high, 0, 1))
+        monotone = replace(found, value=self.monotone[at + 1])
+        band = hull(found.interval(inside), monotone.interval(inside))
+        columns = (found.value, monotone.value, found.standard_error, *band)
         names = ("estimate", "consistent", "standard_error", "low", "high")
         return {"index": at.tolist()} | {
             name: [_finite(x) for x in column] for name, column in zip(names, columns, strict=True)
         }
 
     def quantile(self, share: float, *, level: float = 0.95) -> dict[str, Any]:
-        """The first leaf at which the monotone distribution reaches a share, and an interval of leaves around it."""
+        """The first leaf at which the monotone distribution reaches a share, and an interval of leaves around it.
+
+        The true one is the first leaf whose prefix holds the share. The interval starts after the prefixes that are
+        surely too small and ends with the first after which all surely hold it: errors are those at the share itself.
+        """
         if not 0 <= share <= 1:
             raise InvalidSpec(f"quantile: {share} is not a share, must be from 0 to 1")
         if self.n == 0:
             return {"share": share, "index": None, "low": None, "high": None}
         at = self._reach(share)
-        error = float(self.prefixes(np.array([at])).standard_error[0]) if at < self.size - 1 else 0.0
-        if error == 0.0 and 0 < at:
-            error = float(self.prefixes(np.array([at - 1])).standard_error[0])
-        half = normal_isf((1 - level) / 2) * error
-        # Where the band leaves 0 to 1 it says nothing about where the distribution begins or ends.
-        low = 0 if share <= half else self._reach(share - half)
-        high = self.size - 1 if share + half >= 1 else self._reach(share + half)
-        return {"share": share, "index": at, "low": low, "high": high}
+        places = np.unique(np.linspace(-1, self.size - 1, min(self.size + 1, _QUANTILE_POINTS)).astype(np.int64))[1:]
+        low, high = self._plausible(share, level, places)
+        if len(places) < self.size:  # Look again, leaf by leaf, between the points around both ends.
+            step = -(-self.size // len(places))
+            near = [np.arange(max(0, end - step), min(self.size, end + step)) for end in (low, high)]
+            low, high = self._plausible(share, level, np.unique(np.concatenate([places, *near])))
+        return {"share": share, "index": at, "low": min(low, at), "high": max(high, at)}
+
+    def _plausible(self, share: float, level: float, places: I64) -> tuple[int, int]:
+        """The first and the last leaf that may be a quantile, from the intervals of prefixes that end at `places`."""
+        low, high = self.prefixes(places).interval(level)
+        small, enough = high < share, low >= share
+        before = int(np.argmin(small)) if not small.all() else len(places) - 1
+        after = len(places) - int(np.argmin(enough[::-1])) if not enough.all() else 0
+        first = 0 if before == 0 else int(places[before - 1]) + 1
+        return first, int(places[min(after, len(places) - 1)])
 
     def heavy(self, threshold: float, *, level: float = 0.95) -> list[dict[str, Any]]:
         """The shortest dyadic intervals with an estimate of at least `threshold`: none of their halves has as much."""
@@ -180,7 +205,7 @@ def solve_ranges(mechanism: Mechanism, tally: Any, *, respondents: int | None = 
         raise InvalidSpec(f"ranges: {mechanism.kind} does not answer ranges; plan the question with task ranges")
     fit = fit_levels(size, fanout, levels)
     known = Uncertainty(fit, float(everybody))
-    return Ranges(fit.leaves, tally.n, float(everybody), known.spans, known.linear)
+    return Ranges(fit.leaves, tally.n, float(everybody), known.spans, known.linear, known.law)
 
 
 def _level(height: int, mechanism: Mechanism, tally: Any) -> Level:

@@ -64,7 +64,15 @@ class Rectangles:
         def combined(asked: F64) -> F64:
             return self.fit.linear(asked @ rows)
 
-        return Estimate(value, variance, self.n, labels=labels, covariance=combined, effective=self.fit.respondents)
+        return Estimate(
+            value,
+            variance,
+            self.n,
+            labels=labels,
+            covariance=combined,
+            effective=self.fit.respondents,
+            law=self.fit.law(rows),
+        )
 
 
 def solve_rectangles(

@@ -24,8 +24,8 @@ const QUICK = 10;
 const MODE_NOTES = /** @type {Record<string, string>} */ ({
   raw: "Unbiased: right on average, so a small share may come out below zero. Point at a cell for its interval.",
   consistent:
-    "Adjusted so that no share is negative and tables agree with each other. Biased, the more so the noisier the table; " +
-    "point at a cell for the raw share and its interval.",
+    "Adjusted so that no share is negative and tables agree with each other. Biased, which the intervals allow for; " +
+    "point at a cell for them and for the raw share.",
 });
 
 /** Whether tables of several questions can be asked of a collection. @param {any} document_ its document */

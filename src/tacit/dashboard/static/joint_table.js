@@ -18,12 +18,15 @@ const sizes = (attributes) => attributes.map(({ labels }) => labels.length);
 /** The share that is shown of a cell. @param {any} cell @param {string} mode @returns {number | null} */
 const shareOf = ({ raw, consistent }, mode) => (mode === "raw" ? raw?.estimate : consistent) ?? null;
 
+/** The interval of a consistent share, which holds the raw one. @param {any} cell */
+const consistentRange = ({ consistent_low: low, consistent_high: high }) => interval({ low, high }, percent);
+
 /** A cell in words, with its interval. @param {any} cell @param {Attribute[]} attributes @param {number} level */
-function wordsOf({ values, raw, consistent }, attributes, level) {
+function wordsOf({ values, raw, consistent, ...ends }, attributes, level) {
   const where = attributes.map(({ name }, a) => `${spoken(name)}: ${label(values[a])}`).join(", ");
   if (raw?.estimate === undefined || raw.estimate === null) return `${where}. No report says it directly.`;
   const wide = `${intervalName(level)} ${interval(raw, percent)}`;
-  const made = consistent === null ? "" : `; consistent ${percent(consistent, raw.standard_error)}`;
+  const made = consistent === null ? "" : `; consistent ${percent(consistent, raw.standard_error)}, ${consistentRange(ends)}`;
   return `${where}. Raw ${percent(raw.estimate, raw.standard_error)}, ${wide}${made}`;
 }
 
@@ -116,13 +119,15 @@ export function cellTable({ attributes, cells }, level) {
   const names = attributes.map((/** @type {Attribute} */ { name }) => spoken(name));
   const head = (/** @type {string} */ name, /** @type {number} */ i) =>
     h("th", { scope: "col", class: i < names.length ? null : "right" }, name);
-  const heads = [...names, "Raw", intervalName(level), "Std. error", "Consistent"].map(head);
+  const wide = intervalName(level);
+  const heads = [...names, "Raw", wide, "Std. error", "Consistent", wide].map(head);
   const figure = (/** @type {any} */ share, /** @type {any} */ error) =>
     typeof share === "number" ? percent(share, error) : "–";
-  const line = (/** @type {any} */ { values, raw, consistent }) => {
+  const line = (/** @type {any} */ { values, raw, consistent, ...ends }) => {
     const { estimate, standard_error: error } = raw ?? {};
     const range = typeof raw?.low === "number" ? interval(raw, percent).replace(/^from /, "") : "–";
-    const numbers = [figure(estimate, error), range, figure(error, error), figure(consistent, error)];
+    const made = range === "–" ? range : consistentRange(ends).replace(/^from /, "");
+    const numbers = [figure(estimate, error), range, figure(error, error), figure(consistent, error), made];
     return h(
       "tr",
       {},
