@@ -24,6 +24,8 @@ _NEVER = -709.0
 _CLOSE = 4e-15
 """A few roundings: further steps of a continued fraction would only add errors."""
 _MOST_STEPS = 100_000
+_SECTIONS = 64
+"""Counts that are tried at once: an array of them costs hardly more than one."""
 
 
 def upper_tail(k: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> F64:
@@ -59,12 +61,14 @@ def least_significant(n: int, p: float, alpha: float) -> int:
     >>> least_significant(10, 0.5, 0.05), least_significant(3, 0.5, 0.01)
     (9, 4)
     """
-    low, high = 0, n + 1  # Pr[X >= low] > alpha or low is 0; Pr[X >= high] <= alpha.
     if alpha >= 1:
         return 0
+    low, high = 0, n + 1  # Pr[X >= low] > alpha and Pr[X >= high] <= alpha.
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if float(upper_tail(middle, n, p)) <= alpha else (middle, high)
+        inner = np.unique(np.linspace(low, high, _SECTIONS + 2).astype(np.int64)[1:-1])
+        passed = inner[upper_tail(inner, n, p) <= alpha]
+        failed = inner[: len(inner) - len(passed)]
+        low, high = max([low, *failed[-1:].tolist()]), min([high, *passed[:1].tolist()])
     return high
 
 

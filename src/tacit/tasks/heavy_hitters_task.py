@@ -17,7 +17,7 @@ from tacit.device.budget import Budget
 from tacit.device.domain import Domain, Strings
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.oracles.local_hash import OLH
-from tacit.tasks.heavy_hitters import Hitters, find_hitters, groups_of
+from tacit.tasks.heavy_hitters import ALPHA, Hitters, find_hitters, groups_of
 from tacit.tasks.hitters_options import detectable_words
 from tacit.tasks.hitters_plan import HittersPlan, plan_lengths, plan_pem
 from tacit.tasks.spelling import spelling_of
@@ -26,8 +26,6 @@ from tacit.tasks.task import Answer, Forecast, Part, Query, Task
 DEFAULT_K = 32
 MOST_K = 1024
 MOST_NAMED = 1000
-ALPHA = 0.05
-"""An answer lists values whose probability of being noise, over all candidates, is at most this."""
 
 
 class _Recent:
@@ -87,8 +85,7 @@ def _answer(domain: Domain, part: Part) -> Answer:
     if isinstance(domain, Strings):
         none = np.zeros(0)
         return Answer("share", Estimate(none, none, part.tally.n, labels=[]), None, "candidates")
-    found = _RECENT.find(domain, part, DEFAULT_K, None)
-    found = found.take(found.significant(ALPHA))
+    found = _RECENT.find(domain, part, DEFAULT_K, None).sure(ALPHA)
     labels = [domain.decode(index) for index in found.values.tolist()]
     return Answer("share", replace(found.estimate, labels=labels, covariance=None), None, "prefixes")
 
@@ -129,12 +126,13 @@ def _rows(domain: Domain, part: Part, found: Hitters, level: float) -> dict[str,
         for row in found.to_list(level)
     ]  # fmt: skip
     plan = _planned(domain, part.mechanism, max(1, part.tally.n))
-    half = plan.detectable(0.5)
+    half, certified = plan.detectable(0.5), plan.certified(0.5)
     return {
         "values": rows,
-        "significant": int(sum(row["noise_probability"] <= ALPHA for row in rows)),
+        "significant": found.significant(ALPHA),
         "candidates": found.examined,
         "detectable_share": half if half <= 1 else None,
+        "certified_share": certified if certified <= 1 else None,
         "about": detectable_words(plan),
         "flags": list(found.flags),
     }
