@@ -126,8 +126,10 @@ def wald_test(table: Table, *, population: bool = True) -> Verdict:
 
 def _independent(cells: F64) -> F64:
     """The table with these margins in which the attributes are independent."""
-    p = simplex(cells)
-    return np.outer(p.sum(axis=1), p.sum(axis=0))
+    p: F64 = simplex(cells)
+    rows: F64 = p.sum(axis=1, keepdims=True)
+    columns: F64 = p.sum(axis=0, keepdims=True)
+    return rows * columns
 
 
 def _interaction_gradient(rows: F64, columns: F64) -> F64:

@@ -46,8 +46,8 @@ class Group:
 
     @property
     def noise(self) -> float:
-        """Variance of the estimate of a prefix nobody has."""
-        return self.oracle.variance_at_zero * variance_scale(self.tally) if self.tally.n else np.inf
+        """Variance of the estimate of a prefix nobody has; that of one report where there is none."""
+        return self.oracle.variance_at_zero * (variance_scale(self.tally) if self.tally.n else 1.0)
 
 
 @dataclass(frozen=True)
