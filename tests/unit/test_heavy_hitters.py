@@ -163,6 +163,15 @@ def test_a_group_that_nobody_answered_is_skipped_by_extending_twice() -> None:
     assert found.flags == ("empty_group",) and set(found.values.tolist()) == set(hitters.tolist())
 
 
+def test_an_empty_first_group_that_cannot_be_skipped_is_walked_through() -> None:
+    spelling, n = bit_strings(28), 2000
+    plan = plan_lengths(spelling, "4", n, 2, (10, 24, 28))
+    reports = plan.mechanism.privatize(crowd(28, [0.5, 0.4], n)[0], SimulationCoins(1))
+    tally = plan.mechanism.tally(reports[reports["member"] != 0])
+    found = find_hitters(plan.mechanism, tally, spelling, k=2, keep=2)
+    assert np.isfinite(found.beliefs.expected).all() and len(found.values) == 2
+
+
 def test_merged_shards_are_walked_like_one() -> None:
     spelling, n = bit_strings(16), 20_000
     plan = plan_lengths(spelling, "3", n, 2, (8, 16))

@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import tacit
+from tacit.core.binomial import upper_tail
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.moments import Moments
 from tacit.errors import InvalidSpec, NoData
+from tacit.oracles.unary import OUE
 from tacit.post.methods import METHODS, NAMES, QUERIES, Method, default_method, find_method, process
 from tacit.post.noise import Noise
 from tacit.post.priors import PowerLaw, gauss_prior, power, power_ns
 from tacit.post.select import normal_replay, random_subsets, select_method, top_values
-from tacit.post.significance import cut_threshold
+from tacit.post.significance import cut_threshold, significance_threshold
 from tacit.post.simplex import base_cut, mle_apx, norm, norm_cut, norm_mul, project_to_simplex
 from tacit.testing.statistics import assert_unbiased
 
@@ -404,3 +406,25 @@ def test_selection_refuses_what_it_cannot_judge() -> None:
         random_subsets(5, 0, rng())
     with pytest.raises(InvalidSpec, match="k is"):
         top_values(raw, 3)
+
+
+def test_the_significance_threshold_of_an_oracle_is_exact_and_that_of_a_number_is_not() -> None:
+    """How many absent values pass on average, from the binomial law of their support."""
+    n, d = 1000, 1000
+    oracle = OUE(size=d, epsilon="4")
+    empty = Estimate(np.zeros(d), np.full(d, oracle.variance_at_zero / n), n)
+    passing = []
+    for noise in (oracle, oracle.variance_at_zero):
+        threshold = significance_threshold(empty, noise).threshold
+        support = np.floor(n * float(oracle.q) + threshold * n * float(oracle.p - oracle.q)) + 1
+        passing.append(d * float(upper_tail(support, n, float(oracle.q))))
+    assert passing[0] <= 0.05 and passing[1] == pytest.approx(0.21, abs=0.005)
+
+
+def test_weights_raise_the_significance_threshold() -> None:
+    oracle = OUE(size=10, epsilon="1")
+    equal = Estimate(np.zeros(10), np.ones(10), 1000)
+    uneven = Estimate(np.zeros(10), np.ones(10), 1000, effective=250.0)
+    for noise in (oracle, oracle.variance_at_zero):
+        ratio = significance_threshold(uneven, noise).threshold / significance_threshold(equal, noise).threshold
+        assert ratio == pytest.approx(2, rel=0.05)

@@ -103,9 +103,14 @@ def _notes(outcome: Any, k: int) -> list[str]:
     notes = list(outcome.flags)
     sure = sum(row.get("noise_probability", 0.0) <= 0.05 for row in outcome.found)
     if sure < len(outcome.found):
-        share = outcome.plan.get("detectable_share")
+        share, certified = (outcome.plan.get(name) for name in ("detectable_share", "certified_share"))
         notes.append(f"{sure} of {len(outcome.found)} are surely no noise")
         notes.append(f"shares from about {share:.3g} on are detected; look for fewer values than {k}, or ask more")
+        notes.append(
+            f"shares from about {certified:.3g} on are told from noise"
+            if certified <= 1
+            else "with so few respondents no value can be told from noise"
+        )
     return notes
 
 

@@ -18,7 +18,7 @@ from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally, PerMember
 from tacit.device.exact import log_upper
 from tacit.post.methods import NAMES, Processed, find_method, hull, process
-from tacit.tasks.itemset_task import answer_of
+from tacit.tasks.itemset_task import answer_of, intervals_of
 from tacit.tasks.plans import Result
 from tacit.tasks.table import TASKS, find_task
 from tacit.tasks.task import Answer, Part, Task, plain_label
@@ -79,7 +79,7 @@ def answer_plan(active: Active, result: Result | None, *, level: float = 0.95) -
         return _answers(active, 0, level, ASKING, [])
     about: dict[str, Any] = {"name": question.name, "task": question.task, "text": question.text}
     found = answer_of(question.domain, result, asked.plan.method if asked.plan else "")
-    cells = _cells(found.raw, found.raw.interval(level))
+    cells = _cells(found.raw, intervals_of(result, level))
     rows = [
         {"value": label, "raw": cell, "consistent": None, "noise": row.noise}
         for label, cell, row in zip(found.raw.labels or [], cells, result.rows, strict=True)

@@ -205,7 +205,7 @@ def candidates_of(kind: str, candidates: Candidates | None, members: int) -> Can
     return asked
 
 
-def _variance_scale(tally: Tally) -> float:
+def variance_scale(tally: Tally) -> float:
     """Sum of squared weights over the squared sum of weights: 1/n without weights."""
     if isinstance(tally, Counts):
         return tally.variance_scale
@@ -223,7 +223,7 @@ def against_everyone(estimate: Estimate, tally: Tally, respondents: int) -> Esti
     """
     if not estimate.has_data:
         return estimate
-    scale, law = _variance_scale(tally), estimate.law
+    scale, law = variance_scale(tally), estimate.law
     factor = scale * (respondents - estimate.n) / max(1, respondents - 1)
 
     def combined(rows: F64) -> F64:

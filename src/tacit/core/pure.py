@@ -22,6 +22,11 @@ def invert(p: Fraction, q: Fraction, total: int, support: I64) -> F64:
     return (support.astype(np.float64) - float(q * total)) / float(p - q)
 
 
+def support_of(p: Fraction, q: Fraction, total: int, counts: F64) -> I64:
+    """The supports behind unbiased counts: the inverse of `invert`, whole numbers again."""
+    return np.rint(counts * float(p - q) + float(q * total)).astype(np.int64)
+
+
 class PureOracle(Oracle):
     """An oracle whose estimate is `invert` of how many reports support each value."""
 

@@ -181,7 +181,8 @@ def decode_candidates(
     Up to 0.8 distinct candidates per row, weighted least squares fits all of them. Beyond that a
     non-negative LASSO, whose penalty is ``penalty_factor`` times the mean column norm, selects the
     candidates that are fitted; testing on the data used for selection is not covered by theory.
-    Both divide ``alpha`` by the number of all candidates (Bonferroni). Rows whose response or
+    Both divide ``alpha`` by the number of all candidates (Bonferroni), and raise the threshold of z
+    where the rows fit worse than their noise explains. Rows whose response or
     variance is not finite (empty cohorts) are dropped. The list may be incomplete unless
     ``intercept`` is false, which is only right when every value held by anybody is listed.
     Takes memory for 8 bytes per row and candidate.
@@ -193,8 +194,24 @@ def decode_candidates(
     columns = np.take(bits, [group[0] for group in groups], axis=1)
     chosen, method = _choose(columns, response, sd, penalty_factor)
     fit = weighted_least_squares(columns[:, chosen], response, sd, intercept=intercept)
-    threshold = normal_isf(alpha / max(1, design.shape[1]))
+    misfit = _misfit(columns[:, chosen], response, sd, fit, intercept=intercept)
+    threshold = normal_isf(alpha / max(1, design.shape[1])) * misfit
     return _decoded(fit, chosen, groups, threshold, method)
+
+
+def _misfit(
+    columns: BoolArray, response: FloatArray, sd: FloatArray, fit: LeastSquaresFit, *, intercept: bool
+) -> float:
+    """By how much the residuals exceed the noise of the rows, at least 1: the root of their chi-square per degree.
+
+    Values that are not listed share bits with candidates. The intercept takes their average away; what is left is
+    different in every row, does not shrink with more reports, and would be taken for the presence of a candidate.
+    """
+    degrees = len(sd) - columns.shape[1] - int(intercept)
+    if degrees <= 0:
+        return 1.0
+    residuals = (response - fit.intercept - columns @ fit.coefficients) / sd
+    return max(1.0, float(residuals @ residuals) / degrees) ** 0.5
 
 
 def _check(design: BoolArray, y: FloatArray, variance: FloatArray, alpha: float) -> None:

@@ -23,12 +23,15 @@ from tacit.tasks.marginals import Table
 LEAST_MARGIN = 0.005
 """Answers with a smaller share are too rare for a test that linearises around them."""
 
+LEAST_EXPECTED = 1.0
+"""Cells that fewer respondents than this are expected in make a chi-square too small a tail (Cochran 1954)."""
+
 _LEAST_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a test found; `reliable` is false where a margin is nearly empty."""
+    """What a test found; `reliable` is false where a margin, or a cell under independence, is nearly empty."""
 
     statistic: float
     degrees: int
@@ -103,19 +106,31 @@ def wald_test(table: Table, *, population: bool = True) -> Verdict:
     """Independence of two attributes by the delta method on the raw table (Wald).
 
     The (r - 1)(c - 1) interactions p_ij - p_i p_j vanish under independence. Their covariance is that of the cells,
-    which the mechanism states, plus that of sampling the respondents from a population unless told otherwise. Of two
-    binary attributes and Hadamard coefficients it is Z = T_12 - T_1 T_2 over its variance.
+    which the mechanism states, plus that of sampling the respondents from a population unless told otherwise, taken at
+    independence: with the observed cells in its place, empty ones would seem to have no error at all. Of two binary
+    attributes and Hadamard coefficients it is Z = T_12 - T_1 T_2 over its variance.
     """
     _check_pair(table)
-    cells, covariance = table.raw.value.reshape(table.shape), error_covariance(table, population=population)
+    cells, covariance = table.raw.value.reshape(table.shape), table.covariance()
     rows, columns = cells.sum(axis=1), cells.sum(axis=0)
+    if population:
+        covariance = covariance + sampling_covariance(_independent(cells), table.respondents)
     interaction = (cells - np.outer(rows, columns))[1:, 1:].ravel()
     gradient = _interaction_gradient(rows, columns)
     spread = gradient @ covariance @ gradient.T
     statistic = float(interaction @ np.linalg.pinv(spread, rcond=1e-10, hermitian=True) @ interaction)
     degrees = len(interaction)
-    reliable = bool(min(rows.min(), columns.min()) > LEAST_MARGIN)
+    rarest = float(rows.min()) * float(columns.min()) * table.respondents
+    reliable = bool(min(rows.min(), columns.min()) > LEAST_MARGIN and (rarest >= LEAST_EXPECTED or not population))
     return Verdict(statistic, degrees, chi_square_tail(statistic, degrees), reliable, "wald")
+
+
+def _independent(cells: F64) -> F64:
+    """The table with these margins in which the attributes are independent."""
+    p: F64 = simplex(cells)
+    rows: F64 = p.sum(axis=1, keepdims=True)
+    columns: F64 = p.sum(axis=0, keepdims=True)
+    return rows * columns
 
 
 def _interaction_gradient(rows: F64, columns: F64) -> F64:

@@ -13,11 +13,11 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from tacit.core.absent import absent_tail, absent_threshold, has_exact_tail
 from tacit.core.compose import OneOf, PerMember
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import Mechanism, Oracle
-from tacit.core.members import AnyTally, against_everyone
-from tacit.core.normal import normal_sf
+from tacit.core.members import AnyTally, against_everyone, variance_scale
 from tacit.core.patience import check
 from tacit.core.tally import Log, Tally
 from tacit.device.levels import Tree
@@ -29,6 +29,9 @@ from tacit.tasks.spelling import Spelling
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
+
+ALPHA = 0.05
+"""Values whose noise probability is at most this count as surely no noise."""
 
 _BLOCK = 1 << 16
 _SCORED = 4096
@@ -44,8 +47,8 @@ class Group:
 
     @property
     def noise(self) -> float:
-        """Variance of the estimate of a prefix nobody has."""
-        return self.oracle.variance_at_zero / max(1, self.tally.n)
+        """Variance of the estimate of a prefix nobody has; that of one report where there is none."""
+        return self.oracle.variance_at_zero * (variance_scale(self.tally) if self.tally.n else 1.0)
 
 
 @dataclass(frozen=True)
@@ -58,41 +61,52 @@ class Hitter:
     high: float
     standard_error: float
     score: float
-    """The expected share by what all groups saw of its prefixes: biased, and what the list is ordered by."""
+    """The expected share by what all groups saw of its prefixes: biased, and what the values are chosen by."""
     noise_probability: float
     """That any of the candidates that were looked at gets here by noise alone, at most (Bonferroni)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hitters:
-    """What a walk found, most frequent first."""
+    """What a walk found: the values of the highest scores, those of the highest estimates first."""
 
     values: U64
     estimate: Estimate
     """The last group's, raw and unbiased for values named beforehand; its variance is against all respondents."""
     beliefs: Beliefs
+    tails: F64
+    """Of every value: the probability that the last group's noise alone lifts one given candidate as high."""
     examined: int
-    noise: float
+    """How many candidates the last group was asked about; the groups before it chose them, so all of them count."""
     evaluations: float
     flags: tuple[str, ...] = ()
 
     def noise_probability(self) -> F64:
-        """Bonferroni over the candidates of the last group."""
-        tails = np.array([normal_sf(float(x)) for x in self.estimate.value / np.sqrt(self.noise)])
-        return np.minimum(1.0, self.examined * tails)
+        """Bonferroni over the candidates of the last group: noise alone lifts any of them as high, at most."""
+        return np.minimum(1.0, self.examined * self.tails)
 
     def significant(self, alpha: float = 0.05) -> int:
-        """How many of the values, from the first on, are surely no noise."""
-        sure = self.noise_probability() <= alpha
-        return int(np.argmin(sure)) if not sure.all() else len(sure)
+        """How many of the values are surely no noise."""
+        return int(np.count_nonzero(self.noise_probability() <= alpha))
+
+    def sure(self, alpha: float = 0.05) -> "Hitters":
+        """The values that are surely no noise; that any of them is held by nobody has probability `alpha` at most."""
+        return self._at(np.flatnonzero(self.noise_probability() <= alpha))
 
     def take(self, k: int) -> "Hitters":
         """The first k."""
-        first = np.arange(min(k, len(self.values)))
+        return self._at(np.arange(min(k, len(self.values))))
+
+    def by_estimate(self) -> "Hitters":
+        """The same values, highest estimate first."""
+        return self._at(np.argsort(-self.estimate.value, kind="stable"))
+
+    def _at(self, places: I64) -> "Hitters":
         e = self.estimate
-        labels = None if e.labels is None else list(e.labels)[:k]
-        shorter = Estimate(e.value[first], e.variance[first], e.n, total=e.total, labels=labels, effective=e.effective)
-        return replace(self, values=self.values[first], estimate=shorter, beliefs=self.beliefs.take(first))
+        labels = None if e.labels is None else [e.labels[place] for place in places.tolist()]
+        part = Estimate(e.value[places], e.variance[places], e.n, total=e.total, labels=labels, effective=e.effective)
+        beliefs = self.beliefs.take(places)
+        return replace(self, values=self.values[places], estimate=part, beliefs=beliefs, tails=self.tails[places])
 
     def to_list(self, level: float = 0.95) -> list[Hitter]:
         """One record per value."""
@@ -156,7 +170,7 @@ def nothing_found(*flags: str) -> Hitters:
     """The empty list."""
     none = np.zeros(0)
     beliefs = Beliefs(none, none, none)
-    return Hitters(np.zeros(0, np.uint64), Estimate(none, none, 0), beliefs, 0, 1.0, 0.0, flags)
+    return Hitters(np.zeros(0, np.uint64), Estimate(none, none, 0), beliefs, none, 0, 0.0, flags)
 
 
 @dataclass(frozen=True)
@@ -235,9 +249,11 @@ class _Walk:
             chosen, beliefs = self._best(last, parent, beliefs, group.noise, extensions, least, final)
             prefixes, length = candidates[chosen], group.length
             last = _part_of(last, chosen)
+        tails = absent_tail(groups[-1].oracle, groups[-1].tally, last.value)
         last = against_everyone(last, groups[-1].tally, respondents)
-        found = Hitters(prefixes, last, beliefs, examined, groups[-1].noise, evaluations, tuple(dict.fromkeys(flags)))
-        return found.take(self.k)
+        flags += _about_tails(groups[-1], examined)
+        found = Hitters(prefixes, last, beliefs, tails, examined, evaluations, tuple(dict.fromkeys(flags)))
+        return found.take(self.k).by_estimate()
 
     def _can_skip(self, prefixes: U64, length: int, to: int) -> bool:
         return len(prefixes) * self.spelling.fanout ** (to - length) <= MOST_CANDIDATES
@@ -272,6 +288,15 @@ class _Walk:
         if not final:
             kept = kept[np.argsort(scored[kept], kind="stable")]
         return scored[kept], beliefs.take(kept)
+
+
+def _about_tails(group: Group, examined: int) -> list[str]:
+    """What to say of the last group's noise probabilities."""
+    if not has_exact_tail(group.oracle):
+        return ["approximate_noise"]
+    if absent_threshold(group.oracle, group.tally.n, ALPHA / max(1, examined)) > 1 and not group.tally.is_weighted:
+        return ["too_few_respondents"]
+    return []
 
 
 def _blocks(candidates: U64) -> Iterator[U64]:

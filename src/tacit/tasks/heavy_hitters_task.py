@@ -17,7 +17,7 @@ from tacit.device.budget import Budget
 from tacit.device.domain import Domain, Strings
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.oracles.local_hash import OLH
-from tacit.tasks.heavy_hitters import Hitters, find_hitters, groups_of
+from tacit.tasks.heavy_hitters import ALPHA, Hitters, find_hitters, groups_of
 from tacit.tasks.hitters_options import detectable_words
 from tacit.tasks.hitters_plan import HittersPlan, plan_lengths, plan_pem
 from tacit.tasks.spelling import spelling_of
@@ -26,8 +26,6 @@ from tacit.tasks.task import Answer, Forecast, Part, Query, Task
 DEFAULT_K = 32
 MOST_K = 1024
 MOST_NAMED = 1000
-ALPHA = 0.05
-"""An answer lists values whose probability of being noise, over all candidates, is at most this."""
 
 
 class _Recent:
@@ -87,12 +85,9 @@ def _answer(domain: Domain, part: Part) -> Answer:
     if isinstance(domain, Strings):
         none = np.zeros(0)
         return Answer("share", Estimate(none, none, part.tally.n, labels=[]), None, "candidates")
-    found = _RECENT.find(domain, part, DEFAULT_K, None)
-    found = found.take(found.significant(ALPHA))
-    raw, order = found.estimate, np.argsort(-found.estimate.value, kind="stable")
-    labels = [domain.decode(index) for index in found.values[order].tolist()]
-    shown = replace(raw, value=raw.value[order], variance=raw.variance[order], labels=labels, covariance=None)
-    return Answer("share", shown, None, "prefixes")
+    found = _RECENT.find(domain, part, DEFAULT_K, None).sure(ALPHA)
+    labels = [domain.decode(index) for index in found.values.tolist()]
+    return Answer("share", replace(found.estimate, labels=labels, covariance=None), None, "prefixes")
 
 
 def _planned(domain: Domain, mechanism: Mechanism, n: int) -> HittersPlan:
@@ -128,15 +123,16 @@ def _rows(domain: Domain, part: Part, found: Hitters, level: float) -> dict[str,
     rows = [
         {"value": domain.decode(row.index), "estimate": row.share, "standard_error": row.standard_error,
          "low": row.low, "high": row.high, "noise_probability": row.noise_probability}
-        for row in sorted(found.to_list(level), key=lambda row: -row.share)  # By the number that is shown.
+        for row in found.to_list(level)
     ]  # fmt: skip
     plan = _planned(domain, part.mechanism, max(1, part.tally.n))
-    half = plan.detectable(0.5)
+    half, certified = plan.detectable(0.5), plan.certified(0.5)
     return {
         "values": rows,
-        "significant": int(sum(row["noise_probability"] <= ALPHA for row in rows)),
+        "significant": found.significant(ALPHA),
         "candidates": found.examined,
         "detectable_share": half if half <= 1 else None,
+        "certified_share": certified if certified <= 1 else None,
         "about": detectable_words(plan),
         "flags": list(found.flags),
     }

@@ -31,7 +31,7 @@ class HittersOption:
     def to_row(self) -> dict[str, Any]:
         """The option in plain numbers; a share that cannot be detected at all is None."""
         row = dict(self.plan.to_row())
-        for name in ("detectable_share", "surely_detectable_share"):
+        for name in ("detectable_share", "surely_detectable_share", "certified_share"):
             share: Any = row[name]
             row[name] = share if share <= 1 else None
         return {"method": "pem", "rmse": self.rmse, "server_operations": row.pop("evaluations")} | row
@@ -62,4 +62,12 @@ def detectable_words(plan: HittersPlan) -> str:
     if half > 1:
         return "With so few respondents and this epsilon no share can be detected."
     surely = f"from {sure:.3g} on nine times out of ten" if sure <= 1 else "none of them surely"
-    return f"A value held by a share of {half:.3g} is found every second time, {surely}."
+    return f"A value held by a share of {half:.3g} is found every second time, {surely}. {_certified_words(plan)}"
+
+
+def _certified_words(plan: HittersPlan) -> str:
+    """What can be told from noise, in words."""
+    share = plan.certified(0.5)
+    if share > 1:
+        return "With so few respondents no value can be told from noise."
+    return f"Every second value of a share of {share:.3g} also stands out from noise (5 %)."

@@ -12,6 +12,7 @@ from math import ceil, log, sqrt
 
 import numpy as np
 
+from tacit.core.binomial import least_significant, upper_tail
 from tacit.core.compose import OneOf
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.normal import normal_cdf, normal_isf, normal_sf
@@ -143,11 +144,15 @@ class HittersPlan:
 
     def recall(self, share: float) -> float:
         """The probability that a value of this share, which shares no prefix with another one, is found."""
+        return self._passed(share, len(self.lengths))
+
+    def _passed(self, share: float, groups: int) -> float:
+        """The probability that the prefixes of a value of this share are kept by the first groups."""
         noise = float(self.oracle.moments.variance(np.array([share]))[0]) + share * (1 - share)
-        found = 1.0
-        for n, threshold in zip(self.group_sizes, self.thresholds, strict=True):
-            found *= normal_cdf((share - threshold) / sqrt(noise / max(1.0, n)))
-        return found
+        passed = 1.0
+        for n, threshold in zip(self.group_sizes[:groups], self.thresholds[:groups], strict=True):
+            passed *= normal_cdf((share - threshold) / sqrt(noise / max(1.0, n)))
+        return passed
 
     def detectable(self, probability: float = 0.5) -> float:
         """The smallest share that is found with this probability; above 1 nothing is."""
@@ -158,6 +163,26 @@ class HittersPlan:
             middle = (low + high) / 2
             low, high = (low, middle) if self.recall(middle) >= probability else (middle, high)
         return high
+
+    def certified(self, probability: float = 0.5, *, alpha: float = 0.05) -> float:
+        """The smallest share that is found and told from noise, at family-wise error `alpha`, with this probability."""
+        n, (p, q) = max(1, round(self.group_sizes[-1])), self._support
+        least = least_significant(n, q, alpha / self.candidates[-1])
+        low, high, inner = 0.0, 1.0, len(self.lengths) - 1
+        for _ in range(8):
+            shares = np.linspace(low, high, 34)[1:]
+            # The support of a value is binomial (n, q + f (p - q)): exact, over who falls into the last group too.
+            recall = upper_tail(least, n, q + shares * (p - q)) * [self._passed(float(f), inner) for f in shares]
+            if recall[-1] < probability:
+                return float("inf")
+            high = float(shares[int(np.argmax(recall >= probability))])
+            low = high - float(shares[1] - shares[0])
+        return high
+
+    @cached_property
+    def _support(self) -> tuple[float, float]:
+        oracle = self._oracle(self.spelling.digits)
+        return float(oracle.p), float(oracle.q)
 
     def expected_recall(self, exponent: float = _ZIPF, values: int = 1 << 16) -> float:
         """The expected part of the k most frequent values that is found if shares fall like rank^-exponent."""
@@ -175,6 +200,7 @@ class HittersPlan:
             "evaluations": self.evaluations,
             "detectable_share": self.detectable(0.5),
             "surely_detectable_share": self.detectable(0.9),
+            "certified_share": self.certified(),
             "expected_recall": self.expected_recall(),
             "report_bits": self.mechanism.report_bits,
         }

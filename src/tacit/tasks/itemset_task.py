@@ -4,6 +4,7 @@ from math import sqrt
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import Mechanism
@@ -16,6 +17,8 @@ from tacit.tasks.itemsets import Mining
 from tacit.tasks.ldpminer import plan_steps
 from tacit.tasks.plans import Result, Steps
 from tacit.tasks.task import Answer, Forecast, Part, Task
+
+F64 = npt.NDArray[np.float64]
 
 DEFAULT_K = 32
 """How many items or itemsets are looked for unless told."""
@@ -38,6 +41,12 @@ def answer_of(domain: Domain, result: Result, method: str) -> Answer:
         labels=[labels_of(domain, row.items) for row in result.rows],
     )
     return Answer("share", raw, None, method)
+
+
+def intervals_of(result: Result, level: float) -> tuple[F64, F64]:
+    """The interval of every row; not symmetric, because it contains what sets beyond the padding length lost."""
+    ends = np.array([row.bounds.interval(level) for row in result.rows]).reshape(-1, 2)
+    return ends[:, 0], ends[:, 1]
 
 
 def _task(name: str, method: str) -> Task:

@@ -9,21 +9,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from tacit.core.absent import absent_tail, absent_threshold
 from tacit.core.estimate import Estimate
 from tacit.core.members import against_everyone
-from tacit.core.normal import normal_isf, normal_sf
+from tacit.core.normal import normal_isf
 from tacit.device.budget import Budget, as_budget
 from tacit.device.sets import MAX_ITEMS, Itemsets
 from tacit.errors import InvalidSpec
 from tacit.oracles.sets import Padded
 from tacit.tasks.itemset_search import guess_itemsets, largest_itemset
 from tacit.tasks.padding import Lengths, choose_padded, choose_set_size, significant_lengths
-from tacit.tasks.plans import Diary, Received, Round, Row, Steps
+from tacit.tasks.plans import Bounds, Diary, Received, Round, Row, Steps
 
 Asking = Generator[Round, Received, Any]
 
-_NOTED_FACTOR = 1.02
+F64 = npt.NDArray[np.float64]
+
+_NOTED_LOSS = 0.02
+_SURE = 0.05
 
 
 @dataclass(frozen=True)
@@ -59,32 +64,60 @@ class Found:
     itemsets: Itemsets
     mechanism: Padded
     tally: Any
+    lengths: Lengths
+    """How many of the candidates sets hold, as far as that is known."""
     factor: float = 1.0
 
-    def estimate(self, respondents: int) -> Estimate:
-        """Shares of all respondents; the factor counts as known."""
-        raw = against_everyone(self.mechanism.estimate(self.tally), self.tally, respondents)
-        return replace(raw, value=raw.value * self.factor, variance=raw.variance * self.factor**2, covariance=None)
+    def sampled(self, respondents: int) -> Estimate:
+        """What padding leaves of the shares, E[min(1, L/l)] over the holders: unbiased, among all respondents."""
+        return against_everyone(self.mechanism.estimate(self.tally), self.tally, respondents)
 
-    @property
-    def deviation(self) -> float:
-        """The standard error of a candidate that nobody holds."""
-        return float(np.sqrt(self.mechanism.variance_at_zero / self.tally.n)) * self.factor
+    def tails(self) -> F64:
+        """Of every candidate: the probability that one nobody holds is estimated as high."""
+        inner = self.mechanism.inner_tally(self.tally)
+        return absent_tail(
+            self.mechanism.inner, inner, self.mechanism.estimate(self.tally).value / self.mechanism.length
+        )
 
-    def rows(self, respondents: int) -> list[Row]:
-        """Every candidate."""
-        made = self.estimate(respondents)
-        low, high = made.interval(0.95)
-        columns = zip(self.itemsets, made.value, made.standard_error, low, high, strict=True)
-        return [
-            Row(items, float(value), float(error), float(a), float(b), normal_sf(float(value) / self.deviation))
-            for items, value, error, a, b in columns
-        ]
+    def errors(self, sampled: Estimate, respondents: int) -> F64:
+        """Root mean squared errors of the corrected shares.
 
-    @property
-    def detectable(self) -> float:
+        The factor has an error of its own, and it is an average: what single items lose differs from it by about half
+        of what it makes up for. Itemsets may differ by more, which only the bounds contain.
+        """
+        length, k = self.mechanism.length, sampled.value
+        factor = k**2 * self.lengths.factor_variance(length, respondents)
+        return np.sqrt(self.factor**2 * sampled.variance + factor + (k * (self.factor - 1) / 2) ** 2)
+
+    def bounds(self, sampled: Estimate, respondents: int) -> list[Bounds]:
+        """Every true share lies between what padding leaves of it and (M/L) times that plus D(M), for every M >= L.
+
+        Padding to M would leave at most M/L times as much, and take away at most D(M). The M of the lowest 95 % end.
+        """
+        length, z = self.mechanism.length, normal_isf(0.025)
+        lengths = np.arange(length, max(length, len(self.lengths.shares) - 1) + 1)
+        lost, variance = self.lengths.cut_off(lengths, respondents)
+        most = np.outer(np.maximum(0.0, sampled.value), lengths / length) + lost
+        errors = np.sqrt(np.outer(sampled.variance, (lengths / length) ** 2) + variance)
+        best = np.argmin(most + z * errors, axis=1)
+        rows = np.arange(len(best))
+        columns = (sampled.value, sampled.standard_error, most[rows, best], errors[rows, best])
+        return [Bounds(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+    def rows(self, respondents: int, examined: int) -> list[Row]:
+        """Every candidate, of so many that the plan counted."""
+        sampled = self.sampled(respondents)
+        bounds = self.bounds(sampled, respondents)
+        value = np.minimum(self.factor * sampled.value, np.maximum(sampled.value, [each.most for each in bounds]))
+        noise = np.minimum(1.0, examined * self.tails())
+        errors = self.errors(sampled, respondents)
+        columns = zip(self.itemsets, value.tolist(), errors.tolist(), bounds, noise.tolist(), strict=True)
+        return [Row(items, share, error, ends, chance) for items, share, error, ends, chance in columns]
+
+    def detectable(self, examined: int) -> float:
         """The share above which a candidate is hardly noise: 5 % that any absent one gets there."""
-        return normal_isf(min(0.5, 0.05 / len(self.itemsets))) * self.deviation
+        least = absent_threshold(self.mechanism.inner, self.tally.n, 0.05 / examined)
+        return least * self.mechanism.length * self.factor
 
 
 def singles(items: Sequence[int]) -> Itemsets:
@@ -128,7 +161,7 @@ def measure(
 
 def count(
     mining: Mining, diary: Diary, share: float, candidates: Itemsets, length: int, what: str, *,
-    kinds: Sequence[str] = (), budget: Budget | None = None, group: int | None = None,
+    lengths: Lengths | None = None, kinds: Sequence[str] = (), budget: Budget | None = None, group: int | None = None,
 ) -> Asking:  # fmt: skip
     """Estimates of the candidates, padded to a length; None if nobody answered."""
     spent = as_budget(mining.epsilon) if budget is None else budget
@@ -139,30 +172,36 @@ def count(
     name = "counts" if what == "items" else f"{what}_counts"
     about = f"One of the {what} in question that the set holds, to count them."
     tally = yield from diary.ask(name, share, mechanism, about, group=group)
-    return None if tally is None else Found(candidates, mechanism, tally)
+    known = Lengths(np.zeros(len(candidates) + 1)) if lengths is None else lengths
+    return None if tally is None else Found(candidates, mechanism, tally, known)
 
 
 def best_rows(parts: Sequence[Found], k: int, diary: Diary) -> tuple[list[Row], float | None]:
     """The k highest estimates of all parts, and the share that stands out from noise in every part."""
-    rows = [row for part in parts for row in part.rows(diary.respondents)]
+    examined = sum(len(part.itemsets) for part in parts)
+    rows = [row for part in parts for row in part.rows(diary.respondents, examined)]
     best = sorted(rows, key=lambda row: (-row.frequency, row.items))[:k]
     if not parts:
         return [], None
-    detectable = max(part.detectable for part in parts)
-    clear = sum(row.frequency > detectable for row in best)
+    listed = len(best) / examined
+    best = [replace(row, bounds=replace(row.bounds, listed=listed)) for row in best]
+    detectable = max(part.detectable(examined) for part in parts)
+    clear = sum(row.noise <= _SURE for row in best)
     if clear < len(best):
         diary.notes.append(f"{clear} of {len(best)} stand out from noise: shares above {detectable:.2%} can be told")
     return best, detectable
 
 
-def corrected(found: Found, lengths: Lengths, diary: Diary, what: str) -> Found:
+def corrected(found: Found, diary: Diary, what: str) -> Found:
     """Estimates times u'(L), what sets beyond the padding length lost on average."""
-    factor = lengths.update_factor(found.mechanism.length)
-    diary.details |= {f"{what}_length": found.mechanism.length, f"{what}_factor": factor}
-    if factor > _NOTED_FACTOR:
-        lost = 1 - 1 / factor
+    length = found.mechanism.length
+    factor = found.lengths.update_factor(length)
+    lost = float(found.lengths.cut_off(np.array([length]), diary.respondents)[0][0])
+    diary.details |= {f"{what}_length": length, f"{what}_factor": factor, f"{what}_cut_off": lost}
+    if max(factor - 1, lost) > _NOTED_LOSS:
         diary.notes.append(
-            f"large sets lost {lost:.0%} of their {what}, made up for on average: intervals leave it out"
+            f"large sets lost {1 - 1 / factor:.0%} of their {what}, made up for on average; intervals contain what any "
+            f"one of the {what} may have lost, up to a share of {lost:.2%}"
         )
     return replace(found, factor=factor)
 
@@ -174,8 +213,8 @@ def measured_counts(
     lengths = yield from measure(mining, diary, shares[0], candidates, what)
     n = max(1.0, diary.respondents * shares[1] / (diary.asked or 1.0))
     length = lengths.balanced_length(len(candidates), mining.epsilon, n)
-    found = yield from count(mining, diary, shares[1], candidates, length, what)
-    return None if found is None else corrected(found, lengths, diary, what)
+    found = yield from count(mining, diary, shares[1], candidates, length, what, lengths=lengths)
+    return None if found is None else corrected(found, diary, what)
 
 
 def find_items(mining: Mining, diary: Diary, scale: float = 1.0) -> Asking:

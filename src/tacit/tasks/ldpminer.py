@@ -83,8 +83,10 @@ def _climb(mining: Mining, step: Ladder, diary: Diary, scale: float) -> Asking:
     if not step.pads_second:
         return (yield from count(mining, diary, second * scale, items, len(items), "items", kinds=step.second))
     sizes = yield from measure(mining, diary, 0.1 * scale, items, "items")
-    found = yield from count(mining, diary, second * scale, items, sizes.length, "items", kinds=step.second)
-    return corrected(found, sizes, diary, "items") if found and step.corrects else found
+    found = yield from count(
+        mining, diary, second * scale, items, sizes.length, "items", lengths=sizes, kinds=step.second
+    )
+    return corrected(found, diary, "items") if found and step.corrects else found
 
 
 def svsm_ldp_miner(mining: Mining) -> Steps:

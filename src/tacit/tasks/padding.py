@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.core.normal import normal_isf
+from tacit.core.absent import absent_tail
+from tacit.core.estimate import Estimate
+from tacit.core.members import against_everyone
 from tacit.device.budget import Budget, as_budget
 from tacit.device.sets import Itemsets
 from tacit.errors import InvalidSpec
@@ -23,6 +25,7 @@ from tacit.oracles.unary import OUE, RUE, SUE
 from tacit.tasks.choose import OPTIONS, choose_oracle
 
 F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 
 _INNER = (GRR, SUE, OUE, RUE, BLH, OLH, SS, CBR)
 _CHOICES = tuple(option for option in OPTIONS if option[0] in _INNER)
@@ -94,6 +97,15 @@ class Lengths:
     """What is known of the sizes of sets: shares of 0, 1, 2, ... candidates, insignificant ones zero."""
 
     shares: F64
+    mechanism: SetSize | None = None
+    tally: Any = None
+    """The reports behind the shares; None where nobody was asked, or where the sizes are known."""
+
+    def raw(self, respondents: int) -> Estimate | None:
+        """Unbiased shares of all sizes among all respondents, none set to zero; None without reports."""
+        if self.mechanism is None or not self.tally.n:
+            return None
+        return against_everyone(self.mechanism.estimate(self.tally), self.tally, respondents)
 
     @property
     def length(self) -> int:
@@ -127,19 +139,37 @@ class Lengths:
         kept = float(np.minimum(sizes, length) @ self.shares)
         return float(sizes @ self.shares) / kept if kept > 0 else 1.0
 
+    def factor_variance(self, length: int, respondents: int) -> float:
+        """The variance of u'(L), to first order, over all sizes: also of those that are not significant."""
+        raw, sizes = self.raw(respondents), np.arange(len(self.shares))
+        kept = float(np.minimum(sizes, length) @ self.shares)
+        if raw is None or kept <= 0:
+            return 0.0
+        weights = (sizes - self.update_factor(length) * np.minimum(sizes, length)) / kept
+        return float(raw.variance_of(weights[None])[0])
+
+    def cut_off(self, lengths: I64, respondents: int) -> tuple[F64, F64]:
+        """D(M) = E[(1 - M/l)+] of sets of l candidates, for every length M, with its variance.
+
+        Padding to M takes at most that share of the respondents away from any one count. Estimates are not below zero;
+        without reports it is what sets of all candidates would lose, the most there can be.
+        """
+        raw, sizes = self.raw(respondents), np.maximum(1, np.arange(len(self.shares)))
+        weights = np.maximum(0.0, 1 - lengths[:, None] / sizes)
+        if raw is None:
+            return weights.max(axis=1), np.zeros(len(lengths))
+        return np.maximum(0.0, weights @ raw.value), raw.variance_of(weights)
+
 
 def significant_lengths(mechanism: SetSize, tally: Any) -> Lengths:
-    """Estimated sizes of sets, those below isf(0.05 / most) standard errors of an absent size set to zero. Biased.
+    """Estimated sizes of sets, those zero that an absent size reaches with a probability above 0.05 / most. Biased.
 
     A lone size far above all others is taken for noise as well: it would count for as many items. Nobody in the group
     gives a distribution without any mass, whose length is 1.
     """
-    estimate = mechanism.estimate(tally)
-    if not estimate.has_data:
-        return Lengths(np.zeros(mechanism.most + 1))
-    deviation = float(np.sqrt(mechanism.inner.variance_at_zero / estimate.effective))
-    threshold = normal_isf(min(0.5, 0.05 / mechanism.most)) * deviation
-    return Lengths(without_outliers(np.where(estimate.value >= threshold, estimate.value, 0.0)))
+    value = mechanism.estimate(tally).value
+    surely = absent_tail(mechanism.inner, mechanism.inner_tally(tally), value) <= 0.05 / mechanism.most
+    return Lengths(without_outliers(np.where(surely & (value > 0), value, 0.0)), mechanism, tally)
 
 
 def without_outliers(shares: F64) -> F64:

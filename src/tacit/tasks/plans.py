@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.core.mechanism import Mechanism
+from tacit.core.normal import normal_isf
 from tacit.errors import InvalidSpec
 
 
@@ -37,16 +38,45 @@ class Round:
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """What the true share is at least and at most: two unbiased estimates with their standard errors."""
+
+    least: float
+    least_error: float
+    most: float
+    most_error: float
+    listed: float = 1.0
+    """The part of all candidates that is listed: the highest of many estimates are too high more often than others."""
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Of all intervals that are listed, a share `level` at least holds the truth; the true share ends at 1.
+
+        Adjusted for having chosen what to list (Benjamini and Yekutieli 2005: 1 - level times the part that is listed).
+        """
+        z = normal_isf((1 - level) * self.listed / 2)
+        return self.least - z * self.least_error, min(1.0, self.most + z * self.most_error)
+
+
+@dataclass(frozen=True)
 class Row:
     """One thing that was found, with its uncertainty."""
 
     items: tuple[int, ...]
     frequency: float
     standard_error: float
-    low: float
-    high: float
+    bounds: Bounds
     noise: float
-    """The probability that something nobody holds gets an estimate as high."""
+    """The probability that noise alone lifts any of the candidates of the plan as high, at most (Bonferroni)."""
+
+    @property
+    def low(self) -> float:
+        """The lower end of the 95 % interval."""
+        return self.bounds.interval(0.95)[0]
+
+    @property
+    def high(self) -> float:
+        """The upper end of the 95 % interval."""
+        return self.bounds.interval(0.95)[1]
 
     def to_row(self) -> dict[str, Any]:
         """Plain data."""
