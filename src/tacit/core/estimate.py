@@ -64,6 +64,19 @@ class Estimate:
         """False for an empty group: all values are 0 and all variances infinite."""
         return self.n > 0
 
+    def take(self, places: npt.NDArray[np.int64]) -> "Estimate":
+        """Some cells, in the order of `places`; their covariance is not carried over."""
+        law = self.law if self.law is None or self.law.is_uniform else self.law.take(places)
+        return replace(
+            self,
+            value=self.value[places],
+            variance=self.variance[places],
+            labels=None if self.labels is None else [self.labels[place] for place in places.tolist()],
+            covariance=None,
+            spread=None if self.spread is None else self.spread[places],
+            law=law,
+        )
+
     @property
     def standard_error(self) -> F64:
         """Square root of the variance."""

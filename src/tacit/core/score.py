@@ -40,6 +40,14 @@ class Law:
         """Whether all cells have the same law."""
         return all(np.ndim(field) == 0 for field in (self.slope, self.curve, self.step))
 
+    def take(self, places: npt.NDArray[np.int64]) -> "Law":
+        """The law of some cells."""
+
+        def at(field: Numbers) -> Numbers:
+            return field if np.ndim(field) == 0 else np.asarray(field)[places]
+
+        return replace(self, slope=at(self.slope), curve=at(self.curve), step=at(self.step))
+
     def of_sums(self, cells: F64) -> "Law":
         """The law of sums of so many cells each."""
         return replace(self, slope=self.slope + self.pairs * (cells - 1), pairs=0.0)

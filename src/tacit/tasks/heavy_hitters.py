@@ -102,11 +102,13 @@ class Hitters:
         return self._at(np.argsort(-self.estimate.value, kind="stable"))
 
     def _at(self, places: I64) -> "Hitters":
-        e = self.estimate
-        labels = None if e.labels is None else [e.labels[place] for place in places.tolist()]
-        part = Estimate(e.value[places], e.variance[places], e.n, total=e.total, labels=labels, effective=e.effective)
-        beliefs = self.beliefs.take(places)
-        return replace(self, values=self.values[places], estimate=part, beliefs=beliefs, tails=self.tails[places])
+        return replace(
+            self,
+            values=self.values[places],
+            estimate=self.estimate.take(places),
+            beliefs=self.beliefs.take(places),
+            tails=self.tails[places],
+        )
 
     def to_list(self, level: float = 0.95) -> list[Hitter]:
         """One record per value."""
@@ -248,7 +250,7 @@ class _Walk:
             least = None if cut is None else cut.shares[i]
             chosen, beliefs = self._best(last, parent, beliefs, group.noise, extensions, least, final)
             prefixes, length = candidates[chosen], group.length
-            last = _part_of(last, chosen)
+            last = last.take(chosen)
         tails = absent_tail(groups[-1].oracle, groups[-1].tally, last.value)
         last = against_everyone(last, groups[-1].tally, respondents)
         flags += _about_tails(groups[-1], examined)
@@ -266,8 +268,8 @@ class _Walk:
             if self.advance:
                 self.advance(float(group.tally.n * len(block)))
         value, variance = (np.concatenate([getattr(part, name) for part in parts]) for name in ("value", "variance"))
-        n = parts[0].n
-        return Estimate(value, variance, n, total=parts[0].total, effective=parts[0].effective)
+        # All blocks come from one tally, so that everything but the cells is the same in each of them.
+        return replace(parts[0], value=value, variance=variance, labels=None, covariance=None)
 
     def _best(
         self, found: Estimate, parent: I64, before: Beliefs, noise: float, extensions: int, least: float | None,
@@ -303,7 +305,3 @@ def _blocks(candidates: U64) -> Iterator[U64]:
     for start in range(0, max(1, len(candidates)), _BLOCK):
         check()
         yield candidates[start : start + _BLOCK]
-
-
-def _part_of(estimate: Estimate, chosen: I64) -> Estimate:
-    return replace(estimate, value=estimate.value[chosen], variance=estimate.variance[chosen])
