@@ -198,10 +198,15 @@ def corrected(found: Found, diary: Diary, what: str) -> Found:
     factor = found.lengths.update_factor(length)
     lost = float(found.lengths.cut_off(np.array([length]), diary.respondents)[0][0])
     diary.details |= {f"{what}_length": length, f"{what}_factor": factor, f"{what}_cut_off": lost}
-    if max(factor - 1, lost) > _NOTED_LOSS:
+    if factor - 1 > _NOTED_LOSS:
         diary.notes.append(
             f"large sets lost {1 - 1 / factor:.0%} of their {what}, made up for on average; intervals contain what any "
             f"one of the {what} may have lost, up to a share of {lost:.2%}"
+        )
+    elif lost > _NOTED_LOSS:
+        diary.notes.append(
+            f"set sizes are too noisy to tell whether large sets lost some of their {what}, so that nothing is made up "
+            f"for; intervals contain what any one of the {what} may have lost, up to a share of {lost:.2%}"
         )
     return replace(found, factor=factor)
 

@@ -163,7 +163,7 @@ class Collection:
     def from_text(cls, text: str | bytes) -> Self:
         """Read and check a document as it was sent: JSON in UTF-8."""
         try:
-            value = json.loads(text if isinstance(text, str) else text.decode("utf-8-sig"))
+            value = json.loads(text if isinstance(text, str) else text.decode())
         except (ValueError, RecursionError):
             raise InvalidSpec("document must be JSON in UTF-8") from None
         return cls.from_json(value)
