@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.service.plain import Client, binary, draft, plain_app, serving
@@ -17,8 +18,9 @@ from tacit.collector.adapters.memory import MemoryStore
 from tacit.collector.http_app import App
 from tacit.collector.limits import Limits
 from tacit.collector.problems import Problem
+from tacit.collector.reading import Reading
 from tacit.collector.server import make_app
-from tacit.collector.work import Work, WorkLimits
+from tacit.collector.work import PUBLIC, Work, WorkLimits
 from tacit.core.patience import check, checked_by
 from tacit.wire.batch import MEDIA_TYPE
 
@@ -149,6 +151,31 @@ def test_work_is_shared_among_tokens():
     for one in jobs:
         one.future.result(PATIENT_SECONDS)
     work.stop()
+
+
+def test_visitors_without_a_token_have_a_thread_that_no_token_can_use():
+    work, go = Work(WorkLimits(threads=3, threads_each=2)), threading.Event()
+    try:
+        taken = [work.submit(owner, lambda: go.wait(PATIENT_SECONDS)) for owner in "aabbc"]
+        assert work.running == 3
+        assert work.submit(PUBLIC, lambda: "a page").future.result(PATIENT_SECONDS) == "a page"
+        assert work.running == 3 and not any(job.future.done() for job in taken)
+    finally:
+        go.set()
+        work.stop()
+
+
+def test_one_slow_look_is_forgiven_and_two_in_a_row_are_not():
+    upload = Reading(Limits(body_seconds=1e9, body_rate=100)).upload(no_message, [(b"content-length", b"5000")])
+    upload._end = 1e9
+    for size, is_cut_off in [(0, False), (1000, False), (1000, False), (2000, False), (2000, False), (2000, True)]:
+        upload._size = size
+        upload.look(0.0, 3.0)
+        assert (upload._refused is not None) == is_cut_off, size
+
+
+async def no_message() -> Any:
+    raise AssertionError
 
 
 def test_jobs_that_are_given_up_end_at_their_next_step():

@@ -9,8 +9,10 @@ from tests.service.rows import PEOPLE
 
 from tacit.catalog import CATALOG
 from tacit.collector.adapters.memory import MemoryStore
+from tacit.collector.problems import Problem
 from tacit.collector.publish import Planner, create_draft, publish_document
 from tacit.collector.rehearsal import example_answers, rehearse
+from tacit.core.patience import checked_by
 from tacit.device.product import domain_of
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.oracles.grr import GRR
@@ -148,3 +150,25 @@ def test_a_rehearsal_repeats_itself():
     collection, _ = PLANNER.plan(PEOPLE)
     rehearse(collection)
     rehearse(collection)
+
+
+def test_questions_that_are_asked_alike_are_rehearsed_once_and_the_rehearsal_can_be_given_up(monkeypatch: Any):
+    questions = [AGE | {"name": f"q{i}"} for i in range(64)]
+    collection, _ = PLANNER.plan(draft(questions=questions, policy="one_of"))
+    kind, reported = type(collection.members[0]), list[Any]()
+    privatize_one = kind.privatize_one
+
+    def counted(self: Any, value: Any, coins: Any) -> bytes:
+        reported.append(value)
+        return privatize_one(self, value, coins)
+
+    monkeypatch.setattr(kind, "privatize_one", counted)
+    rehearse(collection)
+    # Three examples of the one mechanism, and what three whole reports draw.
+    assert len(reported) == 3 + 3
+
+    def gone() -> None:
+        raise Problem("query_timeout", "nobody waits")
+
+    with checked_by(gone), pytest.raises(Problem, match="nobody waits"):
+        rehearse(collection)

@@ -142,7 +142,9 @@ class Api:
             call = Call(bearer, given, query, body)
             if not heavy:
                 return await run_in_threadpool(handler, call)
-            job = self._collector.work.submit(bearer.key, lambda: handler(call))
+            work = self._collector.work
+            seconds = work.limits.write_seconds if action == WRITE else work.limits.seconds
+            job = work.submit(bearer.key, lambda: handler(call), seconds)
             return await answered(job, request.receive)
 
         return Route(path, cast("Callable[[Request], Awaitable[Response]]", endpoint), methods=[method])

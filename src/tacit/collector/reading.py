@@ -16,6 +16,8 @@ from tacit.collector.problems import Problem
 
 _LOOKS = 5
 """How often uploads are looked at while the longest of them may last: cheaper than a timer for each."""
+_PATIENT_LOOKS = 1
+"""So many looks in a row may find a body too slow."""
 _SILENT_SECONDS = 1.0
 _RETRY_SECONDS = 2
 
@@ -95,7 +97,7 @@ class Upload:
         self.is_whole = self._stated in (None, b"0") and b"transfer-encoding" not in head
         """Whether there is nothing left to read."""
         self.held_bytes = self._size = 0
-        self._size_before = -1
+        self._size_before, self._slow_looks = -1, 0
         self.heard = 0.0
         """When a piece arrived last, or the reading began."""
         self._end = 0.0
@@ -181,7 +183,11 @@ class Upload:
         limits = self._limits
         if now >= self._end:
             self.cut_off(Problem("timeout", f"the body did not arrive within {limits.body_seconds:g} seconds"))
-        elif 0 <= self._size_before and self._size - self._size_before < seconds * limits.body_rate:
+            return
+        is_slow = 0 <= self._size_before and self._size - self._size_before < seconds * limits.body_rate
+        self._slow_looks = self._slow_looks + 1 if is_slow else 0
+        # A phone that changes its network is silent for a few seconds; one slow look is no reason to give up.
+        if self._slow_looks > _PATIENT_LOOKS:
             self.cut_off(Problem("timeout", f"the body arrived at less than {limits.body_rate} bytes a second"))
         self._size_before = self._size
 

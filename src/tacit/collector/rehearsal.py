@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from tacit.collector.problems import Problem
 from tacit.core.compose import OneOf
 from tacit.core.mechanism import Mechanism
+from tacit.core.patience import check
 from tacit.device.base import Device
-from tacit.device.coins import Coins, ReplayCoins
+from tacit.device.coins import ReplayCoins
 from tacit.device.domain import Domain, Strings
 from tacit.device.items import Items
 from tacit.device.product import Product
@@ -75,16 +77,16 @@ _EXAMPLES: Mapping[type[Domain], Callable[[Any], list[Any]]] = {
 
 def rehearse(collection: Collection) -> None:
     """Make reports on example answers to every question; InvalidSpec if one fails, or could not be counted."""
-    coins = ReplayCoins(b"rehearsal")
+    stage = _Stage()
     names = [question.name for question in collection.questions]
-    examples = {name: _of_question(collection, place, coins) for place, name in enumerate(names)}
+    examples = {name: _of_question(collection, place, stage) for place, name in enumerate(names)}
     for turn in range(max(map(len, examples.values()))):
         answers = {name: some[turn % len(some)] for name, some in examples.items()}
         with _refusing("the questions together" if len(examples) > 1 else "the question"):
-            _whole_report(collection, answers, coins)
+            _whole_report(collection, answers, stage)
 
 
-def _of_question(collection: Collection, place: int, coins: Coins) -> list[Any]:
+def _of_question(collection: Collection, place: int, stage: "_Stage") -> list[Any]:
     """Example answers to one question, each of which the question's own mechanism has reported on."""
     question, members = collection.questions[place], collection.members
     with _refusing(f"question '{question.name}'"):
@@ -92,7 +94,7 @@ def _of_question(collection: Collection, place: int, coins: Coins) -> list[Any]:
         for example in examples:
             value = question.domain.encode(example)
             if len(members) == len(collection.questions):
-                _report(members[place], value, coins)
+                stage.report(members[place], value)
     return examples
 
 
@@ -101,25 +103,38 @@ def _refusing(who: str) -> Generator[None]:
     """Any failure of the code of a device means that the document must not be published."""
     try:
         yield
+    except Problem:
+        raise  # The deadline of whoever waits, which says nothing about the document.
     except Exception as error:
         raise InvalidSpec(
             f"document: no device can answer {who} ({error}); choose a task that fits its domain, or another domain"
         ) from error
 
 
-def _whole_report(collection: Collection, answers: Mapping[str, Any], coins: Coins) -> None:
+def _whole_report(collection: Collection, answers: Mapping[str, Any], stage: "_Stage") -> None:
     """A report as a device makes it, and one of every member that it might have drawn."""
     mechanism, value = collection.mechanism, collection.encode(answers)
-    _report(mechanism, value, coins)
+    stage.report(mechanism, value)
     if isinstance(mechanism, OneOf):
         count = len(mechanism.family)
         for member in sorted({turn * count // MOST_MEMBERS for turn in range(MOST_MEMBERS)}):
-            _report(mechanism.member(member), mechanism.family.view(member)(value), coins)
+            stage.report(mechanism.member(member), mechanism.family.view(member)(value))
 
 
-def _report(device: Device, value: Any, coins: Coins) -> None:
-    """Perturb a value as a device does, and read the report as the collector does."""
-    assert isinstance(device, Mechanism)
-    reports = device.decode(device.privatize_one(value, coins))
-    if len(reports) != 1 or not np.all(device.valid(reports)):
-        raise InvalidSpec(f"{device.kind}: the collector would refuse the report")
+class _Stage:
+    """Where reports are tried: every pair of mechanism and value once, since many questions are asked alike."""
+
+    def __init__(self) -> None:
+        self._coins = ReplayCoins(b"rehearsal")
+        self._done = set[tuple[str, str]]()
+
+    def report(self, device: Device, value: Any) -> None:
+        """Perturb a value as a device does, and read the report as the collector does."""
+        check()
+        assert isinstance(device, Mechanism)
+        if (device.digest, repr(value)) in self._done:
+            return
+        reports = device.decode(device.privatize_one(value, self._coins))
+        if len(reports) != 1 or not np.all(device.valid(reports)):
+            raise InvalidSpec(f"{device.kind}: the collector would refuse the report")
+        self._done.add((device.digest, repr(value)))

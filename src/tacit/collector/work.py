@@ -5,6 +5,7 @@ them and only a part of the queue, every job has a deadline, and a job whose cli
 waits is taken out of the queue, one that runs ends at its next `check`.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -33,6 +34,12 @@ class WorkLimits:
     """Of these for one token."""
     seconds: float = 30.0
     """From the arrival of a job to its result."""
+    write_seconds: float = 300.0
+    """The same for those who may write: large drafts take long to plan, and operators are trusted to wait."""
+
+
+PUBLIC = ""
+"""The owner of jobs of visitors without a token. They have one thread that no token can use."""
 
 
 class Job(Generic[Result]):
@@ -85,14 +92,14 @@ class Work:
     def __init__(self, limits: WorkLimits | None = None) -> None:
         """Threads are started when they are first needed."""
         self.limits = limits or WorkLimits()
-        self._threads = ThreadPoolExecutor(self.limits.threads, "tacit-work")
+        self._threads = ThreadPoolExecutor(self.limits.threads + 1, "tacit-work")
         self._lock, self._is_stopped = Lock(), False
         self._waiting, self._running = list[Job[Any]](), list[Job[Any]]()
 
     def submit(self, owner: str, run: Callable[[], Result], seconds: float | None = None) -> Job[Result]:
         """Accept a job for the bearer of a token, or raise the problem why not."""
         limits = self.limits
-        job = Job(self, owner, run, limits.seconds if seconds is None else min(seconds, limits.seconds))
+        job = Job(self, owner, run, limits.seconds if seconds is None else seconds)
         with self._lock:
             jobs = [*self._waiting, *self._running]
             if sum(other.owner == owner for other in jobs) >= limits.jobs_each:
@@ -109,17 +116,21 @@ class Work:
 
     def _start_more(self) -> None:
         """Give free threads to waiting jobs, first to those of tokens that use fewest; the lock is held."""
-        while len(self._running) < self.limits.threads and not self._is_stopped:
-            used = {job.owner: 0 for job in self._waiting}
-            for job in self._running:
-                used[job.owner] = used.get(job.owner, 0) + 1
-            ready = [job for job in self._waiting if used[job.owner] < self.limits.threads_each]
+        while not self._is_stopped:
+            used = Counter(job.owner for job in self._running)
+            ready = [job for job in self._waiting if self._may_start(job.owner, used)]
             if not ready:
                 return
             job = min(ready, key=lambda job: used[job.owner])
             self._waiting.remove(job)
             self._running.append(job)
             self._threads.submit(self._do, job)
+
+    def _may_start(self, owner: str, used: "Counter[str]") -> bool:
+        """Whether there is a thread for one more job of an owner, beside the jobs that run for every owner."""
+        if owner == PUBLIC:
+            return used[PUBLIC] < 1
+        return used.total() - used[PUBLIC] < self.limits.threads and used[owner] < self.limits.threads_each
 
     def _do(self, job: Job[Any]) -> None:
         tell = job.do()

@@ -354,7 +354,8 @@ class Session:
     async def _in_thread(self, work: Callable[[], T], about: Statement | None = None) -> T:
         """The result of some work, unless it is cancelled, takes too long, or nobody waits for it any more."""
         asked = self._state.facts.settings.timeout_seconds
-        seconds = min(asked or self._limits.query_seconds, self._limits.query_seconds)
+        longest = min(self._limits.query_seconds, self._jobs.work.limits.seconds)
+        seconds = min(asked or longest, longest)
         self._cancelled.clear()
         self.busy = True
         try:
