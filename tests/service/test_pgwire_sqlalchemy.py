@@ -120,6 +120,8 @@ def test_a_char_is_not_postgresqls_own_type_of_one_byte(table: Served) -> None:
         ("paying = 't'", True),  # As other drivers and people write it.
         ("paying = '0'", False),
         ("paying = ' Off '", False),
+        ("paying = ('TRUE'::boolean)", True),  # With its type, as JDBC's driver writes it.
+        ("paying IN (('FALSE'::bool))", False),
     ],
 )
 def test_truth_in_quotes_is_read_as_postgresql_reads_it(table: Served, condition: str, meant: bool) -> None:

@@ -230,6 +230,40 @@ def test_private_columns_of_every_domain(truth: Any, condition: str, total: floa
     assert truth.query(f"SELECT SUM(x) FROM t WHERE {condition}").cells()[0].estimate == total
 
 
+TRUE_WORDS = ("t", "TR", "tRue", "y", "ye", "YES", "on", "1", " \t\nOn ")
+FALSE_WORDS = ("f", "fals", "False", "n", "no", "of", "OFF", "0", " 0 ")
+NO_TRUTHS = ("", " ", "o", "tt", "truth", "10", "01", "maybe", "NULL", "\u00a0t")
+CASTS = ("'{}'::bool", "('{}'::boolean)", "('{}')::boolean", "CAST('{}' AS BOOLEAN)", "boolean '{}'")
+
+
+@pytest.mark.parametrize(("column", "totals"), [("smoker", (2, 13)), ("flag", (4, 9))], ids=["private", "public"])
+def test_truth_values_are_read_as_postgresql_reads_them(truth: Any, column: str, totals: tuple[int, int]):
+    def total(condition: str) -> float:
+        return truth.query(f"SELECT SUM(x) FROM t WHERE {condition}").cells()[0].estimate
+
+    for words, meant in ((TRUE_WORDS, True), (FALSE_WORDS, False)):
+        for word in words:
+            for constant in ("('{}')", *CASTS):
+                assert total(f"{column} = {constant.format(word)}") == totals[meant], (constant, word)
+            assert total(f"{column} <> '{word}'") == total(f"'{word}'::bool <> {column}") == totals[not meant]
+        assert total(f"{column} IN ('{words[0]}', '{words[1]}', '{words[2]}'::boolean)") == totals[meant]
+    assert total(f"{column} = 1{'0' * 5000}::bool") == total(f"{column} = CAST(TRUE AS boolean)") == totals[True]
+    assert total(f"{column} = 0::bool AND 't'::bool AND NOT ('off'::boolean)") == totals[False]
+
+
+@pytest.mark.parametrize("column", ["smoker", "flag"])
+def test_words_that_postgresql_does_not_read_as_truth_values_are_refused(truth: Any, column: str):
+    for word in NO_TRUTHS:
+        for constant in ("'{}'", *CASTS):
+            with pytest.raises(InvalidQuery):
+                truth.query(f"SELECT SUM(x) FROM t WHERE {column} = {constant.format(word)}")
+    for wrong in (f"{column} = 1", f"{column} = 1.5::bool", f"{column}::bool", f"{column} = os::bool"):
+        with pytest.raises(InvalidQuery):
+            truth.query(f"SELECT SUM(x) FROM t WHERE {wrong}")
+    with pytest.raises(InvalidQuery, match="'maybe' is not a truth value; write TRUE or FALSE"):
+        truth.query(f"SELECT SUM(x) FROM t WHERE {column} = 'maybe'::boolean")
+
+
 @pytest.mark.parametrize(
     ("condition", "said"),
     [

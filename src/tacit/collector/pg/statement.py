@@ -79,7 +79,7 @@ _OF_WORDS = (
     ("there is no column", "42703"), ("there is no table", "42P01"), ("the text is not sql", "42601"),
     ("level must", "22023"), ("is never", "22000"), ("compare it with", "42804"), ("must be a number", "42804"),
     ("several statements", "42601"), ("nested too deeply", "54001"), ("groups, must be at most", "54000"),
-    ("characters, must have at most", "54000"), ("neither in group by", "42803"),
+    ("characters, must have at most", "54000"), ("neither in group by", "42803"), ("is not a truth value", "22P02"),
 )  # fmt: skip
 
 

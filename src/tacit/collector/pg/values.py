@@ -11,6 +11,7 @@ from struct import pack
 from typing import Any
 
 from tacit.collector.pg.messages import Body, PgError, unpacked
+from tacit.tasks.analytics.truths import truth_of
 
 BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT4, TEXT, OID = 16, 17, 18, 19, 20, 21, 23, 25, 26
 FLOAT4, FLOAT8, UNKNOWN, VARCHAR, BPCHAR, DATE, NUMERIC = 700, 701, 705, 1043, 1042, 1082, 1700
@@ -230,15 +231,12 @@ def _finite(number: float) -> float:
     return number
 
 
-_TRUE, _FALSE = {"t", "true", "y", "yes", "on", "1"}, {"f", "false", "n", "no", "off", "0"}
-
-
 def truth(text: str) -> bool:
     """A truth value in one of PostgreSQL's spellings."""
-    word = text.strip().lower()
-    if word not in _TRUE | _FALSE:
+    found = truth_of(text)
+    if found is None:
         raise PgError("22P02", "a truth value must be on or off, true or false")
-    return word in _TRUE
+    return found
 
 
 _LONGEST_WORD = 500

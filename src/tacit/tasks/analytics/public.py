@@ -26,6 +26,7 @@ from tacit.tasks.analytics.syntax import (
     Negation,
     Truth,
 )
+from tacit.tasks.analytics.truths import truth_of
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -349,7 +350,6 @@ def _kind(kind: Any) -> str:
     return "number" if _is_number(kind) else "text" if _is_text(kind) else str(kind)
 
 
-_TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _DAY = re.compile(r"\s*(\d{4}-\d{2}-\d{2}) ?[+-]\d{2}(?::?\d{2})?\s*")
 """A day with a time zone, which says nothing about a day."""
 
@@ -359,9 +359,8 @@ def _literal(values: Any, item: Expression, kind: Any) -> Any:
     if not (isinstance(item, Constant) and isinstance(item.value, str)):
         return values
     if _kind(kind) == "truth":
-        word = item.value.strip().lower()
-        meant = {truth for name, truth in _TRUTHS.items() if word and name.startswith(word)}
-        return arrow().scalar(meant.pop()) if len(meant) == 1 else values
+        truth = truth_of(item.value)
+        return values if truth is None else arrow().scalar(truth)
     day = _DAY.fullmatch(item.value) if arrow().types.is_date(kind) else None
     return values if day is None else arrow().scalar(day[1])
 

@@ -21,11 +21,11 @@ from tacit.device.reals import as_number
 from tacit.errors import InvalidQuery, InvalidSpec
 from tacit.tasks.analytics.faults import fault_of, is_missing
 from tacit.tasks.analytics.regions import Spans, as_spans, outside
+from tacit.tasks.analytics.truths import truth_of
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 MAX_LABELS = 1 << 20
-_TRUTHS = ("false", "true")
 _WHOLE = 2.0**53
 
 
@@ -364,16 +364,15 @@ class Truths:
 
     def indices(self, values: Sequence[Any]) -> I64:
         """1 for true."""
-        places = {"0": 0, "1": 1} | {text: i for i, text in enumerate(_TRUTHS)}
+        places = {"0": 0, "1": 1, "false": 0, "true": 1}
         return np.array([places.get(str(value).lower(), -1) for value in values], np.int64)
 
     def spans(self, name: str, sign: str, value: Any) -> Spans:
         """Points."""
-        text = str(value).lower()
-        if sign not in ("=", "<>") or not isinstance(value, (str, bool)) or text not in _TRUTHS:
+        truth = truth_of(value) if isinstance(value, str) else value
+        if sign not in ("=", "<>") or not isinstance(truth, bool):
             raise InvalidQuery(f"sql: {name} is true or false; write {name}, NOT {name}, or {name} = TRUE")
-        place = _TRUTHS.index(text)
-        return _range(sign, place, place + 1, self.size)
+        return _range(sign, int(truth), truth + 1, self.size)
 
     def ends(self, name: str) -> tuple[F64, F64]:
         """Refused: a truth is no number."""

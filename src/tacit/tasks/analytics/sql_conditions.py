@@ -22,6 +22,7 @@ from tacit.tasks.analytics.syntax import (
     Negation,
     Truth,
 )
+from tacit.tasks.analytics.truths import truth_of
 
 _SIGNS = {"eq": "=", "neq": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
@@ -78,6 +79,16 @@ def _number(text: str) -> int | float:
     if not isfinite(number):
         raise InvalidQuery(f"sql: the number {text[:20]} is too large")
     return number
+
+
+def _truth(text: str, *, is_string: bool) -> bool:
+    """A literal that is cast to a truth value: a word in quotes, or a whole number, of which only zero is false."""
+    # Zeros are stripped instead of calling int, which raises ValueError for thousands of digits.
+    number = text.strip("0") != "" if text.isascii() and text.isdigit() else None
+    truth = truth_of(text) if is_string else number
+    if truth is None:
+        raise InvalidQuery(f"sql: {text[:20]!r} is not a truth value; write TRUE or FALSE")
+    return truth
 
 
 def _check_order(low: Expression, high: Expression) -> None:
@@ -147,13 +158,17 @@ class Reader:
         return Constant(_number(str(item.this)))
 
     def _cast(self, item: Any) -> Constant:
-        """A constant as a date, text or number; columns are compared as they are."""
+        """A constant as a date, text, number or truth value; columns are compared as they are."""
         exp = expressions()
-        kind, inner = item.to.this.name, item.this
+        kind, inner = item.to.this.name, item.this.unnest()
         if isinstance(inner, exp.Literal) and kind in _DATES:
             return Constant(str(inner.this))
         if isinstance(inner, exp.Literal) and kind in _NUMBERS:
             return Constant(_number(str(inner.this)))
+        if isinstance(inner, exp.Literal) and kind == "BOOLEAN":
+            return Constant(_truth(str(inner.this), is_string=inner.is_string))
+        if isinstance(inner, exp.Boolean) and kind == "BOOLEAN":
+            return self.constant(inner)
         raise _refused(item)
 
     def condition(self, item: Any) -> Condition:
@@ -181,6 +196,8 @@ class Reader:
             return Truth(bool(item.this))
         if isinstance(item, exp.Column):
             return Compare("=", self.column(item), Constant(True))
+        if isinstance(item, exp.Cast) and isinstance(truth := self._cast(item).value, bool):
+            return Truth(truth)
         return self._atom(item)
 
     def _atom(self, item: Any) -> Condition:
