@@ -11,17 +11,20 @@ import apsw
 import numpy as np
 import psycopg
 import pytest
-from tests.service.plain import PLAIN, NoNoise, wide_draft
+from tests.service.plain import PLAIN, NoNoise, serving, wide_draft
 from tests.service.row_bench import Bench
+from tests.service.row_bodies import publish_rows
 
 from tacit.catalog import CATALOG
 from tacit.collector.adapters import postgres_schema, sqlite_schema
 from tacit.collector.adapters.checksums import TallyRow
 from tacit.collector.adapters.postgres import PostgresStore
 from tacit.collector.adapters.sqlite import FILE, SqliteStore
+from tacit.collector.limits import Limits
 from tacit.collector.ports import STORED, CollectionRecord, NewBatch, Store, StoredBatch
 from tacit.collector.problems import as_problem
 from tacit.collector.publish import publish_document
+from tacit.collector.server import make_app
 from tacit.collector.service import Collector
 from tacit.errors import StorageDamaged, StorageUnavailable
 from tacit.wire.tallies import dump_tally
@@ -198,6 +201,52 @@ def test_damaged_manifests_are_neither_answered_from_nor_swept(
     )
     with pytest.raises(StorageDamaged, match="counts 0 reports where 10 were folded"):
         bench.values()
+
+
+@pytest.mark.parametrize("column", ["content", "reports"])
+def test_a_damaged_collection_of_rows_says_so_everywhere(store: Store, change: Change, column: str):
+    """Answers in every form are refused; lists go on, and show which collection it is."""
+    app = make_app(store, Limits(requests_per_second=0), catalog=(*CATALOG, NoNoise), tasks=(PLAIN,))
+    with serving(app) as client:
+        mine, other = publish_rows(store), publish_rows(store, title="Another")
+        for name in (mine, other):
+            bench = Bench(store, name)
+            bench.seal(range(10))
+            bench.collector.writer.stop()
+        path = f"/collections/{mine}"
+        assert client.api("GET", f"{path}/answers").json()["n"] == 10
+        assert client.status(mine)["damaged"] is False
+        where = "WHERE collection = (SELECT key FROM collections WHERE id = ?)"
+        (before,) = change(f"SELECT {column} FROM tallies {where}", mine)[0]
+        bad = before ^ 64 if column == "reports" else flipped(bytes(before), 12)
+        change(f"UPDATE tallies SET {column} = ? {where}", bad, mine)
+        for form in ("answers", "answers.csv", "answers.parquet"):
+            reply = client.api("GET", f"{path}/{form}")
+            assert reply.status_code == 500 and reply.json()["type"].endswith("damaged"), form
+            assert client.api("GET", f"/collections/{other}/{form}").status_code == 200
+        assert client.status(mine).items() >= {"state": "published", "damaged": True, "reports": 0}.items()
+        assert client.status(other).items() >= {"damaged": False, "reports": 10}.items()
+        listed = client.api("GET", "/collections").json()["collections"]
+        assert {row["id"]: (row["damaged"], row["reports"]) for row in listed} == {mine: (True, 0), other: (False, 10)}
+        tables = client.api("GET", "/tables").json()["tables"]
+        assert {row["collection"]: (row["damaged"], row["n"]) for row in tables} == {
+            mine: (True, 0),
+            other: (False, 10),
+        }
+        assert "tacit_damaged_collections 1" in client.http.get("/metrics").text
+        change(f"UPDATE tallies SET {column} = ? {where}", before, mine)
+        assert client.status(mine).items() >= {"damaged": False, "reports": 10}.items()
+        assert "tacit_damaged_collections 0" in client.http.get("/metrics").text
+
+
+def test_a_damaged_tally_is_shown_in_the_status_and_found_in_the_background(collector: Collector, change: Change):
+    mine, other = asked(collector, 200), asked(collector, 201)
+    where = "WHERE collection = (SELECT key FROM collections WHERE id = ?)"
+    change(f"UPDATE tallies SET reports = -reports {where}", mine)
+    collector.look_for_damage()
+    assert collector.damage.number == 1
+    assert {row["id"]: row["damaged"] for row in collector.summaries()} == {mine: True, other: False}
+    assert (collector.status(mine)["reports"], collector.status(other)["reports"]) == (0, 3)
 
 
 # Folders and databases of earlier releases.

@@ -104,6 +104,9 @@ def test_codes_are_drawn_for_collections_alone_and_for_hosts_that_are_some(clien
         b"Host: a b\r\n",
         b'Host: "><script>\r\n',
         b"Host: a:123456\r\n",
+        b"Host: a:99999\r\n",
+        b"Host: a:65536\r\n",
+        b"Host: \t \r\n",
         b"Host: [::1\r\n",
     ],
 )
@@ -112,7 +115,10 @@ def test_a_request_names_one_host(client: Client, lines: bytes):
     assert statuses(reply) == [400] and b"application/problem+json" in reply
 
 
-@pytest.mark.parametrize("host", [b"x", b"my_app:8000", b"127.0.0.1:80", b"[::1]:8000", b"Example.ORG."])
+WRITTEN = [b"Example.ORG.", b"a:65535", b"example.com:", b"[::1]:", b"  x", b"x \t", b"\t x:80 "]
+
+
+@pytest.mark.parametrize("host", [b"x", b"my_app:8000", b"127.0.0.1:80", b"[::1]:8000", *WRITTEN])
 def test_hosts_that_are_some(client: Client, host: bytes):
     head = b"GET /healthz HTTP/1.1\r\nHost: " + host + b"\r\nConnection: close\r\n\r\n"
     assert statuses(exchange(client, head)) == [200]
@@ -157,9 +163,14 @@ def test_refusals_of_methods_say_which_are_allowed(app: App, client: Client):
         "/api/v1/tokens": {"GET", "HEAD", "POST"},
         f"/api/v1/collections/{mine}/query": {"GET", "HEAD", "POST"},
         "/dashboard/login": {"GET", "HEAD", "POST"},
+        "/dashboard/logout": {"POST"},
+        f"/c/{mine}/privacy": {"GET", "HEAD"},
     }.items():
-        reply = client.http.request("PATCH", path)
-        assert reply.status_code == 405 and set(reply.headers["allow"].split(", ")) == allowed, path
+        for method in {"GET", "PATCH"} - allowed:
+            reply = client.http.request(method, path)
+            assert reply.status_code == 405 and set(reply.headers["allow"].split(", ")) == allowed, path
+    for method, path in itertools.product(("GET", "PATCH"), ("/dashboard/nowhere", "/c/a/nowhere")):
+        assert client.http.request(method, path).status_code == 404
 
 
 def test_a_document_that_the_client_has_is_not_sent_again(client: Client):
@@ -237,6 +248,33 @@ def test_forms_of_other_sites_sign_nobody_in_or_out(client: Client, headers: dic
     out = client.http.post("/dashboard/logout", headers=sent | cookie)
     assert (signed.status_code, out.status_code) == ((303, 303) if ours else (403, 403))
     assert ("set-cookie" in signed.headers, "set-cookie" in out.headers) == (ours, ours)
+
+
+SAME_SITE = [
+    ("Collector.Example:80", "http://collector.example", True),
+    ("collector.example", "http://collector.example:80", True),
+    ("collector.example:", "http://collector.example", True),
+    ("collector.example:443", "https://collector.example", True),  # Behind a proxy that ends TLS.
+    ("collector.example:8080", "http://collector.example", False),
+    ("collector.example:80", "https://collector.example:8443", False),
+    ("collector.example", "http://collector.example:99999", False),
+    ("collector.example", "http://[", False),
+]
+
+
+@pytest.mark.parametrize(("host", "origin", "ours"), SAME_SITE)
+def test_one_site_may_be_written_in_several_ways(client: Client, host: str, origin: str, ours: bool):
+    sent = {"Host": host, "Origin": origin}
+    signed = client.http.post("/dashboard/login", data={"token": client.token}, headers=sent)
+    client.http.cookies.clear()
+    assert signed.status_code == (303 if ours else 403)
+
+
+def test_addresses_that_are_shown_have_the_host_without_blanks_and_empty_port(client: Client):
+    mine = client.publish(draft(title="Shown"))
+    head = f"GET /dashboard/collections/{mine} HTTP/1.1\r\nHost: shown.example: \r\nConnection: close\r\n"
+    reply = exchange(client, f"{head}Cookie: {COOKIE}={client.token}\r\n\r\n".encode())
+    assert f"http://shown.example/c/{mine}".encode() in reply and b"shown.example:" not in reply
 
 
 def test_redirections_stay_where_they_are_whatever_the_host_says(client: Client):

@@ -63,7 +63,8 @@ def test_publish_upload_and_answer(client: Client):
     answers = client.answers(mine)
     assert [row["raw"]["estimate"] for row in answers["questions"][0]["rows"]] == pytest.approx([0.6, 0.3, 0.1])
     assert client.status(mine) == {
-        "id": mine, "state": "published", "reports": 10, "rejected": {}, "minimum_cohort": 5, "plan": None,
+        "id": mine, "state": "published", "damaged": False, "reports": 10, "rejected": {}, "minimum_cohort": 5,
+        "plan": None,
     }  # fmt: skip
 
 

@@ -73,8 +73,13 @@ def list_all(as_json: bool, server: str, token: str, data: Path | None) -> None:
     if as_json:
         print_json(found)
         return
-    rows = [[row["id"], row["state"], f"{row['reports']:,}", _title(row["title"])] for row in found]
+    rows = [[row["id"], _state(row), f"{row['reports']:,}", _title(row["title"])] for row in found]
     print_table(["id", "state", "reports", "title"], rows)
+
+
+def _state(row: dict[str, Any]) -> str:
+    # Collectors of earlier releases do not say whether a collection is damaged.
+    return f"{row['state']}, damaged" if row.get("damaged") else row["state"]
 
 
 def _title(texts: dict[str, str]) -> str:

@@ -8,12 +8,22 @@ from tacit.errors import InvalidSpec
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]")
 _RULE = 'must be an address such as "https://example.org", without user, path, query or fragment'
 # Names inside a private network may have underscores.
-_HOST_HEADER = re.compile(rb"([A-Za-z0-9_][A-Za-z0-9_.-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")
+_HOST_HEADER = re.compile(rb"([A-Za-z0-9_][A-Za-z0-9_.-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(:([0-9]{0,5}))?")
+_MOST_PORT = 65535
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
-def is_host(value: bytes) -> bool:
-    """Whether a Host header names a host, so that addresses made from it can be shown."""
-    return _HOST_HEADER.fullmatch(value) is not None
+def plain_host(value: bytes) -> bytes | None:
+    """The value of a Host header as addresses show it, without an empty port; None if it names no host."""
+    match = _HOST_HEADER.fullmatch(value)
+    if match is None or int(match[3] or b"0") > _MOST_PORT:
+        return None
+    return match[0].removesuffix(b":")
+
+
+def authority(netloc: str, scheme: str) -> str:
+    """Host and port of an address, equal for equal sites: in lower case, without the default port of its scheme."""
+    return netloc.lower().removesuffix(":").removesuffix(_DEFAULT_PORTS.get(scheme, ""))
 
 
 def public_address(text: str) -> str:

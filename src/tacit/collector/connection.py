@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from tacit.collector.addresses import is_host
+from tacit.collector.addresses import plain_host
 from tacit.collector.limits import Limits
 from tacit.collector.problems import MEDIA_TYPE, Problem
 
@@ -57,6 +57,12 @@ class _Pending:
 
     def __init__(self, *, keep_alive: bool) -> None:
         self.disconnected, self.response_complete, self.keep_alive = False, False, keep_alive
+
+
+def _plain_value(name: bytes, value: bytes) -> bytes:
+    """The value of a header without blanks around it; a host also without an empty port, since addresses show it."""
+    plain = value.strip(b" \t")
+    return plain_host(plain) or plain if name == b"host" else plain
 
 
 class Watch:
@@ -138,6 +144,8 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Hold a report back until it is clear whether the rest of it has come along."""
         self.deadline, self._head_bytes = inf, 0
+        # The application has the same list. HTTP allows blanks around values, and the parser leaves those at the end.
+        self.headers[:] = [(name, _plain_value(name, value)) for name, value in self.headers]
         self._fault = self._fault_of_head()
         if self._fault:
             # An exception makes the parser stop here, so that nothing after this head is read as a request.
@@ -155,9 +163,9 @@ class Connection(HttpToolsProtocol):
 
     def _fault_of_head(self) -> str:
         """Why a request that can be parsed is refused all the same; empty if it is not."""
-        hosts = [value for name, value in self.headers if name == b"host"]
+        hosts = [plain_host(value) for name, value in self.headers if name == b"host"]
         parser = cast("Any", self.parser)
-        if len(hosts) > 1 or not all(map(is_host, hosts)):
+        if len(hosts) > 1 or None in hosts:
             return "the Host header must name one host, such as example.org or 127.0.0.1:8000"
         if not hosts and parser.get_http_version() == "1.1":
             return "a request of HTTP/1.1 needs the header Host"

@@ -82,6 +82,12 @@ class Folder:
         """The sealed rows of a collection, by whichever process."""
         return [RowSegment(self._files, active, entry) for entry in _entries(active.id, self._store.tallies(active.id))]
 
+    def check(self, collection: str, *, rows: bool) -> None:
+        """Raise `StorageDamaged` unless every tally, or list of segments where there are rows, is as it was written."""
+        stored = self._store.tallies(collection)
+        if rows:
+            _entries(collection, stored)
+
     def sweep(self) -> int:
         """Remove the files of segments that were merged or never came to be named; returns how many."""
         return self._files.sweep(self._named)

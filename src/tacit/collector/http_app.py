@@ -80,6 +80,7 @@ class Public:
             "tacit_batches_waiting": float(self._collector.writer.waiting),
             "tacit_jobs_running": float(self._collector.work.running),
             "tacit_jobs_waiting": float(self._collector.work.waiting),
+            "tacit_damaged_collections": float(self._collector.damage.number),
             "tacit_segments": float(segments),
             "tacit_segment_bytes": float(size),
             "tacit_uptime_seconds": round(monotonic() - self._collector.started, 3),

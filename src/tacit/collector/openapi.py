@@ -65,10 +65,15 @@ def _list(items: Any) -> dict[str, Any]:
 
 _CELL = _fields({name: {"type": "number"} for name in ("estimate", "standard_error", "low", "high")})
 _STATE = {"type": "string", "enum": ["draft", "published", "closed"]}
+_DAMAGED = {
+    "type": "boolean",
+    "description": "what is stored is not as it was written: nothing of it is counted or answered until it is restored",
+}
 _SUMMARY = _fields(
     {
         "id": _TEXT,
         "state": _STATE,
+        "damaged": _DAMAGED,
         "title": _TEXTS,
         "epsilon": {"type": ["string", "object", "integer"]},
         "questions": _WHOLE,
@@ -92,6 +97,7 @@ _PREDICTION = _fields(
     }
 )
 _ENTRY = _fields({"day": _WHOLE, "actor": _TEXT, "action": _TEXT, "subject": _TEXT})
+_TABLE = _fields({"collection": _TEXT, "name": _TEXT, "columns": _list(_OBJECT), "n": _WHOLE, "damaged": _DAMAGED})
 
 SCHEMAS: dict[str, Any] = {
     "Problem": _fields(
@@ -124,6 +130,7 @@ SCHEMAS: dict[str, Any] = {
         {
             "id": _TEXT,
             "state": _STATE,
+            "damaged": _DAMAGED,
             "reports": _WHOLE,
             "rejected": {"type": "object", "additionalProperties": _WHOLE},
             "minimum_cohort": {"type": ["integer", "null"]},
@@ -190,9 +197,7 @@ SCHEMAS: dict[str, Any] = {
         level={"type": "number"},
         plan=_list(_OBJECT),
     ),
-    "Tables": _fields(
-        {"tables": _list(_fields({"collection": _TEXT, "name": _TEXT, "columns": _list(_OBJECT), "n": _WHOLE}))}
-    ),
+    "Tables": _fields({"tables": _list(_TABLE)}),
     "Invitations": _fields({"invitations": _list(_TEXT)}),
     "InvitationCount": _closed({}, count={"type": "integer", "minimum": 1, "maximum": MAX_INVITATIONS}),
 }

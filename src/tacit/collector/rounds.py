@@ -5,6 +5,7 @@ closed. A plan is a function of these, so that a crash between closing a round a
 nothing half done, and two processes that advance a plan publish the same document.
 """
 
+import logging
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
@@ -17,11 +18,13 @@ from tacit.collector.problems import Problem
 from tacit.collector.publish import publish_document
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally
-from tacit.errors import InvalidSpec
+from tacit.errors import InvalidSpec, StorageDamaged
 from tacit.tasks.plans import Result, Round, Steps
 from tacit.tasks.table import TASKS, find_task
 from tacit.tasks.task import Task
 from tacit.wire.document import Collection, Plan
+
+LOG = logging.getLogger("tacit.collector")
 
 FOLD_SECONDS = 30.0
 """How long advancing waits for reports of the round that are stored and not yet counted."""
@@ -112,6 +115,8 @@ class Rounds:
             self.advance(active)
         except Problem:  # Too few reports, or some not counted yet: it is looked at again.
             return
+        except StorageDamaged as error:  # Other plans go on.
+            LOG.error("%s", error)
 
     def state(self, active: Active) -> dict[str, Any]:
         """What a plan has done and what it is waiting for, as plain data."""

@@ -10,6 +10,7 @@ from tacit.collector.access import Access, today
 from tacit.collector.active import Active, Catalog, Shelf, parsed_json
 from tacit.collector.answer import Answers, answer, answer_plan, answer_rows
 from tacit.collector.ask import ask, ask_joint
+from tacit.collector.damage import Damage
 from tacit.collector.fold import Folder, Housekeeping
 from tacit.collector.ingest import Ingest, Rejections
 from tacit.collector.metrics import Metrics
@@ -40,6 +41,9 @@ RETIRE_SECONDS = 3600.0
 SWEEP_SECONDS = 300.0
 """How often the collector looks for files of segments that nobody needs any more."""
 
+DAMAGE_SECONDS = 300.0
+"""How often the collector reads all tallies to see whether they are as they were written."""
+
 ADVANCE_SECONDS = 2.0
 """How often rounds of adaptive plans are looked at."""
 
@@ -67,7 +71,8 @@ class Collector:
         self.readiness = Readiness(store, self.writer)
         self.ingest = Ingest(self.shelf, self.writer, self.rejections, takes_rows=self.files.is_ready)
         self.folder = Folder(store, self.shelf, self.files, shard=shard)
-        self._when_dropped: list[Callable[[str], None]] = [self.files.drop]
+        self.damage = Damage(self.folder)
+        self._when_dropped: list[Callable[[str], None]] = [self.files.drop, self.damage.forget]
         self.retention = Retention(store, day, forget=self._forget)
         self.rounds = Rounds(store, self.shelf, self.folder, tasks)
         self._totals = Totals(store, self.folder)
@@ -80,6 +85,7 @@ class Collector:
             (self.touch_all, 60.0),
             (self.retire, RETIRE_SECONDS),
             (self.sweep, SWEEP_SECONDS),
+            (self.look_for_damage, DAMAGE_SECONDS),
         ])  # fmt: skip
 
     def start(self) -> None:
@@ -136,6 +142,21 @@ class Collector:
         """Remove the files of segments that nobody needs any more."""
         self.folder.sweep()
 
+    def look_for_damage(self) -> None:
+        """Read the tallies of all collections, for the metric and the log."""
+        for collection in self.shelf.all_ids():
+            active = self.shelf.find(collection)
+            if active is not None:
+                self._is_damaged(active)
+
+    def _is_damaged(self, active: Active) -> bool:
+        return self.damage.look(active.id, rows=active.collection.rows is not None)
+
+    def stored(self, active: Active) -> tuple[int, bool]:
+        """The number of stored reports, and whether the collection is damaged; what is damaged is not counted."""
+        damaged = self._is_damaged(active)
+        return 0 if damaged else self.store.stored_reports(active.id), damaged
+
     def segments(self, collection: str) -> list[RowSegment]:
         """The rows of a collection as sealed segments, sealing first what is waiting."""
         active = self.find(collection)
@@ -171,6 +192,8 @@ class Collector:
         if active.collection.plan is not None:
             return answer_plan(active, self.rounds.result(active), level=level)
         if active.collection.rows is not None:
+            # The number of reports alone is read without its checksum.
+            self.folder.check(collection, rows=True)
             return answer_rows(active, self.store.stored_reports(collection), level=level)
         return answer(*self._folded(collection), level=level, tasks=self.tasks, post=post)
 
@@ -193,20 +216,32 @@ class Collector:
         return active, self._totals.total(active)
 
     def status(self, collection: str) -> dict[str, Any]:
-        """State, number of reports and refusals of a collection."""
+        """State, number of reports and refusals of a collection; one that is damaged says so and counts nothing."""
         record, active = find_record(self.store, collection), self.shelf.find(collection)
         rejected: dict[str, int] = {}
         for counts in (self.store.rejected(collection), self.rejections.waiting(collection)) if active else ():
             for reason, reports in counts.items():
                 rejected[reason] = rejected.get(reason, 0) + reports
+        reports, damaged = self.stored(active) if active else (0, False)
+        plan, plan_damaged = self._plan_state(active) if active else (None, False)
         return {
             "id": record.id,
             "state": record.state,
-            "reports": self.store.stored_reports(collection) if active else 0,
+            "damaged": damaged or plan_damaged,
+            "reports": reports,
             "rejected": rejected,
             "minimum_cohort": active.collection.minimum_cohort if active else None,
-            "plan": self.rounds.state(active) if active and active.collection.plan else None,
+            "plan": plan,
         }
+
+    def _plan_state(self, active: Active) -> tuple[dict[str, Any] | None, bool]:
+        """Where the plan of a collection stands, if it has one, and whether one of its rounds is damaged."""
+        if active.collection.plan is None:
+            return None, False
+        try:
+            return self.rounds.state(active), False
+        except StorageDamaged:
+            return None, True
 
     def advance(self, collection: str) -> dict[str, Any]:
         """Close the open round of a plan and publish the next one; says where the plan stands."""
@@ -226,15 +261,17 @@ class Collector:
 
     def _summary(self, record: CollectionRecord) -> dict[str, Any]:
         content = parsed_json(record.document)
-        title = content["title"]
+        title, is_draft = content["title"], record.state == "draft"
+        damaged = not is_draft and self.damage.look(record.id, rows=content.get("rows") is not None)
         return {
             "id": record.id,
             "state": record.state,
+            "damaged": damaged,
             "title": {"en": title} if isinstance(title, str) else title,
             "epsilon": content["epsilon"],
             "questions": len(content["questions"]),
             "round": content["plan"]["round"] if content.get("plan") else None,
-            "reports": 0 if record.state == "draft" else self.store.stored_reports(record.id),
+            "reports": 0 if is_draft or damaged else self.store.stored_reports(record.id),
             "minimum_cohort": content.get("minimum_cohort"),
         }
 

@@ -69,6 +69,8 @@ class TableInfo:
     """Reports that are stored, each with its row."""
     minimum_cohort: int = 1
     title: dict[str, str] = field(default_factory=dict[str, str])
+    damaged: bool = False
+    """Whether what is stored is not as it was written; nothing is answered then, and n is 0."""
 
 
 class Tables:
@@ -141,8 +143,8 @@ class Tables:
         assert document.rows is not None
         private = [_private_column(dimension) for dimension in self._schema(active.id).dimensions]
         public = [ColumnInfo(column.name, column.type, private=False) for column in document.rows.columns]
-        n = self._collector.store.stored_reports(active.id)
-        return TableInfo(active.id, name, (*private, *public), n, document.minimum_cohort, document.title)
+        n, damaged = self._collector.stored(active)
+        return TableInfo(active.id, name, (*private, *public), n, document.minimum_cohort, document.title, damaged)
 
     def _read_schema(self, collection: str) -> Schema:
         document = self._collector.find(collection).collection

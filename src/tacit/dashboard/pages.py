@@ -14,12 +14,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
 
 from tacit.catalog import CATALOG
 from tacit.central.heatmap import heat_map
 from tacit.collector.access import READ, WRITE
 from tacit.collector.active import Catalog, read_document
+from tacit.collector.addresses import authority
 from tacit.collector.http_work import answered
 from tacit.collector.ports import CollectionRecord
 from tacit.dashboard.assets import asset_routes, page, policy
@@ -65,9 +67,18 @@ def _nowhere(request: Request) -> Response:
     """A page for people who followed a wrong link; programs get the problem document that they get everywhere else."""
     if request.url.path == "/dashboard/":
         return RedirectResponse("/dashboard", status_code=307)
+    if any(route.matches(request.scope)[0] == Match.PARTIAL for route in request.app.routes):
+        raise HTTPException(405)
     if "text/html" not in request.headers.get("accept", ""):
         raise HTTPException(404)
     return _missing()
+
+
+class _Nowhere:
+    """Serves what no other route does; not a function, for Starlette would have its route allow GET at every path."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await _nowhere(Request(scope))(scope, receive, send)
 
 
 @lru_cache(maxsize=32)
@@ -133,7 +144,8 @@ class Pages:
     def _is_secure(self, request: Request) -> bool:
         """Whether the browser is connected by TLS: directly, or through the proxy of the public address."""
         public = urlsplit(self.public_url)
-        return request.url.scheme == "https" or (public.scheme == "https" and public.netloc == request.url.netloc)
+        here, there = (authority(netloc, "https") for netloc in (request.url.netloc, public.netloc))
+        return request.url.scheme == "https" or (public.scheme == "https" and here == there)
 
     def logout(self, request: Request) -> Response:
         """Forget the token; pages of other sites cannot sign anybody out."""
@@ -288,5 +300,5 @@ def routes(state: State, *, catalog: Catalog = CATALOG, public_url: str = "") ->
         Route("/c/{id}/qr.svg", pages.qr_code),
         *script_routes(),
         *asset_routes(),
-        *(Route(f"{start}/{{path:path}}", _nowhere) for start in ("/dashboard", "/c")),
+        *(Route(f"{start}/{{path:path}}", _Nowhere()) for start in ("/dashboard", "/c")),
     ]

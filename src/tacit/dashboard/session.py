@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from tacit.collector.addresses import authority
 from tacit.collector.http_common import read_body
 from tacit.collector.ports import CollectionRecord
 from tacit.collector.problems import Problem
@@ -71,10 +72,24 @@ def may(request: Request, state: State, action: str, collection: str) -> bool:
 def refuse_foreign(request: Request, public_url: str) -> None:
     """Refuse a form that a page of another site has sent; browsers say so, and other clients send neither header."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    here = {urlsplit(str(request.base_url)).netloc, urlsplit(public_url).netloc}
-    is_ours = site in ("none", "same-origin") if site else origin is None or urlsplit(origin).netloc in here - {""}
+    is_ours = site in ("none", "same-origin") if site else origin is None or _is_here(origin, request, public_url)
     if not is_ours:
         raise Problem("forbidden", "this form was sent by a page of another site; open the sign-in page itself")
+
+
+def _is_here(origin: str, request: Request, public_url: str) -> bool:
+    """Whether an origin is the public address, or the host of the request.
+
+    A proxy that ends TLS changes the scheme of the request and not its host, so the scheme of the origin says which
+    port is the default one.
+    """
+    try:
+        there = urlsplit(origin)
+    except ValueError:
+        return False
+    public = urlsplit(public_url)
+    here = {authority(request.base_url.netloc, there.scheme), authority(public.netloc, public.scheme)}
+    return authority(there.netloc, there.scheme) in here - {""}
 
 
 async def read_form(request: Request) -> dict[str, str]:

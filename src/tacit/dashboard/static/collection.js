@@ -79,14 +79,14 @@ function sharing() {
 }
 
 /** @param {any} status */
-function facts({ reports: here, rejected, minimum_cohort: cohort, plan }) {
+function facts({ reports: here, rejected, minimum_cohort: cohort, plan, damaged }) {
   /** @type {any[]} */
   const rounds = plan?.rounds ?? [{ reports: here }];
   const reports = rounds.reduce((sum, one) => sum + one.reports, 0);
   const refused = Object.values(rejected).reduce((sum, one) => sum + one, 0);
   const fact = (/** @type {any} */ big, /** @type {string} */ small, /** @type {any[]} */ ...more) =>
     h("div", {}, h("b", {}, big), h("span", {}, small), ...more);
-  const few = !plan && reports < cohort;
+  const few = !plan && !damaged && reports < cohort;
   const meter =
     few &&
     h("progress", { class: "meter", max: cohort, value: reports, "aria-label": "Reports until answers are shown" });
@@ -94,7 +94,9 @@ function facts({ reports: here, rejected, minimum_cohort: cohort, plan }) {
   return h(
     "section",
     { class: "facts", "aria-label": "In short" },
-    fact(count(reports), few ? `reports of the ${count(cohort)} needed` : counted, meter),
+    damaged
+      ? fact("—", "what is stored is damaged")
+      : fact(count(reports), few ? `reports of the ${count(cohort)} needed` : counted, meter),
     fact(epsilon(document_.epsilon), "epsilon per respondent"),
     fact(count(refused), "reports refused"),
     fact(`${count(document_.retention_days)} days`, "until reports are deleted"),
@@ -260,7 +262,8 @@ const notYet = (words) =>
   h("div", { class: "card empty" }, h("h2", {}, "Answers appear here"), h("p", { class: "soft" }, words));
 
 /** Why there are no answers yet; empty if there are. @param {any} status */
-function missing({ reports, minimum_cohort: cohort, plan }) {
+function missing({ reports, minimum_cohort: cohort, plan, damaged }) {
+  if (damaged) return "What is stored of this collection is damaged. Restore the collector's database from a backup.";
   if (plan) return plan.finished ? "" : "The plan is still asking; what it found is shown after its last round.";
   if (reports >= cohort) return "";
   const left = count(cohort - reports);

@@ -21,18 +21,18 @@ const empty = () =>
   );
 
 /** @param {any} item */
-function row({ id, state, title, epsilon: spent, questions, round, reports, minimum_cohort: cohort }) {
+function row({ id, state, title, epsilon: spent, questions, round, reports, damaged, minimum_cohort: cohort }) {
   const asked = round ? `round ${round} of a plan` : questions === 1 ? "1 question" : `${questions} questions`;
-  const few = state !== "draft" && reports < cohort;
+  const few = state !== "draft" && !damaged && reports < cohort;
   return h(
     "tr",
     {},
     h("td", {}, h("a", { href: `/dashboard/collections/${id}` }, inLanguage(title)), h("small", {}, asked)),
-    h("td", {}, pill(state)),
+    h("td", {}, pill(state), damaged && h("small", {}, "damaged")),
     h(
       "td",
       { class: "right" },
-      state === "draft" ? "—" : count(reports),
+      state === "draft" || damaged ? "—" : count(reports),
       few && h("small", {}, `answers from ${count(cohort)}`),
     ),
     h("td", { class: "right hide-narrow" }, epsilon(spent)),
