@@ -64,7 +64,7 @@ function figures({ ctx, scales, options }, bars, style) {
   ctx.font = `13px ${getComputedStyle(document.body).fontFamily}`;
   ctx.textBaseline = "middle";
   options.plugins.whiskers.rows.forEach((/** @type {any} */ row, /** @type {number} */ i) => {
-    ctx.fillText(style.figure(row), scales.x.getPixelForValue(Math.max(row.high, row.estimate)) + 10, bars[i].y);
+    ctx.fillText(style.figure(row), scales.x.getPixelForValue(Math.max(row.high, row.estimate, 0)) + 10, bars[i].y);
   });
 }
 
