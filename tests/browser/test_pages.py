@@ -350,7 +350,22 @@ def test_signing_in_and_out(page: Any, context: Any, site: Any) -> None:
     assert context.cookies() == []
 
 
-@pytest.mark.parametrize("target", ["https://example.org/", "//example.org", "/\\example.org", "/c/x"])
+def test_signing_in_leads_back_to_the_same_query(page: Any, site: Any) -> None:
+    page.goto(f"{site.url}/dashboard/query?collection=a%26b&share=tct_old")
+    assert page.get_attribute("[name=next]", "value") == "/dashboard/query?collection=a%26b"
+    page.fill("#token", site.token)
+    page.click("button:has-text('Sign in')")
+    page.wait_for_url(f"{site.url}/dashboard/query?collection=a%26b")
+
+
+def test_an_address_too_long_for_the_form_keeps_its_path(page: Any, site: Any) -> None:
+    page.goto(f"{site.url}/dashboard/query?collection={'x' * 3000}")
+    assert page.get_attribute("[name=next]", "value") == "/dashboard/query"
+
+
+@pytest.mark.parametrize(
+    "target", ["https://example.org/", "//example.org", "/\\example.org", "/c/x", "//example.org/dashboard?a=b"]
+)
 def test_signing_in_never_leads_to_another_site(page: Any, site: Any, target: str) -> None:
     page.goto(f"{site.url}/dashboard/login?next={target}")
     assert page.get_attribute("[name=next]", "value") == "/dashboard"

@@ -8,7 +8,8 @@ import pytest
 from tests.browser.habits import COLUMNS, HABITS
 from tests.browser.test_pages import COMMUTE, EVERY_KIND, answer, send_reports, sign_in
 
-from tacit.dashboard.privacy import surest
+from tacit.dashboard.privacy import Chance, chances, surest
+from tacit.oracles.grr import GRR
 
 EPSILONS = ["1", "4"]
 WIDTHS = [320, 768, 1280]
@@ -65,6 +66,26 @@ def test_the_odds_at_epsilon_4_are_98_per_cent() -> None:
     assert surest(Fraction(exp(4))) == "98.3"  # 98.2014 %, rounded up: "at most" has to be true.
     assert surest(Fraction(1)) == "50.0"
     assert surest(Fraction(exp(32))) == "99.999999999999"
+
+
+def figures(epsilon: str, size: int) -> list[str]:
+    return [one.decimal for one in chances(GRR(size=size, epsilon=epsilon))]
+
+
+def test_no_probability_is_rounded_to_nothing_or_to_certainty() -> None:
+    assert figures("1", 3) == ["0.576117", "0.211942"]
+    assert figures("16", 3) == ["0.99999977", "0.00000011"]
+    assert figures("32", 3) == ["more than 0.999999999999", "less than 0.000000000001"]
+    assert figures("0.001", 2) == ["0.500250", "0.499750"]
+    assert {one.decimal for one in chances(GRR(size=2**16, epsilon="0.001"))} == {"0.000015274", "0.000015259"}
+    assert Chance("never", Fraction(0)).decimal == "0.000000"
+
+
+def test_the_link_to_the_privacy_page_says_that_it_is_in_english(page: Any, site: Any) -> None:
+    page.goto(f"{site.url}/c/{site.publish(**COMMUTE)}")
+    assert "in English" not in page.inner_text(".promise")
+    page.click("text=Deutsch")
+    page.wait_for_selector("a[hreflang=en]:has-text('(auf Englisch)')")
 
 
 def test_both_languages_compute_the_same_odds(page: Any, site: Any) -> None:

@@ -83,6 +83,43 @@ def test_a_query_is_run_and_shown_as_table_and_chart(page: Any, context: Any, si
     page.wait_for_selector("text=in 99 of 100 cases")
 
 
+def test_groups_in_an_order_are_charted_in_it(page: Any, site: Any, table: str) -> None:
+    del table
+    opened(page, site)
+    page.fill("#sql", "SELECT age AS years, COUNT(*) FROM people GROUP BY age")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#results canvas")
+    drawn = "Chart.getChart(document.querySelector('#results canvas')).data"
+    labels = [int(label) for (label,) in page.evaluate(f"{drawn}.labels")]
+    assert len(labels) > 24 and labels == sorted(labels)
+
+
+def test_only_categories_are_charted_by_size(page: Any, site: Any, table: str) -> None:
+    del table
+    opened(page, site)
+    chosen = """async (ordered) => {
+        const { chosenBars } = await import("/static/chart.js");
+        const rows = Array.from({ length: 200 }, (_, value) => ({ value, estimate: value }));
+        const { shown, note } = chosenBars(rows, ordered);
+        return [shown.map(({ value }) => value), note];
+    }"""
+    ending = "of 200 answers; the table has all of them."
+    assert page.evaluate(chosen, False) == [list(range(199, 175, -1)), f"The 24 largest {ending}"]
+    assert page.evaluate(chosen, True) == [list(range(120)), f"The first 120 {ending}"]
+
+
+def test_a_slow_query_is_seen_to_run(page: Any, site: Any, table: str) -> None:
+    opened(page, site)
+    held: list[Any] = []
+    page.route(f"**/collections/{table}/query", lambda route: held.append(route))
+    page.click("button:has-text('Run')")
+    page.wait_for_selector("#running:has-text('Running…')")
+    assert page.get_attribute("#results", "aria-busy") == "true"
+    held[0].continue_()
+    page.wait_for_selector("#results table")
+    assert page.inner_text("#running") == "" and page.get_attribute("#results", "aria-busy") == "false"
+
+
 def test_words_are_completed_by_keyboard_and_by_mouse(page: Any, site: Any, table: str) -> None:
     del table
     opened(page, site)

@@ -153,7 +153,10 @@ def test_the_level_sets_the_width_of_intervals(asked: Asked) -> None:
 
 def test_what_an_answer_says_of_itself(asked: Asked) -> None:
     reply = asked.ask("SELECT os AS system, COUNT(*) FROM people WHERE age < 9 GROUP BY os").json()
-    assert reply["columns"] == [{"name": "system", "kind": "group"}, {"name": "COUNT(*)", "kind": "aggregate"}]
+    system = {"name": "system", "kind": "group", "ordered": False}
+    assert reply["columns"] == [system, {"name": "COUNT(*)", "kind": "aggregate"}]
+    by_age = asked.ask("SELECT age AS years, COUNT(*) FROM people GROUP BY age").json()
+    assert by_age["columns"][0] == {"name": "years", "kind": "group", "ordered": True}
     assert (reply["n"], reply["level"], reply["table"]) == (N, 0.95, "people") and reply["seconds"] > 0
     assert set(reply["rows"][0][1]) == {"estimate", "standard_error", "low", "high", "n", "status"}
     lost = asked.rows("SELECT AVG(hours) FROM people WHERE age = 99 AND state = 'WA' AND os = 'linux'")[0][0]

@@ -22,7 +22,7 @@ from tacit.errors import InvalidSpec
 from tacit.tasks.analytics.aggregate import ERROR_ENDS, Cell, flat_row
 from tacit.tasks.analytics.plan import Plan
 from tacit.tasks.analytics.run import Answer
-from tacit.tasks.analytics.syntax import Column, Select
+from tacit.tasks.analytics.syntax import Aggregate, Column, Select
 
 CELL = ("estimate", "standard_error", "low", "high", "n", "status")
 _CSV_ENDS = ("", *ERROR_ENDS, "_status")
@@ -43,10 +43,17 @@ def query_json(info: TableInfo, select: Select, found: Answer | Plan, level: flo
     about: dict[str, Any] = {"table": info.name, "n": info.n, "seconds": round(seconds, 6)}
     if isinstance(found, Plan):
         return {"plan": [{name: _plain(item) for name, item in row.items()} for row in found.to_rows()]} | about
-    kinds = ["group" if isinstance(output.item, Column) else "aggregate" for output in select.outputs]
-    columns = [{"name": name, "kind": kind} for name, kind in zip(found.columns, kinds, strict=True)]
+    outputs = zip(found.columns, select.outputs, strict=True)
+    columns = [{"name": name} | _about(info, output.item) for name, output in outputs]
     rows = [[_plain(item) for item in row] for row in found.rows]
     return {"columns": columns, "rows": rows, "level": level} | about
+
+
+def _about(info: TableInfo, item: Column | Aggregate) -> dict[str, Any]:
+    """What a column of an answer is, and whether the values of a group have an order, in which they come."""
+    if not isinstance(item, Column):
+        return {"kind": "aggregate"}
+    return {"kind": "group", "ordered": any(one.name == item.name and one.is_in_order for one in info.columns)}
 
 
 def _plain(item: Any) -> Any:

@@ -192,7 +192,12 @@ SCHEMAS: dict[str, Any] = {
     "Query": _closed({"sql": _TEXT}, level=_CONFIDENCE),
     "Result": _fields(
         {"table": _TEXT, "n": _WHOLE, "seconds": _POSITIVE},
-        columns=_list(_fields({"name": _TEXT, "kind": {"type": "string", "enum": ["group", "aggregate"]}})),
+        columns=_list(
+            _fields(
+                {"name": _TEXT, "kind": {"type": "string", "enum": ["group", "aggregate"]}},
+                ordered={"type": "boolean"},
+            )
+        ),
         rows=_list(_list({})),
         level={"type": "number"},
         plan=_list(_OBJECT),

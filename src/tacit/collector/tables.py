@@ -56,6 +56,11 @@ class ColumnInfo:
     ordered: bool = False
     """Whether the values of a private column have an order, in which groups come."""
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether neighbouring groups belong together: private values in an order, public numbers and dates."""
+        return self.ordered if self.private else self.type in ("integer", "number", "date")
+
 
 @dataclass(frozen=True)
 class TableInfo:

@@ -1,6 +1,6 @@
 """The facts of the privacy page: mechanism, exact probabilities and realised epsilon of every question."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, prod
 from typing import Any
@@ -40,11 +40,47 @@ class Chance:
 
     what: str
     exact: Fraction
+    apart: Fraction = Fraction(1)
+    """How far the probability that stands beside it is off; both are shown with so many digits that they differ."""
 
     @property
     def decimal(self) -> str:
-        """Rounded to six digits."""
-        return f"{float(self.exact):.6f}"
+        """Rounded to six digits, or to as many as it takes to be neither 0 nor 1; beyond twelve a bound is said.
+
+        >>> Chance("", Fraction(1, 3)).decimal, Chance("", Fraction(8_886_110, 8_886_111)).decimal
+        ('0.333333', '0.99999989')
+        >>> Chance("", Fraction(1, 10**15)).decimal
+        'less than 0.000000000001'
+        """
+        digits = max(_digits(min(self.exact, 1 - self.exact)), _digits(self.apart))
+        least = Fraction(1, 10**digits)
+        if self.exact in (0, 1) or least <= self.exact <= 1 - least:
+            return _rounded(self.exact, digits)
+        few = self.exact < least
+        return f"{'less' if few else 'more'} than {_rounded(least if few else 1 - least, digits)}"
+
+
+_FEWEST_DIGITS, _MOST_DIGITS = 6, 12
+
+
+def _digits(size: Fraction) -> int:
+    """Digits after the point that show two significant ones, within the limits; zero needs none."""
+    digits = _FEWEST_DIGITS
+    while digits < _MOST_DIGITS and 0 < size * 10**digits < 10:
+        digits += 1
+    return digits
+
+
+def _rounded(share: Fraction, digits: int) -> str:
+    """A number from 0 to 1 with so many digits after the point."""
+    whole, rest = divmod(round(share * 10**digits), 10**digits)
+    return f"{whole}.{rest:0{digits}d}"
+
+
+def _pair(first: tuple[str, Fraction], second: tuple[str, Fraction]) -> tuple[Chance, Chance]:
+    """Two probabilities that a reader compares."""
+    apart = abs(first[1] - second[1])
+    return Chance(*first, apart), Chance(*second, apart)
 
 
 @dataclass(frozen=True)
@@ -84,10 +120,10 @@ def _family_chances(family: Views | Grid | Coefficients) -> tuple[Chance, ...]:
     """The probabilities of mechanisms over combinations of answers: those over as many combinations are alike."""
     if isinstance(family, Coefficients):
         own, other = (one.exact for one in chances(family.mechanisms[0]))
-        return Chance("the report says the right sign", own), Chance("the report says the other sign", other)
+        return _pair(("the report says the right sign", own), ("the report says the other sign", other))
     by_size = {device.value_count: device for device in family.mechanisms}
     return tuple(
-        Chance(f"among {size:,} combinations {one.what}".replace("answer", "combination"), one.exact)
+        replace(one, what=f"among {size:,} combinations {one.what}".replace("answer", "combination"))
         for size, device in sorted(by_size.items())
         for one in chances(device)
     )
@@ -98,7 +134,7 @@ def chances(device: Device) -> tuple[Chance, ...]:
     if tree := tree_of(device):
         levels = [(level.value_count, chances(level)) for level in tree.mechanisms]
         return tuple(
-            Chance(f"among {nodes:,} groups {one.what}".replace("answer", "group"), one.exact)
+            replace(one, what=f"among {nodes:,} groups {one.what}".replace("answer", "group"))
             for nodes, found in levels
             for one in found
         )
@@ -107,14 +143,17 @@ def chances(device: Device) -> tuple[Chance, ...]:
         return _family_chances(family)
     if isinstance(device, PaddedDevice | SetSizeDevice):
         what = "drawn entry" if isinstance(device, PaddedDevice) else "respondent's own number"
-        inner = (Chance(one.what.replace("respondent's own answer", what), one.exact) for one in chances(device.inner))
-        return tuple(Chance(one.what.replace("any one other answer", "any other one"), one.exact) for one in inner)
+        other = "any one other answer", "any other one"
+        return tuple(
+            replace(one, what=one.what.replace("respondent's own answer", what).replace(*other))
+            for one in chances(device.inner)
+        )
     if isinstance(device, PureOracle):
         own = "the report supports the respondent's own answer"
-        return Chance(own, device.p), Chance("the report supports any one other answer", device.q)
+        return _pair((own, device.p), ("the report supports any one other answer", device.q))
     if isinstance(device, OneBit):
         low, high = Fraction(device.low, WORD), Fraction(device.threshold(device.top), WORD)
-        return Chance("the bit is set at the lowest number", low), Chance("the bit is set at the highest number", high)
+        return _pair(("the bit is set at the lowest number", low), ("the bit is set at the highest number", high))
     return ()
 
 

@@ -1,7 +1,7 @@
 """Signing in: a token is checked once and kept in a cookie that no script can read."""
 
 from typing import Protocol
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -111,8 +111,15 @@ def local_path(given: str) -> str:
 
 
 def to_login(request: Request) -> Response:
-    """Send somebody who is not signed in to the sign-in page, and back here afterwards."""
-    return RedirectResponse(f"/dashboard/login?next={request.url.path}", status_code=303)
+    """Send somebody who is not signed in to the sign-in page, and back here afterwards.
+
+    A share link that no longer holds is left out: its token would only stand in the way of the one to come.
+    """
+    wanted = [(name, value) for name, value in request.query_params.multi_items() if name != "share"]
+    path, whole = quote(request.url.path), quote(f"{request.url.path}?{urlencode(wanted)}")
+    # The form sends the address along with the token, and a form that is too large is not read.
+    target = whole if wanted and len(whole) <= _MAX_FORM_BYTES // 2 else path
+    return RedirectResponse(f"/dashboard/login?next={target}", status_code=303)
 
 
 def signed_in(token: str, target: str, *, secure: bool) -> Response:

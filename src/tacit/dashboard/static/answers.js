@@ -66,12 +66,16 @@ export function switchOf(modes, label, choose) {
 /** @param {(mode: string) => void} choose */
 export const modeSwitch = (choose) => switchOf(MODES, "How shares are shown", choose);
 
+/** Domains whose answers come in an order that means something. */
+const ORDERED = ["ordered", "integers", "buckets"];
+
 /**
  * The card of one question.
  * @param {any} first the question as it is answered now
+ * @param {any} domain the wire form of its domain
  * @param {(method: string) => void} process ask for the shares by another method of post-processing
  */
-export function answerCard(first, process) {
+export function answerCard(first, domain, process) {
   const title = inLanguage(first.text);
   const chart = new BarChart(title);
   const note = h("p", { class: "soft" });
@@ -83,7 +87,8 @@ export function answerCard(first, process) {
   /** @type {any} */
   let question = first;
   let level = 0.95;
-  const draw = () => drawInto({ question, mode, chart, note, figure });
+  const ordered = ORDERED.includes(domain.kind);
+  const draw = () => drawInto({ question, mode, chart, note, figure, ordered });
   const choose = (/** @type {string} */ next) => {
     mode = next;
     toggle.press(mode);
@@ -118,7 +123,7 @@ export function answerCard(first, process) {
 }
 
 /** @param {any} parts */
-function drawInto({ question, mode, chart, note, figure }) {
+function drawInto({ question, mode, chart, note, figure, ordered }) {
   const { rows, unit } = question;
   if (!rows.length) {
     note.textContent = "Too few reports on this question so far.";
@@ -130,7 +135,8 @@ function drawInto({ question, mode, chart, note, figure }) {
   }
   note.textContent = noteOf(mode, question.method);
   if (chart.element.parentNode !== figure) figure.replaceChildren(chart.element);
-  return chart.draw(rows.map((/** @type {any} */ row) => ({ value: row.value, ...(row[mode] ?? row.raw) })));
+  const bars = rows.map((/** @type {any} */ row) => ({ value: row.value, ...(row[mode] ?? row.raw) }));
+  return chart.draw(bars, ordered);
 }
 
 /** A number with its interval. @param {string} name @param {any} cell */

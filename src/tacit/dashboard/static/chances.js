@@ -37,16 +37,55 @@ function chosen(m, k, odds) {
   return [own, (k - own) / (m - 1)];
 }
 
-/** @param {number} share */
-const percent = (share) => (100 * share).toFixed(share < 0.1 ? 1 : 0);
+/** How many codes there are for every one that an answer leads to without noise; a code fits a share of 1/c of all answers.
+ * @type {Record<string, (device: any) => number>} */
+const CODES = {
+  blh: ({ g }) => g,
+  olh: ({ g }) => g,
+  flh: ({ g }) => g,
+  rmp: ({ g }) => g,
+  hrr: () => 2,
+  hrr_signed: () => 2,
+  hrr_t: ({ coefficients }) => 2 ** coefficients,
+  hrr_subspace: ({ coefficients }) => 2 ** coefficients,
+  abr: ({ modulus, block }) => modulus / block,
+};
+
+const MANY = 4;
+
+/** Which words say how many answers a scrambled code fits on average; of some kinds this page does not know.
+ * @param {any} device @returns {"saysCode" | "saysCodeMany" | "saysCodeFew" | "saysCodeOne"} */
+export function codeWords(device) {
+  const fitting = Number(device?.size) / (CODES[device?.kind]?.(device) ?? NaN);
+  if (!(fitting >= 0)) return "saysCode";
+  if (fitting < 1) return "saysCodeOne";
+  return fitting < MANY ? "saysCodeFew" : "saysCodeMany";
+}
+
+/** What is nearer to nothing or to certainty, in percent, is said by this bound. */
+const LEAST = 1e-6;
+const MOST_DIGITS = 12;
+
+/** Digits after the point that leave two significant ones; zero needs none. @param {number} size */
+const digitsFor = (size) => (size > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(size)), 0), MOST_DIGITS) : 0);
+
+/** A figure in percent, as `speaker` says it: never rounded to 0 or 100. @param {number} share @param {number} apart how far the
+ * share that is said beside it is off @returns {{value: number, digits: number, bound?: string}} */
+function percent(share, apart) {
+  const value = 100 * share;
+  if (value < LEAST) return { value: LEAST, digits: 6, bound: "lessThan" };
+  if (100 - value < LEAST) return { value: 100 - LEAST, digits: 6, bound: "moreThan" };
+  return { value, digits: Math.max(digitsFor(Math.min(value, 100 - value)), digitsFor(100 * apart)) };
+}
 
 /**
- * In percent; undefined where it is not so simple.
+ * In percent, with so many digits that the two differ; undefined where it is not so simple.
  * @param {any} device
- * @returns {{own: string, other: string} | undefined}
+ * @returns {Record<"own" | "other", {value: number, digits: number, bound?: string}> | undefined}
  */
 export function chances(device) {
   const [own, other] = KINDS[device.kind]?.(device, Number(device.odds) / WORD) ?? [];
-  if (!Number.isFinite(own) || !Number.isFinite(other)) return undefined;
-  return { own: percent(Number(own)), other: percent(Number(other)) };
+  if (own === undefined || other === undefined || !Number.isFinite(own) || !Number.isFinite(other)) return undefined;
+  const apart = Math.abs(own - other);
+  return { own: percent(own, apart), other: percent(other, apart) };
 }

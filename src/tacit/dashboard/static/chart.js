@@ -4,7 +4,10 @@ import { h } from "./dom.js";
 import { decimals, interval, label, percent, short } from "./format.js";
 
 const MOST_BARS = 24;
+/** Of answers in an order, which must not be torn apart, more are drawn, each of them lower. */
+const MOST_ORDERED = 120;
 const ROW = 34;
+const LOW_ROW = 18;
 const ROOMY = 600;
 
 /**
@@ -61,12 +64,28 @@ function figures({ ctx, scales, options }, bars, style) {
   ctx.font = `13px ${getComputedStyle(document.body).fontFamily}`;
   ctx.textBaseline = "middle";
   options.plugins.whiskers.rows.forEach((/** @type {any} */ row, /** @type {number} */ i) => {
-    ctx.fillText(style.figure(row), scales.x.getPixelForValue(Math.max(row.high, row.estimate)) + 10, bars[i].y);
+    ctx.fillText(style.figure(row), scales.x.getPixelForValue(Math.max(row.high, row.estimate, 0)) + 10, bars[i].y);
   });
 }
 
-/** Long labels on several lines. @param {string} text @returns {string[]} */
-function wrapped(text) {
+/**
+ * The rows that become bars, and what is said of those left out. Without an order the largest tell most; answers in an
+ * order stay in it, since by size, which is noisy, they would no longer show a shape.
+ * @param {any[]} rows
+ * @param {boolean} ordered
+ * @returns {{shown: any[], note: string}}
+ */
+export function chosenBars(rows, ordered) {
+  const most = ordered ? MOST_ORDERED : MOST_BARS;
+  if (rows.length <= most) return { shown: rows, note: "" };
+  const sorted = ordered ? rows : rows.toSorted((a, b) => b.estimate - a.estimate);
+  const which = ordered ? `first ${most}` : `${most} largest`;
+  return { shown: sorted.slice(0, most), note: `The ${which} of ${rows.length} answers; the table has all of them.` };
+}
+
+/** Long labels on several lines where there is room. @param {string} text @param {boolean} roomy @returns {string[]} */
+function wrapped(text, roomy) {
+  if (!roomy) return [short(text, 26)];
   const lines = [""];
   for (const word of text.split(" ")) {
     const last = lines.length - 1;
@@ -86,7 +105,7 @@ function settings(rows, width, style) {
   return {
     type: "bar",
     data: {
-      labels: rows.map(({ value }) => wrapped(label(value))),
+      labels: rows.map(({ value }) => wrapped(label(value), rows.length <= MOST_BARS)),
       datasets: [
         {
           data: rows.map(({ estimate }) => estimate),
@@ -157,19 +176,18 @@ export class BarChart {
     this.chart = undefined;
     /** @type {any[]} */
     this.rows = [];
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw(this.rows));
+    this.ordered = false;
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw(this.rows, this.ordered));
   }
 
-  /** Draw rows: {value, estimate, low, high, standard_error}. @param {any[]} rows */
-  draw(rows) {
+  /** Draw rows: {value, estimate, low, high, standard_error}. @param {any[]} rows @param {boolean} ordered whether their order
+   * means something, and is to be seen */
+  draw(rows, ordered = false) {
     if (!rows.length) return;
-    this.rows = rows;
-    const many = rows.length > MOST_BARS;
-    const shown = many ? rows.toSorted((a, b) => b.estimate - a.estimate).slice(0, MOST_BARS) : rows;
-    this.note.textContent = many
-      ? `The ${MOST_BARS} largest of ${rows.length} answers; the table has all of them.`
-      : "";
-    this.box.style.height = `${shown.length * ROW + 44}px`;
+    [this.rows, this.ordered] = [rows, ordered];
+    const { shown, note } = chosenBars(rows, ordered);
+    this.note.textContent = note;
+    this.box.style.height = `${shown.length * (shown.length > MOST_BARS ? LOW_ROW : ROW) + 44}px`;
     this.chart?.destroy();
     const made = settings(shown, this.box.clientWidth, this.style);
     this.chart = new /** @type {any} */ (globalThis).Chart(this.canvas, made);

@@ -1,6 +1,6 @@
 /** A noisy report in words: what its bytes say, without the answer, which is forgotten by then. */
 
-import { chances, codesOf } from "./chances.js";
+import { chances, codesOf, codeWords } from "./chances.js";
 import { ratioOf, surest, weakness } from "./odds.js";
 
 const MOST_NAMED = 12;
@@ -41,7 +41,7 @@ function words(device, domain, bytes, say) {
   if (["sue", "oue", "rue", "the", "ss"].includes(kind)) return marks(device, domain, bytes, say);
   if (kind === "cbr") return say("saysBlock", { code: numberOf(bytes) + 1, codes: codesOf(device), ...chances(device) });
   if (kind === "onebit") return say("saysBit", { bit: String(bytes[0]) });
-  return say("saysCode", { bytes: bytes.length });
+  return say(codeWords(device), { bytes: bytes.length });
 }
 
 /** Neighbouring answers in words. @param {any} domain @param {number} first @param {number} last @param {Say} say */
@@ -89,7 +89,7 @@ function drawn(family, domain, { member, bytes }, say) {
   if (kind === "tree" && ["text", "bits"].includes(domain.kind)) {
     return `${beginning(family, domain, member, say)} ${words(device, domain, bytes, say)}`;
   }
-  if (kind !== "tree" && kind !== "grid") return say("saysCode", { bytes: bytes.length });
+  if (kind !== "tree" && kind !== "grid") return say(codeWords(device), { bytes: bytes.length });
   const attributes = domain.attributes ?? [domain];
   const decode = (/** @type {number} */ node) =>
     kind === "grid" ? cornerOf(family, attributes, member, node, say) : nodeOf(family, domain, member, node, say);

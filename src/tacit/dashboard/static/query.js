@@ -27,6 +27,7 @@ const level = h(
   ...LEVELS.map((one) => h("option", { value: one, selected: one === 0.95 }, `${100 * one} %`)),
 );
 const problem = h("p", { class: "problem", id: "sql-problem", role: "alert", hidden: true });
+const running = h("span", { class: "soft", id: "running", role: "status" });
 const results = h("div", { id: "results", class: "stack", "aria-live": "polite" });
 const side = h("div", { class: "stack" });
 const runButton = h("button", { type: "button", class: "primary", onclick: () => run(false) }, "Run");
@@ -49,6 +50,12 @@ function complain(error) {
 /** The same query with EXPLAIN before it, or without. @param {string} sql @param {boolean} plan */
 const asked = (sql, plan) => (plan && !/^\s*explain\b/i.test(sql) ? `EXPLAIN ${sql}` : sql);
 
+/** Show whether a query runs; the last answer stays, paler, until the next one is there. @param {boolean} yes */
+function busy(yes) {
+  running.textContent = yes ? "Running…" : "";
+  results.setAttribute("aria-busy", String(yes));
+}
+
 /** Run what is written, or ask for its plan. @param {boolean} plan */
 async function run(plan) {
   const typed = editor.value;
@@ -56,10 +63,10 @@ async function run(plan) {
   if (!typed.trim()) return refused(new Error("Write a query first, or choose an example."), 0);
   const mine = ++turn;
   complain(null);
-  results.setAttribute("aria-busy", "true");
+  busy(true);
   const answer = await ask("", sql, level.value).catch((error) => ({ error }));
   if (mine !== turn) return undefined;
-  results.removeAttribute("aria-busy");
+  busy(false);
   if (answer.error) return refused(answer.error, sql.length - typed.length);
   remember(typed);
   return answer.plan ? results.replaceChildren(planCard(answer)) : show(answer, typed);
@@ -185,7 +192,7 @@ function frame() {
   const help =
     "Ctrl and Enter runs the query, Ctrl and Space completes a word. Answers are aggregates; rows are never shown.";
   const levels = h("span", { class: "level" }, h("label", { for: "level" }, "Intervals of"), level);
-  const controls = h("div", { class: "row" }, runButton, explainButton, levels);
+  const controls = h("div", { class: "row" }, runButton, explainButton, levels, running);
   const card = h(
     "section",
     { class: "card", "aria-label": "Query" },

@@ -89,11 +89,13 @@ export function answerCard(answer, download) {
   const all = answer.columns.map((/** @type {any} */ { kind, name }, /** @type {number} */ i) => [String(i), name, kind]);
   const aggregates = all.filter((/** @type {string[]} */ [, , kind]) => kind === "aggregate");
   const chart = new BarChart("the answer", NUMBERS);
+  const groups = answer.columns.filter((/** @type {any} */ { kind }) => kind === "group");
+  const ordered = groups.every((/** @type {any} */ one) => one.ordered);
   const modes = switchOf(aggregates, "Aggregate in the chart", (place) => {
     modes.press(place);
     const drawn = bars(answer, Number(place));
     chart.element.hidden = !drawn.length;
-    chart.draw(drawn);
+    chart.draw(drawn, ordered);
   });
   modes.hidden = aggregates.length < 2;
   const region = scrolled("Table of the answer", answerTable(answer, MOST_ROWS));

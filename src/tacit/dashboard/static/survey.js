@@ -109,7 +109,7 @@ function promise() {
     collection.plan && h("p", {}, say("plan")),
     h("p", {}, say("epsilon", { epsilon: Number(epsilon.toPrecision(4)), sure: surest(ratio) }), weakness(ratio, say)),
     h("p", {}, say(rows ? "cohortRows" : "cohort", { count })),
-    !preview && h("p", {}, h("a", { href: `/c/${id}/privacy` }, say("more"))),
+    !preview && h("p", {}, h("a", { href: `/c/${id}/privacy`, hreflang: "en" }, say("more"))),
   );
 }
 

@@ -22,15 +22,18 @@ export function ownName(language) {
 
 /**
  * A function that says things in a language: say("range", {low: 1, high: 9}). Numbers are rounded to four digits, unless
- * they come with their number of digits after the point: {value: 98.3, digits: 1}.
+ * they come with their number of digits after the point: {value: 98.3, digits: 1}; `bound` is the key of words around them.
  * @param {string} language
  * @returns {(key: string, values?: Record<string, any>) => string}
  */
 export function speaker(language) {
   const words = WORDS[language] ?? WORDS[language.split("_")[0]] ?? en;
   const number = new Intl.NumberFormat(tag(language), { maximumSignificantDigits: 4 });
-  const fixed = (/** @type {{value: number, digits: number}} */ { value, digits }) =>
-    new Intl.NumberFormat(tag(language), { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value);
+  const fixed = (/** @type {{value: number, digits: number, bound?: string}} */ { value, digits, bound }) => {
+    const exact = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+    const text = new Intl.NumberFormat(tag(language), exact).format(value);
+    return bound ? words[bound].replace("{value}", text) : text;
+  };
   const show = (/** @type {any} */ value) =>
     typeof value === "number" ? number.format(value) : typeof value === "object" ? fixed(value) : String(value);
   return (key, values = {}) => {

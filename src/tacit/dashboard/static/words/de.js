@@ -67,7 +67,7 @@ export default {
     "Ergebnisse werden erst ab {count} Berichten gezeigt. Weder Adresse noch Name noch Uhrzeit wird mit einem Bericht gespeichert.",
   cohortRows:
     "Ergebnisse werden erst ab {count} Berichten gezeigt. Außer den öffentlichen Spalten wird weder Adresse noch Name noch Uhrzeit mit einem Bericht gespeichert.",
-  more: "Wie das geht, mit genauen Zahlen",
+  more: "Wie das geht, mit genauen Zahlen (auf Englisch)",
   show: "Zeigen, was gesendet wird",
   once: "Das Rauschen wird einmal gezogen. Danach lässt sich die Antwort auf diesem Gerät nicht mehr ändern.",
   reviewTitle: "Dieser verrauschte Bericht wird gesendet",
@@ -82,8 +82,13 @@ export default {
     "Er markiert keine der {size} Antworten. Ihre eigene Antwort wird mit einer Wahrscheinlichkeit von {own} % markiert, jede andere mit {other} %.",
   saysBit: "Er ist ein einziges Bit: {bit}. Jede Zahl kann zu beiden Bits führen.",
   saysBlock:
-    "Er ist Code {code} von {codes}. Jeder Code passt zu vielen Antworten: zu Ihrer eigenen mit einer Wahrscheinlichkeit von {own} %, zu jeder anderen mit {other} %.",
-  saysCode: "Er ist ein verwürfelter Code von {bytes} Bytes, der zu vielen Antworten passt.",
+    "Er ist Code {code} von {codes}. Er passt zu Ihrer eigenen Antwort mit einer Wahrscheinlichkeit von {own} %, zu jeder anderen mit {other} %.",
+  saysCode: "Er ist ein verwürfelter Code von {bytes} Bytes.",
+  saysCodeMany: "Er ist ein verwürfelter Code von {bytes} Bytes, der zu vielen Antworten passt.",
+  saysCodeFew: "Er ist ein verwürfelter Code von {bytes} Bytes, der nur zu wenigen Antworten passt.",
+  saysCodeOne: "Er ist ein verwürfelter Code von {bytes} Bytes, der zu kaum mehr als einer Antwort passt.",
+  lessThan: "weniger als {value}",
+  moreThan: "mehr als {value}",
   saysGroups:
     "Er ist eine verrauschte Angabe, in welcher von {groups} Gruppen benachbarter Antworten Ihre liegt, etwa {example}. Wie fein die Gruppen sind, wurde zufällig gewählt; jede zählt hier als eine Antwort.",
   saysLeaves:

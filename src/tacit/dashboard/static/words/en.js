@@ -81,8 +81,13 @@ export default {
     "It marks none of the {size} answers. Your own answer is marked with a probability of {own} %, each other answer with {other} %.",
   saysBit: "It is a single bit: {bit}. Every number can lead to either bit.",
   saysBlock:
-    "It is code {code} of {codes}. Every code fits many answers: it fits your own with a probability of {own} %, each other answer with {other} %.",
-  saysCode: "It is a scrambled code of {bytes} bytes that fits many different answers.",
+    "It is code {code} of {codes}. It fits your own answer with a probability of {own} %, each other answer with {other} %.",
+  saysCode: "It is a scrambled code of {bytes} bytes.",
+  saysCodeMany: "It is a scrambled code of {bytes} bytes that fits many different answers.",
+  saysCodeFew: "It is a scrambled code of {bytes} bytes that fits only a few answers.",
+  saysCodeOne: "It is a scrambled code of {bytes} bytes that fits hardly more than one answer.",
+  lessThan: "less than {value}",
+  moreThan: "more than {value}",
   saysGroups:
     "It is a noisy answer about which of {groups} groups of neighbouring answers yours is in, such as {example}. How fine the groups are was picked at random; each counts as one answer here.",
   saysLeaves:

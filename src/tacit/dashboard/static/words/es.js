@@ -66,7 +66,7 @@ export default {
     "Los resultados se muestran solo a partir de {count} informes. Con un informe no se guarda ni dirección, ni nombre, ni hora.",
   cohortRows:
     "Los resultados se muestran solo a partir de {count} informes. Aparte de las columnas públicas, con un informe no se guarda ni dirección, ni nombre, ni hora.",
-  more: "Cómo funciona, con cifras exactas",
+  more: "Cómo funciona, con cifras exactas (en inglés)",
   show: "Mostrar lo que se enviará",
   once: "El ruido se sortea una sola vez. Después, la respuesta ya no se puede cambiar en este dispositivo.",
   reviewTitle: "Este es el informe con ruido que se enviará",
@@ -74,15 +74,20 @@ export default {
     "Es todo lo que se envía, además del número de la consulta y un número aleatorio que evita contarlo dos veces. Su respuesta no se envía sin ruido, y esta página ya la ha olvidado.",
   inWords: "En palabras",
   saysValue:
-    "Dice «{value}». Diría su propia respuesta con una probabilidad del {own} %, y cada una de las otras con el {other} %.",
+    "Dice «{value}». Diría su propia respuesta con una probabilidad de {own} %, y cada una de las otras con {other} %.",
   saysMarks:
-    "Marca {count} de {size} respuestas: {values}. Su propia respuesta se marca con una probabilidad del {own} %, cada una de las otras con el {other} %.",
+    "Marca {count} de {size} respuestas: {values}. Su propia respuesta se marca con una probabilidad de {own} %, cada una de las otras con {other} %.",
   saysMarksNone:
-    "No marca ninguna de las {size} respuestas. Su propia respuesta se marca con una probabilidad del {own} %, cada una de las otras con el {other} %.",
+    "No marca ninguna de las {size} respuestas. Su propia respuesta se marca con una probabilidad de {own} %, cada una de las otras con {other} %.",
   saysBit: "Es un solo bit: {bit}. Cualquier número puede dar los dos bits.",
   saysBlock:
-    "Es el código {code} de {codes}. Cada código encaja con muchas respuestas: con la suya con una probabilidad del {own} %, con cada una de las otras con el {other} %.",
-  saysCode: "Es un código revuelto de {bytes} bytes que encaja con muchas respuestas.",
+    "Es el código {code} de {codes}. Encaja con su propia respuesta con una probabilidad de {own} %, con cada una de las otras con {other} %.",
+  saysCode: "Es un código revuelto de {bytes} bytes.",
+  saysCodeMany: "Es un código revuelto de {bytes} bytes que encaja con muchas respuestas.",
+  saysCodeFew: "Es un código revuelto de {bytes} bytes que encaja solo con unas pocas respuestas.",
+  saysCodeOne: "Es un código revuelto de {bytes} bytes que apenas encaja con más de una respuesta.",
+  lessThan: "menos de {value}",
+  moreThan: "más de {value}",
   saysGroups:
     "Es un dato con ruido sobre en cuál de {groups} grupos de respuestas vecinas está la suya, como {example}. La finura de los grupos se eligió al azar; cada grupo cuenta aquí como una respuesta.",
   saysLeaves:
@@ -104,7 +109,7 @@ export default {
     "Su navegador sorteó por sí mismo qué respuestas mirar: las de {questions}. Cada combinación cuenta aquí como una respuesta; hay {groups}, como {example}.",
   saysFine: "También se sorteó con qué finura mira.",
   saysSign:
-    "Es un solo signo con ruido: {sign}. Su navegador sorteó {questions}, y una regla pública hace de las respuestas más o menos. El informe dice el signo correcto con una probabilidad del {own} %, y el otro con el {other} %.",
+    "Es un solo signo con ruido: {sign}. Su navegador sorteó {questions}, y una regla pública hace de las respuestas más o menos. El informe dice el signo correcto con una probabilidad de {own} %, y el otro con {other} %.",
   plus: "más",
   minus: "menos",
   picked: "La pregunta elegida al azar es «{question}».",

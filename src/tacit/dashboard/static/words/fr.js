@@ -66,7 +66,7 @@ export default {
     "Les résultats ne sont montrés qu’à partir de {count} rapports. Ni adresse, ni nom, ni heure n’est conservé avec un rapport.",
   cohortRows:
     "Les résultats ne sont montrés qu’à partir de {count} rapports. Hors les colonnes publiques, ni adresse, ni nom, ni heure n’est conservé avec un rapport.",
-  more: "Comment cela marche, en chiffres exacts",
+  more: "Comment cela marche, en chiffres exacts (en anglais)",
   show: "Montrer ce qui sera envoyé",
   once: "Le bruit est tiré une seule fois. Ensuite, la réponse ne peut plus être changée sur cet appareil.",
   reviewTitle: "Voici le rapport bruité qui sera envoyé",
@@ -81,8 +81,13 @@ export default {
     "Il ne marque aucune des {size} réponses. Votre propre réponse est marquée avec une probabilité de {own} %, chaque autre avec {other} %.",
   saysBit: "C’est un seul bit : {bit}. Chaque nombre peut donner l’un ou l’autre.",
   saysBlock:
-    "C’est le code {code} sur {codes}. Chaque code convient à beaucoup de réponses : à la vôtre avec une probabilité de {own} %, à chaque autre avec {other} %.",
-  saysCode: "C’est un code brouillé de {bytes} octets qui convient à beaucoup de réponses.",
+    "C’est le code {code} sur {codes}. Il convient à votre propre réponse avec une probabilité de {own} %, à chaque autre avec {other} %.",
+  saysCode: "C’est un code brouillé de {bytes} octets.",
+  saysCodeMany: "C’est un code brouillé de {bytes} octets qui convient à beaucoup de réponses.",
+  saysCodeFew: "C’est un code brouillé de {bytes} octets qui ne convient qu’à quelques réponses.",
+  saysCodeOne: "C’est un code brouillé de {bytes} octets qui ne convient guère à plus d’une réponse.",
+  lessThan: "moins de {value}",
+  moreThan: "plus de {value}",
   saysGroups:
     "C’est une indication bruitée sur le groupe où se trouve votre réponse, parmi {groups} groupes de réponses voisines, comme {example}. La finesse des groupes a été tirée au hasard ; chaque groupe compte ici comme une réponse.",
   saysLeaves:
