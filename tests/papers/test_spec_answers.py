@@ -126,7 +126,12 @@ def test_identities_of_answers(method: str):
     same(groups.sum(axis=0), [count, total])
     same(ask(f"SUM(2 * hours - 3) FROM t WHERE {BOX}"), [2 * total - 3 * count])
     mean, deviation, square = ask(f"AVG(hours), STDDEV_POP(hours), SUM(hours * hours) FROM t WHERE {BOX}")
-    same([mean, deviation], [total / count, sqrt(square / count - mean**2)])
+    same([mean], [total / count])
+    # The variance is corrected for the error of the mean, which the plain identity leaves out; here by less than 2 %.
+    # Where the variance is not clear of zero (the noisiest methods) there is no deviation.
+    assert deviation == (
+        pytest.approx(sqrt(square / count - mean**2), rel=0.01) if method not in ("hi", "sc") else None
+    )
     same(ask(f"COUNT(*) FILTER (WHERE os = 'ios') FROM t WHERE {BOX}"),
          ask(f"COUNT(*) FROM t WHERE os = 'ios' AND {BOX}"))  # fmt: skip
 

@@ -102,7 +102,8 @@ def test_other_modules_that_are_missing_are_not_blamed_on_an_extra():
 
 
 def test_a_missing_extra_is_caught_as_what_tacit_raises_and_as_what_python_raises(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "sklearn", None)
+    for name in ("sklearn", "sklearn.svm"):  # The inner one may have been imported by another test.
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtra, match=r"tacit\[models\]") as caught:
         load("sklearn.svm")
     assert isinstance(caught.value, InvalidSpec) and isinstance(caught.value, ImportError)

@@ -161,9 +161,9 @@ class Collection:
 
     @classmethod
     def from_text(cls, text: str | bytes) -> Self:
-        """Read and check a document as it was sent: JSON in UTF-8."""
+        """Read and check a document as it was sent: JSON in UTF-8. Bytes may begin with a byte order mark, text may not."""
         try:
-            value = json.loads(text if isinstance(text, str) else text.decode())
+            value = json.loads(text if isinstance(text, str) else text.decode("utf-8-sig"))
         except (ValueError, RecursionError):
             raise InvalidSpec("document must be JSON in UTF-8") from None
         return cls.from_json(value)
