@@ -161,7 +161,7 @@ class Collection:
 
     @classmethod
     def from_text(cls, text: str | bytes) -> Self:
-        """Read and check a document as it was sent: JSON in UTF-8. Bytes may begin with a byte order mark, text may not."""
+        """Read and check a document as it was sent: JSON in UTF-8; bytes may begin with a byte order mark."""
         try:
             value = json.loads(text if isinstance(text, str) else text.decode("utf-8-sig"))
         except (ValueError, RecursionError):
