@@ -94,3 +94,9 @@ def test_mistakes_in_a_query_are_not_called_a_collection_that_cannot_exist(range
     client, mine = ranges
     told = client.api("GET", f"/collections/{mine}/questions/pet/{query}").json()
     assert (told["type"], told["title"]) == ("urn:tacit:error:invalid_query", "The query cannot be answered")
+
+
+def test_text_with_a_colon_is_told_to_need_quotes(tmp_path: Path) -> None:
+    (tmp_path / "draft.yaml").write_text("title: How? yes, no: maybe\n")
+    refused = run("create", str(tmp_path / "draft.yaml"), "--data", str(tmp_path))
+    assert refused.exit_code == 2 and "line 1" in refused.stderr and "put text with a colon in quotes" in refused.stderr
