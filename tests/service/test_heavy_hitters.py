@@ -73,6 +73,10 @@ def test_a_crowd_of_words_is_searched_and_comes_back_as_text(client: Client) -> 
     above = client.api("GET", f"{path}/above?threshold=0.15").json()
     assert {row["value"] for row in above["values"]} == set(SHARES)
     named = client.api("GET", f"{path}/candidates?values=apple%0Apear").json()["values"]
+    assert client.api("GET", f"{path}/candidates?values=apple,pear").json()["values"] == named
+    least = client.api("GET", f"{path}/above").json()
+    assert 0 < least["threshold"] < 0.15 and {row["value"] for row in least["values"]} >= set(SHARES)
+    assert not least["flags"]
     assert named[0]["low"] < 0.4 < named[0]["high"] and named[1]["low"] < 0.02
 
 
@@ -97,6 +101,8 @@ def test_hashed_texts_are_looked_up_in_a_public_dictionary(client: Client) -> No
     assert client.send(collection, body).status_code == 201
     path = f"/collections/{collection}/questions/page"
     rows = client.api("GET", f"{path}/candidates?values=%2Fhome%0A%2Fabout%0A%2Fnone").json()["values"]
+    comma = client.api("GET", f"{path}/candidates?values=%2Fhome,%2Fabout").json()["values"]
+    assert [row["value"] for row in comma] == ["/home,/about"]  # Hashed texts may hold commas.
     for row, share in zip(rows, (0.75, 0.25, 0.0), strict=True):
         assert abs(row["estimate"] - share) < 6 * row["standard_error"]
     refused = client.api("GET", f"{path}/top")

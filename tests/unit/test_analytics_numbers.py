@@ -117,6 +117,7 @@ def test_the_minimum_cohort_holds_for_private_numbers():
     cells = replace(table, least=50).query(sql).cells()
     assert {(cell.status, cell.estimate) for cell in cells} == {("below_minimum_cohort", None)}
     none = table.query("SELECT SUM(age), AVG(age), MEDIAN(age) FROM t WHERE hours > 1000").cells()
+    assert [cell.aggregate for cell in none] == ["SUM(age)", "AVG(age)", "MEDIAN(age)"]
     assert {cell.status for cell in none} == {"no_data"}
 
 

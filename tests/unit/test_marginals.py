@@ -343,6 +343,10 @@ def test_association_measures_hold_the_truth():
     assert odds.low < true[0, 0] * true[1, 1] / (true[0, 1] * true[1, 0]) < odds.high
     found = correlation(table, level=0.9999)
     assert found.low < np.corrcoef(records[:, 3], records[:, 4])[0, 1] < found.high
+    wide = correlation(table, level=1 - 1e-15)
+    assert -1 <= wide.low < wide.high <= 1
+    few = correlation(answers_on_taxis(epsilon="0.1", n=4000)[1].table((3, 4)))
+    assert np.isnan(few.value) or -1 <= few.low <= few.high <= 1
     given = conditional(table)
     assert np.allclose(given.value.sum(axis=1), 1)
     assert np.all(np.abs(given.value - true / true.sum(axis=1, keepdims=True)) < 5 * given.standard_error)

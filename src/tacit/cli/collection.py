@@ -82,6 +82,14 @@ def _state(row: dict[str, Any]) -> str:
     return f"{row['state']}, damaged" if row.get("damaged") else row["state"]
 
 
+def too_few(shown: dict[str, Any]) -> str:
+    """Why an export holds no answers yet; empty where the minimum cohort is reached, or rounds say when."""
+    reports, least = shown["reports"], shown["minimum_cohort"]
+    if least is None or shown["plan"] is not None or reports >= least:
+        return ""
+    return f"tacit: {reports:,} of at least {least:,} reports; no answers yet"
+
+
 def _title(texts: dict[str, str]) -> str:
     return texts.get("en") or next(iter(texts.values()), "")
 
@@ -112,6 +120,9 @@ def export(
 
     with open_collections(server, token, data) as place:
         answers = place.export(id, form, level, post)
+        few = "" if form == "json" else too_few(place.show(id))  # JSON says so itself, in its status.
+    if few:
+        click.echo(few, err=True)
     if output == "-":
         sys.stdout.buffer.write(answers if form == "parquet" or answers.endswith(b"\n") else answers + b"\n")
         sys.stdout.buffer.flush()
@@ -131,11 +142,12 @@ def ask(
 ) -> None:
     """Ask the task of QUESTION in the collection ID: a range, quantiles, the cdf, heavy intervals.
 
-    For example: ask ID age range --set low=30 --set high=39
+    For example: ask ID age range --set low=30 --set high=39, or: ask ID word above --set threshold=0.05
     """
     from tacit.cli.collections import open_collections
+    from tacit.cli.joint import pairs_of
 
-    pairs = {name: value for name, _, value in (item.partition("=") for item in given)}
+    pairs = pairs_of(given, "low=30")
     with open_collections(server, token, data) as place:
         print_json(place.ask(id, question, query, pairs, level))
 

@@ -283,7 +283,7 @@ def _from_yaml(path: str, text: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f", line {mark.line + 1}, column {mark.column + 1}"
-        raise Refused(f"{path}{place}: is neither JSON nor YAML") from None
+        raise Refused(f"{path}{place}: is neither JSON nor YAML; put text with a colon in quotes") from None
     # YAML reads 1.0 as a float, which has no exact text; what was written is what is meant.
     if isinstance(draft, dict) and isinstance(draft.get("epsilon"), float):  # pyright: ignore[reportUnknownMemberType]
         draft["epsilon"] = repr(draft["epsilon"])  # pyright: ignore[reportUnknownArgumentType]

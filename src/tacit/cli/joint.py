@@ -11,13 +11,23 @@ from tacit.cli.output import percent, print_table
 Found = dict[str, Any]
 
 
-def pairs_of(given: Sequence[str]) -> dict[str, str]:
-    """Parameters that are written as NAME=VALUE."""
+_RESERVED = {
+    "share": "share is no parameter of a query (in an address it holds the token of a link); "
+    "set threshold for the least share, or shares for quantiles",
+    "level": "level is no parameter of a query; write --level for the confidence level, or set threshold for a share",
+}
+"""What an address means for every query: a server would take them out before the query sees them."""
+
+
+def pairs_of(given: Sequence[str], example: str = "attributes=smoker,age_group") -> dict[str, str]:
+    """Parameters that are written as NAME=VALUE; those that every address has are refused."""
     pairs: dict[str, str] = {}
     for item in given:
         name, equals, value = item.partition("=")
         if not name or not equals:
-            raise click.UsageError(f"{item!r} must be NAME=VALUE, such as attributes=smoker,age_group")
+            raise click.UsageError(f"{item!r} must be NAME=VALUE, such as {example}")
+        if name in _RESERVED:
+            raise click.UsageError(_RESERVED[name])
         pairs[name] = value
     return pairs
 

@@ -1,6 +1,7 @@
 """Queries: what an analyst asks the answers of one question, as its task defines it, or of several together."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from tacit.core.compose import AllOf
 from tacit.core.level import check_level
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally
-from tacit.errors import InvalidSpec
+from tacit.errors import InvalidQuery, InvalidSpec, MissingExtra
 from tacit.oracles.grr import GRR
 from tacit.tasks.joint import JOINT
 from tacit.tasks.table import TASKS, find_task
@@ -21,6 +22,18 @@ from tacit.tasks.task import Part, Task, find_query
 from tacit.wire.document import Collection, Question
 
 
+@contextmanager
+def _as_query() -> Generator[None]:
+    """What a query cannot be is a mistake in the question; the collection, which can exist, does."""
+    try:
+        yield
+    except (InvalidQuery, MissingExtra):
+        raise
+    except InvalidSpec as error:
+        raise InvalidQuery(str(error)) from None
+
+
+@_as_query()
 def ask(
     active: Active,
     tally: AnyTally,
@@ -59,6 +72,7 @@ def question_of(active: Active, tally: AnyTally, name: str) -> tuple[Question, P
     raise Problem("not_found", "the collection has no such question")
 
 
+@_as_query()
 def ask_joint(
     active: Active, tally: AnyTally, query: str, given: Mapping[str, str], *, level: float = 0.95
 ) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from tacit.collector import publish as publishing
-from tacit.collector.access import READ, WRITE, Bearer, token_id
+from tacit.collector.access import PREFIX, READ, WRITE, Bearer, token_id
 from tacit.collector.active import parsed_json
 from tacit.collector.answer import to_csv, to_parquet
 from tacit.collector.ask import records_csv
@@ -50,8 +50,9 @@ class Call:
 
     @property
     def given(self) -> dict[str, str]:
-        """The parameters of a query: all but those that every query has."""
-        return {name: value for name, value in self.query.items() if name not in ("level", "share")}
+        """The parameters of a query: all but those that every query has, the level and the token of a link."""
+        own = {"level"} | ({"share"} if self.query.get("share", PREFIX).startswith(PREFIX) else set[str]())
+        return {name: value for name, value in self.query.items() if name not in own}
 
     @property
     def level(self) -> float:

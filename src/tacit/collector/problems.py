@@ -9,6 +9,7 @@ from tacit.errors import (
     InvalidQuery,
     InvalidSpec,
     InvalidValue,
+    MissingExtra,
     NoData,
     ReportRejected,
     SegmentDamaged,
@@ -42,6 +43,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "rate_limited": (429, "Too many requests"),
     "internal": (500, "The collector made a mistake"),
     "damaged": (500, "What the collector has stored is damaged"),
+    "missing_extra": (501, "The collector lacks a library"),
     "query_timeout": (503, "The query took too long"),
     "unavailable": (503, "The collector cannot take this now"),
     "storage_full": (507, "The storage is full"),
@@ -91,6 +93,8 @@ def problem_of(error: TacitError) -> Problem:
         # A commit that failed may have reached the disk all the same, so nothing is said about what was stored.
         return Problem("unavailable", "this cannot be taken now; send the same bytes again shortly, they count once",
                        retry_seconds=_RETRY_SECONDS)  # fmt: skip
+    if isinstance(error, MissingExtra):  # Also an InvalidSpec, and yet nothing that who asked could correct.
+        return Problem("missing_extra", f"on the collector's machine, {error}")
     for kind, name in _OF_ERRORS:
         if isinstance(error, kind):
             return Problem(name, str(error))

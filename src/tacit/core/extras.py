@@ -36,9 +36,14 @@ def load(module: str) -> Any:
         raise missing_extra(error.name) or error from None
 
 
+def is_installed(module: str) -> bool:
+    """Whether a module is there, without importing it."""
+    return find_spec(module) is not None
+
+
 def need(*extras: str) -> None:
     """Refuse to begin what would fail half-way: all modules of these extras must be there."""
     for extra in extras:
         for module in EXTRAS[extra]:
-            if find_spec(module) is None:
+            if not is_installed(module):
                 raise missing_extra(module) or MissingExtra(module)

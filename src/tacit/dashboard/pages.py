@@ -24,6 +24,7 @@ from tacit.collector.active import Catalog, read_document
 from tacit.collector.addresses import authority
 from tacit.collector.http_work import answered
 from tacit.collector.ports import CollectionRecord
+from tacit.core.extras import is_installed
 from tacit.dashboard.assets import asset_routes, page, policy
 from tacit.dashboard.privacy import HELD, WEAK, Facts, facts, surest, texts
 from tacit.dashboard.script import script_routes
@@ -164,8 +165,9 @@ class Pages:
         address, site = self._address(request, record.id), self.site(request)
         methods = json.dumps([method.to_row() for method in METHODS])
         return page(
-            template, scope=found, id=record.id, state=record.state, address=address, site=site, methods=methods
-        )
+            template, scope=found, id=record.id, state=record.state, address=address, site=site, methods=methods,
+            parquet=is_installed("pyarrow"),
+        )  # fmt: skip
 
     async def survey(self, request: Request) -> Response:
         """The question form of a collection; drafts only as a preview for whoever may change them."""

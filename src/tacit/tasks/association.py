@@ -6,7 +6,7 @@ table shows by the variance that the mechanism states, so that its level is the 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import erfc, exp, lgamma, log, prod, sqrt
 from typing import Any
 
@@ -257,7 +257,12 @@ def correlation(
         vx, vy = a @ x**2 - mx**2, b @ y**2 - my**2
         return float((x @ p @ y - mx * my) / np.sqrt(vx * vy)) if vx > 0 and vy > 0 else float("nan")
 
-    return delta_method(table, pearson, level=level, population=population)
+    found = delta_method(table, pearson, level=level, population=population)
+    if not np.isfinite(found.value):
+        return found
+    # No correlation lies outside of [-1, 1], so that an interval cut to it covers as often.
+    low, high = (min(1.0, max(-1.0, end)) for end in (found.low, found.high))
+    return replace(found, low=low, high=high)
 
 
 @dataclass(frozen=True, eq=False)

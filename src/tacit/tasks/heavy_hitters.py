@@ -8,6 +8,7 @@ section 4.4.2 with a guard against branching. See docs/maths/heavy-hitters.md.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import ceil
 from typing import Any, cast
 
 import numpy as np
@@ -32,6 +33,8 @@ U64 = npt.NDArray[np.uint64]
 
 ALPHA = 0.05
 """Values whose noise probability is at most this count as surely no noise."""
+FEW_CHILDREN = 0.1
+"""So many children of a false prefix pass the threshold, on average, before a search is flagged for its `branching`."""
 
 _BLOCK = 1 << 16
 _SCORED = 4096
@@ -197,7 +200,7 @@ def _guarded(groups: list[Group], spelling: Spelling, threshold: float, slack: f
             f"heavy hitters: below a share of {threshold:g} false prefixes multiply faster than they die out; "
             f"shares from {_safe_threshold(groups, spelling):.3g} on can be searched for"
         )
-    if worst > 0.1:
+    if worst > FEW_CHILDREN:
         flags.append("branching")
     inner = [threshold - slack * np.sqrt(group.noise) for group in groups[:-1]]
     return _Cut((*inner, threshold), tuple(flags))
@@ -213,11 +216,38 @@ def _branching(groups: list[Group], spelling: Spelling, threshold: float, slack:
     return max(found)
 
 
+def searchable_threshold(mechanism: Mechanism, tally: AnyTally, spelling: Spelling) -> float:
+    """The smallest share whose search needs no flag and is not expected to look at too many candidates."""
+    groups = groups_of(mechanism, tally, spelling)
+
+    def fits(threshold: float) -> bool:
+        few = _branching(groups, spelling, threshold, SLACK) < FEW_CHILDREN
+        return few and _most_candidates(groups, spelling, threshold) < MOST_CANDIDATES / 2
+
+    return _least(fits)
+
+
+def _most_candidates(groups: list[Group], spelling: Spelling, threshold: float) -> float:
+    """The candidates of the largest group, if true prefixes above a share and false ones that noise lifts survive."""
+    alive, length, most = 1.0, 0, 0.0
+    for group in groups:
+        candidates = alive * spelling.fanout ** (group.length - length)
+        most, length = max(most, candidates), group.length
+        noise = branching(group.oracle.variance_at_zero, max(1, group.tally.n), ceil(candidates), threshold, SLACK)
+        alive = noise + 1 / threshold
+    return most
+
+
 def _safe_threshold(groups: list[Group], spelling: Spelling) -> float:
+    return _least(lambda threshold: _branching(groups, spelling, threshold, 0.0) < 1)
+
+
+def _least(fits: Callable[[float], bool]) -> float:
+    """The smallest share from which on something fits, by bisection."""
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (low, middle) if _branching(groups, spelling, middle, 0.0) < 1 else (middle, high)
+        low, high = (low, middle) if fits(middle) else (middle, high)
     return high
 
 

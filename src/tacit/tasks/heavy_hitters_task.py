@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import blake2b
+from math import ceil, floor, log10
 from threading import Lock
 from typing import Any
 
@@ -17,7 +18,7 @@ from tacit.device.budget import Budget
 from tacit.device.domain import Domain, Strings
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.oracles.local_hash import OLH
-from tacit.tasks.heavy_hitters import ALPHA, Hitters, find_hitters, groups_of
+from tacit.tasks.heavy_hitters import ALPHA, Hitters, find_hitters, groups_of, searchable_threshold
 from tacit.tasks.hitters_options import detectable_words
 from tacit.tasks.hitters_plan import HittersPlan, plan_lengths, plan_pem
 from tacit.tasks.spelling import spelling_of
@@ -152,16 +153,32 @@ def _top(domain: Domain, part: Part, given: Mapping[str, str], level: float) -> 
 def _above(domain: Domain, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
     _searchable(domain)
     try:
-        threshold = float(given.get("threshold", "0.01"))
+        threshold = float(given["threshold"]) if "threshold" in given else _least_threshold(domain, part)
     except ValueError:
         raise InvalidSpec("above: threshold must be a number between 0 and 1") from None
     found = _RECENT.find(domain, part, MOST_K, threshold)
     return {"threshold": threshold} | _rows(domain, part, found, level)
 
 
+def _least_threshold(domain: Domain, part: Part) -> float:
+    """The smallest share that is searched for without warnings, rounded up to three digits so that it can be typed."""
+    least = searchable_threshold(part.mechanism, part.tally, spelling_of(domain))
+    digits = 2 - floor(log10(least))
+    return min(ceil(least * 10**digits) / 10**digits, 0.999)
+
+
+def _texts(domain: Domain, text: str) -> list[str]:
+    """Values one a line; commas separate them too where no value of the domain can hold one."""
+    try:
+        domain.encode(",")
+    except InvalidValue:
+        text = text.replace(",", "\n")
+    return [item for item in text.split("\n") if item]
+
+
 def _named(domain: Domain, part: Part, given: Mapping[str, str], level: float) -> dict[str, Any]:
     """Shares of values that the analyst names: unbiased, without any search."""
-    texts = [text for text in given.get("values", "").split("\n") if text]
+    texts = _texts(domain, given.get("values", ""))
     if not 1 <= len(texts) <= MOST_NAMED:
         raise InvalidSpec(f"candidates: values must be 1 to {MOST_NAMED} texts, one a line")
     try:
@@ -186,7 +203,9 @@ HEAVY_HITTERS = Task(
     (
         Query("top", "The k most frequent values, with the probability that they are noise.",
               {"k": "how many values"}, _top),
-        Query("above", "All values above a share.", {"threshold": "the share, between 0 and 1"}, _above),
-        Query("candidates", "The shares of values that are named.", {"values": "texts, one a line"}, _named),
+        Query("above", "All values above a share.",
+              {"threshold": "the share, from 0 to 1; the smallest that can be searched if absent"}, _above),
+        Query("candidates", "The shares of values that are named.",
+              {"values": "texts, one a line; or with commas, where no value can hold one"}, _named),
     ),
 )  # fmt: skip

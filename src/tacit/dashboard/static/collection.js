@@ -169,12 +169,14 @@ function invitations() {
 function exporting() {
   const link = (/** @type {string} */ end, /** @type {string} */ name) =>
     h("a", { class: "button", href: apiAddress(`collections/${id}/answers${end}`), download: true }, name);
+  // A collector without pyarrow would answer the link with a problem document in place of this page.
+  const parquet = root.dataset.parquet === undefined ? [] : [link(".parquet", "Parquet")];
   return h(
     "section",
     { class: "card", "aria-labelledby": "export-title" },
     h("h2", { id: "export-title" }, "Export"),
     h("p", { class: "soft" }, "Every answer, raw and consistent, with its interval."),
-    h("div", { class: "row" }, link("", "JSON"), link(".csv", "CSV"), link(".parquet", "Parquet")),
+    h("div", { class: "row" }, link("", "JSON"), link(".csv", "CSV"), ...parquet),
   );
 }
 

@@ -163,9 +163,19 @@ def _not_aggregate(item: Any) -> str:
     return f"{name}: {hint}"
 
 
+def _written(item: Any) -> str:
+    """An expression as text; MEDIAN stays what it is called, which PostgreSQL would spell as PERCENTILE_CONT."""
+    exp = expressions()
+
+    def kept(node: Any) -> Any:
+        return exp.Anonymous(this="MEDIAN", expressions=[node.this]) if isinstance(node, exp.Median) else node
+
+    return item.transform(kept).sql(dialect="postgres")
+
+
 def _aggregate(item: Any, reader: Reader) -> Aggregate:
     exp = expressions()
-    text = item.sql(dialect="postgres")
+    text = _written(item)
     condition: Any = Truth(True)
     if isinstance(item, exp.Filter):
         condition, item = reader.condition(item.expression.this), item.this
@@ -282,7 +292,7 @@ def _orders(order: Any, outputs: tuple[Output, ...], reader: Reader) -> tuple[Or
         if isinstance(inner, exp.Literal):
             found.append(Order(_place(inner, outputs, "ORDER BY"), descending))
             continue
-        text = (inner.name if isinstance(inner, exp.Column) else inner.sql(dialect="postgres")).lower()
+        text = (inner.name if isinstance(inner, exp.Column) else _written(inner)).lower()
         place = next((i for get in texts for i, output in enumerate(outputs) if get(output) == text), None)
         if place is None:
             raise InvalidQuery(f"sql: ORDER BY {text[:60]} is not in the answer; add it to SELECT")
