@@ -1,5 +1,6 @@
 """Planning and walking: sensitivity, layouts under the cap, the walk through real reports, scores and metrics."""
 
+from dataclasses import replace
 from math import exp, isinf
 from typing import Any
 
@@ -12,6 +13,7 @@ from tacit.device.domain import Bits
 from tacit.device.text import Text
 from tacit.errors import InvalidSpec
 from tacit.oracles.grr import GRR
+from tacit.oracles.unary import OUE
 from tacit.simulate.coins import SimulationCoins
 from tacit.simulate.metrics import f1_score, hit_variance, ncr_score, true_top
 from tacit.tasks.heavy_hitters import affordable_keep, find_hitters, groups_of
@@ -119,6 +121,19 @@ def test_the_interval_is_that_of_the_last_group_against_everybody() -> None:
     direct = plan.mechanism.estimate(tally, [[0], found.values])[1]
     assert np.allclose(found.estimate.value, direct.value) and np.allclose(found.estimate.variance, direct.variance)
     assert set(found.values.tolist()) == set(hitters.tolist())
+
+
+def test_intervals_of_listed_values_are_those_of_their_mechanism_for_few_reports_too() -> None:
+    """With 50 reports at epsilon 16 a normal interval is too narrow; lists have score intervals."""
+    mechanism = OUE(size=16, epsilon="16")
+    tally = mechanism.tally(mechanism.privatize(np.repeat([1, 2, 3], [30, 15, 5]), SimulationCoins(4)))
+    listed = {row.index: (row.low, row.high) for row in find_hitters(mechanism, tally, bit_strings(4), k=16).to_list()}
+    estimate = mechanism.estimate(tally)
+    low, high = estimate.interval()
+    assert sorted(listed) == list(range(16))
+    assert listed == {i: (pytest.approx(low[i]), pytest.approx(high[i])) for i in range(16)}
+    normal = replace(estimate, law=None).interval()
+    assert high[3] - low[3] > 1.2 * (normal[1][3] - normal[0][3])
 
 
 def test_texts_are_found_and_impossible_prefixes_are_never_candidates() -> None:
