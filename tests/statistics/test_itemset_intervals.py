@@ -86,7 +86,9 @@ def test_intervals_of_retail_baskets_cover(method: str, epsilon: str) -> None:
     mining = Mining(epsilon, baskets.size, 32, len(baskets.sets))
     found = [simulate_itemsets(baskets.sets, mining, method, seed=s, truth=[]).result for s in range(RUNS)]
     wrong, total = missed(baskets.sets, baskets.size, found)
-    assert wrong < least_significant(total, 0.05, FALSE_ALARM)
+    known, _ = missed(baskets.sets, baskets.size, found, known_factor)
+    print(f"epsilon {epsilon}, {method}: {wrong} of {total} missed, {known} with the factor taken as known")
+    assert wrong < min(known, least_significant(total, 0.05, FALSE_ALARM))
 
 
 @pytest.mark.parametrize("name", ["pos", "few"])
