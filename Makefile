@@ -3,9 +3,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := src/tacit/kernels
 JS_TESTS = $(wildcard js/test/*.test.js)
+# Bytecode is written even where the environment forbids it: without, each worker and each process that a test starts
+# compiles the whole tree again. A worker that runs dry takes over half of what the other still has to do.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
+TWICE := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench bench-load papers docs js test-js clean
+.PHONY: help install demo test test-all lint bench bench-load papers docs js test-js graph kind clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -32,7 +36,12 @@ demo: install ## a collector, 100,000 made-up respondents over HTTP, and a dashb
 
 test: install ## everything that is fast, in Python and in JavaScript
 	@$(BIN)/python tools/ensure_chromium.py
-	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	@$(PYTEST) $(TWICE) -m "not slow"
+	@$(MAKE) --no-print-directory test-js
+
+test-all: install ## everything, slow tests and all paper numbers included
+	@$(BIN)/python tools/ensure_chromium.py
+	@$(PYTEST) $(TWICE)
 	@$(MAKE) --no-print-directory test-js
 
 test-js: install ## the JavaScript tests alone
@@ -55,10 +64,16 @@ bench-load: install ## the collector under load
 	@$(BIN)/python benchmarks/load.py
 
 papers: install ## the numbers printed in papers, slow ones included; build/papers/index.html shows both
-	@$(BIN)/python -m pytest -q -n 2 -m "papers or slow" tests/papers
+	@$(PYTEST) $(TWICE) -m "papers or slow" tests/papers
 
 docs: install ## run the examples in the README and in docs
-	@$(BIN)/python -m pytest -q $(wildcard README.md docs)
+	@$(PYTEST) $(wildcard README.md docs)
+
+graph: install ## draw the rooms of the package and what they import: docs/rooms.svg
+	@$(BIN)/python tools/make_graph.py
+
+kind: install ## what a kind still lacks of the checklist in CONTRIBUTING.md: make kind KIND=grr
+	@$(BIN)/python tools/check_kind.py $(KIND)
 
 clean: ## remove what these targets made, .venv included
 	@rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tacit.core.simulated import GeneratorCoins
-from tacit.tasks.analytics.levels import Design, hio
-from tacit.tasks.analytics.linked import collect_reports
-from tacit.tasks.analytics.open import open_table
-from tacit.tasks.analytics.schema import Dimension, Schema
-from tacit.tasks.analytics.segments import SegmentCache, SegmentedTable
+from tacit.core.statistics.simulated import GeneratorCoins
+from tacit.sql.design.levels import Design, hio
+from tacit.sql.engine.linked import collect_reports
+from tacit.sql.open import open_table
+from tacit.sql.schema.schema import Dimension, Schema
+from tacit.sql.segments import SegmentCache, SegmentedTable
 
 SIZE = 1 << 10
 SCHEMA = Schema((Dimension("a", low=0, high=SIZE - 1), Dimension("b", low=0, high=SIZE - 1)))
@@ -41,6 +41,7 @@ def write_segments(folder: Path, rows: int, count: int) -> None:
         n = rows // count
         reports = collect_reports(design, rng.integers(0, SIZE, (n, 2)), GeneratorCoins(rng), rng)
         width = reports.dtype.itemsize
+        # Reports as one column of fixed-size binary values, over the bytes of the numpy array.
         packed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), n, [None, pa.py_buffer(reports.tobytes())])
         table = pa.table({"x": rng.gamma(2, 3, n), "os": rng.choice(["ios", "win", "mac"], n), "report": packed})
         pq.write_table(table, folder / f"{i}.parquet")
@@ -64,6 +65,7 @@ class File:
     def load(self):
         table = pq.read_table(self.path)
         column = table["report"].combine_chunks()
+        # Depending on its version pyarrow returns an array or a chunked array of one chunk.
         raw = column.chunk(0) if hasattr(column, "chunk") else column
         reports = np.frombuffer(raw.buffers()[1], self.dtype, len(raw), raw.offset * self.dtype.itemsize)
         return table.drop_columns(["report"]), reports
@@ -110,21 +112,24 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--cache-mb", type=int, default=1024)
     parser.add_argument("--write", type=Path, help="Write segments into this folder and stop.")
-    given = parser.parse_args()
-    count = max(1, given.segments)
-    if given.write:
-        write_segments(given.write, given.rows, count)
+    options = parser.parse_args()
+    count = max(1, options.segments)
+    if options.write:
+        write_segments(options.write, options.rows, count)
         return
     with TemporaryDirectory() as folder:
-        again = ["--rows", str(given.rows), "--segments", str(count), "--write", folder]
+        # Linux counts the peak of a process for good, so writing must not happen in the one that is measured.
+        again = ["--rows", str(options.rows), "--segments", str(count), "--write", folder]
         subprocess.run([sys.executable, __file__, *again], check=True)
         design = make_design()
         files = [File(path, design.mechanism.report_dtype) for path in sorted(Path(folder).iterdir())]
-        print(f"{given.rows:,} rows, {given.segments or 'no'} segments, HIO of {len(design.places)} levels")
-        if given.segments:
-            measure(SegmentedTable(SCHEMA, design, COLUMNS, files, SegmentCache(given.cache_mb << 20)), given.queries)
+        print(f"{options.rows:,} rows, {options.segments or 'no'} segments, HIO of {len(design.places)} levels")
+        if options.segments:
+            measure(
+                SegmentedTable(SCHEMA, design, COLUMNS, files, SegmentCache(options.cache_mb << 20)), options.queries
+            )
         else:
-            measure(open_table(SCHEMA, files[0].load()[0], design, files[0].load()[1]), given.queries)
+            measure(open_table(SCHEMA, files[0].load()[0], design, files[0].load()[1]), options.queries)
 
 
 if __name__ == "__main__":

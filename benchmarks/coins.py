@@ -4,9 +4,10 @@ import os
 from collections.abc import Callable
 from time import perf_counter
 
-from tacit.device.coins import SystemCoins
+from tacit.device.numbers.coins import SystemCoins
 from tacit.simulate.coins import SimulationCoins
 
+# Words per draw, one mebibyte: large enough that the cost of a call does not matter.
 _WORDS = 1 << 17
 _SECONDS = 0.5
 
@@ -28,8 +29,8 @@ def main() -> None:
         "SimulationCoins": lambda: simulation.words(_WORDS),
     }
     rates = {name: rate(draw) for name, draw in sources.items()}
-    for name, found in rates.items():
-        print(f"{name:<16} {found:>8.0f} MB/s   {found / rates['os.urandom']:.2f}x")
+    for name, speed in rates.items():
+        print(f"{name:<16} {speed:>8.0f} MB/s   {speed / rates['os.urandom']:.2f}x")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ U64 = npt.NDArray[np.uint64]
 Hash = Callable[[U32, U64], U32]
 
 BUCKETS = (2, 4, 8, 56)
+# Neighbours, steps of a byte and of two bytes, odd values, single high bits, and values beyond 32 bits.
 TRIPLES = [
     (0, 1, 2),
     (3, 4, 5),
@@ -44,6 +45,7 @@ def deviations(scheme: Hash, log_seeds: int) -> list[tuple[int, float, float, fl
         hashes = [scheme(seeds, np.array([value], np.uint64)).astype(np.uint64) for value in triple]
         for g in BUCKETS:
             a, b, c = (h * np.uint64(g) >> np.uint64(32) for h in hashes)
+            # Slots of `worst`: 0 and 1 for pairs, 2 and 3 for triples; standard errors, then per cent.
             for at, (rate, expected) in enumerate([(np.mean(a == b), 1 / g), (np.mean((a == b) & (b == c)), 1 / g**2)]):
                 z = abs(rate - expected) / np.sqrt(expected * (1 - expected) / n)
                 worst[g][2 * at] = max(worst[g][2 * at], float(z))

@@ -11,7 +11,7 @@ from time import perf_counter
 
 from tacit.simulate.baskets import pos_like
 from tacit.simulate.itemsets import simulate_itemsets, true_itemsets
-from tacit.tasks.itemsets import Mining
+from tacit.tasks.itemsets.itemsets import Mining
 
 N, SIZE, K = 990_002, 41_270, 64
 
@@ -20,9 +20,10 @@ def main() -> None:
     """Print the table."""
     start = perf_counter()
     sets = pos_like(N, size=SIZE, mean=8.1, most=2500, exponent=1.0, seed=0)
-    made = perf_counter()
+    generated = perf_counter()
     truth = true_itemsets(sets, SIZE, K, "svsm")
-    print(f"{N:,} baskets of {SIZE:,} items: made in {made - start:.1f} s, truth in {perf_counter() - made:.1f} s")
+    taken = f"made in {generated - start:.1f} s, truth in {perf_counter() - generated:.1f} s"
+    print(f"{N:,} baskets of {SIZE:,} items: {taken}")
     for epsilon in ("1", "2", "4"):
         outcome = simulate_itemsets(sets, Mining(epsilon, SIZE, K, N), "svsm", seed=1, truth=truth)
         print(f"svsm, epsilon {epsilon}: {outcome.seconds:6.2f} s   F1 {outcome.f1:.2f}   NCR {outcome.ncr:.2f}")

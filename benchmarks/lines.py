@@ -1,4 +1,7 @@
-"""The lines of the benchmark: what is measured, against what, and which ratio is the target."""
+"""The lines of the benchmark: what is measured, against what, and which ratio is the target.
+
+Ratios instead of seconds: both sides run on the same machine in the same minutes, so that a busy machine slows both.
+"""
 
 from __future__ import annotations
 
@@ -88,6 +91,7 @@ def olh_threads(session: Session) -> Iterator[Row]:
     for d in DOMAINS:
         spent = session.work("olh_threads", threads=None, n=n, d=d, repeats=session.repeats + 2)
         speedup = spent["tacit_1"] / spent["tacit_2"]
+        # Two loops do twice the work of one. Below 2 where the cores share power, caches or a hypervisor.
         ceiling = 2 * spent["spin_1"] / spent["spin_2"]
         share = speedup / ceiling
         yield Row(

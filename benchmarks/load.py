@@ -30,12 +30,13 @@ from load_session import NotMeasured, Server, load, progress, serving
 from results import processor, table
 
 from tacit.catalog import CATALOG
-from tacit.device.coins import SystemCoins
+from tacit.device.numbers.coins import SystemCoins
 from tacit.wire.batch import MAGIC, MEDIA_TYPE
 from tacit.wire.document import Collection
 
 LOAD = Path(__file__).resolve().with_name("LOAD.md")
 SIZE = 64
+# Different bodies that are sent in turns; only the batch id of every request is new.
 POOL = 64
 MB = 1e6
 DRAFT = {
@@ -90,7 +91,7 @@ def publish(server: Server) -> str:
 
 
 def batches(server: Server, collection: str, each: int) -> dict[str, Any]:
-    """What bodies of so many reports begin and end with; the batch id is in between."""
+    """Return the parts of bodies with `each` reports: begin, then the batch id of the load generator, then an end."""
     document = server.ask("GET", f"/c/{collection}/document.json")[1]
     mechanism: Any = Collection.from_json(json.loads(document), CATALOG).mechanism
     values = np.random.default_rng(3).integers(0, SIZE, (POOL, each))
@@ -111,6 +112,7 @@ def single(sizes: Sizes, folder: Path) -> Iterator[Row]:
         posts = sizes.job(server, seconds=sizes.seconds, **batches(server, collection, 1))
         pairs: list[tuple[float, float]] = []
         waits: list[float] = []
+        # In turns, so that both routes meet the same state of the machine; the verdict is on the ratio of each pair.
         for run in range(sizes.runs):
             raw = per_second(load(posts | {"path": "/raw"}))
             result = load(posts)
@@ -164,7 +166,7 @@ def fold_rest(server: Server, collection: str, reports: int) -> float:
     return time.perf_counter() - begun
 
 
-def asked(server: Server, path: str, times: int) -> tuple[float, float]:
+def response_seconds(server: Server, path: str, times: int) -> tuple[float, float]:
     """Median and longest time of a page or an answer, in seconds."""
     spent: list[float] = []
     for _ in range(times):
@@ -194,7 +196,7 @@ def millions(sizes: Sizes, folder: Path) -> Iterator[Row]:
         yield flat(name, memory)
         for what, path in (("answers", f"/api/v1/collections/{collection}/answers"),
                            ("dashboard page", f"/dashboard/collections/{collection}")):  # fmt: skip
-            median, longest = asked(server, path, sizes.asks)
+            median, longest = response_seconds(server, path, sizes.asks)
             yield Row(f"{what} after {sizes.reports:,} reports, median of {sizes.asks}", f"{1e3 * median:.1f} ms",
                       "< 200 ms", median < 0.2, f"longest {1e3 * longest:.1f} ms")  # fmt: skip
     with serving(folder, token=token) as server:
@@ -205,6 +207,7 @@ def millions(sizes: Sizes, folder: Path) -> Iterator[Row]:
 
 def flat(name: str, memory: list[int]) -> Row:
     """Whether memory stays where it was after a tenth of the time."""
+    # A tenth of the run is enough for caches and buffers to fill; what grows after that would grow for ever.
     early, peak = max(memory[: max(1, len(memory) // 10)]), max(memory)
     grown = (peak - early) / MB
     also = f"after a tenth {early / MB:.0f} MB, at the end {memory[-1] / MB:.0f} MB"

@@ -1,4 +1,6 @@
-"""Posts batches over keep-alive connections as fast as a server takes them; one process, the standard library alone.
+"""The load generator: posts batches over keep-alive connections as fast as a server takes them (closed loop).
+
+One process with epoll and the standard library alone, so that it takes little of the cores that the server needs.
 
     python benchmarks/load_client.py JOB
 
@@ -18,7 +20,9 @@ from collections import Counter
 from time import perf_counter, sleep
 from typing import Any
 
+# Batch ids drawn from the operating system at a time.
 IDS = 4096
+# Without any answer for this long the run has failed.
 QUIET_SECONDS = 30
 PAUSE_SECONDS = 0.0001
 """Between two looks at the connections, of either route alike: being woken for every answer would slow the server."""
@@ -52,6 +56,7 @@ class Load:
 
     def __init__(self, job: dict[str, Any]) -> None:
         self._requests, self._poll = Requests(job), select.epoll()
+        # By file descriptor: the connection, when its request was sent, and the beginning of a partial answer.
         self._open: dict[int, socket.socket] = {}
         self._sent: dict[int, float] = {}
         self._part: dict[int, bytes] = {}
@@ -81,6 +86,7 @@ class Load:
             if not warm and now - begun >= WARM_UP_SECONDS:
                 begun, counted, warm = now, 0, True
                 self.waits.clear()
+            # Answers after the deadline are waited for and not counted.
             if now < self._deadline:
                 ended = now
                 total = counted
@@ -111,8 +117,8 @@ class Load:
 
     def _length(self, data: bytes) -> int:
         """The length of an answer by its headers, which are mostly the same."""
-        head, found, _ = data.partition(b"\r\n\r\n")
-        if not found:
+        head, separator, _ = data.partition(b"\r\n\r\n")
+        if not separator:
             return len(data) + 1
         if head not in self._lengths:
             fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+# Time limits, after which a measurement has failed: of starting, of stopping, and of one run of the generator.
 START_SECONDS = 30
 STOP_SECONDS = 60
 CLIENT_SECONDS = 300
@@ -132,6 +133,7 @@ def serving(folder: Path, *, raw: bool = False, token: str = "") -> Iterator[Ser
 def load(job: dict[str, Any]) -> dict[str, Any]:
     """Run the load generator; every answer must be a success."""
     command = [sys.executable, str(HERE / "load_client.py")]
+    # A fixed hash seed is for reproducible tests; the generator should run as any Python process does.
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONHASHSEED"}
     try:
         done = subprocess.run(

@@ -23,15 +23,15 @@ import numpy as np
 import numpy.typing as npt
 from timing import medians
 
+from tacit.baselines.marginals_binary import uniform_sse
 from tacit.core.compose import OneOf
 from tacit.simulate.marginals import latent_classes, simulate_records, true_table
-from tacit.tasks.dependence import chow_liu, sample_tree
-from tacit.tasks.information import information_interval
-from tacit.tasks.junction import junction_tree, sample_cliques
-from tacit.tasks.marginal_methods import ask, make_method
-from tacit.tasks.marginals import Marginals, Table
-from tacit.tasks.marginals_binary import uniform_sse
-from tacit.tasks.marginals_solve import solve_marginals
+from tacit.tasks.marginals.dependence import chow_liu, sample_tree
+from tacit.tasks.marginals.information import information_interval
+from tacit.tasks.marginals.junction import junction_tree, sample_cliques
+from tacit.tasks.marginals.marginals import Marginals, Table
+from tacit.tasks.marginals.methods import ask, make_method
+from tacit.tasks.marginals.solve import solve_marginals
 
 Records = npt.NDArray[Any]
 
@@ -69,25 +69,26 @@ def _collected(sizes: list[int], k: int, epsilon: str, records: Records, cover: 
 def _all_tables(name: str, sizes: list[int], k: int, epsilon: str, records: Records, cover: bool = False) -> None:
     tables, start = list(combinations(range(len(sizes)), k)), perf_counter()
     views, answers = _collected(sizes, k, epsilon, records, cover)
-    found = answers.tables(tables)
+    solved = answers.tables(tables)
     middle = perf_counter()
-    variance = np.mean([table.raw.variance.sum() for table in found])
+    # Raw tables compute their variances when they are read, which is why they are timed apart.
+    variance = np.mean([table.raw.variance.sum() for table in solved])
     done = perf_counter()
     print(
-        f"{name}: epsilon {epsilon}, {views} views, {len(found)} tables, {_statuses(found)}: "
+        f"{name}: epsilon {epsilon}, {views} views, {len(solved)} tables, {_statuses(solved)}: "
         f"{middle - start:.1f} s to consistent tables, {done - start:.1f} s with all variances, "
-        f"sse {_sse(found, records, sizes)}, noise + sampling {variance:.5f}, {_memory()}"
+        f"sse {_sse(solved, records, sizes)}, noise + sampling {variance:.5f}, {_memory()}"
     )
 
 
-def _statuses(found: list[Table]) -> str:
-    names = [table.status for table in found]
+def _statuses(tables: list[Table]) -> str:
+    names = [table.status for table in tables]
     return ", ".join(f"{names.count(name)} {name}" for name in sorted(set(names)))
 
 
-def _sse(found: list[Table], records: Records, sizes: list[int]) -> str:
-    """Squared errors of the consistent tables, and of the uniform one, which knows nothing."""
-    some = found[:: max(1, len(found) // 100)]
+def _sse(tables: list[Table], records: Records, sizes: list[int]) -> str:
+    """Mean squared errors of about a hundred consistent tables, and of the uniform table as a yardstick."""
+    some = tables[:: max(1, len(tables) // 100)]
     truth = [true_table(records, sizes, table.attributes) for table in some]
     error = np.mean([np.sum((table.consistent - true) ** 2) for table, true in zip(some, truth, strict=True)])
     return f"{error:.5f} (uniform {np.mean([uniform_sse(true) for true in truth]):.5f})"
@@ -102,13 +103,14 @@ def calm() -> None:
 def wide() -> None:
     sizes, records = [2] * 32, latent_classes(10**6, 32, np.random.default_rng(1))
     _, answers = _collected(sizes, 3, "1", records)
+    # The first answer settles the views once for all; it is not part of what is timed.
     answers.tables([(0, 1, 2)])
     for k in (6, 8, 10):
         tables = [tuple(range(first, first + k)) for first in range(0, 20, 4)]
         start = perf_counter()
-        found = answers.tables(tables)
+        solved = answers.tables(tables)
         each = (perf_counter() - start) / len(tables)
-        print(f"wide: a table of {k} attributes, {2**k} cells: {each:.3f} s, {_statuses(found)}")
+        print(f"wide: a table of {k} attributes, {2**k} cells: {each:.3f} s, {_statuses(solved)}")
 
 
 def _five_values() -> Records:

@@ -33,6 +33,7 @@ def peak_of_tally(folder: Path, n: int) -> int:
     write_values(values, n)
     checked([*tacit_command(), "privatize", *OLH, str(values), "-o", str(reports)])
     progress(f"tacit tally of {n:,} reports in a file of {reports.stat().st_size / 1e6:.0f} MB")
+    # The values are large and not needed any more; the disk may be small.
     for stale in (values, tally):
         stale.unlink(missing_ok=True)
     measured = [*tacit_command(), "tally", str(reports), "-o", str(tally)]

@@ -14,10 +14,10 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TACIT_THREA
 import numpy as np
 
 from tacit import kernels
-from tacit.post.isotonic import isotonic_regression
-from tacit.post.methods import METHODS
-from tacit.post.noise import Noise
-from tacit.post.priors import _table  # pyright: ignore[reportPrivateUsage]
+from tacit.post.frequencies.isotonic import isotonic_regression
+from tacit.post.frequencies.methods import METHODS
+from tacit.post.frequencies.noise import Noise
+from tacit.post.frequencies.priors import _table  # pyright: ignore[reportPrivateUsage]
 
 COUNTS = 10_000_000
 SIZE, RESPONDENTS, DEVIATION = 100_000, 10_000_000, 6067.0

@@ -11,15 +11,16 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+# Before tacit is imported; figures are of one thread unless the caller says otherwise.
 os.environ.setdefault("TACIT_THREADS", "1")
 
 import numpy as np
 
 from tacit.core.compose import OneOf
-from tacit.device.levels import Tree, node_count
+from tacit.device.families.levels import Tree, node_count
 from tacit.oracles.hadamard import HRR
 from tacit.oracles.hadamard_signed import HRRSigned
-from tacit.tasks.ranges import solve_ranges
+from tacit.tasks.ranges.ranges import solve_ranges
 
 EPSILON = "1.1"
 RUNS = 5
@@ -50,6 +51,7 @@ def tallying(rng: np.random.Generator) -> None:
     reports = np.zeros(n, mechanism.report_dtype)
     reports["member"] = members
     reports["payload"] = codes.view(np.uint8).reshape(n, 4)[:, : mechanism.payload_bytes]
+    # What a bincount needs ready-made: the cell of every report in one array over all members.
     places = np.concatenate([[0], np.cumsum(cells)])[members] + codes
     ours, bare = [], []
     for _ in range(RUNS):  # In turns: the machine may be busy.
@@ -67,8 +69,8 @@ def solving(rng: np.random.Generator) -> None:
         tally = mechanism.simulate_tally(counts, rng)
         simulated = perf_counter() - start
         solve = seconds(lambda m=mechanism, t=tally: solve_ranges(m, t), 3)
-        found = solve_ranges(mechanism, tally)
-        answer = seconds(lambda f=found: f.ranges([5], [size // 3]), 3)
+        answers = solve_ranges(mechanism, tally)
+        answer = seconds(lambda solved=answers: solved.ranges([5], [size // 3]), 3)
         print(
             f"{name}, D=2^22, N=2^26: simulated in {simulated:.1f} s (target 10), estimates and inference "
             f"{solve:.2f} s (target 0.5), a range with its variance {1000 * answer:.1f} ms"

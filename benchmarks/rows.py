@@ -30,7 +30,7 @@ DOMAIN = 1 << 10
 def publish(folder: Path, columns: int) -> str:
     """A private number of 2^10 values beside public columns, in an empty folder; returns its id."""
     from tacit.catalog import CATALOG
-    from tacit.collector.publish import Planner, publish_document
+    from tacit.collector.collections.publish import Planner, publish_document
     from tacit.collector.server import open_store
 
     kinds = ("number", "integer", "text", "boolean", "date")
@@ -47,7 +47,7 @@ def publish(folder: Path, columns: int) -> str:
 def bodies(folder: Path, collection: str, rows: int) -> list[bytes]:
     """Streams of noisy reports with their public columns."""
     from tacit.catalog import CATALOG
-    from tacit.collector.active import Shelf
+    from tacit.collector.collections.active import Shelf
     from tacit.collector.rows.columns import report_array
     from tacit.collector.server import open_store
     from tacit.simulate.coins import SimulationCoins
@@ -57,18 +57,19 @@ def bodies(folder: Path, collection: str, rows: int) -> list[bytes]:
     store.close()
     assert active is not None and active.collection.rows is not None
     rng = np.random.default_rng(7)
-    made: list[bytes] = []
+    streams: list[bytes] = []
     for start in range(0, rows, BATCH_ROWS):
         n = min(BATCH_ROWS, rows - start)
         reports = active.mechanism.privatize(rng.integers(0, DOMAIN, n), SimulationCoins(start))
+        # Families send the drawn member in a column of its own, beside the payload.
         payload = reports["payload"] if active.sampled else reports
-        given: dict[str, Any] = {"report": report_array(payload.tobytes(), active.widths[0])}
+        columns: dict[str, Any] = {"report": report_array(payload.tobytes(), active.widths[0])}
         if active.sampled:
-            given["member"] = pa.array(reports["member"])
+            columns["member"] = pa.array(reports["member"])
         for column in active.collection.rows.columns:
-            given[column.name] = column_of(column.type, n, rng)
-        made.append(stream(pa.table(given)))
-    return made
+            columns[column.name] = column_of(column.type, n, rng)
+        streams.append(stream(pa.table(columns)))
+    return streams
 
 
 def column_of(kind: str, n: int, rng: np.random.Generator) -> Any:
@@ -92,11 +93,11 @@ def stream(table: Any) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def send(port: int, collection: str, made: list[bytes]) -> float:
+def send(port: int, collection: str, streams: list[bytes]) -> float:
     """Send all, one after the other; returns the seconds to the last acknowledgement."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     begun = time.perf_counter()
-    for body in made:
+    for body in streams:
         head = {"Content-Type": "application/vnd.apache.arrow.stream", "Tacit-Batch": os.urandom(16).hex()}
         connection.request("POST", f"/c/{collection}/reports", body, head)
         reply = connection.getresponse()
@@ -148,9 +149,9 @@ def read_back(folder: Path, collection: str, rows: int) -> tuple[float, int, int
     collector = Collector(open_store(folder))
     begun = time.perf_counter()
     segments = collector.segments(collection)
-    found = sum(len(segment.load()[1]) for segment in segments)
+    read = sum(len(segment.load()[1]) for segment in segments)
     seconds = time.perf_counter() - begun
-    assert found == rows, (found, rows)
+    assert read == rows, (read, rows)
     collector.stop()
     return seconds, len(segments), sum(segment.entry.bytes for segment in segments)
 
@@ -161,23 +162,23 @@ def main(rows: int = 10**6, columns: int = 5) -> None:
         folder, port = Path(name) / "data", 18_000 + os.getpid() % 10_000
         collection = publish(folder, columns)
         progress(f"{rows:,} rows of {columns} public columns")
-        made = bodies(folder, collection, rows)
-        size = sum(map(len, made))
+        streams = bodies(folder, collection, rows)
+        size = sum(map(len, streams))
         process = serve(folder, port)
         try:
             before = peak_bytes(process.pid)
-            seconds = send(port, collection, made)
-            sealing = wait_until_sealed(port, len(made))
+            seconds = send(port, collection, streams)
+            sealing = wait_until_sealed(port, len(streams))
             peak = peak_bytes(process.pid)
         finally:
             process.terminate()
             process.wait()
-        reading, segments, kept = read_back(folder, collection, rows)
-    print(f"rows {rows:,}, columns {columns}, uploads {len(made)} of {size / len(made) / 1e6:.2f} MB")
+        reading, segments, stored = read_back(folder, collection, rows)
+    print(f"rows {rows:,}, columns {columns}, uploads {len(streams)} of {size / len(streams) / 1e6:.2f} MB")
     print(f"acknowledged        {rows / seconds:12,.0f} rows/s ({size / seconds / 1e6:.0f} MB/s)")
     print(f"sealed              {sealing:.2f} s after the last acknowledgement")
     print(f"read and checked    {rows / reading:12,.0f} rows/s")
-    print(f"on the disk         {segments} segments, {kept / 1e6:.1f} MB ({kept / rows:.1f} bytes a row)")
+    print(f"on the disk         {segments} segments, {stored / 1e6:.1f} MB ({stored / rows:.1f} bytes a row)")
     print(f"collector memory    {peak / 1e6:.0f} MB at its peak, {before / 1e6:.0f} MB before")
 
 

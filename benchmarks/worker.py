@@ -19,6 +19,7 @@ import tacit
 
 Answer = dict[str, float]
 
+# How long one run of a spin loop takes, and so the tallies that are compared with it.
 SPIN_SECONDS = 0.15
 # The plane of order 53 has m = 151,740 points and is the best cyclic design at this epsilon.
 CBR_EPSILON = "4.0"

@@ -9,12 +9,17 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
+MAX_FOLDER_FILES = 22
+"""Python files of one folder of the package: more than one can take in at a glance is more than one room."""
+MIN_COMMENT_SHARE = 0.02
+"""The least share of whole-line comments in the Python of the package."""
 
 LOCK_FILES = (
     "*.lock",
@@ -105,7 +110,7 @@ def check_length(path: PurePosixPath, text: str) -> Iterator[str]:
 
 def check_functions(path: PurePosixPath, text: str) -> Iterator[str]:
     """Complain about Python functions of the package that are too long."""
-    if path.parts[0] != "src" or path.suffix != ".py":
+    if not is_package_source(path):
         return
     try:
         tree = ast.parse(text)
@@ -120,10 +125,40 @@ def check_functions(path: PurePosixPath, text: str) -> Iterator[str]:
                 yield f"{where} has {lines} lines, must have at most {MAX_FUNCTION_LINES}"
 
 
+def is_package_source(path: PurePosixPath) -> bool:
+    """Whether a path is Python of the package."""
+    return path.parts[0] == "src" and path.suffix == ".py"
+
+
+def check_folders(paths: list[PurePosixPath]) -> Iterator[str]:
+    """Complain about folders of the package that hold too many Python files."""
+    for folder, count in sorted(Counter(path.parent for path in paths if is_package_source(path)).items()):
+        if count > MAX_FOLDER_FILES:
+            yield f"{folder}: has {count} Python files, must have at most {MAX_FOLDER_FILES}; make rooms of it"
+
+
+def comment_share(texts: list[str]) -> float:
+    """The share of lines that are nothing but a comment."""
+    lines = [line.strip() for text in texts for line in text.splitlines()]
+    return sum(line.startswith("#") for line in lines) / max(1, len(lines))
+
+
+def package_comment_share(root: Path) -> float:
+    """The share of comment lines in the package's Python."""
+    return comment_share([read_text(root / path) or "" for path in tree_files(root) if is_package_source(path)])
+
+
+def check_comments(share: float) -> Iterator[str]:
+    """Complain about a package that explains itself too little."""
+    if share < MIN_COMMENT_SHARE:
+        yield f"src: {share:.1%} of the lines are comments, must be at least {MIN_COMMENT_SHARE:.1%}; say why"
+
+
 def check_tree(root: Path) -> list[str]:
     """Return every complaint about the files under the root, in order of path."""
-    complaints: list[str] = []
-    for path in tree_files(root):
+    paths = tree_files(root)
+    complaints = list(check_folders(paths))
+    for path in paths:
         complaints.extend((*check_name(path), *check_place(path)))
         text = read_text(root / path)
         if text is not None:
@@ -134,7 +169,10 @@ def check_tree(root: Path) -> list[str]:
 
 def main() -> int:
     """Check the repository this file is in; return the exit status."""
-    complaints = check_tree(Path(__file__).resolve().parent.parent)
+    root = Path(__file__).resolve().parent.parent
+    share = package_comment_share(root)
+    complaints = [*check_tree(root), *check_comments(share)]
+    print(f"comments are {share:.1%} of the lines of src, {MIN_COMMENT_SHARE:.1%} are asked for")
     for complaint in complaints:
         print(complaint)
     if complaints:

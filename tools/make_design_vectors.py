@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tacit.device.designs import Cyclic, paley, singer
-from tacit.device.fields import next_prime, prime_power, primitive_polynomial
+from tacit.device.kinds.designs import Cyclic, paley, singer
+from tacit.device.numbers.fields import next_prime, prime_power, primitive_polynomial
 
 TARGET = Path(__file__).parents[1] / "spec" / "vectors" / "designs.json"
 

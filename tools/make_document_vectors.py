@@ -12,8 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tacit.device.coins import ReplayCoins
-from tacit.device.compose import OneOfDevice
+from tacit.device.families.compose import OneOfDevice
+from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.wire.batch import Batch, Block, batch_to_json, encode_batch
 from tacit.wire.document import Collection

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tacit.device.product import domain_of
+from tacit.device.domains.product import domain_of
 from tacit.errors import InvalidSpec, InvalidValue
 
 TARGET = Path(__file__).resolve().parents[1] / "spec" / "vectors" / "domains.json"

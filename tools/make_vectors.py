@@ -14,8 +14,8 @@ from typing import Any
 from vector_cases import Loaded, load
 
 from tacit.device.base import Device
-from tacit.device.coins import ReplayCoins
-from tacit.device.kinds import KINDS, device_of, find_kind
+from tacit.device.catalog import KINDS, device_of, find_kind
+from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import TacitError
 
 TARGET = Path(__file__).resolve().parents[1] / "spec" / "vectors"
@@ -112,7 +112,7 @@ def drop_unknown_kinds(loaded: Loaded) -> None:
     """Leave out kinds that no device has, with one problem for each."""
     known = {cls.kind for cls in KINDS}
     for kind in sorted({case[0] for case in [*loaded.good, *loaded.bad]} - known):
-        loaded.problems.append(f"{kind}: has cases, but tacit.device.kinds does not know this kind")
+        loaded.problems.append(f"{kind}: has cases, but tacit.device.catalog does not know this kind")
     loaded.good = [case for case in loaded.good if case[0] in known]
     loaded.bad = [case for case in loaded.bad if case[0] in known]
 

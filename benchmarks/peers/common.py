@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+# A pilot run doubles its reports, from the smallest on, until it takes this long.
 PILOT_SECONDS = 0.3
 SMALLEST_PILOT = 16
 REPEATS = 3
@@ -85,6 +86,7 @@ def measure(opened: Opened, job: dict[str, Any]) -> dict[str, Any]:
     """Run one job within its budget and return its median rate; a cut n is said by `extrapolated`."""
     warm_up(opened, job)
     n = affordable(opened, job)
+    # Repeated only as far as the budget goes: slow peers are measured once.
     spent = [time_once(opened, job["what"], n, job["d"])]
     while len(spent) < REPEATS and sum(spent) + spent[0] < job["seconds"]:
         spent.append(time_once(opened, job["what"], n, job["d"]))

@@ -35,6 +35,7 @@ def ensure(peer: str) -> Path:
     _checked([sys.executable, "-m", "venv", str(folder)], INSTALL_SECONDS)
     install = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", str(requirements(peer))]
     _checked([str(python), *install], INSTALL_SECONDS)
+    # Written last: an installation that was interrupted is done again.
     stamp.write_text(wanted)
     return python
 

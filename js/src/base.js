@@ -86,7 +86,10 @@ export class Device extends Published {
     this.index(value, this.valueCount);
   }
 
-  /** A report as a batch states it: the member that was drawn, and its payload. @param {Uint8Array} report */
+  /**
+   * A report as a batch states it: the member that was drawn, 0 where none is, and its payload. The twin of `split`.
+   * @param {Uint8Array} report
+   */
   unpack(report) {
     return { member: 0, payload: report };
   }

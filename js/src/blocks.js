@@ -1,6 +1,6 @@
 /**
  * Block responses on the device: a block of k among m points that more likely holds the value than not.
- * The twin of `tacit.device.blocks`.
+ * The twin of `tacit.device.kinds.blocks`.
  */
 
 import { Device, bitAt, bitmap, coded, setBit } from "./base.js";

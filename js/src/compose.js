@@ -16,7 +16,7 @@ const MAX_ATTRIBUTES = 1024;
 /** The most answers of an attribute, cells of a view and combinations of a grid. */
 export const MAX_SIZE = 2 ** 40;
 
-/** Coins for a report that nobody sees: how many bytes it has depends on neither value nor coins. */
+/** Coins that are all zero, to measure how many bytes a report has, which depends on neither value nor coins. */
 class NoCoins extends Coins {
   draw() {
     return [0, 0];
@@ -152,7 +152,7 @@ export class OneOf extends Device {
     this.family.checkValue(value);
   }
 
-  /** A report begins with its member. @param {Uint8Array} report */
+  /** A report begins with its member, four bytes little-endian. @param {Uint8Array} report */
   unpack(report) {
     return { member: new DataView(report.buffer).getUint32(0, true), payload: report.slice(4) };
   }
@@ -161,9 +161,11 @@ export class OneOf extends Device {
   privatizeOne(value, coins) {
     const { family, payload_bytes: width } = this;
     this.checkValue(value);
+    // The member is drawn before anything looks at its answer, so which one it is says nothing about the value.
     let rest = coins.uniform(this.total);
     const member = family.weights.findIndex((weight) => (rest -= weight) < 0);
     const payload = family.mechanism(member).privatizeOne(family.view(member)(value), coins);
+    // All reports have the same width: the length of one must not tell more than its member.
     return concat(littleEndian(member, 4), payload, new Uint8Array(width - payload.length));
   }
 }

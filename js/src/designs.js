@@ -1,6 +1,6 @@
 /**
- * Cyclic difference sets, the blocks of cyclic block response: the twin of `tacit.device.designs`
- * and `tacit.device.fields`. A device derives its design from the integers q and t of the
+ * Cyclic difference sets, the blocks of cyclic block response: the twin of `tacit.device.kinds.designs`
+ * and `tacit.device.numbers.fields`. A device derives its design from the integers q and t of the
  * collection document alone. All numbers stay below 2^53, so plain numbers are exact.
  *
  * @typedef {object} Cyclic

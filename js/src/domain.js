@@ -1,6 +1,6 @@
 /**
  * Domains: what a question may be answered with, and the index that stands for each answer.
- * The twin of `tacit.device.domain`; messages are the same, and never show the value.
+ * The twin of `tacit.device.domains.domain`; messages are the same, and never show the value.
  */
 
 import { isText } from "./checks.js";

@@ -72,7 +72,7 @@ export function bisect(list, isAbove) {
 
 /**
  * floor(e^x * 2^64) for 0 <= x <= 64, up to an error below one unit that is always downwards.
- * The same integer steps as `tacit.device.exact.exp_floor`.
+ * The same integer steps as `tacit.device.numbers.exact.exp_floor`.
  * @param {Fraction} x
  * @returns {bigint}
  */

@@ -54,6 +54,7 @@ export function independent(count, order, coins) {
   let basis = [];
   for (let r = 0; r < count; r += 1) {
     const outside = (order >>> r) - 1;
+    // 2^r vectors lie in the span of the r rows so far; `code` numbers all others, so no draw is ever rejected.
     const code = coins.uniform(order - (1 << r));
     let row = scatter(1 + (code % outside), basis, order);
     const inside = Math.floor(code / outside);
@@ -99,12 +100,17 @@ class Hadamard extends Device {
   check() {
     /** @type {number} */
     this.size = this.checkSize(MAX_ORDER);
-    /** The order K of the Hadamard matrix, the size padded to a power of two. @type {number} */
-    this.order = 1 << bits(this.size - 1);
+    /** The order K of the Hadamard matrix, the number of columns padded to a power of two. @type {number} */
+    this.order = 1 << bits(this.columns - 1);
     /** Number of sign patterns that randomised response runs over. @type {number} */
     this.signs = this.checkSigns();
     /** Words of each untrue sign pattern. @type {bigint} */
     this.low = lowCell(this.odds, this.signs);
+  }
+
+  /** @returns {number} how many columns of the matrix are in use: one per value */
+  get columns() {
+    return this.size;
   }
 
   /** @returns {number} how many sign patterns there are */
@@ -152,22 +158,28 @@ export class HRR extends Hadamard {
 /**
  * Signed Hadamard randomised response: the value is one of two halves of a node; halves count +1 and -1.
  *
- * Row 2j + 1 of the matrix over the halves is row j of the one over the nodes, times the sign of the half.
+ * The value is 2 * node + half. Every row is drawn, the constant one too: it carries the sum of the signs.
  */
 export class HRRSigned extends Hadamard {
   static kind = "hrr_signed";
   static fields = ["epsilon", "size"];
 
+  /** @returns {number} how many nodes there are; the last one may have a first half alone */
+  get columns() {
+    return Math.ceil(this.size / 2);
+  }
+
   /**
-   * Two words: the row over the nodes and its signed entry, sent as one code 2 * row + sign.
+   * Two words: the row and its signed entry, sent as one code 2 * row + sign.
    * @param {number} value
    * @param {import("./coins.js").Coins} coins
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
     const index = this.index(value);
-    const odd = 2 * coins.uniform(this.order / 2) + 1;
-    return coded(odd - 1 + this.code([odd], index, coins), this.order);
+    const row = coins.uniform(this.order);
+    const sign = parity(row & (index >> 1)) ^ (index & 1);
+    return coded(2 * row + grrDraw(sign, 2, this.low, coins), 2 * this.order);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * The one public hash of Tacit: seeded, 32 bits, two multiplications per value, no linear structure.
- * The `Math.imul` twin of `tacit.device.hashing`.
+ * The `Math.imul` twin of `tacit.device.numbers.hashing`.
  */
 
 import { isText } from "./checks.js";

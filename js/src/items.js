@@ -1,4 +1,4 @@
-/** Sets of listed items. The twin of `tacit.device.items`. */
+/** Sets of listed items. The twin of `tacit.device.domains.items`. */
 
 import { areDifferent } from "./checks.js";
 import { Ordered } from "./domain.js";

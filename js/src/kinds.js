@@ -1,9 +1,10 @@
 /** Every kind a device can answer, and the one entry point of a client: spec and value in, report bytes out. */
 
 import { makeDevice } from "./base.js";
+import { SystemCoins } from "./coins.js";
+// The lists of kinds begin: tools/make_lists.py writes them.
 import { DBitFlip } from "./bit_flip.js";
 import { ABR, CBR, SS } from "./blocks.js";
-import { SystemCoins } from "./coins.js";
 import { AllOf, OneOf, Questions } from "./compose.js";
 import { Grid, Rounded } from "./grid.js";
 import { GRR } from "./grr.js";
@@ -21,13 +22,13 @@ import { OUE, RUE, SUE, THE } from "./unary.js";
 
 /** @type {ReadonlyArray<typeof import("./base.js").Device>} */
 export const KINDS = [
-  ...[GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, HRRSigned, SS, CBR, ABR],
-  ...[BasicRAPPOR, RAPPOR, CMS, HCMS, SHE, OneBit, DiscreteLaplace, DBitFlip, Rounded, Memoized, OneOf, AllOf],
-  ...[Padded, SetSize],
+  GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, HRRSigned, SS, CBR, ABR, BasicRAPPOR, RAPPOR,
+  CMS, HCMS, SHE, OneBit, DiscreteLaplace, DBitFlip, Rounded, OneOf, AllOf, Memoized, Padded, SetSize,
 ];
 
 /** Families of questions of which one is answered: parts of a spec, not kinds of their own. */
 export const FAMILIES = [Questions, Tree, Grid, Views, Coefficients];
+// The lists of kinds end.
 
 /**
  * The device half of a wire spec.

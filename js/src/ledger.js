@@ -80,6 +80,7 @@ export class Ledger {
    * @returns {Entry}
    */
   record(collection, answers, { coins, base, invitation = "", row: given, state = "pending" }) {
+    // Read, decide and write without waiting in between: another tab cannot slip in a second answer.
     const kept = this.read();
     const { id, planId, title, epsilon, mechanism } = collection;
     const before = kept.entries.find((entry) => isAbout(entry, id, planId));

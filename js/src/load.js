@@ -12,6 +12,7 @@ const BUILD = "";
 
 /** The kinds of mechanisms and families, and the module that has them. @type {[string, () => Promise<any>][]} */
 const MODULES = [
+  // The lists of kinds begin: tools/make_lists.py writes them.
   ["grr", () => import("./grr.js")],
   ["sue oue rue the", () => import("./unary.js")],
   ["blh olh flh rmp", () => import("./local_hash.js")],
@@ -22,12 +23,13 @@ const MODULES = [
   ["she dlap", () => import("./laplace.js")],
   ["onebit", () => import("./mean.js")],
   ["dbitflip", () => import("./bit_flip.js")],
-  ["memo", () => import("./memo.js")],
+  ["rounded grid", () => import("./grid.js")],
   ["one_of all_of questions", () => import("./compose.js")],
-  ["tree", () => import("./levels.js")],
-  ["grid rounded", () => import("./grid.js")],
-  ["views coefficients", () => import("./marginals.js")],
+  ["memo", () => import("./memo.js")],
   ["padded set_size", () => import("./sets.js")],
+  ["tree", () => import("./levels.js")],
+  ["views coefficients", () => import("./marginals.js")],
+  // The lists of kinds end.
 ];
 
 /** Every kind that can be loaded. */

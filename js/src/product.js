@@ -1,4 +1,4 @@
-/** Several attributes together, and the list of all kinds of domains. The twin of `tacit.device.product`. */
+/** Several attributes together, and the list of all kinds of domains. The twin of `tacit.device.domains.product`. */
 
 import { areDifferent, isObject } from "./checks.js";
 import { Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings, listed } from "./domain.js";

@@ -1,5 +1,5 @@
 /**
- * Domains of numbers: integers on a grid, and reals in half-open buckets. The twin of `tacit.device.reals`.
+ * Domains of numbers: integers on a grid, and reals in half-open buckets. The twin of `tacit.device.domains.reals`.
  * A number is read as the decimal its owner wrote; a float stands for its shortest decimal.
  */
 

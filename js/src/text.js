@@ -1,4 +1,4 @@
-/** Free text of a declared alphabet and length, whose index keeps prefixes. The twin of `tacit.device.text`. */
+/** Free text of a declared alphabet and length, whose index keeps prefixes. The twin of `tacit.device.domains.text`. */
 
 import { isRising, isText } from "./checks.js";
 import { Attribute, specText } from "./domain.js";

@@ -15,31 +15,41 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "tacit.catalog": ("CATALOG", "parse"),
-    "tacit.core.compose": ("AllOf", "OneOf", "Questions"),
-    "tacit.core.estimate": ("Estimate",),
-    "tacit.device.budget": ("Amplified", "Epsilon", "Share"),
-    "tacit.device.coins": ("ReplayCoins", "SystemCoins"),
-    "tacit.device.levels": ("Tree",),
+# The lists of kinds begin: tools/make_lists.py writes them.
+_KIND_HOMES = {
+    "tacit.core.all_of": ("AllOf",),
+    "tacit.core.one_of": ("OneOf",),
     "tacit.numeric.bit_flip": ("DBitFlip",),
     "tacit.numeric.laplace": ("DiscreteLaplace",),
     "tacit.numeric.mean": ("OneBit",),
     "tacit.numeric.memo": ("Memoized",),
+    "tacit.numeric.rounded": ("Rounded",),
     "tacit.oracles.blocks": ("ABR", "CBR", "SS"),
-    "tacit.oracles.grr": ("GRR", "RR"),
-    "tacit.oracles.hadamard": ("HRR", "HRRT", "HRRSubspace"),
+    "tacit.oracles.grr": ("GRR",),
+    "tacit.oracles.hadamard": ("HRR", "HRRSubspace", "HRRT"),
     "tacit.oracles.hadamard_signed": ("HRRSigned",),
     "tacit.oracles.histogram_encoding": ("SHE",),
     "tacit.oracles.local_hash": ("BLH", "FLH", "OLH", "RMP"),
-    "tacit.oracles.rappor": ("RAPPOR", "BasicRAPPOR"),
+    "tacit.oracles.rappor": ("BasicRAPPOR", "RAPPOR"),
+    "tacit.oracles.sets": ("Padded", "SetSize"),
     "tacit.oracles.sketch": ("CMS", "HCMS"),
     "tacit.oracles.unary": ("OUE", "RUE", "SUE", "THE"),
-    "tacit.post.methods": ("METHODS", "default_method", "process"),
-    "tacit.tasks.choose": ("choose_oracle",),
-    "tacit.tasks.ranges": ("Ranges", "solve_ranges"),
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
+# The lists of kinds end.
+
+_OTHER_HOMES = {
+    "tacit.catalog": ("CATALOG", "parse"),
+    "tacit.core.compose": ("Questions",),
+    "tacit.core.estimate": ("Estimate",),
+    "tacit.device.families.levels": ("Tree",),
+    "tacit.device.numbers.budget": ("Amplified", "Epsilon", "Share"),
+    "tacit.device.numbers.coins": ("ReplayCoins", "SystemCoins"),
+    "tacit.oracles.grr": ("RR",),
+    "tacit.post.frequencies.methods": ("METHODS", "default_method", "process"),
+    "tacit.tasks.choose": ("choose_oracle",),
+    "tacit.tasks.ranges.ranges": ("Ranges", "solve_ranges"),
+}
+_HOME = {name: home for homes in (_KIND_HOMES, _OTHER_HOMES) for home, names in homes.items() for name in names}
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 

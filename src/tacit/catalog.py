@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from tacit.core.compose import AllOf, OneOf
 from tacit.core.mechanism import Mechanism
-from tacit.device.kinds import device_of
+from tacit.device.catalog import device_of
 from tacit.numeric.bit_flip import DBitFlip
 from tacit.numeric.laplace import DiscreteLaplace
 from tacit.numeric.mean import OneBit

@@ -30,7 +30,22 @@ class InvalidSpec(TacitError, ValueError):
 
 
 class InvalidQuery(InvalidSpec):
-    """A query that is not answered; the message names the construct and what to write instead."""
+    """A query that is not answered; the message names the construct and what to write instead.
+
+    `code` is the SQLSTATE that PostgreSQL gives such an error (appendix A of its manual), empty outside of SQL.
+    `position` is the character of the text at fault, counted from 1, or 0 where none is known. Whoever shows the
+    error takes both from here; nobody reads the message to find them.
+    """
+
+    def __init__(self, message: str, *, code: str = "", position: int = 0) -> None:
+        """Refuse a query."""
+        super().__init__(message)
+        self.code, self.position = code, position
+
+    def at(self, position: int) -> "InvalidQuery":
+        """The same error, placed there unless whoever raised it knew its place already."""
+        self.position = self.position or position
+        return self
 
 
 class MissingExtra(InvalidSpec, ImportError):

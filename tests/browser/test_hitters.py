@@ -4,13 +4,14 @@ import json
 from typing import Any
 
 import numpy as np
+from playwright.sync_api import expect
 from tests.browser.crowds import send_crowd
-from tests.browser.test_pages import sign_in
+from tests.browser.site import sign_in
 from tests.browser.test_ranges import ask
 
 from tacit.catalog import CATALOG
-from tacit.collector.active import read_document
-from tacit.device.text import Text
+from tacit.collector.collections.active import read_document
+from tacit.device.domains.text import Text
 
 WORD: dict[str, Any] = {
     "name": "word",
@@ -53,7 +54,8 @@ def test_a_text_is_checked_while_it_is_typed_and_leaves_as_a_noisy_report(page: 
         "español": "ruido",
     }.items():
         page.click(f".languages >> text={language}")
-        assert words in page.inner_text(".said") and "{" not in page.inner_text(".said")
+        expect(page.locator(".said")).to_contain_text(words)
+        assert "{" not in page.inner_text(".said")
     assert sent == []  # Nothing was asked of any server while somebody typed.
     page.click(".review .primary")
     page.wait_for_selector("#outcome")
@@ -94,7 +96,7 @@ def test_frequent_texts_are_ranked_and_others_looked_up(page: Any, context: Any,
     send_crowd(context, site, collection, values[np.random.default_rng(1).choice(3, 8000, p=[0.5, 0.3, 0.2])])
     sign_in(page, site)
     page.goto(f"{site.url}/dashboard/collections/{collection}")
-    page.wait_for_selector(".ranked td", timeout=20_000)
+    page.wait_for_selector(".ranked td")
     top = ask(context, site, collection, "word", "top", k=32)
     sure = [row["value"] for row in top["values"] if row["noise_probability"] <= 0.05]
     assert page.locator(".ranked tbody th:visible").all_inner_texts() == sure and sure[:3] == ["tea", "milk", "cola"]

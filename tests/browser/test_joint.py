@@ -5,11 +5,11 @@ import json
 from typing import Any
 
 import numpy as np
-import pytest
-from tests.browser.access import checker
+from playwright.sync_api import expect
+from tests.browser.access import Checker
 from tests.browser.crowds import send_crowd
 from tests.browser.habits import COLUMNS, HABITS, QUESTIONS, habits
-from tests.browser.test_pages import sign_in
+from tests.browser.site import sign_in
 
 ROWS: dict[str, Any] = {name: value for name, value in HABITS.items() if name not in ("policy", "k")} | {
     "questions": [QUESTIONS[0], QUESTIONS[1]],
@@ -92,21 +92,21 @@ def test_reports_are_described_in_every_language(page: Any, site: Any) -> None:
     page.goto(f"{site.url}/c/{signs}")
     for language, (spent, _, _) in said.items():
         page.click(f".languages >> text={language}")
-        assert spent in page.inner_text(".promise")
+        expect(page.locator(".promise")).to_contain_text(spent)
     for i in range(4):
         page.locator(f"input[name=habit_{i}]").first.check()
     page.click("form button[type=submit]")
     for language, (_, words, _) in said.items():
         page.click(f".languages >> text={language}")
-        described = page.inner_text(".said")
-        assert words in described and "{" not in described, described
+        expect(page.locator(".said")).to_contain_text(words)
+        assert "{" not in page.inner_text(".said")
     page.goto(f"{site.url}/c/{rows}")
     fill(page, home=None)
     page.click("form button[type=submit]")
     for language, (_, _, words) in said.items():
         page.click(f".languages >> text={language}")
-        described = page.inner_text(".review")
-        assert words in described and "{" not in described, described
+        expect(page.locator(".review")).to_contain_text(words)
+        assert "{" not in page.inner_text(".review")
 
 
 def test_public_columns_are_sent_as_they_are_and_may_stay_empty(page: Any, site: Any) -> None:
@@ -185,7 +185,7 @@ def test_three_questions_come_as_a_table_for_each_value_of_the_third(page: Any, 
     assert page.locator(".heat-table").count() == 3
     page.wait_for_selector("text=Nobody was asked about these together: smoking, sport and home")
     page.click("#joint >> text=Table of these numbers")
-    assert page.locator(".cells tbody tr").count() == 2 * 3 * 3
+    expect(page.locator(".cells tbody tr")).to_have_count(2 * 3 * 3)  # The rows are made once the table is open.
     page.select_option("#joint-0", "home")  # No question stands twice: the two change places.
     page.wait_for_selector("caption:has-text('smoking: yes')")
     assert [page.input_value(f"#joint-{i}") for i in range(3)] == ["home", "sport", "smoking"]
@@ -272,27 +272,22 @@ def test_the_privacy_page_tells_what_is_linked_and_not_shuffled(page: Any, site:
     assert "it is not shuffled" in words and "asked_on" in words and "They are not added up" in words
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
-def test_pages_for_joint_questions_are_accessible_and_fit(browser: Any, site: Any, scheme: str, width: int) -> None:
-    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 850}, locale="en-GB")
-    page = context.new_page()
-    page.set_default_timeout(10_000)
-    check = checker(page, site, width)
+def test_pages_for_joint_questions_are_accessible_and_fit(page: Any, context: Any, site: Any) -> None:
+    checker = Checker(page, site)
     collection, rows = site.publish(**HABITS), site.publish(**ROWS)
     drafts = site.draft(**HABITS), site.draft(**ROWS)
     send_crowd(context, site, collection, habits(3000, 4))
-    check(f"/c/{rows}", ".columns input")
+    checker.open(f"/c/{rows}", ".columns input")
     fill(page, home=None)
     page.click("text=Show me what will be sent")
-    check(f"/c/{rows}", "[data-column=region]")
-    check(f"/c/{rows}/privacy", "text=Public columns, which are not protected")
+    page.wait_for_selector("[data-column=region]")
+    checker.check("a report with public columns")
+    checker.open(f"/c/{rows}/privacy", "text=Public columns, which are not protected")
     sign_in(page, site)
     opened = ("#joint >> text=Table of these numbers", "text=Synthetic data", "text=If the noise were ignored")
-    check(f"/dashboard/collections/{collection}", *opened, ".pair-table button")
-    page.wait_for_selector("svg.tree")
-    check(f"/dashboard/collections/{drafts[0]}", "text=a cell of a table of 2 questions")
-    check(f"/dashboard/collections/{drafts[1]}", "#add-column")
-    context.close()
+    checker.open(f"/dashboard/collections/{collection}", *opened, "svg.tree")
+    checker.open(f"/dashboard/collections/{drafts[0]}", "text=a cell of a table of 2 questions")
+    checker.open(f"/dashboard/collections/{drafts[1]}", "#add-column")
 
 
 def test_a_draft_with_public_columns_can_be_tried_out(page: Any, site: Any) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from tests.browser.habits import COLUMNS, HABITS
-from tests.browser.test_pages import COMMUTE, EVERY_KIND, answer, send_reports, sign_in
+from tests.browser.site import sign_in
+from tests.browser.test_pages import COMMUTE, EVERY_KIND, answer, send_reports
 
 from tacit.dashboard.privacy import Chance, chances, surest
 from tacit.oracles.grr import GRR

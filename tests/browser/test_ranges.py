@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.browser.access import checker
+from playwright.sync_api import expect
+from tests.browser.access import Checker
 from tests.browser.crowds import send_crowd
-from tests.browser.test_pages import sign_in
+from tests.browser.site import sign_in
 
 AGE: dict[str, Any] = {
     "name": "age",
@@ -95,10 +96,9 @@ def test_a_range_is_dragged_typed_and_moved_by_keyboard(page: Any, context: Any,
     reads(page, f"{ends[0]} to {ends[1]}", share(*ends))
 
 
-def test_a_range_is_dragged_by_touch(browser: Any, site: Any) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 850}, has_touch=True, is_mobile=True)
+def test_a_range_is_dragged_by_touch(new_context: Any, site: Any) -> None:
+    context = new_context(viewport={"width": 390, "height": 850}, has_touch=True, is_mobile=True)
     page = context.new_page()
-    page.set_default_timeout(10_000)
     collection = site.publish(**AGES | {"questions": [MOOD]})
     send_crowd(context, site, collection, crowd(2000, 12))
     opened(page, site, collection)
@@ -117,7 +117,6 @@ def test_a_range_is_dragged_by_touch(browser: Any, site: Any) -> None:
     assert 4 <= low <= 7
     share = ask(context, site, collection, "mood", "range", low=f"mood {low}", high="mood 11")["share"]
     reads(page, f"mood {low} to mood 11", share)
-    context.close()
 
 
 def test_the_curve_the_quantiles_and_the_heavy_intervals(page: Any, context: Any, site: Any) -> None:
@@ -156,7 +155,7 @@ def test_nothing_known_is_said_in_words(page: Any, context: Any, site: Any) -> N
     opened(page, site, collection)
     page.click("text=Table of these numbers")
     page.wait_for_selector("details .numbers td")
-    page.wait_for_timeout(300)
+    page.wait_for_load_state("networkidle")  # Every card has its answer.
     said = page.inner_text("main")
     assert not re.search(r"NaN|Infinity|null|undefined", said)
     page.get_by_label("From", exact=True).fill("18")
@@ -198,6 +197,7 @@ def test_large_domains_are_drawn_in_few_bars(page: Any, context: Any, site: Any)
 
 def test_the_builder_plans_ranges_explains_and_publishes(page: Any, site: Any) -> None:
     sign_in(page, site)
+    page.expected = ["422"]  # Half a draft cannot be forecast, and on a slow machine the page asks for it.
     page.goto(f"{site.url}/dashboard/new")
     page.fill("#title-en", "Ages")
     page.get_by_label("Question", exact=True).fill("How old are you?")
@@ -218,28 +218,27 @@ def test_the_builder_plans_ranges_explains_and_publishes(page: Any, site: Any) -
     assert document.questions[0].task == "ranges" and document.questions[0].domain.size == 80
 
 
-def test_a_survey_for_ranges_says_in_words_what_it_sends_and_counts(browser: Any, site: Any) -> None:
-    collection = site.publish(**AGES)
-    said = {
-        "en": "noisy answer about which",
-        "de": "verrauschte Angabe",
-        "fr": "indication bruitée",
-        "es": "dato con ruido",
-    }
-    for sent, (language, words) in enumerate(said.items(), 1):
-        context = browser.new_context(locale=language)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.goto(f"{site.url}/c/{collection}")
-        page.fill("input[name=age]", "42")
-        page.click("form button[type=submit]")
-        page.wait_for_selector("#report")
-        described = page.inner_text(".said")
-        assert words in described and "{" not in described
-        page.click(".review .primary")
-        page.wait_for_selector("#outcome")
-        assert site.reports(collection) == sent
-        context.close()
+def test_a_survey_for_ranges_says_in_words_what_it_sends_and_counts(new_context: Any, site: Any) -> None:
+    """In the language of the browser first, and in every other one when it is chosen."""
+    collection, page = site.publish(**AGES), new_context(locale="de").new_page()
+    page.goto(f"{site.url}/c/{collection}")
+    page.fill("input[name=age]", "42")
+    page.click("form button[type=submit]")
+    page.wait_for_selector("#report")
+    described = page.locator(".said")
+    assert "verrauschte Angabe" in described.inner_text() and page.get_attribute("html", "lang") == "de"
+    for language, words in (
+        ("English", "noisy answer about which"),
+        ("français", "indication bruitée"),
+        ("español", "dato con ruido"),
+        ("Deutsch", "verrauschte Angabe"),
+    ):
+        page.click(f".languages >> text={language}")
+        expect(described).to_contain_text(words)
+        assert "{" not in described.inner_text()
+    page.click(".review .primary")
+    page.wait_for_selector("#outcome")
+    assert site.reports(collection) == 1
 
 
 def test_a_survey_with_ranges_beside_other_questions(page: Any, site: Any) -> None:
@@ -257,21 +256,12 @@ def test_a_survey_with_ranges_beside_other_questions(page: Any, site: Any) -> No
         assert site.reports(collection) == 1
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
-def test_pages_for_ranges_are_accessible_and_fit(browser: Any, site: Any, scheme: str, width: int) -> None:
-    touch = {"has_touch": True, "is_mobile": True} if width < 500 else {}
-    context = browser.new_context(
-        color_scheme=scheme, viewport={"width": width, "height": 850}, locale="en-GB", **touch
-    )
-    page = context.new_page()
-    page.set_default_timeout(10_000)
+def test_pages_for_ranges_are_accessible_and_fit(page: Any, context: Any, site: Any) -> None:
     small = AGES | {"title": "Moods", "about": "Moods", "questions": [MOOD]}
     collection, draft = site.publish(**small), site.draft(**small)
     send_crowd(context, site, collection, crowd(2000, 12))
-
-    check = checker(page, site, width)
-    check(f"/c/{collection}/privacy", "table")
+    checker = Checker(page, site)
+    checker.open(f"/c/{collection}/privacy", "table")
     sign_in(page, site)
-    check(f"/dashboard/collections/{collection}", "text=Table of these numbers", "details .numbers td")
-    check(f"/dashboard/collections/{draft}", "text=Compare the methods", ".options td")
-    context.close()
+    checker.open(f"/dashboard/collections/{collection}", "text=Table of these numbers", "details .numbers td")
+    checker.open(f"/dashboard/collections/{draft}", "text=Compare the methods", ".options td")

@@ -3,11 +3,12 @@
 import json
 from typing import Any
 
+from playwright.sync_api import expect
 from tests.browser.crowds import BASKET, BASKETS, ITEMS, baskets, run_plan, send_crowd
-from tests.browser.test_pages import sign_in
+from tests.browser.site import sign_in
 
 from tacit.catalog import CATALOG
-from tacit.collector.active import read_document
+from tacit.collector.collections.active import read_document
 from tacit.oracles.blocks import CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.unary import OUE, RUE, SUE, THE
@@ -48,8 +49,8 @@ def test_a_report_on_a_set_is_described_in_every_language(page: Any, site: Any) 
         page.click("text=Show me what will be sent")
         for language, words in said.items():
             page.click(f".languages >> text={language}")
-            described = page.inner_text(".said")
-            assert words in described and "{" not in described, described
+            expect(page.locator(".said")).to_contain_text(words)
+            assert "{" not in page.inner_text(".said")
 
 
 def test_ticks_survive_a_change_of_language(page: Any, site: Any) -> None:
@@ -97,7 +98,7 @@ def test_a_respondent_answers_one_round_only(page: Any, context: Any, site: Any)
 
 def test_a_plan_is_built_published_and_run_to_its_end_on_the_pages(page: Any, context: Any, site: Any) -> None:
     """4,000 respondents a round at epsilon 5: shares of 0.6 and 0.4 against noise below 0.05 cannot be missed."""
-    page.expected = ["409"]
+    page.expected = ["409", "422"]  # Half a draft cannot be forecast, and on a slow machine the page asks for it.
     sign_in(page, site)
     page.goto(f"{site.url}/dashboard/new")
     page.fill("#title-en", "Baskets")
@@ -121,7 +122,7 @@ def test_a_plan_is_built_published_and_run_to_its_end_on_the_pages(page: Any, co
     page.wait_for_selector("#notice:has-text('0 reports')")
     for number in (1, 2, 3):
         current = site.collector.open_round(first)
-        assert page.get_attribute("a:has-text('Open the survey of round')", "href") == f"{site.url}/c/{current}"
+        page.wait_for_selector(f"a[href='{site.url}/c/{current}']:has-text('Open the survey of round')")
         send_crowd(context, site, current, baskets(4000, number), number)
         page.wait_for_selector(f".rounds li:nth-child({number}):has-text('4,000 of')")
         advance()

@@ -3,9 +3,9 @@
 import pytest
 from tests.laws.intervals import lane_by_lane
 
-from tacit.device import rappor as rappor_module
-from tacit.device import sketch as sketch_module
-from tacit.device import unary as unary_module
+from tacit.device.kinds import rappor as rappor_module
+from tacit.device.kinds import sketch as sketch_module
+from tacit.device.kinds import unary as unary_module
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from tacit.core.mechanism import Mechanism, Oracle
-from tacit.device.budget import Share
-from tacit.device.coins import Coins, ScriptedCoins
-from tacit.device.exact import WORD
+from tacit.device.numbers.budget import Share
+from tacit.device.numbers.coins import Coins, ScriptedCoins
+from tacit.device.numbers.exact import WORD
 
 Box = tuple[tuple[int, int], ...]
 Law = dict[Any, Fraction]

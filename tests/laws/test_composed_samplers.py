@@ -24,12 +24,12 @@ from tests.laws.test_samplers import FIXED
 
 from tacit.catalog import CATALOG
 from tacit.core.compose import AllOf, OneOf, Questions
-from tacit.device.budget import Share
-from tacit.device.coins import Coins, ReplayCoins
-from tacit.device.exact import WORD
-from tacit.device.grid import Grid
-from tacit.device.levels import Tree
-from tacit.device.memo import Memory
+from tacit.device.families.grid import Grid
+from tacit.device.families.levels import Tree
+from tacit.device.kinds.memo import Memory
+from tacit.device.numbers.budget import Share
+from tacit.device.numbers.coins import Coins, ReplayCoins
+from tacit.device.numbers.exact import WORD
 from tacit.numeric.bit_flip import DBitFlip
 from tacit.numeric.mean import OneBit
 from tacit.numeric.memo import Memoized

@@ -25,9 +25,9 @@ from tests.laws.intervals import (
     mean,
 )
 
-from tacit.device.coins import Coins, ReplayCoins, ScriptedCoins
-from tacit.device.exact import WORD
-from tacit.device.unary import bit_planes, draw_bits, draw_lanes
+from tacit.device.kinds.unary import bit_planes, draw_bits, draw_lanes
+from tacit.device.numbers.coins import Coins, ReplayCoins, ScriptedCoins
+from tacit.device.numbers.exact import WORD
 from tacit.oracles.rappor import RAPPOR, BasicRAPPOR
 from tacit.oracles.sketch import CMS
 from tacit.oracles.unary import OUE, RUE, SUE, THE

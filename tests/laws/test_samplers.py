@@ -24,10 +24,10 @@ from tests.laws.intervals import (
 
 from tacit.core.mechanism import Oracle
 from tacit.core.pure import PureOracle
-from tacit.device.budget import Amplified, Epsilon, Share
-from tacit.device.exact import WORD, as_probability, uniform_spread
-from tacit.device.grr import grr_draw, grr_odds, low_cell
-from tacit.device.hadamard import distinct, independent, parity
+from tacit.device.kinds.grr import grr_draw, grr_odds, low_cell
+from tacit.device.kinds.hadamard import distinct, independent, parity
+from tacit.device.numbers.budget import Amplified, Epsilon, Share
+from tacit.device.numbers.exact import WORD, as_probability, uniform_spread
 from tacit.errors import InvalidSpec
 from tacit.numeric.bit_flip import DBitFlip
 from tacit.numeric.laplace import DiscreteLaplace

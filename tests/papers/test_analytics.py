@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 from tests.papers.conftest import Beside
 
-from tacit.post.grid_shape import GridShape
-from tacit.tasks.analytics.cover import cover_spans
-from tacit.tasks.analytics.levels import capped
+from tacit.post.grids.shape import GridShape
+from tacit.sql.design.cover import cover_spans
+from tacit.sql.design.levels import capped
 
 pytestmark = pytest.mark.papers
 FANOUT, EPSILON = 5, 2.0

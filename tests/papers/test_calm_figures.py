@@ -14,16 +14,16 @@ import numpy.typing as npt
 import pytest
 from tests.papers.conftest import Beside
 
-from tacit.central.priview import PriView
+from tacit.baselines.marginals_binary import BinaryEncoded, as_bits, bits_of, uniform_sse
+from tacit.baselines.priview import PriView
 from tacit.core.mechanism import Mechanism
-from tacit.device.coins import ReplayCoins
+from tacit.device.numbers.coins import ReplayCoins
 from tacit.simulate.marginals import all_tables, latent_classes, simulate_marginals, simulate_tally, true_table
-from tacit.tasks.dependence import classify_synthetic, majority, sample_table
-from tacit.tasks.marginal_calm import sampling_error, select_views, views_of
-from tacit.tasks.marginal_covering import balanced_views, cover_design
-from tacit.tasks.marginal_methods import adaptive_oracle, ask, make_method, one_of_views
-from tacit.tasks.marginals_binary import BinaryEncoded, as_bits, bits_of, uniform_sse
-from tacit.tasks.marginals_solve import solve_marginals
+from tacit.tasks.marginals.calm import sampling_error, select_views, views_of
+from tacit.tasks.marginals.covering import balanced_views, cover_design
+from tacit.tasks.marginals.dependence import classify_synthetic, majority, sample_table
+from tacit.tasks.marginals.methods import adaptive_oracle, ask, make_method, one_of_views
+from tacit.tasks.marginals.solve import solve_marginals
 
 pytestmark = pytest.mark.papers
 

@@ -14,8 +14,8 @@ import pytest
 
 from tacit.simulate.hitters import Search, simulate_hitters, syn
 from tacit.simulate.hitters_data import Columns, read_population, value_domain
-from tacit.tasks.hitters_plan import plan_lengths, sensitivity_threshold
-from tacit.tasks.spelling import bit_strings
+from tacit.tasks.hitters.plan import plan_lengths, sensitivity_threshold
+from tacit.tasks.hitters.spelling import bit_strings
 
 pytestmark = pytest.mark.papers
 

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from tests.papers.conftest import Beside
 
+from tacit.baselines.approximate_hashing import disjoint_delta, olh_approximate, olh_approximate_printed
 from tacit.core.sets import Sets
 from tacit.simulate.baskets import Quest, percentile_length, pos_like, quest, read_baskets, top_itemsets
 from tacit.simulate.itemsets import ItemsetOutcome, simulate_itemsets, true_itemsets
-from tacit.tasks.itemsets import Mining
-from tacit.tasks.padding import amplified_epsilon, disjoint_delta, olh_approximate, olh_approximate_printed
+from tacit.tasks.itemsets.itemsets import Mining
+from tacit.tasks.itemsets.padding import amplified_epsilon
 
 LENGTHS = (2, 5, 10, 20, 50, 100)
 N, SIZE, K = 515_000, 1657, 64

@@ -14,7 +14,7 @@ import pytest
 
 import tacit
 from tacit.decode.rappor import decode_rappor
-from tacit.post.significance import significance_threshold
+from tacit.post.frequencies.significance import significance_threshold
 from tacit.simulate.coins import SimulationCoins
 from tacit.testing.statistics import assert_variance
 

@@ -10,8 +10,8 @@ import math
 import pytest
 
 from tacit.core.mechanism import Oracle
-from tacit.device.blocks import plan_cyclic
-from tacit.device.designs import average_error, best_block_size, block_rates
+from tacit.device.kinds.blocks import plan_cyclic
+from tacit.device.kinds.designs import average_error, best_block_size, block_rates
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.local_hash import OLH

@@ -16,19 +16,19 @@ import pytest
 from tests.papers.conftest import Beside
 
 from tacit.core.mechanism import Mechanism
-from tacit.core.moments import Moments
-from tacit.device.coefficients import Coefficients
+from tacit.core.statistics.moments import Moments
+from tacit.device.families.coefficients import Coefficients
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRRT
 from tacit.oracles.unary import SUE
 from tacit.simulate.marginals import movie_like, simulate_tally, taxi_like, true_table
-from tacit.tasks.association import naive_chi_square, wald_test
-from tacit.tasks.dependence import chow_liu, spanning_tree, true_information
-from tacit.tasks.marginal_methods import ask, make_method
-from tacit.tasks.marginal_sources import FromSigns, FromWhole, Source
-from tacit.tasks.marginals import Marginals
-from tacit.tasks.marginals_each import most_likely
-from tacit.tasks.marginals_solve import expected_source, solve_marginals
+from tacit.tasks.marginals.association import naive_chi_square, wald_test
+from tacit.tasks.marginals.dependence import chow_liu, spanning_tree, true_information
+from tacit.tasks.marginals.each import most_likely
+from tacit.tasks.marginals.marginals import Marginals
+from tacit.tasks.marginals.methods import ask, make_method
+from tacit.tasks.marginals.solve import expected_source, solve_marginals
+from tacit.tasks.marginals.sources import FromSigns, FromWhole, TableSource
 
 pytestmark = pytest.mark.papers
 
@@ -64,7 +64,7 @@ def taxis() -> Data:
     return Data(taxi_like(1 << 18, np.random.default_rng(1)))
 
 
-def source_of(name: str, data: Data, k: int, epsilon: str, n: int, table: tuple[int, ...]) -> Source:
+def source_of(name: str, data: Data, k: int, epsilon: str, n: int, table: tuple[int, ...]) -> TableSource:
     """What a method would know of one table as the literature has it: every table from its own respondents.
 
     MARG-HT divides every coefficient of a table by its own respondents: INP-HT over k attributes, n/C(d, k) people.

@@ -19,12 +19,12 @@ from tests.papers.conftest import Beside
 
 import tacit
 from tacit.core.estimate import Estimate
-from tacit.post.methods import METHODS, Processed, find_method, process
-from tacit.post.noise import Noise
-from tacit.post.priors import PowerLaw
-from tacit.post.select import random_subsets, select_method, top_values
-from tacit.post.significance import cut_threshold
-from tacit.post.simplex import base_cut, project_to_simplex
+from tacit.post.frequencies.methods import METHODS, Processed, find_method, process
+from tacit.post.frequencies.noise import Noise
+from tacit.post.frequencies.priors import PowerLaw
+from tacit.post.frequencies.select import random_subsets, select_method, top_values
+from tacit.post.frequencies.significance import cut_threshold
+from tacit.post.frequencies.simplex import base_cut, project_to_simplex
 from tacit.simulate.population import zipf_counts
 
 pytestmark = pytest.mark.papers

@@ -12,10 +12,10 @@ import pytest
 from tacit.oracles.hadamard import HRR
 from tacit.oracles.local_hash import OLH
 from tacit.oracles.unary import OUE
-from tacit.post.levels import Shape
-from tacit.tasks.range_plan import choose_ranges
-from tacit.tasks.range_plan_error import Workload, first_pass, mean_variance, signed_variances
-from tacit.tasks.range_plan_options import expected_error
+from tacit.post.trees.levels import TreeShape
+from tacit.tasks.ranges.error import Workload, first_pass, mean_variance, signed_variances
+from tacit.tasks.ranges.options import expected_error
+from tacit.tasks.ranges.plan import choose_ranges
 
 pytestmark = pytest.mark.papers
 
@@ -25,7 +25,7 @@ LN3 = "1.098612288668109691"
 
 def root(size: int, fanout: int, workload: str, n: int = N) -> float:
     """The error of a tree of a fan-out with V = 3, of the Haar transform (0), or of a flat oracle (1)."""
-    asked, shape = Workload.parse(workload, size), Shape(size, fanout or 2)
+    asked, shape = Workload.parse(workload, size), TreeShape(size, fanout or 2)
     if fanout == 1:  # Without the known total, as in the text.
         length = {"ranges": (size + 2) / 3, "prefixes": (size + 1) / 2}.get(workload, float(max(1, asked.length)))
         return sqrt(3 * length / n)
@@ -71,7 +71,7 @@ def test_constrained_inference_divides_the_variance(size: int, fanout: int, node
     """By 2.6 to 3.9 at D = 2^8: "2 to 4 times more accurate" (section 5.5) is true of variances, 1.6 to 2 of roots."""
     assert mean_nodes(size, fanout) == pytest.approx(nodes, abs=6e-4)
     if gain:
-        shape = Shape(size, fanout)
+        shape = TreeShape(size, fanout)
         with_it = mean_variance(shape, Workload("ranges"), first_pass(shape, [float(shape.top)] * shape.top))
         assert shape.top * nodes / with_it == pytest.approx(gain, abs=0.01)
 
@@ -98,7 +98,7 @@ def test_haar_is_close_to_the_best_tree_on_short_ranges(size: int, share: float)
     At D = 2^5 it is true: 8 to 14 % better than the one complete tree.
     """
     workload = f"length:{max(1, round(share * size))}"
-    best = min(root(size, fanout, workload) for fanout in (2, 4, 16) if Shape(size, fanout).complete)
+    best = min(root(size, fanout, workload) for fanout in (2, 4, 16) if TreeShape(size, fanout).complete)
     assert root(size, 0, workload) < (0.93 if size == 32 else 1.11) * best
 
 
@@ -145,7 +145,7 @@ def test_local_hashing_is_equalled_by_unary_encoding() -> None:
 
 def test_hadamard_levels_cost_a_seventh() -> None:
     """Trees with HRR levels: 2/sqrt(3) = 1.155 times the error of OUE levels, less where row 0 is skipped."""
-    shape, workload = Shape(256, 4), Workload("ranges")
+    shape, workload = TreeShape(256, 4), Workload("ranges")
 
     def error(make: type, **fields: bool) -> float:
         members = [make(size=shape.nodes(height), epsilon=LN3, **fields) for height in range(shape.top)]

@@ -17,11 +17,10 @@ import pytest
 from tests.papers.conftest import Beside
 
 from tacit.core.mechanism import Mechanism
-from tacit.post.levels import Shape
+from tacit.post.trees.levels import TreeShape
 from tacit.simulate.population import rounded_counts
 from tacit.simulate.ranges import all_ranges_mse, predicted_mse, prefixes_mse
-from tacit.tasks.range_plan import choose_ranges
-from tacit.tasks.range_plan_error import (
+from tacit.tasks.ranges.error import (
     Variances,
     Workload,
     first_pass,
@@ -29,7 +28,8 @@ from tacit.tasks.range_plan_error import (
     signed_variances,
     span_variances,
 )
-from tacit.tasks.ranges import solve_ranges
+from tacit.tasks.ranges.plan import choose_ranges
+from tacit.tasks.ranges.ranges import solve_ranges
 
 pytestmark = pytest.mark.papers
 
@@ -108,7 +108,7 @@ def expected(size: int, workload: str) -> F64:
 
 def noise_alone(size: int, fanout: int, epsilon: str) -> Variances:
     """First-pass variances per n with the constants V and V1 alone: for OUE levels beyond the size that is built."""
-    odds, shape = exp(float(epsilon)), Shape(size, fanout or 2)
+    odds, shape = exp(float(epsilon)), TreeShape(size, fanout or 2)
     constant = 4 * odds / (odds - 1) ** 2 + (fanout == 0)
     noise = [shape.top * constant] * shape.top
     return first_pass(shape, noise) if fanout else signed_variances(shape, noise, [0.0] * shape.top)
@@ -173,7 +173,7 @@ def strided(size: int, stride: int, fanout: int, epsilon: str) -> float:
     rng = np.random.default_rng(5)
     low = rng.integers(0, size // stride, 20_000) * stride
     high = rng.integers(low + 1, size + 1)
-    found = span_variances(Shape(size, fanout or 2), noise_alone(size, fanout, epsilon), low, high)
+    found = span_variances(TreeShape(size, fanout or 2), noise_alone(size, fanout, epsilon), low, high)
     # Early starts have more ends.
     return sqrt(float(np.average(found, weights=size - low)) / N)
 
@@ -186,7 +186,7 @@ def test_table_5_2_largest_domains() -> None:
     """
     for row, epsilon in enumerate(("0.2", "0.4")):
         for column, fanout in enumerate(COLUMNS):
-            shape = Shape(1 << 20, fanout or 2)
+            shape = TreeShape(1 << 20, fanout or 2)
             every = sqrt(mean_variance(shape, Workload("ranges"), noise_alone(1 << 20, fanout, epsilon)) / N)
             assert table(RANGES_2_20)[row, column] / every == pytest.approx(1, abs=0.13)
             if fanout != 16:
@@ -197,7 +197,7 @@ def test_table_5_2_largest_domains() -> None:
 def test_strided_starts_lower_the_error() -> None:
     """The squared error over aligned starts is about 0.60 (2^22) and 0.63 (2^20) of that over all ranges."""
     for size, stride, factor in ((1 << 22, 1 << 17, 0.60), (1 << 20, 1 << 14, 0.63)):
-        every = mean_variance(Shape(size, 2), Workload("ranges"), noise_alone(size, 2, "1.1")) / N
+        every = mean_variance(TreeShape(size, 2), Workload("ranges"), noise_alone(size, 2, "1.1")) / N
         assert strided(size, stride, 2, "1.1") ** 2 / every == pytest.approx(factor, abs=0.03)
 
 

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tacit.post.grid_shape import GridShape
-from tacit.tasks.analytics.consistency import Consistent
-from tacit.tasks.analytics.cover import cover_spans
-from tacit.tasks.analytics.levels import Design, capped, level_oracle, make_design
-from tacit.tasks.analytics.plan import planned_design
-from tacit.tasks.analytics.regions import corners
-from tacit.tasks.analytics.terms import exact_terms, expected_variance
+from tacit.post.grids.shape import GridShape
+from tacit.sql.design.consistency import Consistent
+from tacit.sql.design.cover import cover_spans
+from tacit.sql.design.levels import Design, capped, level_oracle, make_design
+from tacit.sql.engine.plan import planned_design
+from tacit.sql.engine.terms import exact_terms, expected_variance
+from tacit.sql.schema.regions import corners
 
 pytestmark = pytest.mark.papers
 F64 = npt.NDArray[np.float64]

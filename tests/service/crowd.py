@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from tests.service.plain import PLAIN, NoNoise, binary, wide_draft
 from tests.service.served import Served, hang_up
+from tests.service.waiting import wait_until
 
 from tacit.catalog import CATALOG
 from tacit.collector.ports import Store
@@ -109,10 +110,8 @@ class Crowd:
 
     def wait_for_more(self, batches: int) -> None:
         """Until so many more are acknowledged."""
-        enough, end = self.acknowledged + batches, time.monotonic() + 60
-        while self.acknowledged < enough:
-            assert time.monotonic() < end, (self.statuses, self.strange[:3])
-            time.sleep(0.005)
+        enough = self.acknowledged + batches
+        wait_until(lambda: self.acknowledged >= enough, lambda: (self.statuses, self.strange[:3]))
 
     def send_the_rest(self) -> None:
         """Retry what was never acknowledged, as devices do; afterwards everything is."""

@@ -6,7 +6,7 @@ import secrets
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,15 @@ import numpy as np
 import pyarrow as pa
 from tests.service.plain import Client
 from tests.service.served import free_port
+from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.catalog import parse
-from tacit.collector.adapters.sqlite import SqliteStore
 from tacit.collector.limits import Limits
+from tacit.collector.pg.listen import PgSettings
 from tacit.collector.pg.messages import PgLimits
-from tacit.collector.pg.server import PgServer, PgSettings
+from tacit.collector.pg.server import PgServer
 from tacit.collector.server import make_app, running
+from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.simulate.coins import SimulationCoins
 
 N = 20_000
@@ -102,6 +104,20 @@ class Served:
         } | more
         return " ".join(f"{name}='{value}'" for name, value in given.items())
 
+    @contextmanager
+    def limited(self, **changes: Any) -> Generator[None]:
+        """Other limits for the sessions that begin in the block; everybody else keeps the generous ones."""
+        before = self.pg._limits
+        self.pg._limits = replace(before, **changes)
+        try:
+            yield
+        finally:
+            self.pg._limits = before
+
+    def is_left_by(self, most: int) -> bool:
+        """Whether there are no more connections than so many."""
+        return self.pg.connections <= most
+
     def make_token(self, scope: str, **more: Any) -> dict[str, Any]:
         return self.client.api("POST", "/tokens", {"scope": scope} | more).json()
 
@@ -120,7 +136,7 @@ def served(folder: Path, limits: PgLimits | None = None, n: int = N, **settings:
     app = make_app(SqliteStore(folder / "data"), Limits(requests_per_second=0))
     token = app.collector.access.create("admin", label="tests")[0]
     pg = PgSettings(free_port(), limits=limits or PgLimits(), **settings)
-    with running(app, pg=pg) as server, httpx.Client(base_url=server.url, timeout=30) as http:
+    with running(app, pg=pg) as server, httpx.Client(base_url=server.url, timeout=PATIENT_SECONDS) as http:
         client = Client(http, token)
         full, other = client.publish(DRAFT), client.publish(SECRET)
         columns = people(n)

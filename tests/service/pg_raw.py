@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from tests.service.pg_people import Served
+from tests.service.waiting import PATIENT_SECONDS
 
 SSL_REQUEST = struct.pack("!II", 8, 80877103)
 _OPENING = struct.pack("!I", 196608) + b"user\0ann\0database\0tacit\0\0"
@@ -16,13 +17,26 @@ OPENING = struct.pack("!I", len(_OPENING) + 4) + _OPENING
 
 @contextmanager
 def raw(table: Served, *, opened: bool = False, token: str = "") -> Generator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", table.port), timeout=10) as found:
+    with socket.create_connection(("127.0.0.1", table.port), timeout=PATIENT_SECONDS) as found:
         if opened:
             found.sendall(OPENING)
             assert found.recv(9) == b"R\0\0\0\x08\0\0\0\x03"
             found.sendall(message(b"p", (token or table.token).encode() + b"\0"))
             until_ready(found)
         yield found
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the other side has hung up, without waiting for it and with nothing to read before."""
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+    finally:
+        connection.settimeout(PATIENT_SECONDS)
 
 
 def message(letter: bytes, body: bytes = b"") -> bytes:

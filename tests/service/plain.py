@@ -4,14 +4,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from typing import Any, ClassVar
 
 import httpx
 import numpy as np
+from tests.service.memory import MemoryStore
+from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.catalog import CATALOG
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.http_app import App
+from tacit.collector.http.app import App
 from tacit.collector.limits import Limits
 from tacit.collector.server import make_app, running
 from tacit.core.estimate import Estimate, no_data
@@ -20,7 +22,7 @@ from tacit.core.tally import count_reports
 from tacit.device.base import Device
 from tacit.tasks.histogram import HISTOGRAM
 from tacit.tasks.mean import MEAN
-from tacit.tasks.task import Forecast, Task
+from tacit.tasks.task import Forecast, QuestionTask
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
 
 
@@ -85,7 +87,7 @@ def _forecast(domain: Any, mechanism: Any, n: int) -> Forecast:
     return Forecast(0.0)
 
 
-PLAIN = Task("histogram", _plan, HISTOGRAM.answer, _forecast)
+PLAIN = QuestionTask("histogram", _plan, HISTOGRAM.answer, _forecast)
 """A histogram without noise."""
 
 DRAFT: dict[str, Any] = {
@@ -112,15 +114,16 @@ def wide_draft(size: int, **changes: Any) -> dict[str, Any]:
     return draft(questions=[{"name": "value", "text": "Which?", "domain": domain}], **changes)
 
 
-def plain_app(store: Any = None, limits: Limits | None = None) -> App:
-    return make_app(store or MemoryStore(), limits, catalog=(*CATALOG, NoNoise), tasks=(PLAIN, MEAN))
+def plain_app(store: Any = None, limits: Limits | None = None, **rest: Any) -> App:
+    """An application that also knows the mechanism without noise; `rest` as for `make_app`."""
+    return make_app(store or MemoryStore(), limits, catalog=(*CATALOG, NoNoise), tasks=(PLAIN, MEAN), **rest)
 
 
 class Client:
     """An administrator's and a device's view of a running collector."""
 
     def __init__(self, http: httpx.Client, token: str) -> None:
-        self.http, self.token = http, token
+        self.http, self.token, self._days = http, token, count(1000)
 
     def api(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> httpx.Response:
         held = self.token if token is None else token
@@ -128,7 +131,12 @@ class Client:
         return self.http.request(method, f"/api/v1{path}", json=body, headers=headers)
 
     def publish(self, given: dict[str, Any]) -> str:
-        made = self.api("POST", "/collections", given)
+        """Publish a collection of one's own, and give its id.
+
+        Equal documents are one collection, with the reports of every test that published it; so each gets another
+        retention, which no test looks at unless it states one.
+        """
+        made = self.api("POST", "/collections", {"retention_days": next(self._days)} | given)
         assert made.status_code == 201, made.text
         done = self.api("POST", f"/collections/{made.json()['id']}/publish")
         assert done.status_code == 200, done.text
@@ -153,5 +161,5 @@ def binary(collection: str, payload: bytes, *, width: int = 1, member: int = 0, 
 @contextmanager
 def serving(app: App) -> Generator[Client]:
     token = app.collector.access.create("admin", label="tests")[0]
-    with running(app) as server, httpx.Client(base_url=server.url, timeout=30) as http:
+    with running(app) as server, httpx.Client(base_url=server.url, timeout=PATIENT_SECONDS) as http:
         yield Client(http, token)

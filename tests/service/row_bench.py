@@ -10,10 +10,11 @@ from tests.service.plain import PLAIN, NoNoise
 from tests.service.row_bodies import publish_rows, sealed_values, stream, table, twin
 
 from tacit.catalog import CATALOG
-from tacit.collector.ingest import Form
+from tacit.collector.clock import Clock
+from tacit.collector.ingest.uploads import Form
+from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.ports import STORED, Store
-from tacit.collector.rows import segments
-from tacit.collector.rows.manifest import Entry
+from tacit.collector.rows.manifest import SegmentEntry
 from tacit.collector.service import Collector
 from tacit.wire.batch import new_batch_id
 
@@ -21,14 +22,30 @@ from tacit.wire.batch import new_batch_id
 class Bench:
     """A process that works on a collection with rows; its store may be opened by others after it."""
 
-    def __init__(self, store: Store, collection: str = "", **changes: Any) -> None:
-        self.store = store
+    def __init__(
+        self,
+        store: Store,
+        collection: str = "",
+        *,
+        folding: FoldLimits | None = None,
+        intervals: Intervals | None = None,
+        **changes: Any,
+    ) -> None:
+        self.store, self.seconds = store, 0.0
         self.id = collection or publish_rows(store, **changes)
-        self.open()
+        self.open(folding, intervals)
 
-    def open(self) -> None:
-        """What a process that starts does."""
-        self.collector = Collector(self.store, catalog=(*CATALOG, NoNoise), tasks=(PLAIN,))
+    def open(self, folding: FoldLimits | None = None, intervals: Intervals | None = None) -> None:
+        """What a process that starts does; its clock stands still until `seconds` is moved."""
+        clock = Clock(seconds=lambda: self.seconds)
+        self.collector = Collector(
+            self.store,
+            catalog=(*CATALOG, NoNoise),
+            tasks=(PLAIN,),
+            clock=clock,
+            folding=folding,
+            intervals=intervals,
+        )
         self.active = self.collector.find(self.id)
 
     def add(self, values: Sequence[int], form: Form = Form.ARROW) -> None:
@@ -43,7 +60,7 @@ class Bench:
         assert self.collector.folder.fold_some(self.active) == 1
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[SegmentEntry]:
         return [segment.entry for segment in self.collector.folder.segments(self.active)]
 
     @property
@@ -58,12 +75,10 @@ class Bench:
     def values(self) -> list[int]:
         return sealed_values(self.collector, self.id)
 
-    def sweep(self, seconds: float = segments.CONFIRM_SECONDS) -> int:
-        """Look twice, some time apart."""
-        now = [0.0]
-        self.collector.files._ticks = lambda: now[0]
+    def sweep(self, seconds: float = Intervals().confirm_sweep) -> int:
+        """Look twice, some time apart; returns what the second look removed."""
         self.collector.folder.sweep()
-        now[0] += seconds
+        self.seconds += seconds
         return self.collector.folder.sweep()
 
 

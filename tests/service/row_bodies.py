@@ -12,9 +12,9 @@ import pyarrow as pa
 from tests.service.plain import PLAIN, NoNoise, wide_draft
 
 from tacit.catalog import CATALOG
-from tacit.collector import publish
+from tacit.collector.collections import publish
+from tacit.collector.collections.publish import Planner
 from tacit.collector.ports import Store
-from tacit.collector.publish import Planner
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
 from tacit.collector.service import Collector
 from tacit.wire.document import Collection

@@ -12,32 +12,32 @@ import re
 import signal
 import socket
 import struct
-import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
 from tests.service.plain import PLAIN, NoNoise
+from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.catalog import CATALOG
-from tacit.collector import fold, retention, server, service
-from tacit.collector.adapters.postgres import PostgresStore
-from tacit.collector.adapters.sqlite import SqliteStore
-from tacit.collector.http_app import App
-from tacit.collector.limits import Limits
-from tacit.collector.ports import STORED, NewBatch
-from tacit.collector.rows import segments
-from tacit.collector.service import Collector
+from tacit.collector.clock import Clock
+from tacit.collector.limits import Intervals, Limits
+from tacit.collector.ports import STORED, NewBatch, Store
+from tacit.collector.server import Settings, make_app, serve
+from tacit.collector.store.postgres.store import PostgresStore
+from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.wire.batch import MEDIA_TYPE
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.service.served"])
 FIRST_DAY = 20_000
 QUICK = 0.05
-"""Seconds that take the place of the hours of retention, and of the minutes of segments."""
+QUICKLY = Intervals(retire=QUICK, confirm_drop=QUICK, sweep=QUICK, confirm_sweep=10 * QUICK, seal=QUICK)
+"""Fractions of a second in the place of the hours of retention and the minutes of segments."""
 
 Reply = tuple[int, Any]
 
@@ -71,24 +71,19 @@ def _serve(place: str, port: int, calendar: Path, log: Path, sqlite: type[Sqlite
     output = os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    retention.CONFIRM_SECONDS = service.RETIRE_SECONDS = QUICK
-    segments.CONFIRM_SECONDS, service.SWEEP_SECONDS, fold.SEAL_SECONDS = 10 * QUICK, QUICK, QUICK
+    clock = Clock(day=lambda: int(calendar.read_text()))
 
-    def day() -> int:
-        return int(calendar.read_text())
+    def open_other(data: Path | None, database: str, segments: Path | None, clock: Clock) -> Store:
+        # Not by `open_store`, which wants an address: PostgreSQL listens on a socket in a folder here.
+        if database:
+            return PostgresStore(database, segments=segments, today=clock.day)
+        return sqlite(str(data), today=clock.day)
 
-    def open_store(data: Path | None, database: str = "", segments: Path | None = None) -> Any:
-        return PostgresStore(database, segments=segments, today=day) if database else sqlite(str(data), today=day)
-
-    def make_app(store: Any, limits: Any, *, shard: str, **rest: Any) -> App:
-        del rest
-        return App(Collector(store, catalog=(*CATALOG, NoNoise), tasks=(PLAIN,), shard=shard, day=day), limits)
-
-    server.open_store, server.make_app = open_store, make_app
     rows = calendar.with_name("segments")
     where = {"database": place, "segments": rows} if "host=" in place else {"data": Path(place)}
-    limits = Limits(requests_per_second=0)
-    server.serve(server.Settings(port=port, limits=limits, **where), lambda line: os.write(1, line.encode() + b"\n"))
+    settings = Settings(port=port, limits=Limits(requests_per_second=0), intervals=QUICKLY, **where)
+    make = partial(make_app, catalog=(*CATALOG, NoNoise), tasks=(PLAIN,))
+    serve(settings, lambda line: os.write(1, line.encode() + b"\n"), open_store=open_other, make_app=make, clock=clock)
 
 
 class Served:
@@ -129,10 +124,8 @@ class Served:
         where = (self._place, self.port, self.calendar, self.log, self._sqlite)
         self._process = CONTEXT.Process(target=_serve, args=where)
         self._process.start()
-        end = time.monotonic() + 30
-        while not self.is_ready():
-            assert self._process.is_alive() and time.monotonic() < end, self.log.read_text()[-2000:]
-            time.sleep(0.005)
+        wait_until(lambda: self.is_ready() or not self._process.is_alive(), lambda: self.log.read_text()[-2000:])
+        assert self._process.is_alive(), self.log.read_text()[-2000:]
 
     def is_ready(self) -> bool:
         with suppress(OSError, HTTPException):
@@ -149,7 +142,7 @@ class Served:
 
     def wait(self) -> int:
         """The exit code of a process that was asked to stop."""
-        self._process.join(40)
+        self._process.join(PATIENT_SECONDS)
         return self._process.exitcode
 
     def stop(self) -> None:
@@ -178,7 +171,7 @@ class Served:
         return self._exchange("POST", f"/c/{collection}/reports", body, head)
 
     def _exchange(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Reply:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENT_SECONDS)
         try:
             connection.request(method, path, body, headers)
             response = connection.getresponse()
@@ -194,7 +187,9 @@ class Served:
         lines += [f"{key.replace('_', '-')}: {value}" for key, value in headers.items()]
         lines += [f"Content-Length: {len(body)}", "", ""]
         with ExitStack() as stack:
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", self.port), timeout=20))
+            connection = stack.enter_context(
+                socket.create_connection(("127.0.0.1", self.port), timeout=PATIENT_SECONDS)
+            )
             connection.sendall("\r\n".join(lines).encode() + body[: max(0, len(body) - missing)])
             stack.pop_all()  # Whoever asked for it closes it.
         return connection

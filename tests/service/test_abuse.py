@@ -12,19 +12,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.service.memory import MemoryStore
 from tests.service.plain import Client, binary, draft, plain_app, serving
+from tests.service.waiting import PATIENT_SECONDS, wait_until
 
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.http_app import App
+from tacit.collector.http.app import App
+from tacit.collector.http.reading import Reading
 from tacit.collector.limits import Limits
 from tacit.collector.problems import Problem
-from tacit.collector.reading import Reading
 from tacit.collector.server import make_app
 from tacit.collector.work import PUBLIC, Work, WorkLimits
 from tacit.core.patience import check, checked_by
 from tacit.wire.batch import MEDIA_TYPE
 
-PATIENT_SECONDS = 30
 SLOW_PLAN = {
     "title": "Slow",
     "epsilon": "1",
@@ -35,14 +35,6 @@ SLOW_PLAN = {
     ],
 }
 """About 20 seconds of planning."""
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that another thread does."""
-    end = time.monotonic() + PATIENT_SECONDS
-    while not condition():
-        assert time.monotonic() < end, "it never came to be"
-        time.sleep(0.01)
 
 
 def reader(client: Client, collection: str) -> str:
@@ -89,7 +81,7 @@ def test_reports_and_readiness_go_on_while_a_reader_plans_without_end(app: App):
         mine, work = client.publish(draft()), app.collector.work
         width = app.collector.find(mine).widths[0]
         with held(client, 60, plan(reader(client, mine))):
-            until(lambda: work.running + work.waiting == work.limits.jobs_each)
+            wait_until(lambda: work.running + work.waiting == work.limits.jobs_each)
             for _ in range(30):
                 assert client.http.get("/readyz").status_code == 200
                 assert client.http.get("/healthz").status_code == 200
@@ -102,7 +94,7 @@ def test_reports_and_readiness_go_on_while_a_reader_plans_without_end(app: App):
             assert work.running == work.limits.threads_each
             assert work.running + work.waiting == work.limits.jobs_each
         # The reader has left: what waited is gone at once, what ran ends at its next step.
-        until(lambda: work.running + work.waiting == 0)
+        wait_until(lambda: work.running + work.waiting == 0)
         assert client.status(mine)["reports"] == 30
 
 
@@ -112,13 +104,13 @@ def test_beyond_its_limit_a_token_is_told_to_wait_and_others_are_not(app: App):
         mine = client.publish(draft())
         token = reader(client, mine)
         with held(client, 3, plan(token)):
-            until(lambda: app.collector.work.running + app.collector.work.waiting == 3)
+            wait_until(lambda: app.collector.work.running + app.collector.work.waiting == 3)
             refused = client.api("POST", "/plan", draft(), token=token)
             assert refused.status_code == 429 and int(refused.headers["retry-after"]) > 0
             assert refused.json()["type"] == "urn:tacit:error:rate_limited"
             assert client.api("POST", "/plan", draft()).status_code == 200
             with held(client, 2, plan(reader(client, mine))):
-                until(lambda: app.collector.work.running + app.collector.work.waiting == 5)
+                wait_until(lambda: app.collector.work.running + app.collector.work.waiting == 5)
                 crowded = client.api("POST", "/plan", draft())
                 assert crowded.status_code == 503 and int(crowded.headers["retry-after"]) > 0
 
@@ -129,7 +121,7 @@ def test_a_plan_that_takes_too_long_ends_and_frees_its_thread(app: App):
     with serving(app) as client:
         late = client.api("POST", "/plan", SLOW_PLAN)
         assert late.status_code == 503 and late.json()["type"] == "urn:tacit:error:query_timeout"
-        until(lambda: work.running == 0)
+        wait_until(lambda: work.running == 0)
 
 
 def test_work_is_shared_among_tokens():
@@ -145,7 +137,7 @@ def test_work_is_shared_among_tokens():
 
     jobs = [work.submit("press", job("press")) for _ in range(5)]
     jobs.append(work.submit("admin", job("admin")))
-    until(lambda: len(order) == 3)
+    wait_until(lambda: len(order) == 3)
     assert sorted(order) == ["admin", "press", "press"] and work.waiting == 3
     go.set()
     for one in jobs:
@@ -228,14 +220,14 @@ def test_stalled_uploads_hold_little_together_and_small_reports_pass_them():
     with serving(app) as client:
         mine = client.publish(draft())
         with held(client, 60, stalled(f"/c/{mine}/reports", 900_000)):
-            until(lambda: app.reading.held_bytes > 7_000_000)
+            wait_until(lambda: app.reading.held_bytes > 7_000_000)
             assert app.reading.held_bytes <= app.reading.most_bytes == 8_000_000
             assert client.send(mine, binary(mine, bytes([1]))).status_code == 201
             # Whoever is silent gives way to an upload that goes on.
             large = binary(mine, bytes([1]) * 3_000_000)
             time.sleep(1.1)
             assert client.send(mine, large).status_code == 201
-        until(lambda: app.reading.held_bytes == 0)
+        wait_until(lambda: app.reading.held_bytes == 0)
 
 
 def test_too_many_bytes_at_once_are_told_to_come_back():
@@ -261,7 +253,7 @@ def answer_of(link: socket.socket) -> bytes:
 def test_a_body_that_comes_too_slowly_is_not_waited_for(path: str):
     from tacit.dashboard import routes
 
-    app = make_app(MemoryStore(), Limits(body_seconds=2.0, body_rate=1000), pages=routes)
+    app = make_app(MemoryStore(), Limits(body_seconds=1.0, body_rate=1000), pages=routes)
     with serving(app) as client:
         mine = client.publish(draft())
         data = stalled(path.replace("{id}", mine), 100, f"Authorization: Bearer {client.token}")

@@ -6,17 +6,17 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from tests.service.memory import MemoryStore
 from tests.service.plain import Client, draft, plain_app, serving
 
 from tacit.catalog import CATALOG
 from tacit.cli import cli
 from tacit.cli.serve import _first_token
-from tacit.collector.access import SCOPES, WRITE, Access, hash_token, new_token, token_id
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.adapters.sqlite import SqliteStore
+from tacit.collector.collections.access import SCOPES, WRITE, Access, hash_token, new_token, token_id
+from tacit.collector.collections.publish import Planner, publish_document
 from tacit.collector.problems import Problem
-from tacit.collector.publish import Planner, publish_document
 from tacit.collector.server import Settings, make_app
+from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.errors import InvalidSpec
 
 

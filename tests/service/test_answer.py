@@ -6,16 +6,17 @@ import json
 import numpy as np
 import pyarrow.parquet
 import pytest
+from tests.service.memory import MemoryStore
 from tests.service.plain import PLAIN, NoNoise, draft
 
 from tacit.catalog import CATALOG
-from tacit.collector.active import Active
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.answer import COLUMNS, answer, to_csv, to_parquet
+from tacit.collector.answers.answer import COLUMNS, answer, to_csv, to_parquet
+from tacit.collector.collections.active import Active
+from tacit.collector.collections.parts import Total
+from tacit.collector.collections.publish import Planner, publish_document
 from tacit.collector.ports import NewBatch
-from tacit.collector.publish import Planner, publish_document
 from tacit.collector.service import Collector
-from tacit.device.coins import SystemCoins
+from tacit.device.numbers.coins import SystemCoins
 from tacit.errors import InvalidSpec
 from tacit.simulate.coins import SimulationCoins
 from tacit.tasks.mean import MEAN
@@ -38,7 +39,7 @@ def noisy_active(**changes) -> Active:
 
 
 def tally(active: Active, values):
-    return active.mechanism.tally(active.mechanism.privatize(np.asarray(values), SystemCoins()))
+    return Total(active.mechanism.tally(active.mechanism.privatize(np.asarray(values), SystemCoins())))
 
 
 def test_without_noise_answers_are_the_shares():
@@ -65,7 +66,7 @@ def test_each_group_of_a_sampled_question_has_to_be_large_enough():
     active = plain_active(questions=[colour, colour | {"name": "other"}], minimum_cohort=3)
     reports = np.zeros(4, active.dtype)
     reports["member"] = [0, 0, 0, 1]
-    first, second = answer(active, active.mechanism.tally(reports), tasks=(PLAIN, MEAN)).questions
+    first, second = answer(active, Total(active.mechanism.tally(reports)), tasks=(PLAIN, MEAN)).questions
     assert (first["status"], first["n"]) == ("ok", 3)
     assert (second["status"], second["rows"]) == ("below_minimum_cohort", [])
 
@@ -74,7 +75,7 @@ def test_a_mean_is_on_the_scale_of_the_question():
     active = noisy_active(questions=[AGE], epsilon="8")
     mechanism = active.mechanism
     reports = mechanism.privatize(np.repeat([0, 4], 5000), SimulationCoins(1))
-    question = answer(active, mechanism.tally(reports)).questions[0]
+    question = answer(active, Total(mechanism.tally(reports))).questions[0]
     cell = question["rows"][0]["raw"]
     assert question["unit"] == "value"
     assert question["rows"][0]["consistent"] is None

@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
+from tests.service.memory import MemoryStore
 from tests.service.plain import binary, draft, plain_app, serving
 
 from tacit.catalog import CATALOG
-from tacit.collector.active import Active
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.answer import answer
-from tacit.collector.openapi import openapi
-from tacit.collector.publish import Planner, publish_document
+from tacit.collector.answers.answer import answer
+from tacit.collector.collections.active import Active
+from tacit.collector.collections.parts import Total
+from tacit.collector.collections.publish import Planner, publish_document
+from tacit.collector.http.openapi import openapi
 from tacit.collector.service import Collector
 from tacit.errors import InvalidSpec
-from tacit.post.methods import NAMES
+from tacit.post.frequencies.methods import NAMES
 from tacit.simulate.coins import SimulationCoins
 
 AGE = {"name": "age", "text": "Age?", "task": "mean", "domain": {"kind": "integers", "low": 20, "high": 60, "step": 10}}
@@ -26,7 +27,7 @@ def published(**changes) -> Active:
 
 
 def tally(active: Active, values):
-    return active.mechanism.tally(active.mechanism.privatize(np.asarray(values), SimulationCoins(1)))
+    return Total(active.mechanism.tally(active.mechanism.privatize(np.asarray(values), SimulationCoins(1))))
 
 
 @pytest.mark.parametrize("post", [None, *NAMES, "cls"])

@@ -5,10 +5,11 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from tests.service.memory import MemoryStore
 from tests.service.plain import Client, binary, draft, plain_app, serving
+from tests.service.waiting import PATIENT_SECONDS
 
-from tacit.collector.access import today
-from tacit.collector.adapters.memory import MemoryStore
+from tacit.collector.clock import Clock
 from tacit.collector.limits import Limits
 from tacit.collector.problems import TYPE_PREFIX
 from tacit.collector.server import make_app
@@ -131,7 +132,7 @@ def test_what_is_no_request_is_refused_and_over(client: Client, data: bytes):
 @pytest.mark.parametrize("line", [b"X: " + b"a" * 1000, b"X: a"])
 def test_heads_without_an_end_are_cut_off(client: Client, line: bytes):
     address = client.http.base_url
-    with socket.create_connection((address.host, address.port), timeout=10) as connection:
+    with socket.create_connection((address.host, address.port), timeout=PATIENT_SECONDS) as connection:
         sent = 0
         try:
             connection.sendall(PLAIN_GET)
@@ -259,8 +260,10 @@ def test_unknown_tokens_open_nothing(client: Client, given: str):
         assert client.token not in reply.text
 
 
-def test_expired_and_revoked_tokens_end_everywhere(monkeypatch: pytest.MonkeyPatch):
-    app = plain_app(limits=Limits(requests_per_second=0.001, burst=1))
+def test_expired_and_revoked_tokens_end_everywhere():
+    day = [20_000]
+    limits, clock = Limits(requests_per_second=0.001, burst=1), Clock(day=lambda: day[0])
+    app = plain_app(limits=limits, clock=clock)
     with serving(app) as client:
         mine = client.publish(draft())
         made = {
@@ -275,12 +278,12 @@ def test_expired_and_revoked_tokens_end_everywhere(monkeypatch: pytest.MonkeyPat
         as_reporter = {"Authorization": f"Bearer {held['reporter']}"}
         sent = [client.send(mine, binary(mine, bytes([1])), **as_reporter).status_code for _ in range(3)]
         assert sent == [201, 201, 201]
-        monkeypatch.setattr(app.collector.access, "_day", lambda: today() + 1)
+        day[0] += 1
         assert [client.http.get(path, headers=headers).status_code for headers in readers] == [401, 401]
         assert client.http.get(path, params={"share": held["reader"]}).status_code == 401
         # Anybody may report; without a valid token at the rate of anybody.
         assert client.send(mine, binary(mine, bytes([1])), **as_reporter).status_code == 429
-        monkeypatch.undo()
+        day[0] -= 1
         client.api("DELETE", f"/tokens/{made['analyst']['id']}")
         assert [client.http.get(path, headers=headers).status_code for headers in readers] == [401, 401]
 

@@ -10,11 +10,11 @@ from time import time
 from typing import Any
 
 import pytest
+from tests.service.memory import MemoryStore
 
 from tacit.client import AlreadyAnswered, Ledger, Patience, Respondent, Transport, Unreachable
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.http_app import App
-from tacit.collector.publish import create_draft, publish
+from tacit.collector.collections.publish import create_draft, publish
+from tacit.collector.http.app import App
 from tacit.collector.server import running
 from tacit.collector.service import Collector
 from tacit.errors import InvalidSpec

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from tests.service.memory import MemoryStore
 from tests.service.plain import DRAFT, Client, draft, plain_app, serving
 from tests.service.test_ranges import upload
 
 from tacit.cli import cli
-from tacit.collector.adapters.memory import MemoryStore
 from tacit.collector.server import make_app
 from tacit.dashboard.pages import routes
-from tacit.tasks.joint import JOINT
-from tacit.tasks.table import TASKS
+from tacit.tasks.marginals.joint import JOINT
+from tacit.tasks.table import TASKS, queries_of
 
 
 def run(*words: str) -> Result:
@@ -35,7 +35,7 @@ def test_parameters_that_every_address_has_are_refused_by_name(
 
 
 def test_no_query_has_a_parameter_that_every_address_has() -> None:
-    queries = [*JOINT, *(query for task in TASKS for query in task.queries)]
+    queries = [*JOINT, *(query for task in TASKS for query in queries_of(task))]
     assert not [query.name for query in queries if {"share", "level"} & query.parameters.keys()]
 
 

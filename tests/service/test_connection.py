@@ -9,10 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.service.memory import MemoryStore
 from tests.service.plain import Client, binary, draft, plain_app, serving
+from tests.service.waiting import PATIENT_SECONDS
 
-from tacit.collector import http_reports
-from tacit.collector.adapters.memory import MemoryStore
+from tacit.collector.http import reports as http_reports
 from tacit.errors import StorageFull, StorageUnavailable
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
 
@@ -59,7 +60,7 @@ def client(store: Failing, taken: list[bool]) -> Iterator[Client]:
 @contextmanager
 def connected(client: Client) -> Iterator[socket.socket]:
     address = (client.http.base_url.host, client.http.base_url.port)
-    with socket.create_connection(address, timeout=10) as link:
+    with socket.create_connection(address, timeout=PATIENT_SECONDS) as link:
         yield link
 
 

@@ -16,16 +16,17 @@ from tests.service.row_bench import Bench
 from tests.service.row_bodies import publish_rows
 
 from tacit.catalog import CATALOG
-from tacit.collector.adapters import postgres_schema, sqlite_schema
-from tacit.collector.adapters.checksums import TallyRow
-from tacit.collector.adapters.postgres import PostgresStore
-from tacit.collector.adapters.sqlite import FILE, SqliteStore
+from tacit.collector.collections.publish import publish_document
 from tacit.collector.limits import Limits
 from tacit.collector.ports import STORED, CollectionRecord, NewBatch, Store, StoredBatch
 from tacit.collector.problems import as_problem
-from tacit.collector.publish import publish_document
 from tacit.collector.server import make_app
 from tacit.collector.service import Collector
+from tacit.collector.store.checksums import TallyRow
+from tacit.collector.store.postgres import schema as postgres_schema
+from tacit.collector.store.postgres.store import PostgresStore
+from tacit.collector.store.sqlite import schema as sqlite_schema
+from tacit.collector.store.sqlite.store import FILE, SqliteStore
 from tacit.errors import StorageDamaged, StorageUnavailable
 from tacit.wire.tallies import dump_tally
 

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 from pathlib import Path
@@ -15,13 +15,16 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
+from click.testing import CliRunner
+from tests.service.waiting import PATIENT_SECONDS, wait_until
 
-import tacit.cli.demo_examples as asked
-from tacit.cli.demo_check import FALSE_ALARM, LEVEL, fewest_covered
-from tacit.cli.demo_crowd import portions
-from tacit.cli.demo_examples import EXAMPLES, examples
-from tacit.cli.demo_joint import Pair, judge, plain
+import tacit.demo.examples as asked
+from tacit.cli import cli
 from tacit.dashboard import COOKIE
+from tacit.demo.check import FALSE_ALARM, LEVEL, fewest_covered
+from tacit.demo.crowd import portions
+from tacit.demo.examples import EXAMPLES, examples
+from tacit.demo.joint import DemoPair, judge, plain
 
 PYTHON = [sys.executable, "-P"]
 TACIT = [*PYTHON, "-m", "tacit.cli"]
@@ -31,7 +34,7 @@ SMALL = ["demo", "--once", "--json", "--n", "3000"]
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command whose temporary files go to a folder."""
     env = os.environ | {"TMPDIR": str(folder)}
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=env)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENT_SECONDS, env=env)
 
 
 def demo(folder: Path, change: str, *options: str) -> subprocess.CompletedProcess[str]:
@@ -40,8 +43,23 @@ def demo(folder: Path, change: str, *options: str) -> subprocess.CompletedProces
     return run([*PYTHON, "-c", program, *SMALL, *options], folder)
 
 
-def test_once_answers_are_checked_and_nothing_is_left(tmp_path: Path):
-    done = run([*TACIT, *SMALL], tmp_path)
+@dataclass(frozen=True)
+class Finished:
+    """A demo that was run once, for several tests."""
+
+    data: Path
+    scratch: Path
+    done: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    data, scratch = tmp_path_factory.mktemp("kept") / "data", tmp_path_factory.mktemp("scratch")
+    return Finished(data, scratch, run([*TACIT, *SMALL, "--data", str(data)], scratch))
+
+
+def test_once_answers_are_checked_and_nothing_is_left(finished: Finished):
+    done = finished.done
     assert done.returncode == 0, done.stderr
     line = json.loads(done.stdout.splitlines()[-1])
     assert list(line) == ["reports", "collections", "interval_coverage", "reports_per_second", "joint", "sql"]
@@ -56,14 +74,14 @@ def test_once_answers_are_checked_and_nothing_is_left(tmp_path: Path):
     assert len(done.stdout.splitlines()) == 1
     assert "Languages at home" in done.stderr
     assert re.search(r"^[0-6] of 6 pairs go together, with 95 % confidence[:;] ", done.stderr, re.MULTILINE)
-    assert re.search(r"^basic: COUNT\(\*\) +\d+ +\d+ ± \d+ +(yes|no)$", done.stderr, re.MULTILINE)
-    assert list(tmp_path.iterdir()) == []
+    assert re.search(r"^basic: count +\d+ +\d+ ± \d+ +(yes|no)$", done.stderr, re.MULTILINE)
+    assert list(finished.scratch.iterdir()) == []
 
 
 FAR_FROM_THE_TRUTH = """
-import tacit.cli.demo_joint as joint
-import tacit.cli.demo_table as table
-from tacit.cli.demo_crowd import Crowd
+import tacit.demo.joint as joint
+import tacit.demo.table as table
+from tacit.demo.crowd import Crowd
 
 truths, true_table, cells = Crowd.truths.fget, joint._true_table, table._cells
 Crowd.truths = property(lambda crowd: [truth[::-1] if len(truth) > 1 else truth + 9 for truth in truths(crowd)])
@@ -72,18 +90,18 @@ table._cells = lambda found: {name: cell | {"low": 2e4, "high": 2e4, "estimate":
                               for name, cell in cells(found).items()}
 """
 LOST = """
-import tacit.cli.demo_send as send
+import tacit.demo.send as send
 
 send._jobs = lambda crowd: list(crowd.parts(100))[1:]
 """
 DAMAGED = """
-import tacit.cli.demo_send as send
+import tacit.demo.send as send
 
 make = send.make_batch
 send.make_batch = lambda *given: (make(*given)[0][:-1], make(*given)[1])
 """
 MIXED_UP = """
-import tacit.cli.demo_send as send
+import tacit.demo.send as send
 from dataclasses import replace
 
 make = send.make_batch
@@ -96,7 +114,7 @@ BREAKAGES = {
             "'English' of question 'language' is",
             "'mean' of question 'hours' is",
             "'never, over 45 min' of question 'home and commute' is",
-            "'basic: COUNT(*)' of question 'SELECT plan, COUNT(*) FROM",
+            "'basic: count' of question 'SELECT plan, COUNT(*) FROM",
             "standard errors from the truth",
         ],
     ),
@@ -106,7 +124,7 @@ BREAKAGES = {
          "GROUP BY plan' was not answered over all rows and groups"],
     ),
     "a batch is damaged": (DAMAGED, ["ReportRejected"]),
-    "rows have the reports of others": (MIXED_UP, ["'false: AVG(visits)' of question 'SELECT back_pain, AVG(visits)"]),
+    "rows have the reports of others": (MIXED_UP, ["'false: avg' of question 'SELECT back_pain, AVG(visits)"]),
 }  # fmt: skip
 
 
@@ -120,11 +138,11 @@ def test_what_is_wrong_is_noticed(name: str, tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-def pair(**given: Any) -> Pair:
+def pair(**given: Any) -> DemoPair:
     """Two questions that plainly go together, as they should be found, but for what is given."""
     found: dict[str, Any] = {"names": ("sleep", "mood"), "linked": True, "truth": 0.4, "high": 0.45}
     found |= {"standard_error": 0.03, "p_value": 1e-30, "dependent": True, "in_tree": True}
-    return Pair(**found | given)
+    return DemoPair(**found | given)
 
 
 APART: dict[str, Any] = {
@@ -187,13 +205,10 @@ def test_there_is_no_table_without_the_libraries_for_it(monkeypatch: pytest.Monk
     assert examples() == EXAMPLES[:-1]
 
 
-def test_a_folder_is_kept_and_not_used_twice(tmp_path: Path):
-    folder, scratch = tmp_path / "kept", tmp_path / "scratch"
-    scratch.mkdir()
-    assert run([*TACIT, *SMALL, "--data", str(folder)], scratch).returncode == 0
-    listed = run([*TACIT, "collection", "list", "--json", "--data", str(folder)], scratch)
+def test_a_folder_is_kept_and_not_used_twice(finished: Finished):
+    listed = CliRunner().invoke(cli, ["collection", "list", "--json", "--data", str(finished.data)])
     assert sum(row["reports"] for row in json.loads(listed.stdout)) == 3000
-    again = run([*TACIT, *SMALL, "--data", str(folder)], scratch)
+    again = run([*TACIT, *SMALL, "--data", str(finished.data)], finished.scratch)
     assert again.returncode == 2
     assert "earlier demo" in again.stderr
 
@@ -246,13 +261,15 @@ def test_it_stays_up_until_it_is_stopped(how: signal.Signals, tmp_path: Path):
     process, found = start(tmp_path)
     try:
         headers = {"Authorization": f"Bearer {found['token']}"}
-        with urlopen(Request(f"{found['url']}/api/v1/collections", headers=headers), timeout=10) as reply:
+        with urlopen(Request(f"{found['url']}/api/v1/collections", headers=headers), timeout=PATIENT_SECONDS) as reply:
             assert sum(row["reports"] for row in json.load(reply)["collections"]) == 3000
         for page in ("joint", "sql"):
-            with urlopen(Request(found[page], headers={"Cookie": f"{COOKIE}={found['token']}"}), timeout=10) as reply:
+            with urlopen(
+                Request(found[page], headers={"Cookie": f"{COOKIE}={found['token']}"}), timeout=PATIENT_SECONDS
+            ) as reply:
                 assert reply.url == found[page]
         process.send_signal(how)
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=PATIENT_SECONDS)
     finally:
         process.kill()
         process.wait()
@@ -264,12 +281,13 @@ def test_it_stays_up_until_it_is_stopped(how: signal.Signals, tmp_path: Path):
 def test_a_killed_demo_leaves_no_collector_running(tmp_path: Path):
     process, found = start(tmp_path)
     process.kill()
-    process.communicate(timeout=120)
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
+    process.communicate(timeout=PATIENT_SECONDS)
+
+    def is_gone() -> bool:
         try:
-            urlopen(f"{found['url']}/healthz", timeout=5).close()
-            time.sleep(0.05)
+            urlopen(f"{found['url']}/healthz", timeout=PATIENT_SECONDS).close()
         except OSError:
-            return
-    raise AssertionError("the collector is still there")
+            return True
+        return False
+
+    wait_until(is_gone, "the collector is still there")

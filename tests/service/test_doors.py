@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 from starlette.routing import Mount, Route
+from tests.service.memory import MemoryStore
 from tests.service.plain import Client, binary, draft, serving
 from tests.service.test_attacks import exchange, statuses
+from tests.service.waiting import PATIENT_SECONDS
 
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.http_app import App
+from tacit.collector.http.app import App
 from tacit.collector.limits import Limits
 from tacit.collector.server import make_app
 from tacit.dashboard import COOKIE, routes
@@ -142,7 +143,7 @@ def test_an_upgrade_with_a_body_is_refused_and_its_body_is_no_request(client: Cl
 def in_two(client: Client, first: bytes, second: bytes) -> bytes:
     """What is answered to data whose second half comes later."""
     address = (client.http.base_url.host, client.http.base_url.port)
-    with socket.create_connection(address, timeout=5) as link:
+    with socket.create_connection(address, timeout=PATIENT_SECONDS) as link:
         link.sendall(first)
         data = link.recv(4096)
         try:
@@ -206,7 +207,7 @@ def test_clients_that_write_everything_first_see_why_they_were_refused(
         urllib.request.urlopen(urllib.request.Request(str(client.http.base_url.join(address)), LARGE, sent))
     with caught.value as error:
         assert error.code == status
-    link = http.client.HTTPConnection(client.http.base_url.host, client.http.base_url.port, timeout=10)
+    link = http.client.HTTPConnection(client.http.base_url.host, client.http.base_url.port, timeout=PATIENT_SECONDS)
     for _ in range(2):  # The connection can be used again.
         link.request("POST", address, LARGE, sent)
         answer = link.getresponse()

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from tests.service.numbered import A, add, counted
 
 from tacit.collector.ports import (
     CLOSED,
@@ -23,21 +24,10 @@ from tacit.collector.ports import (
     CollectionRecord,
     NewBatch,
     Store,
-    StoredBatch,
 )
 from tacit.errors import InvalidSpec
 
 Open = Callable[[], Store]
-A = "a" * 64
-
-
-def add(tally: bytes | None, batches: list[StoredBatch]) -> bytes:
-    return (tally or b"") + b"".join(batch.payload for batch in batches)
-
-
-def counted(store: Store, collection: str = A) -> Counter[int]:
-    data = b"".join(tally.content for tally in store.tallies(collection))
-    return Counter(int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4))
 
 
 class Machine(RuleBasedStateMachine):
@@ -154,7 +144,7 @@ def test_any_history_counts_every_batch_once(place: str, make_store: Callable[[s
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=25,
+            max_examples=12,
             stateful_step_count=25,
             deadline=None,
             derandomize=True,
@@ -166,8 +156,8 @@ def test_any_history_counts_every_batch_once(place: str, make_store: Callable[[s
 
 def live_and_die(place: str, first: int, seconds: float) -> list[int]:
     """Run a writing process for a while after its first acknowledgement, kill it, and return all of them."""
-    script = Path(__file__).with_name("writing_process.py")
-    with subprocess.Popen([sys.executable, str(script), place, str(first)], stdout=subprocess.PIPE) as process:
+    command = [sys.executable, "-m", "tests.service.writing_process", place, str(first)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as process:
         assert process.stdout is not None
         begin = process.stdout.readline()
         time.sleep(seconds)
@@ -176,7 +166,7 @@ def live_and_die(place: str, first: int, seconds: float) -> list[int]:
     return [int(line) for line in lines if line.endswith(b"\n")]
 
 
-@pytest.mark.parametrize("cycles", [3, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cycles", [2, pytest.param(25, marks=pytest.mark.slow)])
 def test_killed_processes_lose_nothing_and_count_nothing_twice(place: str, open_store: Open, cycles: int):
     rng = np.random.default_rng(25)
     store = open_store()

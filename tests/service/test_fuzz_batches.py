@@ -10,17 +10,18 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from tests.service.fuzz import INPUTS, Dice, Report, damaged, damaged_twin, read_binary, read_twin, twin
+from tests.service.memory import MemoryStore
 from tests.service.plain import PLAIN, NoNoise, draft, plain_app, serving, wide_draft
+from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.catalog import CATALOG
-from tacit.collector.active import Active, Shelf
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.http_reports import FORMS
-from tacit.collector.ingest import REASONS, Form, Ingest, Rejections, Upload
+from tacit.collector.collections.active import Active, Shelf
+from tacit.collector.collections.publish import Planner, publish_document
+from tacit.collector.http.reports import FORMS
+from tacit.collector.ingest.uploads import REASONS, Form, Ingest, JudgedBatch, Rejections
 from tacit.collector.limits import Limits
 from tacit.collector.problems import KINDS, Problem
-from tacit.collector.publish import Planner, publish_document
-from tacit.device.coins import ReplayCoins
+from tacit.device.numbers.coins import ReplayCoins
 from tacit.tasks.table import TASKS
 from tacit.wire.batch import Batch, Block, encode_batch
 
@@ -40,13 +41,6 @@ PLAIN_FORMS = (Form.BINARY, Form.JSON)
 """Those that hold reports without rows."""
 
 
-class NoWriter:
-    """Nothing is stored: what is judged is looked at."""
-
-    def submit(self, batch: Any) -> Any:
-        raise AssertionError("judging does not store")
-
-
 class Bench:
     """One collection with an ingest of its own, and a model of both."""
 
@@ -55,7 +49,7 @@ class Bench:
         store, catalog = MemoryStore(), (*CATALOG, NoNoise)
         record = publish_document(store, Planner(catalog, tasks).plan(given)[0])
         self.rejections, self.checked = Rejections(), 0
-        self.ingest = Ingest(Shelf(store, catalog), NoWriter(), self.rejections)
+        self.ingest = Ingest(Shelf(store, catalog), self.rejections)
         self.active: Active = self.ingest.find(record.id)
         self.genuine = [self._genuine(bytes([i])) for i in range(64)]
 
@@ -87,7 +81,7 @@ class Bench:
         member, payload = report
         return member.to_bytes(4, "little") + payload if self.active.sampled else payload
 
-    def judge(self, body: bytes, form: Form) -> "Upload | str":
+    def judge(self, body: bytes, form: Form) -> "JudgedBatch | str":
         """What the collector says; anything but a problem would end the test."""
         try:
             return self.ingest.judge(self.active, body, form)
@@ -108,7 +102,7 @@ class Bench:
         self._check_upload(verdict, [self.stored_form(report) for report in read[1]])
         return "stored" if verdict.batch else "nothing"
 
-    def _check_upload(self, upload: Upload, reports: list[bytes]) -> None:
+    def _check_upload(self, upload: JudgedBatch, reports: list[bytes]) -> None:
         mechanism = self.active.mechanism
         valid = mechanism.valid(np.frombuffer(b"".join(reports), self.active.dtype)).tolist()
         assert upload.rejected == tuple(i for i, fits in enumerate(valid) if not fits)
@@ -159,7 +153,7 @@ def test_an_invitation_is_good_for_exactly_one_report():
     store = MemoryStore()
     record = publish_document(store, Planner(CATALOG).plan(draft(invitations=True))[0])
     rejections = Rejections()
-    ingest = Ingest(Shelf(store, CATALOG), NoWriter(), rejections)
+    ingest = Ingest(Shelf(store, CATALOG), rejections)
     active, dice = ingest.find(record.id), Dice(99)
     for i in range(2000):
         count, invitation = 1 + dice.below(3), dice.one_of(["", "inv_x", "\u00ff" * 300, "\ud800", "a\0b"])
@@ -190,7 +184,7 @@ def test_over_http_nothing_is_a_fault_of_the_collector_and_every_receipt_is_true
         bench = Bench("without noise")
         bench.active = replace(bench.active, id=mine)
         address = urlsplit(str(client.http.base_url))
-        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENT_SECONDS)
         for _ in range(min(3 * INPUTS // 10, 300_000)):
             form = dice.one_of(list(PLAIN_FORMS))
             body = bench.binary(dice) if form is Form.BINARY else bench.json(dice)

@@ -4,15 +4,17 @@ import json
 
 import numpy as np
 import pytest
+from tests.service.memory import MemoryStore
 from tests.service.plain import PLAIN, NoNoise, binary, draft, wide_draft
+from tests.service.submitting import submit
 
 from tacit.catalog import CATALOG
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.ingest import Form
+from tacit.collector.collections.publish import publish_document
+from tacit.collector.ingest.uploads import Form
+from tacit.collector.limits import FoldLimits
 from tacit.collector.problems import Problem
-from tacit.collector.publish import publish_document
 from tacit.collector.service import Collector
-from tacit.device.coins import SystemCoins
+from tacit.device.numbers.coins import SystemCoins
 from tacit.errors import ReportRejected
 from tacit.tasks.mean import MEAN
 from tacit.testing.examples import example
@@ -36,7 +38,7 @@ def take(collector: Collector, active, body: bytes, form: Form = Form.BINARY, in
     upload = collector.ingest.judge(active, body, form, invitation)
     if upload.batch is None:
         return collector.ingest.nothing_stored(active, upload)
-    return collector.ingest.settle(active, upload, collector.ingest.store(upload.batch).result())
+    return collector.ingest.settle(active, upload, submit(collector.writer, upload.batch).result())
 
 
 def refused(collector: Collector, active, body: bytes, form: Form = Form.BINARY, invitation: str = "") -> str:
@@ -199,10 +201,9 @@ def test_damaged_tallies_are_refused():
         load_tally(other, data)
 
 
-def test_a_log_of_reports_is_split_into_shards(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tacit.collector.fold.MAX_LOG_BYTES", 2000)
+def test_a_log_of_reports_is_split_into_shards():
     store = MemoryStore()
-    collector = Collector(store, tasks=(PLAIN,))
+    collector = Collector(store, tasks=(PLAIN,), folding=FoldLimits(log_bytes=2000))
     try:
         olh = example("olh", "1")
         spec = olh.spec() | {"state": "log"}
@@ -219,7 +220,7 @@ def test_a_log_of_reports_is_split_into_shards(monkeypatch: pytest.MonkeyPatch):
 
 
 def collector_document(mechanism: dict, size: int):
-    from tacit.collector.publish import Planner
+    from tacit.collector.collections.publish import Planner
     from tacit.wire.document import Collection
 
     domain = {"kind": "integers", "low": 0, "high": size - 1}

@@ -1,14 +1,13 @@
 """Drafts of questions asked together, and beside rows: planned, refused with the rule, used from the command line."""
 
 import json
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from tests.service.habits import AGE, HABITS, NAMES, PET, QUESTIONS, SMOKER, ask, asked, crowd
-from tests.service.plain import Client, draft, serving
+from tests.service.plain import Client, draft
 from tests.service.rows import json_batch
 from tests.service.test_ranges import upload
 
@@ -16,15 +15,6 @@ from tacit.catalog import parse
 from tacit.cli import cli
 from tacit.cli.collection import collection as group
 from tacit.client import Respondent
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.limits import Limits
-from tacit.collector.server import make_app
-
-
-@pytest.fixture(scope="module")
-def client() -> Generator[Client]:
-    with serving(make_app(MemoryStore(), Limits(requests_per_second=0))) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

@@ -1,32 +1,25 @@
 """Questions asked together through the whole collector: collected, folded, asked for tables and verdicts."""
 
 import csv
+import gc
 import io
-from collections.abc import Generator
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
 from tests.service.habits import HABITS, I64, NAMES, QUESTIONS, ask, asked, crowd, truth
-from tests.service.plain import Client, draft, serving
+from tests.service.memory import MemoryStore
+from tests.service.plain import Client, draft
 from tests.service.test_ranges import upload
 
 from tacit.catalog import parse
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.limits import Limits
-from tacit.collector.publish import publish_document
-from tacit.collector.server import make_app
+from tacit.collector.collections.publish import publish_document
 from tacit.collector.service import Collector
 from tacit.core.compose import AllOf
 from tacit.simulate.coins import SimulationCoins
-from tacit.tasks import marginal_task
+from tacit.tasks.marginals import task as marginal_task
 from tacit.wire.batch import Batch, Block, encode_batch, new_batch_id
-
-
-@pytest.fixture(scope="module")
-def client() -> Generator[Client]:
-    with serving(make_app(MemoryStore(), Limits(requests_per_second=0))) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -317,14 +310,22 @@ def test_levels_that_say_nothing_are_refused(client: Client, habits: str, level:
         assert response.status_code == 422 and "from 0.01 to 0.9999" in response.text
 
 
+class Worked:
+    """What a task works out of a tally."""
+
+
 def test_nothing_that_was_worked_out_outlives_the_look_for_retention() -> None:
     collector = Collector(MemoryStore())
     record = publish_document(collector.store, collector.planner.plan(HABITS)[0])
     active = collector.find(record.id)
     first = collector._totals.total(active)
     assert collector._totals.total(active) is first
+    worked_out = ref(first.memo.get("tables", Worked))
     collector.retire()
     assert collector._totals.total(active) is not first
+    del first
+    gc.collect()
+    assert worked_out() is None
 
 
 def test_the_same_reports_are_solved_once(client: Client, habits: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,24 +8,21 @@ import struct
 import threading
 import time
 from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg import errors
 from tests.service.pg_people import Served, certificate, served
-from tests.service.pg_raw import message, raw, rest, until_ready
+from tests.service.pg_raw import is_closed, message, raw, rest, until_ready
+from tests.service.waiting import PATIENT_SECONDS, wait_until
 
-from tacit.collector.pg.messages import PgLimits
-from tacit.collector.pg.server import PgSettings
+from tacit.collector.pg.listen import PgSettings
 from tacit.core.patience import check
 from tacit.errors import InvalidSpec
 
 FEW = 500
-IMPATIENT = PgLimits(
-    opening_seconds=1.0, message_seconds=0.5, idle_seconds=3.0, write_seconds=1.0, query_seconds=20.0, connections=8,
-    strangers=6, message_bytes=10_000, statements=5, portals=3,
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +31,9 @@ def table(tmp_path_factory: Any) -> Generator[Served]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def impatient(tmp_path_factory: Any) -> Generator[Served]:
-    with served(tmp_path_factory.mktemp("pg"), IMPATIENT, FEW) as found:
-        yield found
-
-
 def refused(table: Served, **more: Any) -> str:
     with pytest.raises(psycopg.OperationalError) as caught:
-        psycopg.connect(table.address(**more), connect_timeout=10)
+        psycopg.connect(table.address(**more), connect_timeout=int(PATIENT_SECONDS))
     return str(caught.value)
 
 
@@ -114,7 +105,6 @@ def test_nothing_is_written_or_read_from_elsewhere(table: Served) -> None:
 
 def test_expensive_catalogue_queries_end(table: Served) -> None:
     with psycopg.connect(table.address(), autocommit=True) as connection:
-        started = time.monotonic()
         for sql in (
             "SELECT COUNT(*) FROM pg_type a, pg_type b, pg_type c, pg_type d, pg_type e, pg_type f",
             "SELECT COUNT(DISTINCT REPEAT_ME || a.oid || b.oid || c.oid) FROM pg_type a, pg_type b, pg_type c",
@@ -127,7 +117,7 @@ def test_expensive_catalogue_queries_end(table: Served) -> None:
             found = connection.execute("SELECT %s ~ %s", ("a" * 90, pattern)).fetchone()
             assert found == (matches,), pattern
         deep = connection.execute("SELECT relname LIKE %s FROM pg_class", ("%a" * 100,)).fetchall()
-        assert deep == [(False,), (False,)] and time.monotonic() - started < 20
+        assert deep == [(False,), (False,)]
         with pytest.raises(psycopg.Error):
             connection.execute("SELECT " + "(" * 5000 + "1" + ")" * 5000)
         with pytest.raises(psycopg.Error, match="too entangled"):
@@ -200,49 +190,53 @@ def test_random_bytes_never_reach_a_traceback(table: Served) -> None:
     still_answers(table)
 
 
-def test_silence_at_the_door_and_inside_ends(impatient: Served) -> None:
-    with raw(impatient) as silent, raw(impatient) as slow, raw(impatient, opened=True) as half:
+def test_silence_at_the_door_and_inside_ends(table: Served) -> None:
+    with table.limited(opening_seconds=0.1), raw(table) as silent, raw(table) as slow:
         slow.sendall(struct.pack("!I", 50))
-        half.sendall(b"Q\0\0\1")
-        started = time.monotonic()
         assert b"no token was shown in time" in rest(silent) and b"no token" in rest(slow)
+    with table.limited(message_seconds=0.1), raw(table, opened=True) as half:
+        half.sendall(b"Q\0\0\1")
         rest(half)
-        assert time.monotonic() - started < 4
-    with raw(impatient, opened=True) as idle:
+    with table.limited(idle_seconds=0.1), raw(table, opened=True) as idle:
         assert b"idle-session timeout" in rest(idle)
 
 
-def test_a_client_that_does_not_read_is_cut_off(impatient: Served) -> None:
-    with raw(impatient, opened=True) as connection:
+def test_a_client_that_does_not_read_is_cut_off(table: Served) -> None:
+    with table.limited(write_seconds=0.2), raw(table, opened=True) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sql = b"SELECT a.*, b.* FROM pg_attribute a, pg_type b, pg_type c LIMIT 20000\0"
-        started = time.monotonic()
+        # A server that goes on waiting stops reading as well: then sending blocks, and fails with another error.
         with pytest.raises((BrokenPipeError, ConnectionResetError)):
-            while time.monotonic() - started < 30:
+            while True:
                 connection.sendall(message(b"Q", sql))
-                time.sleep(0.2)
-    still_answers(impatient)
+                time.sleep(0.02)
+    still_answers(table)
 
 
-def test_too_many_connections_are_told_so_and_others_go_on(impatient: Served) -> None:
-    first = psycopg.connect(impatient.address(), autocommit=True)
-    held = [psycopg.connect(impatient.address()) for _ in range(7)]
-    assert "too many connections" in refused(impatient)
-    assert first.execute("SELECT 1").fetchone() == (1,)
-    for connection in (*held, first):
-        connection.close()
-    time.sleep(0.2)
-    flood = [socket.create_connection(("127.0.0.1", impatient.port)) for _ in range(30)]
-    time.sleep(0.3)
-    assert impatient.pg.connections <= IMPATIENT.connections + IMPATIENT.strangers
-    for connection in flood:
-        connection.close()
-    time.sleep(0.5)
-    still_answers(impatient)
+def test_too_many_connections_are_told_so_and_others_go_on(table: Served) -> None:
+    wait_until(lambda: table.is_left_by(0))
+    with table.limited(connections=8, strangers=6):
+        first = psycopg.connect(table.address(), autocommit=True)
+        held = [psycopg.connect(table.address()) for _ in range(7)]
+        assert "too many connections" in refused(table)
+        assert first.execute("SELECT 1").fetchone() == (1,)
+        for connection in (*held, first):
+            connection.close()
+        wait_until(lambda: table.is_left_by(0))
+        flood = [socket.create_connection(("127.0.0.1", table.port)) for _ in range(30)]
+        wait_until(lambda: sum(map(is_closed, flood)) >= 24)
+        assert table.is_left_by(6)
+        for connection in flood:
+            connection.close()
+        wait_until(lambda: table.is_left_by(0))
+    still_answers(table)
 
 
-def test_statements_and_portals_are_limited(impatient: Served) -> None:
-    with psycopg.connect(impatient.address(), prepare_threshold=0) as connection:
+def test_statements_and_portals_are_limited(table: Served) -> None:
+    with (
+        table.limited(statements=5, portals=3),
+        psycopg.connect(table.address(), prepare_threshold=0) as connection,
+    ):
         connection.prepared_max = None
         with pytest.raises(errors.ProgramLimitExceeded, match="prepared statements"):
             for i in range(9):
@@ -254,23 +248,22 @@ def test_statements_and_portals_are_limited(impatient: Served) -> None:
                 connection.execute(f"DECLARE c{i} CURSOR FOR SELECT 1", prepare=False)
 
 
-def test_one_token_cannot_take_every_place(table: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table.pg, "_limits", PgLimits(connections_each=3))
+def test_one_token_cannot_take_every_place(table: Served) -> None:
     token = table.make_token("analyst")["token"]
-    greedy = [psycopg.connect(table.address(password=token)) for _ in range(3)]
-    assert "a token may have at most 3 connections" in refused(table, password=token)
-    still_answers(table)
+    with table.limited(connections_each=3):
+        greedy = [psycopg.connect(table.address(password=token)) for _ in range(3)]
+        assert "a token may have at most 3 connections" in refused(table, password=token)
+        still_answers(table)
     for connection in greedy:
         connection.close()
 
 
-def test_cursors_of_one_token_hold_so_much_together(table: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cursors_of_one_token_hold_so_much_together(table: Served) -> None:
     """Each of these cursors holds four cells; closing some makes room for others, in whichever session."""
     query = "SELECT paying, COUNT(*) FROM people GROUP BY paying"
-    monkeypatch.setattr(table.pg, "_limits", PgLimits(cells_each=16))
     made = table.make_token("analyst")
-    first, second = (psycopg.connect(table.address(password=made["token"])) for _ in range(2))
-    with first, second:
+    address = table.address(password=made["token"])
+    with table.limited(cells_each=16), psycopg.connect(address) as first, psycopg.connect(address) as second:
         for i in range(2):
             for connection in (first, second):
                 connection.execute(f"DECLARE c{i} CURSOR FOR {query}")
@@ -287,10 +280,10 @@ def test_cursors_of_one_token_hold_so_much_together(table: Served, monkeypatch: 
         assert second.execute("FETCH 1 FROM another").fetchone() is not None
 
 
-def test_a_query_of_a_client_that_has_left_ends(table: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_of_a_client_that_has_left_ends(table: Served) -> None:
     begun, ended = threading.Event(), threading.Event()
 
-    class Endless(Slow):
+    class Endless(Held):
         def query(self, *given: Any) -> Any:
             begun.set()
             try:
@@ -300,42 +293,52 @@ def test_a_query_of_a_client_that_has_left_ends(table: Served, monkeypatch: pyte
             finally:
                 ended.set()
 
-    monkeypatch.setattr(table.pg, "_tables", Endless(table.pg._tables, 0.0))
-    with raw(table, opened=True) as connection:
-        connection.sendall(message(b"Q", b"SELECT COUNT(*) FROM people\0"))
-        assert begun.wait(20)
-    assert ended.wait(20)
+    with replaced(table, Endless(table.pg._tables)):
+        with raw(table, opened=True) as connection:
+            connection.sendall(message(b"Q", b"SELECT COUNT(*) FROM people\0"))
+            assert begun.wait(PATIENT_SECONDS)
+        assert ended.wait(PATIENT_SECONDS)
 
 
-class Slow:
-    """Makes every query over a table wait."""
+class Held:
+    """Makes every query over a table wait until it is let go; catalogue queries go on."""
 
-    def __init__(self, tables: Any, seconds: float) -> None:
-        self._tables, self._seconds, self.entered = tables, seconds, threading.Event()
+    def __init__(self, tables: Any) -> None:
+        self._tables, self.entered, self.go = tables, threading.Event(), threading.Event()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tables, name)
 
     def query(self, *given: Any) -> Any:
         self.entered.set()
-        time.sleep(self._seconds)
+        assert self.go.wait(PATIENT_SECONDS)
         return self._tables.query(*given)
 
 
+@contextmanager
+def replaced(table: Served, tables: Any) -> Generator[None]:
+    """Put something else in the place of the tables that a server asks."""
+    before, table.pg._tables = table.pg._tables, tables
+    try:
+        yield
+    finally:
+        table.pg._tables = before
+
+
 @pytest.fixture
-def slow(table: Served, monkeypatch: pytest.MonkeyPatch) -> Slow:
-    found = Slow(table.pg._tables, 3.0)
-    monkeypatch.setattr(table.pg, "_tables", found)
-    return found
+def held(table: Served) -> Generator[Held]:
+    found = Held(table.pg._tables)
+    with replaced(table, found):
+        yield found
+    found.go.set()
 
 
-def test_a_query_is_cancelled_from_another_connection(table: Served, slow: Slow) -> None:
+def test_a_query_is_cancelled_from_another_connection(table: Served, held: Held) -> None:
+    """The query is not let go before the end of the test: whoever hears of it has not waited for it."""
     with psycopg.connect(table.address(), autocommit=True) as connection:
-        threading.Thread(target=lambda: slow.entered.wait() and connection.cancel_safe(), daemon=True).start()
-        started = time.monotonic()
+        threading.Thread(target=lambda: held.entered.wait() and connection.cancel_safe(), daemon=True).start()
         with pytest.raises(errors.QueryCanceled, match="user request"):
             connection.execute("SELECT COUNT(*) FROM people")
-        assert time.monotonic() - started < 2.5
         assert connection.execute("SELECT 1").fetchone() == (1,)
         with raw(table) as stranger:
             stranger.sendall(struct.pack("!IIII", 16, 80877102, connection.info.backend_pid, 12345))
@@ -343,41 +346,45 @@ def test_a_query_is_cancelled_from_another_connection(table: Served, slow: Slow)
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_statement_timeout_is_kept(table: Served, slow: Slow) -> None:
+def test_a_statement_timeout_is_kept(table: Served, held: Held) -> None:
     with psycopg.connect(table.address(options="-c statement_timeout=300ms"), autocommit=True) as connection:
         with pytest.raises(errors.QueryCanceled, match="statement timeout"):
             connection.execute("SELECT COUNT(*) FROM people")
         connection.execute("SET statement_timeout = 0")
         assert connection.execute("SELECT 1").fetchone() == (1,)
+        assert held.entered.is_set()
 
 
-def test_a_client_that_leaves_during_its_query_is_forgotten(table: Served, slow: Slow) -> None:
-    before = table.pg.connections
+def test_a_client_that_leaves_during_its_query_is_forgotten(table: Served, held: Held) -> None:
+    wait_until(lambda: table.is_left_by(0))
     with raw(table, opened=True) as connection:
         connection.sendall(message(b"Q", b"SELECT COUNT(*) FROM people\0"))
-        slow.entered.wait(5)
-    end = time.monotonic() + 2
-    while table.pg.connections > before and time.monotonic() < end:
-        time.sleep(0.02)
-    assert table.pg.connections <= before
+        assert held.entered.wait(PATIENT_SECONDS)
+    wait_until(lambda: table.is_left_by(0))
 
 
 def test_a_server_that_stops_lets_queries_end_and_says_goodbye(tmp_path: Any) -> None:
+    """A query is let go only after others were told goodbye, so the server has begun to stop and waits for it."""
     answers: list[Any] = []
-    with served(tmp_path, n=FEW) as table:
-        slow = Slow(table.pg._tables, 1.0)
-        table.pg._tables = slow
+    with ExitStack() as after, served(tmp_path, n=FEW) as table:
+        watching = after.enter_context(raw(table, opened=True))
+        held = Held(table.pg._tables)
+        table.pg._tables = held
         idle, busy = psycopg.connect(table.address()), psycopg.connect(table.address(), autocommit=True)
 
         def ask() -> None:
             answers.append(busy.execute("SELECT COUNT(*) FROM people").fetchone())
 
-        asking = threading.Thread(target=ask)
-        asking.start()
-        slow.entered.wait(5)
-        started = time.monotonic()
-    assert time.monotonic() - started < 8
-    asking.join(5)
+        def let_go() -> None:
+            rest(watching)
+            held.go.set()
+
+        threads = [threading.Thread(target=target) for target in (ask, let_go)]
+        for thread in threads:
+            thread.start()
+        assert held.entered.wait(PATIENT_SECONDS)
+    for thread in threads:
+        thread.join(PATIENT_SECONDS)
     assert answers == [(FEW,)]
     with pytest.raises(errors.AdminShutdown, match="administrator command"):
         idle.execute("SELECT 1")

@@ -13,8 +13,10 @@ from tests.service.pg_people import Served, served
 from tests.service.pg_raw import message, raw, rest, until_ready
 
 from tacit.collector.pg import text
-from tacit.collector.pg.messages import PgError, PgLimits
-from tacit.tasks.analytics.sql import MAX_TEXT
+from tacit.collector.pg.messages import PgError
+from tacit.collector.pg.parameters import bind
+from tacit.sql.parse import parsing
+from tacit.sql.parse.parsing import MAX_TEXT, parse_text
 
 FEW = 500
 
@@ -91,12 +93,44 @@ def test_a_text_that_no_query_may_have_is_not_read(table: Served, monkeypatch: p
         assert connection.execute(sql.ljust(MAX_TEXT)).fetchone() == (FEW,)
 
 
-def test_a_query_that_its_parameters_make_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    (statement,) = text.statements("SELECT COUNT(*) FROM people WHERE os = $1", PgLimits().text_bytes)
-    assert text.fill(statement, ["x" * 19_000], lists=True).count("x") == 19_000
-    monkeypatch.setattr(text, "_tokens", lambda sql: pytest.fail("it was read"))
+def test_a_query_whose_parameters_are_longer_than_a_query_is_refused() -> None:
+    parsed = parse_text("SELECT COUNT(*) FROM people WHERE os = $1")
+    assert "x" * 19_000 in bind(parsed, ["x" * 19_000], lists=True).tree.sql()
     with pytest.raises(PgError, match="the parameters of a statement may have at most"):
-        text.fill(statement, ["x" * 20_000], lists=True)
+        bind(parsed, ["x" * 20_000], lists=True)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that are parsed from now on, by whichever door they come."""
+    texts: list[str] = []
+    tree = parsing._tree  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(parsing, "_tree", lambda tokens, sql: texts.append(sql) or tree(tokens, sql))
+    return texts
+
+
+def test_a_query_is_parsed_once(table: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    with psycopg.connect(table.address(), autocommit=True) as connection:
+        texts = counted(monkeypatch)
+        connection.execute("SELECT COUNT(*) FROM people WHERE age < 30")
+        assert texts == ["SELECT COUNT(*) FROM people WHERE age < 30"]
+        connection.execute("EXPLAIN SELECT COUNT(*) FROM people WHERE age < 30")
+        assert len(texts) == 2
+        connection.execute("SELECT relname FROM pg_class")
+        assert len(texts) == 3
+
+
+def test_a_prepared_query_is_parsed_once_however_often_it_runs(table: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    with psycopg.connect(table.address(), autocommit=True) as connection:
+        texts = counted(monkeypatch)
+        for age in (30, 40, 50):
+            connection.execute("SELECT COUNT(*) FROM people WHERE age < %s", (age,), prepare=True)
+        assert texts == ["SELECT COUNT(*) FROM people WHERE age < $1"]
+
+
+def test_a_query_over_http_is_parsed_once(table: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    sql, texts = "SELECT COUNT(*) FROM people WHERE age < 30", counted(monkeypatch)
+    assert table.client.api("POST", f"/collections/{table.collection}/query", {"sql": sql}).status_code == 200
+    assert texts == [sql]
 
 
 # Function calls.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Generator
 from datetime import date
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import create_async_engine
 from tests.service.pg_people import COLUMNS, Served, served
+from tests.service.waiting import run_async
 
 FEW = 500
 KINDS = {"text": "TEXT", "number": "DOUBLE PRECISION", "integer": "BIGINT", "boolean": "BOOLEAN", "date": "DATE"}
@@ -46,7 +46,7 @@ def by_asyncpg(table: Served, look: Look) -> Any:
         finally:
             await engine.dispose()
 
-    return asyncio.run(run())
+    return run_async(run())
 
 
 DRIVERS = pytest.mark.parametrize("ask", [by_psycopg, by_asyncpg], ids=["psycopg", "asyncpg"])
@@ -103,7 +103,7 @@ def test_a_char_is_not_postgresqls_own_type_of_one_byte(table: Served) -> None:
             await connection.close()
 
     sql = 'SELECT relname FROM pg_class WHERE relkind = $1::CHAR OR relkind = $2::"char" OR relkind = $3::character'
-    assert asyncio.run(types(sql)) == ["bpchar", "char", "bpchar"]
+    assert run_async(types(sql)) == ["bpchar", "char", "bpchar"]
 
 
 # What JDBC's driver writes in its simple mode, in which it puts parameters into the text.

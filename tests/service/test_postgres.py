@@ -10,14 +10,14 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.service.numbered import A, add, batch
+from tests.service.submitting import submit
 
-from tacit.collector.adapters import postgres_schema
-from tacit.collector.adapters.postgres import PostgresStore
-from tacit.collector.ports import DUPLICATE, STORED, CollectionRecord, NewBatch, StoredBatch
-from tacit.collector.writer import Writer
+from tacit.collector.ingest.writer import BatchWriter
+from tacit.collector.ports import DUPLICATE, STORED, CollectionRecord, StoredBatch
+from tacit.collector.store.postgres import schema as postgres_schema
+from tacit.collector.store.postgres.store import PostgresStore
 from tacit.errors import StorageFull, StorageUnavailable
-
-A = "a" * 64
 
 
 @pytest.fixture
@@ -26,14 +26,6 @@ def store(postgres: Any) -> Iterator[PostgresStore]:
     store.add_collection(CollectionRecord(A, "published", b"{}"))
     yield store
     store.close()
-
-
-def batch(number: int) -> NewBatch:
-    return NewBatch(A, number.to_bytes(16, "little"), number.to_bytes(4, "little"), 1, {})
-
-
-def add(tally: bytes | None, batches: list[StoredBatch]) -> bytes:
-    return (tally or b"") + b"".join(batch.payload for batch in batches)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["orderly", "at once"])
@@ -53,7 +45,7 @@ def test_a_restart_of_the_server_is_survived(store: PostgresStore, postgres: Any
 
 
 def test_a_restart_in_the_middle_of_ingest_loses_nothing(store: PostgresStore, postgres: Any):
-    writer = Writer(store)
+    writer = BatchWriter(store)
     acknowledged: set[int] = set()
     refused: set[int] = set()
     done = threading.Event()
@@ -63,7 +55,7 @@ def test_a_restart_in_the_middle_of_ingest_loses_nothing(store: PostgresStore, p
         while not done.is_set():
             number += 4
             try:
-                assert writer.submit(batch(number)).result(20) in (STORED, DUPLICATE)
+                assert submit(writer, batch(number)).result(20) in (STORED, DUPLICATE)
                 acknowledged.add(number)
             except StorageUnavailable:
                 refused.add(number)

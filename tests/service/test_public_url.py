@@ -3,15 +3,16 @@
 import io
 import re
 from functools import partial
+from pathlib import Path
 
 import httpx
 import pytest
 import segno
 from click.testing import CliRunner
+from tests.service.memory import MemoryStore
 from tests.service.plain import Client, draft, serving
 
 from tacit.cli import cli
-from tacit.collector.adapters.memory import MemoryStore
 from tacit.collector.addresses import public_address
 from tacit.collector.server import Settings, make_app
 from tacit.dashboard import COOKIE, routes
@@ -117,10 +118,9 @@ def test_bad_addresses_are_refused_at_the_start(given: str):
         Settings(public_url=given)
 
 
-def test_the_command_line_passes_it_on(monkeypatch: pytest.MonkeyPatch, tmp_path):
+def test_the_command_line_passes_it_on(tmp_path: Path):
     started = []
-    monkeypatch.setattr("tacit.collector.server.serve", lambda *given: started.append(given))
-    run = partial(CliRunner().invoke, cli)
+    run = partial(CliRunner().invoke, cli, obj=lambda *given: started.append(given))
     done = run(["serve", "--data", str(tmp_path), "--public-url", f"{PUBLIC}/"])
     assert done.exit_code == 0, done.output
     ((settings, _, pages),) = started

@@ -3,15 +3,23 @@
 from typing import Any
 
 import pytest
+from tests.service.memory import MemoryStore
 from tests.service.plain import draft
 from tests.service.rows import ROWS
 
 from tacit.catalog import CATALOG
-from tacit.collector.adapters.memory import MemoryStore
+from tacit.collector.collections.publish import (
+    Planner,
+    close,
+    create_draft,
+    delete_draft,
+    publish,
+    publish_document,
+    replace_draft,
+)
 from tacit.collector.problems import Problem
-from tacit.collector.publish import Planner, close, create_draft, delete_draft, publish, publish_document, replace_draft
 from tacit.core.compose import AllOf, OneOf
-from tacit.device.canonical import digest
+from tacit.device.numbers.canonical import digest
 from tacit.errors import InvalidSpec
 from tacit.wire.document import Collection
 

@@ -18,9 +18,9 @@ from tacit.cli import cli
 from tacit.cli.query import shown_cell
 from tacit.client.sql import Cell, Refused, Sql
 from tacit.client.transport import Unreachable
-from tacit.collector.adapters.sqlite import SqliteStore
 from tacit.collector.limits import Limits
 from tacit.collector.server import make_app
+from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.errors import InvalidQuery
 
 N = 3000
@@ -94,7 +94,11 @@ def test_what_is_refused_is_one_line(place: Place, local: bool) -> None:
 
 def test_private_numbers_are_answered_on_the_command_line(place: Place) -> None:
     result = place.run("SELECT AVG(age), SUM(age), MEDIAN(age) FROM people")
-    assert result.exit_code == 0 and "AVG(age)" in result.stdout and "holds the true number" in result.stdout
+    assert (
+        result.exit_code == 0
+        and result.stdout.split()[:3] == ["avg", "sum", "median"]
+        and "holds the true number" in result.stdout
+    )
 
 
 def test_cells_of_too_few_rows_are_explained(place: Place) -> None:

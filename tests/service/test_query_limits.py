@@ -14,18 +14,19 @@ import numpy as np
 import pytest
 from tests.service.plain import Client, serving
 from tests.service.rows import PEOPLE, crowd, send_crowd
+from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.collector import server
-from tacit.collector.access import OWNER
-from tacit.collector.adapters.sqlite import SqliteStore
-from tacit.collector.limits import Limits
+from tacit.collector.clock import Clock
+from tacit.collector.collections.access import OWNER
+from tacit.collector.limits import Intervals, Limits
 from tacit.collector.pg.statement import _notices
 from tacit.collector.problems import Problem
-from tacit.collector.retention import CONFIRM_SECONDS
 from tacit.collector.server import make_app
-from tacit.core.level import check_level
+from tacit.collector.store.sqlite.store import SqliteStore
+from tacit.core.statistics.level import check_level
 from tacit.errors import InvalidSpec
-from tacit.tasks.analytics.aggregate import Measured
+from tacit.sql.engine.aggregate import PublicMeasure
 
 N = 3000
 
@@ -60,20 +61,22 @@ def heavy(aggregates: int) -> str:
 
 def test_late_queries_free_their_threads(app: Any, people: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two queries of half a minute that may take a second: soon after, a short query is answered again."""
-    plain = Measured.sums
+    plain = PublicMeasure.sums
 
     def slow(*args: Any, **given: Any) -> Any:
         time.sleep(0.001)
         return plain(*args, **given)
 
-    monkeypatch.setattr(Measured, "sums", slow)
+    monkeypatch.setattr(PublicMeasure, "sums", slow)
     work, info = app.collector.work, app.tables.find(OWNER, people)
-    late = [work.submit("analyst", lambda: app.tables.query(info, heavy(20)), 1.0) for _ in range(3)]
+    late = [
+        work.submit("analyst", lambda: app.tables.query(info, app.tables.read(info, heavy(20))), 1.0) for _ in range(3)
+    ]
     for job in late:
         with pytest.raises(Problem, match="within 1 seconds"):
-            job.future.result(30)
-    found = work.submit("analyst", lambda: app.tables.query(info, "SELECT COUNT(*) FROM people"))
-    assert found.future.result(30).cells()[0].estimate == N
+            job.future.result(PATIENT_SECONDS)
+    found = work.submit("analyst", lambda: app.tables.query(info, app.tables.read(info, "SELECT COUNT(*) FROM people")))
+    assert found.future.result(PATIENT_SECONDS).cells()[0].estimate == N
     assert work.running + work.waiting <= 1  # The last one may still be on its way out.
 
 
@@ -81,9 +84,8 @@ def test_too_many_cells_are_refused_with_advice(client: Client, people: str) -> 
     reply = ask(client, people, heavy(249))
     assert reply.status_code == 422 and "249 different things, must be at most 64" in reply.json()["detail"]
     counts = ", ".join(["COUNT(*)"] * 249)
-    started = time.monotonic()
     reply = ask(client, people, f"SELECT age, state, {counts} FROM people GROUP BY age, state")
-    assert reply.status_code == 422 and time.monotonic() - started < 5.0
+    assert reply.status_code == 422
     assert "has 74700 cells (1 public groups, 300 private ones and 249 aggregates" in reply.json()["detail"]
 
 
@@ -109,7 +111,8 @@ def test_single_rows_cannot_be_read(client: Client, people: str) -> None:
 
 def test_clients_of_postgresql_are_told_why_a_cell_is_null(app: Any, people: str) -> None:
     info = app.tables.find(OWNER, people)
-    notices = _notices(app.tables.query(info, "SELECT hours, COUNT(*) FROM people WHERE age < 9 GROUP BY hours"))
+    select = app.tables.read(info, "SELECT hours, COUNT(*) FROM people WHERE age < 9 GROUP BY hours")
+    notices = _notices(app.tables.query(info, select))
     assert len(notices) == 1
     assert re.match(r"COUNT\(\*\) is NULL in (\d+) of \1 rows: fewer rows .* than the minimum cohort", notices[0])
 
@@ -128,16 +131,17 @@ def test_levels_out_of_bounds_are_refused_everywhere(client: Client, people: str
 
 def test_rows_leave_the_memory_when_retention_drops_them(tmp_path: Any) -> None:
     day, seconds = [20_000], [0.0]
-    app = make_app(SqliteStore(tmp_path), Limits(requests_per_second=0))
+    clock = Clock(lambda: day[0], lambda: seconds[0])
+    app = make_app(SqliteStore(tmp_path, today=clock.day), Limits(requests_per_second=0), clock=clock)
     with serving(app) as client:
         collection = client.publish(PEOPLE)
         send_crowd(client.http, collection, crowd(200))
         assert ask(client, collection, "SELECT COUNT(*) FROM people").status_code == 200
         assert app.tables._cache.nbytes > 0
         retention = app.collector.retention
-        retention._day, retention._ticks = lambda: day[0] + 10_000, lambda: seconds[0]
+        day[0] += 10_000
         retention.look()
-        seconds[0] += CONFIRM_SECONDS
+        seconds[0] += Intervals().confirm_drop
         assert retention.look() == [collection]
         assert app.tables._cache.nbytes == 0
         assert ask(client, collection, "SELECT COUNT(*) FROM people").json()["type"].endswith("below_minimum_cohort")
@@ -163,8 +167,9 @@ def test_what_nobody_foresaw_is_logged_by_type_and_place_alone(
     monkeypatch.setattr(logging.getLogger("tacit"), "propagate", True)
     with caplog.at_level(logging.INFO, "tacit"):
         assert ask(client, people, "SELECT COUNT(*) FROM people").status_code == 500
-    lines = {record.getMessage() for record in caplog.records if "unexpected" in record.getMessage()}
-    assert len(lines) == 1 and "ZeroDivisionError" in str(lines) and "secret" not in str(lines)
+    lines = [record.getMessage() for record in caplog.records if "unexpected" in record.getMessage()]
+    # Distinct lines: other tests of the same process may have set up the log a second time.
+    assert len(set(lines)) == 1 and "ZeroDivisionError" in str(lines) and "secret" not in str(lines)
 
 
 def test_warnings_of_libraries_are_lines_of_the_log(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -1,17 +1,13 @@
 """Ranges and quantiles through the whole collector: planned, collected, folded, asked."""
 
-from collections.abc import Generator
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.service.plain import Client, draft, serving
+from tests.service.plain import Client, draft
 
 from tacit.catalog import parse
 from tacit.client import Respondent
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.limits import Limits
-from tacit.collector.server import make_app
 from tacit.core.compose import OneOf
 from tacit.simulate.coins import SimulationCoins
 from tacit.wire.batch import Batch, Block, encode_batch, new_batch_id
@@ -23,12 +19,6 @@ AGE = {
     "task": "ranges",
 }
 PET = {"name": "pet", "text": "Which pet?", "domain": {"kind": "categories", "labels": ["cat", "dog", "fish"]}}
-
-
-@pytest.fixture
-def client() -> Generator[Client]:
-    with serving(make_app(MemoryStore(), Limits(requests_per_second=0))) as client:
-        yield client
 
 
 def upload(client: Client, collection: str, values: Any, seed: int = 1) -> None:

@@ -8,15 +8,17 @@ from typing import Any
 
 import apsw
 import pytest
+from tests.service.memory import MemoryStore
 from tests.service.plain import binary, plain_app, serving, wide_draft
+from tests.service.submitting import submit
 from tests.service.test_sqlite_faults import Disk
+from tests.service.waiting import PATIENT_SECONDS
 
-from tacit.collector.adapters import sqlite
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.adapters.sqlite import SqliteStore
+from tacit.collector.clock import Clock
+from tacit.collector.ingest.readiness import HOLD_SECONDS, PROBE_SECONDS, Readiness
+from tacit.collector.ingest.writer import BatchWriter
 from tacit.collector.ports import CollectionRecord, NewBatch
-from tacit.collector.readiness import HOLD_SECONDS, PROBE_SECONDS, Readiness
-from tacit.collector.writer import Writer
+from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.errors import StorageFull, StorageUnavailable
 
 A = "a" * 64
@@ -46,12 +48,12 @@ class Desk:
     def __init__(self) -> None:
         self.store, self.now, self._sent = Brittle(), 100.0, 0
         self.store.add_collection(CollectionRecord(A, "published", b"{}"))
-        self.writer = Writer(self.store)
-        self.readiness = Readiness(self.store, self.writer, lambda: self.now)
+        self.writer = BatchWriter(self.store)
+        self.readiness = Readiness(self.store, self.writer, Clock(seconds=lambda: self.now))
 
     def send(self) -> None:
         self._sent += 1
-        self.writer.submit(NewBatch(A, self._sent.to_bytes(16, "little"), b"x", 1, {})).exception(20)
+        submit(self.writer, NewBatch(A, self._sent.to_bytes(16, "little"), b"x", 1, {})).exception(PATIENT_SECONDS)
 
     @property
     def is_ready(self) -> bool:
@@ -124,20 +126,28 @@ def test_a_disk_that_is_nearly_full_is_written_to_now_and_then(desk: Desk):
     assert desk.is_ready
 
 
-def test_readyz_is_503_on_a_full_disk_and_recovers_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    disk = Disk("disk-of-readiness")
-    app = plain_app(SqliteStore(tmp_path, vfs=disk.name))
-    clock = [100.0]
-    app.collector.readiness._ticks = lambda: clock[0]  # pyright: ignore[reportPrivateUsage]
+class Crowded(SqliteStore):
+    """A store that can be told that its disk has little room left."""
+
+    is_low = False
+
+    def probe(self, *, write: bool = False) -> bool:
+        return super().probe(write=write) or self.is_low
+
+
+def test_readyz_is_503_on_a_full_disk_and_recovers_by_itself(tmp_path: Path):
+    disk, clock = Disk("disk-of-readiness"), [100.0]
+    store = Crowded(tmp_path, vfs=disk.name)
+    app = plain_app(store, clock=Clock(seconds=lambda: clock[0]))
     with serving(app) as client:
         mine = client.publish(wide_draft(200, minimum_cohort=1))
         assert client.http.get("/readyz").status_code == 200
         disk.error, disk.failing = apsw.FullError, frozenset({"write"})
         # Nobody sends anything, and there is no room to speak of.
-        monkeypatch.setattr(sqlite, "LOW_BYTES", 1 << 62)
+        store.is_low = True
         reply = client.http.get("/readyz")
         assert (reply.status_code, reply.json()["type"]) == (503, "urn:tacit:error:unavailable")
-        monkeypatch.undo()
+        store.is_low = False
         # Somebody sends something.
         assert client.send(mine, binary(mine, bytes([1]))).status_code == 507
         clock[0] += 100

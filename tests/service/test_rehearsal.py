@@ -4,20 +4,20 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.service.memory import MemoryStore
 from tests.service.plain import draft
 from tests.service.rows import PEOPLE
 
 from tacit.catalog import CATALOG
-from tacit.collector.adapters.memory import MemoryStore
+from tacit.collector.collections.publish import Planner, create_draft, publish_document
+from tacit.collector.collections.rehearsal import example_answers, rehearse
 from tacit.collector.problems import Problem
-from tacit.collector.publish import Planner, create_draft, publish_document
-from tacit.collector.rehearsal import example_answers, rehearse
 from tacit.core.patience import checked_by
-from tacit.device.product import domain_of
+from tacit.device.domains.product import domain_of
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.oracles.grr import GRR
 from tacit.tasks.histogram import HISTOGRAM
-from tacit.tasks.task import Task
+from tacit.tasks.task import QuestionTask
 
 PLANNER = Planner(CATALOG)
 ITEMS = {"kind": "items", "labels": ["bread", "milk", "eggs"]}
@@ -47,6 +47,22 @@ def test_a_set_without_a_task_alone_is_refused_with_what_to_do():
 def test_rounds_beside_other_questions_say_what_to_do():
     with pytest.raises(InvalidSpec, match=r"only question.*collection of their own"):
         PLANNER.plan(draft(questions=[BASKET | {"task": "items"}, YES]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"questions": [YES | {"task": "marginals"}]}, r'marginals: .* asked together; set the policy to "joint"'),
+        ({"questions": [YES | {"task": "marginals"}, HOME], "policy": "all_of"}, 'set the policy to "joint"'),
+        ({"questions": [YES | {"task": "analytics"}]}, "analytics: .* state rows in the draft"),
+        ({"questions": [YES | {"task": "analytics"}, HOME], "policy": "joint"}, "state rows in the draft"),
+        ({"questions": [YES, HOME | {"task": "histogram"}], "policy": "joint"}, "task marginals, not histogram"),
+        ({"questions": [BASKET | {"task": "items"}, YES], "policy": "joint"}, "task marginals, not items"),
+    ],
+)
+def test_a_task_in_a_draft_of_another_sort_says_what_to_do(changes: dict[str, Any], word: str):
+    with pytest.raises(InvalidSpec, match=word):
+        PLANNER.plan(draft(**changes))
 
 
 @pytest.mark.parametrize("length", [2, 8])
@@ -109,7 +125,7 @@ def test_a_mechanism_that_fails_on_the_device_is_not_published(broken: Any, poli
     def plan(domain: Any, budget: Any, n: int) -> Any:
         return (broken if domain.name == "home" else GRR)(size=domain.size, epsilon=budget)
 
-    task = Task("histogram", plan, HISTOGRAM.answer, HISTOGRAM.forecast)
+    task = QuestionTask("histogram", plan, HISTOGRAM.answer, HISTOGRAM.forecast)
     planner = Planner((broken, *CATALOG), (task,))
     questions = [HOME] if policy == "single" else [YES, HOME]
     with pytest.raises(InvalidSpec, match=r"no device can answer (the )?question( 'home')?"):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from tests.service.plain import PLAIN, NoNoise, draft
+from tests.service.waiting import wait_until
 
 from tacit.catalog import CATALOG
+from tacit.collector.clock import Clock
+from tacit.collector.collections.publish import publish_document
+from tacit.collector.collections.retention import Retention
+from tacit.collector.limits import Intervals
 from tacit.collector.ports import CLOSED, STORED, AuditEntry, CollectionRecord, NewBatch, Store
-from tacit.collector.publish import publish_document
-from tacit.collector.retention import CONFIRM_SECONDS, Retention
 from tacit.collector.service import Collector
 from tacit.errors import StorageFull
 
+HOUR = Intervals().confirm_drop
 DAY = 20_000  # What the stores of these tests take for the day of publication.
 
 
@@ -25,7 +28,7 @@ class Calendar:
     def __init__(self) -> None:
         self.day, self.seconds = DAY, 0.0
 
-    def jump(self, day: int, seconds: float = CONFIRM_SECONDS) -> None:
+    def jump(self, day: int, seconds: float = HOUR) -> None:
         self.day, self.seconds = day, self.seconds + seconds
 
 
@@ -43,9 +46,9 @@ class Life:
         self.retention = self.start()
 
     def start(self) -> Retention:
-        return Retention(self.store, lambda: self.calendar.day, lambda: self.calendar.seconds)
+        return Retention(self.store, Clock(lambda: self.calendar.day, lambda: self.calendar.seconds))
 
-    def look(self, day: int, seconds: float = CONFIRM_SECONDS) -> list[str]:
+    def look(self, day: int, seconds: float = HOUR) -> list[str]:
         self.calendar.jump(day, seconds)
         return self.retention.look()
 
@@ -78,7 +81,7 @@ def test_a_clock_that_jumps_for_a_moment_drops_nothing(life: Life):
     for day in (DAY + 400, DAY - 400, DAY + 10**6, DAY, -5, DAY + 30, DAY + 29):
         assert life.look(day) == []
     for _ in range(9):
-        assert life.look(DAY + 400, CONFIRM_SECONDS / 10) == []
+        assert life.look(DAY + 400, HOUR / 10) == []
     assert life.look(DAY) == []
     assert life.look(DAY + 400) == []
     assert (life.store.stored_reports(life.id), life.store.stored_reports(life.other)) == (9, 9)
@@ -127,17 +130,17 @@ def test_a_drop_that_fails_is_tried_again(life: Life, monkeypatch: pytest.Monkey
     assert life.look(DAY + 30) == [life.id]
 
 
-def test_the_collector_looks_by_itself(store: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tacit.collector.retention.CONFIRM_SECONDS", 0.02)
-    monkeypatch.setattr("tacit.collector.service.RETIRE_SECONDS", 0.02)
-    collector = Collector(store, catalog=(*CATALOG, NoNoise), tasks=(PLAIN,), day=lambda: DAY + 30)
+def test_the_collector_looks_by_itself(store: Any):
+    collector = Collector(
+        store,
+        catalog=(*CATALOG, NoNoise),
+        tasks=(PLAIN,),
+        clock=Clock(day=lambda: DAY + 30),
+        intervals=Intervals(retire=0.02, confirm_drop=0.02),
+    )
     mine = publish_document(store, collector.planner.plan(draft(retention_days=30))[0]).id
     collector.start()
     try:
-        for _ in range(500):
-            if store.collection(mine).state == "closed":
-                break
-            time.sleep(0.01)
-        assert store.collection(mine).state == "closed"
+        wait_until(lambda: store.collection(mine).state == "closed", "nothing was dropped")
     finally:
         collector.stop()

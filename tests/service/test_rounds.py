@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.service.memory import MemoryStore
 from tests.service.plain import Client, binary, draft, serving
 
 from tacit.catalog import parse
 from tacit.client import Respondent
 from tacit.client.ledger import AlreadyAnswered
-from tacit.collector.adapters.memory import MemoryStore
 from tacit.collector.limits import Limits
 from tacit.collector.server import make_app
 from tacit.collector.service import Collector
@@ -29,6 +29,7 @@ def plan_draft(task: str = "items", **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def client() -> Generator[Client]:
+    """A collector of one's own: some tests look at the list of all collections."""
     with serving(make_app(MemoryStore(), Limits(requests_per_second=0), pages=routes)) as client:
         yield client
 

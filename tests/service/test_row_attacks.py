@@ -14,10 +14,13 @@ import pyarrow as pa
 import pytest
 from tests.service.plain import binary, plain_app, serving, wide_draft
 from tests.service.row_bodies import ARROW, publish_rows, stream, table, twin
+from tests.service.submitting import submit
 from tests.service.test_row_judging import Bench
+from tests.service.waiting import PATIENT_SECONDS
 
-from tacit.collector import http_reports, ingest
-from tacit.collector.ingest import Form, Ingest, Upload
+from tacit.collector.http import reports as http_reports
+from tacit.collector.ingest import uploads as ingest
+from tacit.collector.ingest.uploads import Form, Ingest, JudgedBatch
 from tacit.collector.limits import MOST_BATCH_BYTES, MOST_WAITING_BYTES, Limits
 from tacit.collector.ports import STORED
 from tacit.collector.problems import Problem
@@ -78,7 +81,7 @@ def test_the_old_way_to_say_compressed_is_refused_before_anything_is_unpacked(be
 def test_metadata_of_other_versions_are_refused_compressed_or_not(bench: Bench):
     given = table(range(3)).to_batches()
     assert bench.judge(written(given[0].schema, given, metadata_version=pa.ipc.MetadataVersion.V4)) == "malformed"
-    assert isinstance(bench.judge(written(given[0].schema, given)), Upload)
+    assert isinstance(bench.judge(written(given[0].schema, given)), JudgedBatch)
 
 
 # Columns that nobody sends.
@@ -103,9 +106,9 @@ def test_as_many_rows_as_fit_are_stored_and_sealed(wide: Bench, dense: bool):
     columns: dict[str, Any] = {"report": reports(FIT)} | ({f"c{i}": given for i in range(256)} if dense else {})
     body, name = stream(pa.table(columns)), new_batch_id()
     upload = wide.collector.ingest.judge(wide.active, body, Form.ARROW, "", name.hex())
-    assert isinstance(upload, Upload) and upload.batch is not None
+    assert isinstance(upload, JudgedBatch) and upload.batch is not None
     assert len(upload.batch.payload) <= (MOST_WAITING_BYTES if dense else 2 * len(body))
-    assert wide.collector.ingest.store(upload.batch).result(30) == STORED
+    assert submit(wide.collector.writer, upload.batch).result(PATIENT_SECONDS) == STORED
     before = sum(segment.n for segment in wide.collector.folder.segments(wide.active))
     segments = wide.collector.segments(wide.id)
     assert sum(segment.n for segment in segments) == before + FIT
@@ -127,7 +130,7 @@ def test_empty_rows_of_a_wide_table_cost_what_they_say(wide: Bench):
 
     assert wide.judge(body(FIT + 1), Form.JSON) == "too_large"
     upload = wide.judge(body(FIT), Form.JSON)
-    assert isinstance(upload, Upload) and upload.batch is not None
+    assert isinstance(upload, JudgedBatch) and upload.batch is not None
     assert len(upload.batch.payload) < 4 * FIT + 1000
 
 
@@ -136,10 +139,10 @@ def test_rows_that_leave_most_out_keep_what_they_have(wide: Bench):
     items = [{"report": bytes([i, 0, 0, 0]).hex(), "row": row} for i, row in enumerate(rows)]
     body = json.dumps({"collection": wide.id, "batch": "1" * 32, "reports": items}).encode()
     upload = wide.judge(body, Form.JSON)
-    assert isinstance(upload, Upload) and upload.batch is not None
+    assert isinstance(upload, JudgedBatch) and upload.batch is not None
     assert upload.bad_rows == (2, 4)
     known = {segment.key for segment in wide.collector.segments(wide.id)}
-    assert wide.collector.ingest.store(upload.batch).result(30) == STORED
+    assert submit(wide.collector.writer, upload.batch).result(PATIENT_SECONDS) == STORED
     (made,) = [s for s in wide.collector.segments(wide.id) if s.key not in known and s.n < 10] or [None]
     assert made is not None
     columns = made.load()[0]
@@ -152,7 +155,7 @@ def test_rows_that_leave_most_out_keep_what_they_have(wide: Bench):
 
 def test_a_stream_has_few_record_batches_and_none_is_empty(bench: Bench):
     given = table(range(64))
-    assert isinstance(bench.judge(stream(given, max_chunksize=1)), Upload)
+    assert isinstance(bench.judge(stream(given, max_chunksize=1)), JudgedBatch)
     assert bench.judge(stream(table(range(65)), max_chunksize=1)) == "too_large"
     (batch,) = given.to_batches()
     assert bench.judge(written(batch.schema, [batch, batch.slice(0, 0)])) == "malformed"
@@ -165,7 +168,7 @@ def coded(words: list[str], n: int = 1) -> pa.RecordBatch:
 
 def test_a_dictionary_comes_once(bench: Bench):
     one, more, other = coded(["a"]), coded(["a", "b"]), coded(["c"])
-    assert isinstance(bench.judge(written(one.schema, [one, one])), Upload)
+    assert isinstance(bench.judge(written(one.schema, [one, one])), JudgedBatch)
     assert bench.judge(written(one.schema, [one, other])) == "malformed"
     assert bench.judge(written(one.schema, [one, more], emit_dictionary_deltas=True)) == "malformed"
 
@@ -173,7 +176,7 @@ def test_a_dictionary_comes_once(bench: Bench):
 def test_a_long_dictionary_is_not_looked_at_again_and_again(bench: Bench):
     batch = coded([""] * 400_000)
     assert bench.judge(written(batch.schema, [batch] * 64)) == "too_large"
-    assert isinstance(bench.judge(written(batch.schema, [batch] * 8)), Upload)
+    assert isinstance(bench.judge(written(batch.schema, [batch] * 8)), JudgedBatch)
 
 
 # Types that nobody sends.
@@ -227,7 +230,7 @@ def test_a_receipt_names_the_first_of_very_many_refusals(bench: Bench):
     codes = [b"\xff" * 4, b"\0" * 4] * 5000
     given = pa.table({"report": pa.array(codes, pa.binary(4)), "hours": [0.0, float("nan")] * 5000})
     upload = bench.judge(stream(given))
-    assert isinstance(upload, Upload)
+    assert isinstance(upload, JudgedBatch)
     assert upload.refused == {"range": 5000, "row": 5000}
     listed = upload.receipt("")["rejected"]
     assert listed == [{"index": i, "reason": ["range", "row"][i % 2]} for i in range(ingest.MOST_LISTED)]
@@ -240,9 +243,9 @@ def test_uploads_are_judged_aside_and_keep_nobody_else_waiting(monkeypatch: pyte
     """More uploads than there are threads for anything else; a collection that nobody asked for yet is found."""
     gate, names, judge = threading.Event(), list[str](), Ingest.judge
 
-    def slow(self: Ingest, *given: Any) -> Upload:
+    def slow(self: Ingest, *given: Any) -> JudgedBatch:
         names.append(threading.current_thread().name)
-        assert gate.wait(30)
+        assert gate.wait(PATIENT_SECONDS)
         return judge(self, *given)
 
     app = plain_app(limits=Limits(requests_per_second=0))
@@ -270,9 +273,9 @@ def test_uploads_are_judged_aside_and_keep_nobody_else_waiting(monkeypatch: pyte
 def test_no_more_waits_to_be_judged_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch):
     gate, begun, judge = threading.Event(), threading.Event(), Ingest.judge
 
-    def slow(self: Ingest, *given: Any) -> Upload:
+    def slow(self: Ingest, *given: Any) -> JudgedBatch:
         begun.set()
-        assert gate.wait(30)
+        assert gate.wait(PATIENT_SECONDS)
         return judge(self, *given)
 
     monkeypatch.setattr(http_reports, "MOST_WAITING_BYTES", 0)
@@ -283,7 +286,7 @@ def test_no_more_waits_to_be_judged_than_there_is_room_for(monkeypatch: pytest.M
         monkeypatch.setattr(Ingest, "judge", slow)
         first = senders.submit(client.send, mine, body, ARROW, Tacit_Batch=new_batch_id().hex())
         try:
-            assert begun.wait(30)
+            assert begun.wait(PATIENT_SECONDS)
             second = client.send(mine, body, ARROW, Tacit_Batch=new_batch_id().hex())
             assert (second.status_code, second.json()["type"]) == (503, "urn:tacit:error:unavailable")
         finally:

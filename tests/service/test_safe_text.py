@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.service.memory import MemoryStore
 from tests.service.plain import MEAN, PLAIN, NoNoise, draft, plain_app
 
 from tacit.catalog import CATALOG
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.answer import answer, to_csv
-from tacit.collector.ask import records_csv
-from tacit.collector.publish import Planner, create_draft, publish_document
+from tacit.collector.answers.answer import answer, to_csv
+from tacit.collector.answers.ask import records_csv
+from tacit.collector.collections.parts import Total
+from tacit.collector.collections.publish import Planner, create_draft, publish_document
 from tacit.collector.safe_csv import csv_text, harmless
 from tacit.errors import InvalidSpec
 from tacit.wire.document import Collection
@@ -70,7 +71,7 @@ def published(labels: list[str]) -> Any:
 def test_answers_and_synthetic_records_are_exported_without_formulas():
     active = published(["\uff1dcmd", "\n=1", "plain "])
     tally = active.mechanism.tally(np.repeat([0, 1, 2], 5).astype(active.dtype))
-    rows = list(csv.DictReader(io.StringIO(to_csv(answer(active, tally, tasks=(PLAIN, MEAN))), newline="")))
+    rows = list(csv.DictReader(io.StringIO(to_csv(answer(active, Total(tally), tasks=(PLAIN, MEAN))), newline="")))
     assert [row["value"] for row in rows] == ["'\uff1dcmd", "'\n=1", "plain "]
     text = records_csv({"columns": ["+a", "b"], "rows": [["\uff1dcmd", True], ["x", 3]]})
     assert text == "'+a,b\n'\uff1dcmd,true\nx,3\n"

@@ -27,17 +27,17 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
     unsupported_method,
 )
+from tests.service.memory import MemoryStore
 from tests.service.plain import DRAFT, Client, binary, draft, serving
 from tests.service.rows import json_batch
 
 from tacit.catalog import parse
-from tacit.collector.adapters.memory import MemoryStore
+from tacit.collector.http.openapi import PARQUET, openapi
 from tacit.collector.limits import Limits
-from tacit.collector.openapi import PARQUET, openapi
 from tacit.collector.ports import CollectionRecord
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
 from tacit.collector.server import make_app
-from tacit.device.coins import SystemCoins
+from tacit.device.numbers.coins import SystemCoins
 from tacit.wire.batch import MAGIC
 from tacit.wire.batch import MEDIA_TYPE as BATCH
 
@@ -56,7 +56,7 @@ CHECKS = [
     response_headers_conformance,
     allow_header_conformance,
 ]
-FEW, MANY = 8, 100
+FEW, MANY = 5, 100
 AGE = {"name": "age", "text": "Age?", "domain": {"kind": "integers", "low": 0, "high": 63}, "task": "ranges"}
 AGES = draft(title="Ages", questions=[AGE])
 BASKET = {"name": "basket", "text": "What?", "domain": {"kind": "items", "labels": ["a", "b", "c"]}, "task": "items"}

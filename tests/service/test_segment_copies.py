@@ -10,12 +10,14 @@ from click.testing import CliRunner
 from tests.service.row_bench import Bench, damaged
 
 from tacit.cli.backup import backup, restore
-from tacit.collector.adapters.postgres import PostgresStore
-from tacit.collector.adapters.segment_copies import beside
-from tacit.collector.adapters.sqlite import SqliteStore
+from tacit.collector.clock import Clock
+from tacit.collector.collections.retention import Retention
+from tacit.collector.limits import Intervals
 from tacit.collector.ports import Store
-from tacit.collector.retention import CONFIRM_SECONDS, Retention
 from tacit.collector.rows.segments import SegmentFiles
+from tacit.collector.store.postgres.store import PostgresStore
+from tacit.collector.store.segment_copies import beside
+from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.errors import InvalidSpec, SegmentDamaged, StorageUnavailable
 
 # Retention.
@@ -24,10 +26,10 @@ from tacit.errors import InvalidSpec, SegmentDamaged, StorageUnavailable
 def test_retention_drops_the_files_as_well(bench: Bench):
     bench.seal(range(50))
     bench.add(range(50, 60))
-    day, seconds = [30_000], [0.0]
-    retention = Retention(bench.store, lambda: day[0], lambda: seconds[0], bench.collector.files.drop)
+    clock = Clock(day=lambda: 30_000, seconds=lambda: bench.seconds)
+    retention = Retention(bench.store, clock, forget=bench.collector.files.drop)
     retention.look()
-    seconds[0] += CONFIRM_SECONDS
+    bench.seconds += Intervals().confirm_drop
     assert retention.look() == [bench.id]
     assert not bench.folder.exists()
     assert bench.store.stored_reports(bench.id) == 0

@@ -15,23 +15,23 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.service.memory import MemoryStore
 from tests.service.plain import draft, plain_app, serving, wide_draft
 from tests.service.row_bench import Bench, damaged
 from tests.service.row_bodies import ARROW, publish_rows, stream, table
 from tests.service.served import CONTEXT
 
-from tacit.collector import fold
-from tacit.collector.adapters.memory import MemoryStore
-from tacit.collector.adapters.sqlite import SqliteStore
-from tacit.collector.ingest import Form
+from tacit.collector.collections.publish import publish_document
+from tacit.collector.ingest.uploads import Form
+from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.problems import Problem, as_problem
-from tacit.collector.publish import publish_document
 from tacit.collector.rows import sealing, segments
 from tacit.collector.rows.batches import row_bytes, stored_table
-from tacit.collector.rows.manifest import Entry, dump_manifest, is_manifest, load_manifest
+from tacit.collector.rows.manifest import SegmentEntry, dump_manifest, is_manifest, load_manifest
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
 from tacit.collector.server import make_app
-from tacit.device.coins import ReplayCoins
+from tacit.collector.store.sqlite.store import SqliteStore
+from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import ReportRejected, SegmentDamaged, StorageFull, StorageUnavailable
 from tacit.wire.batch import new_batch_id
 
@@ -75,41 +75,39 @@ def test_the_order_of_arrival_is_lost(tmp_path: Path):
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=25))
 def test_merging_keeps_every_row_and_few_segments(sizes: list[int]):
-    most, before = 100, sealing.MAX_ROWS
-    sealing.MAX_ROWS = most
-    try:
-        bench, at, rewritten = Bench(MemoryStore()), 0, 0
-        for size in sizes:
-            held = {entry.file for entry in bench.entries}
-            bench.seal(range(at, at + size))
-            at += size
-            made = sum(entry.rows for entry in bench.entries if entry.file not in held)
-            assert made <= most, "a fold rewrites no more than one segment"
-            rewritten += made
-        assert bench.values() == list(range(at))
-        assert sum(entry.rows for entry in bench.entries) == at
-        assert max(entry.rows for entry in bench.entries) <= most
-        assert len(bench.entries) <= 3 * at / most + np.log2(most) + 1
-        assert rewritten <= at * (1 + np.log(most) / np.log(1.5))
-        bench.collector.stop()
-    finally:
-        sealing.MAX_ROWS = before
+    most, at, rewritten = 100, 0, 0
+    bench = Bench(MemoryStore(), folding=FoldLimits(segment_rows=most))
+    for size in sizes:
+        held = {entry.file for entry in bench.entries}
+        bench.seal(range(at, at + size))
+        at += size
+        made = sum(entry.rows for entry in bench.entries if entry.file not in held)
+        assert made <= most, "a fold rewrites no more than one segment"
+        rewritten += made
+    assert bench.values() == list(range(at))
+    assert sum(entry.rows for entry in bench.entries) == at
+    assert max(entry.rows for entry in bench.entries) <= most
+    assert len(bench.entries) <= 3 * at / most + np.log2(most) + 1
+    assert rewritten <= at * (1 + np.log(most) / np.log(1.5))
+    bench.collector.stop()
 
 
-def test_many_rows_at_once_become_several_segments(memory: Bench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sealing, "MAX_ROWS", 64)
+def test_many_rows_at_once_become_several_segments(make_memory: Callable[..., Bench]):
+    memory = make_memory(folding=FoldLimits(segment_rows=64))
     memory.seal(range(200))
     assert sorted(entry.rows for entry in memory.entries) == [50] * 4
     assert memory.values() == list(range(200))
-    monkeypatch.setattr(sealing, "MAX_MEMORY", 1 << 10)
+    memory.open(FoldLimits(segment_memory=1 << 10))
     memory.seal(range(200, 300))
     assert max(entry.memory for entry in memory.entries[4:]) < 2 << 10
     assert memory.values() == list(range(300))
 
 
-def test_no_more_waiting_rows_are_unpacked_than_memory_holds(memory: Bench, monkeypatch: pytest.MonkeyPatch):
+def test_no_more_waiting_rows_are_unpacked_than_memory_holds(
+    make_memory: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+):
     """Small batches may become large ones, for nulls take no room while they wait."""
-    held: list[int] = []
+    memory, held = make_memory(folding=FoldLimits(segment_memory=10_000)), list[int]()
 
     def noted(active: Any, batches: Any) -> Any:
         found = stored_table(active, batches)
@@ -117,7 +115,6 @@ def test_no_more_waiting_rows_are_unpacked_than_memory_holds(memory: Bench, monk
         return found
 
     monkeypatch.setattr(sealing, "stored_table", noted)
-    monkeypatch.setattr(sealing, "MAX_MEMORY", 10_000)
     for i in range(10):
         memory.add(range(40 * i, 40 * i + 40), [Form.ARROW, Form.JSON][i % 2])
     assert memory.values() == list(range(400))
@@ -126,23 +123,22 @@ def test_no_more_waiting_rows_are_unpacked_than_memory_holds(memory: Bench, monk
     assert max(entry.memory for entry in memory.entries) <= 10_000
 
 
-def test_equal_rows_are_equal_segments_and_all_of_them_count(memory: Bench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sealing, "MAX_ROWS", 10)
+def test_equal_rows_are_equal_segments_and_all_of_them_count(make_memory: Callable[..., Bench]):
+    memory = make_memory(folding=FoldLimits(segment_rows=10))
     for _ in range(3):
         memory.seal(range(10))
     assert len(memory.files) == 1
     assert len(memory.entries) == 3
     assert memory.values() == sorted([*range(10)] * 3)
-    monkeypatch.setattr(sealing, "MAX_ROWS", 20)
+    memory.open(FoldLimits(segment_rows=20))
     memory.seal(range(10, 15))
     assert memory.values() == sorted([*range(10)] * 3 + [*range(10, 15)])
     memory.sweep()
     assert memory.values() == sorted([*range(10)] * 3 + [*range(10, 15)])
 
 
-def test_a_manifest_that_has_grown_is_left_alone(memory: Bench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sealing, "MAX_ROWS", 10)
-    monkeypatch.setattr(fold, "MAX_MANIFEST_BYTES", 600)
+def test_a_manifest_that_has_grown_is_left_alone(make_memory: Callable[..., Bench]):
+    memory = make_memory(folding=FoldLimits(segment_rows=10, manifest_bytes=600))
     for i in range(8):
         memory.seal(range(10 * i, 10 * i + 10))
     shards = [tally.content for tally in memory.store.tallies(memory.id)]
@@ -151,14 +147,20 @@ def test_a_manifest_that_has_grown_is_left_alone(memory: Bench, monkeypatch: pyt
     assert memory.values() == list(range(80))
 
 
-def test_rows_wait_a_little_in_the_background_and_not_for_a_query(memory: Bench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(fold, "SEAL_SECONDS", 1000)
+def test_rows_wait_a_little_in_the_background_and_not_for_a_query(memory: Bench):
+    def sealed_in_the_background() -> int:
+        memory.collector.touch(memory.id)
+        memory.collector.fold_touched()
+        return sum(entry.rows for entry in memory.entries)
+
     memory.seal(range(5))
     memory.add(range(5, 9))
-    memory.collector.touch(memory.id)
-    memory.collector.fold_touched()
-    assert sum(entry.rows for entry in memory.entries) == 5
+    assert sealed_in_the_background() == 5
     assert memory.values() == list(range(9))
+    memory.add(range(9, 12))
+    assert sealed_in_the_background() == 9
+    memory.seconds += Intervals().seal
+    assert sealed_in_the_background() == 12
 
 
 def test_a_collection_without_rows_has_no_segments(memory: Bench):
@@ -179,7 +181,7 @@ def test_a_manifest_that_cannot_be_is_refused(data: bytes):
 
 
 def test_a_manifest_reads_back():
-    entry = Entry("a" * 64 + ".parquet", 5, 6, "a" * 64, 7)
+    entry = SegmentEntry("a" * 64 + ".parquet", 5, 6, "a" * 64, 7)
     assert load_manifest(dump_manifest([entry, entry])) == (entry, entry)
     assert load_manifest(None) == ()
     assert not is_manifest(b"TCTL")
@@ -269,7 +271,7 @@ def test_the_sweep_removes_what_no_manifest_names_after_a_while(bench: Bench):
     (entry,) = bench.entries
     assert len(bench.files) == 3
     (bench.folder / f"killed{segments.PART}").write_bytes(b"x")
-    assert bench.sweep(segments.CONFIRM_SECONDS - 1) == 0
+    assert bench.sweep(Intervals().confirm_sweep - 1) == 0
     assert len(bench.files) == 3, "a part that was never finished goes at once, segments wait"
     assert bench.sweep() == 2
     assert [path.name for path in bench.files] == [entry.file]
@@ -290,13 +292,12 @@ def test_the_sweep_keeps_away_while_somebody_writes(memory: Bench):
 def test_a_file_that_is_named_again_meanwhile_stays(memory: Bench):
     """A fold failed after it had written; later the same rows are folded again, into the same file."""
     memory.add(range(10))
-    now = [0.0]
     with pytest.raises(StorageUnavailable):
-        memory.store.fold_some(memory.id, "main", _failing(sealing.sealing(memory.active, memory.collector.files)), 99)
+        seal = sealing.sealing(memory.active, memory.collector.files, FoldLimits())
+        memory.store.fold_some(memory.id, "main", _failing(seal), 99)
     assert (len(memory.files), memory.entries) == (1, [])
-    memory.collector.files._ticks = lambda: now[0]
     assert memory.collector.folder.sweep() == 0
-    now[0] += segments.CONFIRM_SECONDS
+    memory.seconds += Intervals().confirm_sweep
     memory.collector.folder.fold_some(memory.active)
     assert memory.collector.folder.sweep() == 0
     assert memory.values() == list(range(10))
@@ -310,8 +311,8 @@ def _failing(inner: Callable[..., bytes]) -> Callable[..., bytes]:
     return folded
 
 
-def test_folding_and_sweeping_at_once_lose_nothing(memory: Bench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(segments, "CONFIRM_SECONDS", 0.0)
+def test_folding_and_sweeping_at_once_lose_nothing(make_memory: Callable[..., Bench]):
+    memory = make_memory(intervals=Intervals(confirm_sweep=0.0))
     stop, faults = threading.Event(), list[BaseException]()
 
     def sweep() -> None:
@@ -339,19 +340,19 @@ def test_folding_and_sweeping_at_once_lose_nothing(memory: Bench, monkeypatch: p
 def test_a_full_disk_is_told_and_what_waits_goes_on_waiting(memory: Bench, monkeypatch: pytest.MonkeyPatch):
     memory.seal(range(10))
     memory.add(range(10, 30))
-    write = segments.parquet().write_table
+    write = pq.write_table
 
     def full(*given: Any, **options: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(segments.parquet(), "write_table", full)
+    monkeypatch.setattr(pq, "write_table", full)
     with pytest.raises(StorageFull, match="no room"):
         memory.collector.segments(memory.id)
     assert as_problem(StorageFull("x")).status == 507
     assert [path.suffix for path in memory.files] == [".parquet"]
     assert memory.store.stored_reports(memory.id) == 30
     memory.add(range(30, 40))
-    monkeypatch.setattr(segments.parquet(), "write_table", write)
+    monkeypatch.setattr(pq, "write_table", write)
     assert memory.values() == list(range(40))
 
 
@@ -369,8 +370,7 @@ def test_metrics_tell_how_much_is_sealed():
 
 def _seal_many(folder: Path, batches: int, told: Any) -> None:
     """Seal 2^14 rows again and again, and tell the memory that this took at its peak."""
-    sealing.MAX_ROWS = 1 << 16
-    bench, given = Bench(SqliteStore(folder)), table(range(1 << 14))
+    bench, given = Bench(SqliteStore(folder), folding=FoldLimits(segment_rows=1 << 16)), table(range(1 << 14))
     for _ in range(batches):
         name = new_batch_id()
         upload = bench.collector.ingest.judge(bench.active, stream(given), Form.ARROW, "", name.hex())

@@ -1,13 +1,13 @@
 """The collector's chores: one that fails holds up neither the others nor the end."""
 
 import pytest
+from tests.service.memory import MemoryStore
 from tests.service.plain import PLAIN, NoNoise, wide_draft
 
 from tacit.catalog import CATALOG
-from tacit.collector.access import Access
-from tacit.collector.adapters.memory import MemoryStore
+from tacit.collector.collections.access import Access
+from tacit.collector.collections.publish import publish_document
 from tacit.collector.ports import NewBatch
-from tacit.collector.publish import publish_document
 from tacit.collector.service import Collector
 from tacit.errors import StorageFull, StorageUnavailable
 

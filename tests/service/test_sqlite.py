@@ -10,10 +10,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tacit.collector.adapters import sqlite_schema
-from tacit.collector.adapters.sqlite import FILE, SqliteStore
-from tacit.collector.adapters.sqlite_connection import check_library
 from tacit.collector.ports import STORED, CollectionRecord, NewBatch, StoredBatch
+from tacit.collector.store.sqlite import schema as sqlite_schema
+from tacit.collector.store.sqlite.connection import check_library
+from tacit.collector.store.sqlite.store import FILE, SqliteStore
 from tacit.errors import StorageUnavailable
 
 A = "a" * 64

@@ -19,13 +19,14 @@ from typing import Any
 import apsw
 import numpy as np
 import pytest
+from tests.service import numbered
+from tests.service.numbered import A, add, batch
 
-from tacit.collector.adapters import sqlite_connection
-from tacit.collector.adapters.sqlite import FILE, SqliteStore
-from tacit.collector.ports import DUPLICATE, STORED, CollectionRecord, NewBatch, StoredBatch
+from tacit.collector.ports import DUPLICATE, STORED, CollectionRecord
+from tacit.collector.store.sqlite import connection as sqlite_connection
+from tacit.collector.store.sqlite.store import FILE, SqliteStore
 from tacit.errors import StorageFull, StorageUnavailable
 
-A = "a" * 64
 SECTOR = 512
 
 
@@ -126,19 +127,11 @@ def disk() -> Iterator[Disk]:
     disk.unregister()
 
 
-def batch(number: int, count: int = 1) -> NewBatch:
-    return NewBatch(A, number.to_bytes(16, "little"), number.to_bytes(4, "little") * count, count, {})
-
-
-def add(tally: bytes | None, batches: list[StoredBatch]) -> bytes:
-    return (tally or b"") + b"".join(batch.payload for batch in batches)
-
-
 def counted(store: SqliteStore) -> Counter[int]:
+    """How often every number was stored, once everything that waits is folded."""
     while store.fold_some(A, "main", add, 50):
         pass
-    data = b"".join(tally.content for tally in store.tallies(A))
-    return Counter(int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4))
+    return numbered.counted(store)
 
 
 class Life:
@@ -230,11 +223,14 @@ def checkpoint_often(monkeypatch: pytest.MonkeyPatch, **changes: str) -> None:
     monkeypatch.setattr(sqlite_connection, "WRITER", settings)
 
 
-def test_nothing_acknowledged_is_lost_in_power_cuts(disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("cuts", [60, pytest.param(220, marks=pytest.mark.slow)])
+def test_nothing_acknowledged_is_lost_in_power_cuts(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cuts: int
+):
     checkpoint_often(monkeypatch)
-    life = live_through(220, disk, tmp_path, np.random.default_rng(20))
-    assert (life.cuts, life.lost, life.broken, life.why) == (220, 0, 0, "")
-    assert len(life.acknowledged) > 1000
+    life = live_through(cuts, disk, tmp_path, np.random.default_rng(20))
+    assert (life.cuts, life.lost, life.broken, life.why) == (cuts, 0, 0, "")
+    assert len(life.acknowledged) > 4 * cuts
 
 
 @pytest.mark.parametrize("synchronous", ["OFF", "NORMAL"])

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tacit.collector.adapters import sqlite_recent
-from tacit.collector.adapters.postgres import PostgresStore
-from tacit.collector.adapters.sqlite import FILE, SqliteStore
-from tacit.collector.adapters.sqlite_connection import open_reader
 from tacit.collector.ports import CLOSED, DUPLICATE, STORED, CollectionRecord, NewBatch
+from tacit.collector.store.postgres.store import PostgresStore
+from tacit.collector.store.sqlite.connection import open_reader
+from tacit.collector.store.sqlite.store import FILE, SqliteStore
 
 A, B = "a" * 64, "b" * 64
 
@@ -22,11 +21,11 @@ def batch(name: str, collection: str = A) -> NewBatch:
 
 
 @pytest.fixture
-def open_store(tmp_path: Path) -> Iterator[Callable[[], SqliteStore]]:
+def open_store(tmp_path: Path) -> Iterator[Callable[..., SqliteStore]]:
     opened: list[SqliteStore] = []
 
-    def open_it() -> SqliteStore:
-        opened.append(SqliteStore(tmp_path))
+    def open_it(**options: Any) -> SqliteStore:
+        opened.append(SqliteStore(tmp_path, **options))
         return opened[-1]
 
     first = open_it()
@@ -99,8 +98,8 @@ def test_another_process_is_noticed(open_store: Callable[[], SqliteStore]):
     assert one.stored_reports(A) == 10
 
 
-def test_no_more_than_so_many_wait(store: SqliteStore, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sqlite_recent, "MOST", 5)
+def test_no_more_than_so_many_wait(open_store: Callable[..., SqliteStore]):
+    store = open_store(most_recent=5)
     for i in range(4):
         assert store.add_batches([batch(f"{i} {j}") for j in range(2)]) == [STORED] * 2
         assert places(store) == [(2, 0), (4, 0), (0, 6), (2, 6)][i]
@@ -112,7 +111,7 @@ def test_a_transaction_that_was_undone_leaves_no_id_behind(store: SqliteStore, m
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("tacit.collector.adapters.sqlite_statements.insert_segment", fail)
+        patch.setattr("tacit.collector.store.sqlite.statements.insert_segment", fail)
         with pytest.raises(ZeroDivisionError):
             store.add_batches([batch("1")])
     assert places(store) == (0, 0)

@@ -31,8 +31,9 @@ from hypothesis.stateful import (
 )
 from tests.service.plain import wide_draft
 from tests.service.served import Forgetful, Hasty, Served, hang_up
+from tests.service.waiting import wait_until
 
-from tacit.collector.adapters.sqlite import SqliteStore
+from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, batch_to_json, encode_batch, new_batch_id
 
 SIZE = 200
@@ -127,10 +128,11 @@ class Machine(RuleBasedStateMachine):
                 self.wait_until_dropped(known)
 
     def wait_until_dropped(self, known: Known) -> None:
-        end = time.monotonic() + 20
-        while self.status(known)["state"] != "closed" or self.status(known)["reports"]:
-            assert time.monotonic() < end, "nothing was dropped"
-            time.sleep(0.01)
+        def is_dropped() -> bool:
+            status = self.status(known)
+            return status["state"] == "closed" and not status["reports"]
+
+        wait_until(is_dropped, "nothing was dropped")
         known.state, known.is_dropped = "closed", True
         for sent in known.sent:
             sent.is_stored = False
@@ -300,7 +302,7 @@ def run(machine: type[Machine], examples: int, steps: int) -> None:
 
 
 def test_any_history_of_a_server_counts_every_report_once():
-    run(Machine, examples=12, steps=40)
+    run(Machine, examples=6, steps=30)
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tacit.collector.adapters.sqlite import SqliteStore
 from tacit.collector.ports import (
     CLOSED,
     DUPLICATE,
@@ -26,6 +25,7 @@ from tacit.collector.ports import (
     StoredBatch,
     TokenRecord,
 )
+from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.errors import InvalidSpec, StorageUnavailable
 
 Open = Callable[[], Store]
@@ -432,7 +432,7 @@ def test_a_backup_restores_to_the_same_store(store: Store, tmp_path: Path):
 
 @LASTING
 def test_a_backup_of_either_store_restores_to_postgres(store: Store, tmp_path: Path, postgres: Any):
-    from tacit.collector.adapters.postgres import PostgresStore
+    from tacit.collector.store.postgres.store import PostgresStore
 
     fill(store)
     store.backup(str(tmp_path / "copy"))

@@ -6,12 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 from tests.service.plain import Client, binary, draft
 from tests.service.test_attacks import PLAIN_GET, exchange, post
+from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.wire.batch import MEDIA_TYPE
 
@@ -64,7 +65,7 @@ def test_nothing_that_was_sent_is_ever_logged_or_kept(tmp_path: Path):
         assert process.stdout is not None
         found = re.search(r"tct_[\w-]{43}", process.stdout.readline())
         assert found
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as http:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENT_SECONDS) as http:
             client = Client(http, found[0])
             wait_for(http)
             mine = client.publish(draft())
@@ -74,7 +75,7 @@ def test_nothing_that_was_sent_is_ever_logged_or_kept(tmp_path: Path):
             audit = client.api("GET", "/audit").text
     finally:
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENT_SECONDS)
     kept = b"".join(path.read_bytes() for path in (tmp_path / "d").rglob("*") if path.is_file())
     for place in (out, err, shown, audit, kept.decode("latin-1")):
         assert MARKER not in place
@@ -84,10 +85,9 @@ def test_nothing_that_was_sent_is_ever_logged_or_kept(tmp_path: Path):
 
 
 def wait_for(http: httpx.Client) -> None:
-    for _ in range(200):
-        try:
-            if http.get("/readyz").status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.05)
-    raise AssertionError("the server did not start")
+    def is_ready() -> bool:
+        with suppress(httpx.TransportError):
+            return http.get("/readyz").status_code == 200
+        return False
+
+    wait_until(is_ready, "the server did not start")

@@ -9,10 +9,12 @@ from concurrent.futures import Future
 from typing import Any, cast
 
 import pytest
+from tests.service.submitting import submit
+from tests.service.waiting import PATIENT_SECONDS, run_async
 
-from tacit.collector.outcomes import Outcomes
+from tacit.collector.ingest.outcomes import Outcomes
+from tacit.collector.ingest.writer import BatchWriter
 from tacit.collector.ports import DUPLICATE, STORED, CollectionRecord, NewBatch, Store
-from tacit.collector.writer import Writer
 from tacit.errors import Busy, StorageFull
 
 A = "a" * 64
@@ -29,7 +31,7 @@ class Slow:
 
     def add_batches(self, batches: Sequence[NewBatch]) -> list[str]:
         self.begun.release()
-        assert self.go.acquire(timeout=10)
+        assert self.go.acquire(timeout=PATIENT_SECONDS)
         self.groups.append(list(batches))
         failure = self.failures.pop(0) if self.failures else None
         if failure is not None:
@@ -47,24 +49,24 @@ def slow() -> Slow:
 
 
 @pytest.fixture
-def writer(slow: Slow) -> Iterator[Writer]:
-    writer = Writer(cast("Store", slow), most_waiting=5, most_bytes=100, group=3)
+def writer(slow: Slow) -> Iterator[BatchWriter]:
+    writer = BatchWriter(cast("Store", slow), most_waiting=5, most_bytes=100, group=3)
     yield writer
     for _ in range(20):
         slow.go.release()
     writer.stop()
 
 
-def hold(writer: Writer, slow: Slow) -> Future[str]:
+def hold(writer: BatchWriter, slow: Slow) -> Future[str]:
     """Keep the writer busy with a first batch."""
-    first = writer.submit(batch("first"))
-    assert slow.begun.acquire(timeout=10)
+    first = submit(writer, batch("first"))
+    assert slow.begun.acquire(timeout=PATIENT_SECONDS)
     return first
 
 
-def test_an_outcome_comes_after_the_commit_and_to_its_own_batch(writer: Writer, slow: Slow):
+def test_an_outcome_comes_after_the_commit_and_to_its_own_batch(writer: BatchWriter, slow: Slow):
     first = hold(writer, slow)
-    others = [writer.submit(batch(name)) for name in "abcd"]
+    others = [submit(writer, batch(name)) for name in "abcd"]
     assert not first.done()
     slow.go.release()
     assert first.result(10) == "outcome of first"
@@ -74,77 +76,77 @@ def test_an_outcome_comes_after_the_commit_and_to_its_own_batch(writer: Writer, 
     assert [[new.batch for new in group] for group in slow.groups] == [[b"first"], [b"a", b"b", b"c"], [b"d"]]
 
 
-def test_too_many_batches_are_refused_until_there_is_room(writer: Writer, slow: Slow):
+def test_too_many_batches_are_refused_until_there_is_room(writer: BatchWriter, slow: Slow):
     hold(writer, slow)
     for name in "abcde":
-        writer.submit(batch(name))
+        submit(writer, batch(name))
     assert writer.waiting == 5
     with pytest.raises(Busy, match="5 batches wait"):
-        writer.submit(batch("f"))
+        submit(writer, batch("f"))
     slow.go.release()
-    assert slow.begun.acquire(timeout=10)  # The next group has been taken out of the queue.
+    assert slow.begun.acquire(timeout=PATIENT_SECONDS)  # The next group has been taken out of the queue.
     slow.go.release(10)
-    assert writer.submit(batch("f")).result(10) == "outcome of f"
+    assert submit(writer, batch("f")).result(10) == "outcome of f"
 
 
-def test_too_many_bytes_are_refused_until_there_is_room(writer: Writer, slow: Slow):
+def test_too_many_bytes_are_refused_until_there_is_room(writer: BatchWriter, slow: Slow):
     hold(writer, slow)
-    large = writer.submit(batch("a", 90))
+    large = submit(writer, batch("a", 90))
     with pytest.raises(Busy):
-        writer.submit(batch("b", 11))
-    writer.submit(batch("c", 10))
+        submit(writer, batch("b", 11))
+    submit(writer, batch("c", 10))
     slow.go.release(10)
     large.result(10)
-    assert writer.submit(batch("b", 100)).result(10) == "outcome of b"
+    assert submit(writer, batch("b", 100)).result(10) == "outcome of b"
 
 
 @pytest.mark.parametrize("error", [StorageFull("full"), ValueError("a fault of our own"), MemoryError()])
-def test_a_transaction_that_fails_fails_its_own_batches(writer: Writer, slow: Slow, error: Exception):
+def test_a_transaction_that_fails_fails_its_own_batches(writer: BatchWriter, slow: Slow, error: Exception):
     slow.failures = [None, error]
     first = hold(writer, slow)
-    lost = [writer.submit(batch(name)) for name in "abc"]
-    kept = writer.submit(batch("d"))
+    lost = [submit(writer, batch(name)) for name in "abc"]
+    kept = submit(writer, batch("d"))
     slow.go.release(3)
     assert first.result(10) == "outcome of first"
     assert [future.exception(10) for future in lost] == [error] * 3
     assert kept.result(10) == "outcome of d"
 
 
-def test_stopping_finishes_what_was_accepted(writer: Writer, slow: Slow):
-    futures = [hold(writer, slow), *(writer.submit(batch(name)) for name in "abcde")]
+def test_stopping_finishes_what_was_accepted(writer: BatchWriter, slow: Slow):
+    futures = [hold(writer, slow), *(submit(writer, batch(name)) for name in "abcde")]
     slow.go.release(10)
     writer.stop()
     assert all(future.done() for future in futures)
     with pytest.raises(Busy, match="stopping"):
-        writer.submit(batch("late"))
+        submit(writer, batch("late"))
     writer.stop()
 
 
-def test_a_request_given_up_in_time_is_not_stored(writer: Writer, slow: Slow):
+def test_a_request_given_up_in_time_is_not_stored(writer: BatchWriter, slow: Slow):
     first = hold(writer, slow)
-    given_up, other = writer.submit(batch("a")), writer.submit(batch("b"))
-    assert given_up.cancel() and not first.cancel()
+    given_up, other = submit(writer, batch("a")), submit(writer, batch("b"))
+    assert given_up.cancel()
     slow.go.release(10)
     assert (first.result(10), other.result(10)) == ("outcome of first", "outcome of b")
     assert [new.batch for group in slow.groups for new in group] == [b"first", b"b"]
 
 
-def test_a_group_given_up_as_a_whole_does_not_end_the_thread(writer: Writer, slow: Slow):
+def test_a_group_given_up_as_a_whole_does_not_end_the_thread(writer: BatchWriter, slow: Slow):
     hold(writer, slow)
-    assert all(future.cancel() for future in [writer.submit(batch("a")), writer.submit(batch("b"))])
+    assert all(future.cancel() for future in [submit(writer, batch("a")), submit(writer, batch("b"))])
     slow.go.release(10)
-    assert writer.submit(batch("c")).result(10) == "outcome of c"
+    assert submit(writer, batch("c")).result(10) == "outcome of c"
 
 
 def test_many_threads_through_a_real_store(store: Any):
     store.add_collection(CollectionRecord(A, "published", b"{}"))
-    writer = Writer(store, group=64)
+    writer = BatchWriter(store, group=64)
     futures: list[Future[str]] = []
 
     def send(me: int) -> None:
         for i in range(100):
             # Every batch is sent by two threads.
-            futures.append(writer.submit(NewBatch(A, f"{me // 2}/{i}".encode().ljust(16), b"x" * 16, 1, {})))
+            futures.append(submit(writer, NewBatch(A, f"{me // 2}/{i}".encode().ljust(16), b"x" * 16, 1, {})))
 
     threads = [threading.Thread(target=send, args=(me,)) for me in range(6)]
     for thread in threads:
@@ -173,7 +175,7 @@ class Counting:
 
 def test_a_commit_wakes_the_event_loop_once(monkeypatch: pytest.MonkeyPatch, slow: Slow):
     """However many requests wait: one turn of the loop is one group, and one group is one wake-up."""
-    writer = Writer(cast("Store", slow), group=1000)
+    writer = BatchWriter(cast("Store", slow), group=1000)
 
     async def send() -> None:
         counting, outcomes = Counting(monkeypatch), Outcomes(writer)
@@ -184,12 +186,12 @@ def test_a_commit_wakes_the_event_loop_once(monkeypatch: pytest.MonkeyPatch, slo
             assert told == [f"outcome of {name}" for name in names]
             assert counting.wakes == turn + 1
 
-    asyncio.run(send())
+    run_async(send())
     assert [len(group) for group in slow.groups] == [200] * 3
     writer.stop()
 
 
-def test_requests_of_the_loop_are_given_up_refused_and_failed_like_others(writer: Writer, slow: Slow):
+def test_requests_of_the_loop_are_given_up_refused_and_failed_like_others(writer: BatchWriter, slow: Slow):
     async def send() -> None:
         outcomes = Outcomes(writer)
         slow.failures = [None, StorageFull("full")]
@@ -204,7 +206,7 @@ def test_requests_of_the_loop_are_given_up_refused_and_failed_like_others(writer
         # A group of three is taken from the queue; the request that was given up is one of them.
         assert [type(await ended(each)) for each in waiting[1:5]] == [StorageFull, StorageFull, str, str]
 
-    asyncio.run(send())
+    run_async(send())
     assert b"a" not in [new.batch for group in slow.groups for new in group]
 
 
@@ -213,13 +215,13 @@ async def ended(waiter: asyncio.Future[str]) -> Any:
     return (await asyncio.gather(waiter, return_exceptions=True))[0]
 
 
-def test_a_loop_that_has_ended_does_not_end_the_writer(writer: Writer, slow: Slow):
+def test_a_loop_that_has_ended_does_not_end_the_writer(writer: BatchWriter, slow: Slow):
     async def leave() -> None:
         outcomes = Outcomes(writer)
         outcomes.of(batch("left"))
         await asyncio.sleep(0)
 
-    asyncio.run(leave())
+    run_async(leave())
     slow.go.release(10)
-    assert writer.submit(batch("next")).result(10) == "outcome of next"
+    assert submit(writer, batch("next")).result(10) == "outcome of next"
     assert [new.batch for group in slow.groups for new in group] in ([b"left", b"next"], [b"next"])

@@ -11,10 +11,12 @@ import os
 import sys
 import threading
 
-from tacit.collector.adapters.postgres import PostgresStore
-from tacit.collector.adapters.sqlite import SqliteStore
+from tests.service.submitting import submit
+
+from tacit.collector.ingest.writer import BatchWriter
 from tacit.collector.ports import DUPLICATE, STORED, NewBatch, StoredBatch
-from tacit.collector.writer import Writer
+from tacit.collector.store.postgres.store import PostgresStore
+from tacit.collector.store.sqlite.store import SqliteStore
 
 A = "a" * 64
 
@@ -27,17 +29,17 @@ def add(tally: bytes | None, batches: list[StoredBatch]) -> bytes:
     return (tally or b"") + b"".join(batch.payload for batch in batches)
 
 
-def send(writer: Writer, numbers: itertools.count[int]) -> None:
+def send(writer: BatchWriter, numbers: itertools.count[int]) -> None:
     for number in numbers:
         copies = [number, number] if number % 10 < 3 else [number, number // 2]
-        for copy, future in [(copy, writer.submit(batch(copy))) for copy in copies]:
+        for copy, future in [(copy, submit(writer, batch(copy))) for copy in copies]:
             assert future.result() in (STORED, DUPLICATE)
             os.write(1, b"%d\n" % copy)
 
 
 def main(place: str, first: int) -> None:
     store = PostgresStore(place) if "host=" in place else SqliteStore(place)
-    writer = Writer(store)
+    writer = BatchWriter(store)
     numbers = itertools.count(first)
     for _ in range(8):
         threading.Thread(target=send, args=(writer, numbers), daemon=True).start()

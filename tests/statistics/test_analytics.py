@@ -7,23 +7,22 @@ Every assertion has a false-alarm probability of ALPHA = 1e-7 (two per design he
 import numpy as np
 import pytest
 
-from tacit.core.simulated import GeneratorCoins
-from tacit.post.grid_shape import GridShape
+from tacit.core.statistics.simulated import GeneratorCoins
+from tacit.post.grids.shape import GridShape
 from tacit.simulate.analytics import rehearse
-from tacit.tasks.analytics.aggregate import Cell, Sums, cell_of
-from tacit.tasks.analytics.levels import Design, hi, hio, hio_consistent, hiocap, mg, quadtree, sc, sco, wavelet
-from tacit.tasks.analytics.linked import collect
-from tacit.tasks.analytics.regions import Region, corners, slab
-from tacit.tasks.analytics.schema import Dimension, Schema
-from tacit.tasks.analytics.self_normalized import self_normalized
-from tacit.tasks.analytics.terms import exact_terms, region_terms
-from tacit.tasks.analytics.weights import weights_of
+from tacit.sql.design.levels import Design, hi, hio, hio_consistent, hiocap, mg, quadtree, sc, sco, wavelet
+from tacit.sql.engine.aggregate import AggregateCell, PowerSums, cell_of
+from tacit.sql.engine.linked import collect
+from tacit.sql.engine.terms import exact_terms, region_terms
+from tacit.sql.engine.weights import weights_of
+from tacit.sql.schema.regions import Region, corners, slab
+from tacit.sql.schema.schema import Dimension, Schema
 from tacit.testing.statistics import assert_unbiased, assert_variance
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("sqlglot")
 
-N, RUNS = 300, 1600
+N, RUNS = 300, 950
 
 
 def respondents(rng: np.random.Generator, sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -72,29 +71,6 @@ def test_weighted_sums_have_their_exact_variance(case: str):
     assert abs(plugins.mean() - variance) < 6 * plugins.std() / np.sqrt(RUNS) + 1e-9 * variance
 
 
-def test_sums_normalized_by_their_draws_vary_less():
-    """Half of everything inside one node, and little noise: scaling by 1/probability varies at least 1.2 times as much.
-
-    The bias is of order 1/n, a tenth of a standard error at most; the error of 1600 squared errors is 3.5 %, so that
-    the variance is within 25 % of what is said with a false-alarm probability below 1e-8.
-    """
-    rng = np.random.default_rng(5)
-    design, region = hio(GridShape((64,), (4,)), "4"), slab((64,), 0, ((0, 15),))
-    values = np.minimum(rng.geometric(0.04, N) - 1, 63)[:, None]
-    x = rng.gamma(8, 1, N)
-    truth = float(x @ region.holds(values))
-    found = np.zeros((RUNS, 2))
-    for run in range(RUNS):
-        linked = collect(design, values, GeneratorCoins(rng), rng)
-        normalized = self_normalized(linked, region, x)
-        found[run] = normalized.estimate - truth, normalized.variance
-    plain = float(x**2 @ exact_terms(design, values, region).variance)
-    variance = float(np.mean(found[:, 0] ** 2))
-    assert abs(found[:, 0].mean()) < 0.1 * np.sqrt(variance) + 5 * np.sqrt(variance / RUNS)
-    assert found[:, 1].mean() == pytest.approx(variance, rel=0.25)
-    assert variance < plain / 1.2
-
-
 def coverage(method: str, n: int, runs: int, domain: int = 64) -> np.ndarray:
     """Shares of nominal 95 % intervals of COUNT, SUM and AVG of a skewed measure that hold the truth.
 
@@ -138,14 +114,14 @@ def test_averages_under_public_or_private_are_covered_however_skewed_the_measure
     assert np.mean(np.abs(estimate - truth) <= 1.96 * error) < 0.92
 
 
-def noisy_cells(function: str, x: np.ndarray, noise: float, runs: int, rng: np.random.Generator) -> list[Cell]:
+def noisy_cells(function: str, x: np.ndarray, noise: float, runs: int, rng: np.random.Generator) -> list[AggregateCell]:
     """An aggregate of rows that are all inside, with normal terms of a known variance, over and over."""
     weights = weights_of(x, (None,), None, 1, len(x)).group(0)
     powers = np.stack([x**k for k in range(5)])
-    found: list[Cell] = []
+    found: list[AggregateCell] = []
     for _ in range(runs):
         z = 1 + noise * rng.standard_normal(len(x))
-        sums = Sums(len(x), weights, 0.0, powers @ z, noise**2 * powers.sum(axis=1), powers @ z**2)
+        sums = PowerSums(len(x), weights, 0.0, powers @ z, noise**2 * powers.sum(axis=1), powers @ z**2)
         found.append(cell_of(function, function, sums, level=0.95))
     return found
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.core.binomial import least_significant, lower_tail
-from tacit.core.normal import normal_sf
+from tacit.core.statistics.binomial import least_significant, lower_tail
+from tacit.core.statistics.normal import normal_sf
 from tacit.simulate.coins import SimulationCoins
-from tacit.tasks.heavy_hitters import Hitters, find_hitters
-from tacit.tasks.hitters_plan import HittersPlan, plan_pem
-from tacit.tasks.spelling import bit_strings
+from tacit.tasks.hitters.hitters import Hitters, find_hitters
+from tacit.tasks.hitters.plan import HittersPlan, plan_pem
+from tacit.tasks.hitters.spelling import bit_strings
 
 SPELLING, K, RUNS = bit_strings(20), 32, 40
 ALPHA, FALSE_ALARM = 0.05, 1e-5

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.core.binomial import least_significant
-from tacit.core.normal import normal_isf
 from tacit.core.sets import Sets, contained_itemsets
+from tacit.core.statistics.binomial import least_significant
+from tacit.core.statistics.normal import normal_isf
 from tacit.simulate.baskets import Quest, pos_like, quest, read_baskets
 from tacit.simulate.itemsets import simulate_itemsets
-from tacit.tasks.itemsets import Mining
-from tacit.tasks.plans import Result, Row
+from tacit.tasks.itemsets.itemsets import Mining
+from tacit.tasks.plans import PlanResult, RankedItem
 
 RUNS, K, FALSE_ALARM = 12, 16, 1e-6
 CROWDS = {
@@ -21,7 +21,15 @@ CROWDS = {
     "quest": (lambda: quest(20_000, Quest(items=200, patterns=100), seed=0), 200),
     "few": (lambda: pos_like(3000, seed=1), 1657),
 }
-CASES = [("pos", "1"), ("pos", "2"), ("pos", "4"), ("quest", "2"), ("quest", "4"), ("few", "4"), ("few", "8")]
+CASES = [
+    ("pos", "1"),
+    ("pos", "2"),
+    pytest.param("pos", "4", marks=pytest.mark.slow),
+    ("quest", "2"),
+    pytest.param("quest", "4", marks=pytest.mark.slow),
+    ("few", "4"),
+    pytest.param("few", "8", marks=pytest.mark.slow),
+]
 
 
 @cache
@@ -29,7 +37,7 @@ def crowd(name: str) -> Sets:
     return CROWDS[name][0]()
 
 
-def shares(sets: Sets, size: int, rows: tuple[Row, ...]) -> "dict[tuple[int, ...], float]":
+def shares(sets: Sets, size: int, rows: tuple[RankedItem, ...]) -> "dict[tuple[int, ...], float]":
     """The true share of what every row lists."""
     listed = tuple(sorted(row.items for row in rows))
     counts = np.bincount(contained_itemsets(sets, listed, size).items, minlength=len(listed))
@@ -37,13 +45,13 @@ def shares(sets: Sets, size: int, rows: tuple[Row, ...]) -> "dict[tuple[int, ...
 
 
 @cache
-def results(name: str, method: str, epsilon: str) -> list[Result]:
+def results(name: str, method: str, epsilon: str) -> list[PlanResult]:
     sets, size = crowd(name), CROWDS[name][1]
     mining = Mining(epsilon, size, K, len(sets))
     return [simulate_itemsets(sets, mining, method, seed=seed, truth=[]).result for seed in range(RUNS)]
 
 
-def missed(sets: Sets, size: int, found: list[Result], ends: object = None) -> tuple[int, int]:
+def missed(sets: Sets, size: int, found: list[PlanResult], ends: object = None) -> tuple[int, int]:
     """How many intervals miss the true share, and how many there are."""
     wrong = total = 0
     for result in found:
@@ -54,7 +62,7 @@ def missed(sets: Sets, size: int, found: list[Result], ends: object = None) -> t
     return wrong, total
 
 
-def known_factor(row: Row, result: Result) -> tuple[float, float]:
+def known_factor(row: RankedItem, result: PlanResult) -> tuple[float, float]:
     """The interval that takes the correction for large sets as known."""
     factor = result.details["items_factor" if len(row.items) == 1 else "itemsets_factor"]
     half = normal_isf(0.025) * factor * row.bounds.least_error

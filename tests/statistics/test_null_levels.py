@@ -9,12 +9,12 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from tacit.core.binomial import least_significant
 from tacit.core.estimate import Estimate
+from tacit.core.statistics.binomial import least_significant
 from tacit.decode.rappor import decode_rappor
 from tacit.oracles.grr import GRR
 from tacit.oracles.rappor import RAPPOR
-from tacit.tasks.association import error_covariance, wald_test
+from tacit.tasks.marginals.association import error_covariance, wald_test
 
 LEVEL = 0.05
 

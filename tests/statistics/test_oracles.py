@@ -8,7 +8,7 @@ Variances are two-sided, and `assert_variance` proves that a variance off by 1.3
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pytest
 
 import tacit
-from tacit.core.normal import normal_isf
+from tacit.core.statistics.normal import normal_isf
 from tacit.kernels import buckets_of
 from tacit.simulate.coins import SimulationCoins
 from tacit.testing.statistics import ALPHA, assert_unbiased, assert_variance
@@ -25,7 +25,7 @@ from tacit.testing.statistics import ALPHA, assert_unbiased, assert_variance
 Array = npt.NDArray[Any]
 F64 = npt.NDArray[np.float64]
 
-RUNS = 1600
+RUNS = 950
 """Enough for a variance off by 1.3 in either direction to be refused at ALPHA, from one cell alone."""
 
 
@@ -172,6 +172,14 @@ CASES = {
 }
 
 
+AGAIN = {"grr_large", "oue_wide", "the_one", "olh_many", "hrr_t_three", "hrr_subspace_small", "hrr_subspace_wide"}
+"""Other sizes and budgets of oracles that fast cases test as well."""
+
+
+def fast_and_slow(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=pytest.mark.slow) if name in AGAIN else name for name in names]
+
+
 @dataclass(frozen=True)
 class Runs:
     """Estimates of many runs over the same respondents."""
@@ -237,7 +245,7 @@ def check(runs: Runs, covariance: F64) -> None:
     assert abs(stated - exact[0, 0]) < z * noise + 2e-3 * exact[0, 0]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", fast_and_slow(CASES))
 def test_estimates_of_fixed_respondents(name: str):
     mechanism = CASES[name].build()
     values = skewed(mechanism.size, 600, absent=0 if mechanism.size == 2 else 2)
@@ -440,10 +448,10 @@ def test_other_confidence_levels(level: float):
         covers(mechanism.estimate(mechanism.tally(mechanism.privatize(values, coins))).interval(level), truth)
         for _ in range(RUNS)
     ]
-    assert_covered(np.stack(hits)[:, 0], level, wrong=level - 0.08)
+    assert_covered(np.stack(hits)[:, 0], level, wrong=level - 0.1)
 
 
-@pytest.mark.parametrize("name", [name for name, made in CASES.items() if made.build().exact_simulation])
+@pytest.mark.parametrize("name", fast_and_slow(n for n, made in CASES.items() if made.build().exact_simulation))
 def test_aggregate_simulation_has_the_law_of_real_tallies(name: str):
     """Mean, variance and covariance of simulated tallies are those of one respondent's formula."""
     mechanism = CASES[name].build()

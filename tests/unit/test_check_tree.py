@@ -124,6 +124,30 @@ def test_long_functions_are_refused_wherever_they_are_nested(repository: Path) -
     assert gate.check_tree(repository) == ["src/tacit/a.py:2: f has 61 lines, must have at most 60"]
 
 
+def test_a_folder_with_too_many_python_files_is_refused(repository: Path) -> None:
+    for i in range(gate.MAX_FOLDER_FILES):
+        write(repository, f"src/tacit/room/a{i}.py", "")
+        write(repository, f"tests/unit/a{i}.py", "")
+        write(repository, f"tests/unit/b{i}.py", "")  # Only the package has rooms.
+    write(repository, "src/tacit/room/style.css", "")
+    write(repository, "src/tacit/room/inner/b.py", "")  # A folder inside is a room of its own.
+    assert gate.check_tree(repository) == []
+    write(repository, "src/tacit/room/one_more.py", "")
+    assert gate.check_tree(repository) == [
+        "src/tacit/room: has 23 Python files, must have at most 22; make rooms of it"
+    ]
+
+
+def test_comments_are_counted_by_whole_lines_of_the_package(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(repository, "src/tacit/a.py", "# why\nx = 1  # not a whole line\n    # indented\n\n")
+    write(repository, "tests/unit/a.py", "# elsewhere\n")
+    assert gate.package_comment_share(repository) == 0.5
+    monkeypatch.setattr(gate, "MIN_COMMENT_SHARE", 0.5)
+    assert list(gate.check_comments(0.5)) == []
+    monkeypatch.setattr(gate, "MIN_COMMENT_SHARE", 0.51)
+    assert list(gate.check_comments(0.5)) == ["src: 50.0% of the lines are comments, must be at least 51.0%; say why"]
+
+
 def test_a_file_that_does_not_parse_is_named(repository: Path) -> None:
     write(repository, "src/tacit/a.py", "def f(:\n")
     assert gate.check_tree(repository) == ["src/tacit/a.py:1: is not Python, invalid syntax"]

@@ -1,5 +1,6 @@
 """Documentation is complete: every kind, command and error has its place, and no link is broken."""
 
+import importlib
 import re
 import subprocess
 from collections.abc import Iterator
@@ -112,3 +113,46 @@ def test_pages_with_commands_say_where_the_command_is(path: str) -> None:
     text = read(path)
     if re.search(r"^(\$ |    )?tacit [a-z]+ |`tacit [a-z]+ ", text, re.MULTILINE):
         assert ". .venv/bin/activate" in text and ".venv/bin/tacit" in text
+
+
+DOTTED = re.compile(r"`((?:tacit\.)?([a-z_]+)(?:\.\w+)+)(?:\([^`]*\))?`")
+FOREIGN = {"docs/maths/analytics.md", "js/README.md"}
+"""Pages that speak of objects of another language or of a variable under the name of a room."""
+
+
+def resolves(name: str) -> bool:
+    """Whether a dotted name is a module of the package, or something in one."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:end]))
+        except ImportError:
+            continue
+        for part in parts[end:]:
+            found = getattr(found, part, None)
+        return found is not None
+    return False
+
+
+def dotted_names(text: str) -> Iterator[str]:
+    """Names of modules and of what is in them, in full; `core.pure.invert` is short for `tacit.core.pure.invert`."""
+    rooms = {path.stem for path in (ROOT / "src" / "tacit").iterdir()}
+    for name, room in DOTTED.findall(text):
+        if name.rpartition(".")[2] not in {"py", "js", "md", "c", "json", "yaml", "csv"}:
+            if name.startswith("tacit.") or room in rooms:
+                yield name if name.startswith("tacit.") else f"tacit.{name}"
+
+
+def test_names_of_modules_in_the_documentation_exist() -> None:
+    pages = [path for path in markdown_files() if str(path.relative_to(ROOT)) not in FOREIGN]
+    names = {name for path in pages for name in dotted_names(path.read_text(encoding="utf-8"))}
+    assert len(names) > 20
+    assert sorted(name for name in names if not resolves(name)) == []
+
+
+def test_a_name_that_has_moved_would_be_noticed() -> None:
+    assert list(dotted_names("`core.pure.invert` `tacit.wire.files` `self.thing` `spec/a.json`")) == [
+        "tacit.core.pure.invert",
+        "tacit.wire.files",
+    ]
+    assert resolves("tacit.core.pure.invert") and not resolves("tacit.core.moments")

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.catalog import CATALOG
-from tacit.collector.publish import Planner
-from tacit.device.kinds import KINDS
-from tacit.device.product import DOMAINS
+from tacit.collector.collections.publish import Planner
+from tacit.device.catalog import KINDS
+from tacit.device.domains.product import DOMAINS
 from tacit.errors import InvalidSpec
 
 ROOT = Path(__file__).parents[2]

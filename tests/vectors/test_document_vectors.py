@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tacit import errors
-from tacit.device.coins import ReplayCoins
+from tacit.device.numbers.coins import ReplayCoins
 from tacit.wire.batch import batch_from_json, decode_batch
 from tacit.wire.document import Collection
 from tacit.wire.rows import Rows

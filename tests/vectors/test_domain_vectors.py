@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tacit import errors
-from tacit.device.product import DOMAINS, domain_of
+from tacit.device.domains.product import DOMAINS, domain_of
 
 ROOT = Path(__file__).parents[2]
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads(

@@ -12,11 +12,11 @@ import pytest
 
 from tacit import errors
 from tacit.core.mechanism import Mechanism
-from tacit.device.budget import Amplified, as_budget
-from tacit.device.canonical import canonical, digest
-from tacit.device.coins import ReplayCoins
-from tacit.device.hashing import bucket, hash32, text_id
-from tacit.device.kinds import KINDS, device_of
+from tacit.device.catalog import KINDS, device_of
+from tacit.device.numbers.budget import Amplified, as_budget
+from tacit.device.numbers.canonical import canonical, digest
+from tacit.device.numbers.coins import ReplayCoins
+from tacit.device.numbers.hashing import bucket, hash32, text_id
 
 catalog = pytest.importorskip("tacit.catalog", reason="the catalogue of batch mechanisms does not exist yet")
 

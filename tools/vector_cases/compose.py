@@ -3,12 +3,12 @@
 from typing import Any
 
 from tacit.device.base import Device
-from tacit.device.budget import Share
-from tacit.device.compose import Questions
-from tacit.device.grr import GRRDevice
-from tacit.device.hadamard import HRRDevice
-from tacit.device.local_hash import OLHDevice
-from tacit.device.unary import OUEDevice
+from tacit.device.families.compose import Questions
+from tacit.device.kinds.grr import GRRDevice
+from tacit.device.kinds.hadamard import HRRDevice
+from tacit.device.kinds.local_hash import OLHDevice
+from tacit.device.kinds.unary import OUEDevice
+from tacit.device.numbers.budget import Share
 
 
 def _family(*mechanisms: Device, weights: tuple[int, ...] = ()) -> Questions:

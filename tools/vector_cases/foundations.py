@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any
 
-from tacit.device.budget import as_budget
-from tacit.device.canonical import canonical, digest
-from tacit.device.coins import ReplayCoins
-from tacit.device.hashing import bucket, hash32, text_id
+from tacit.device.numbers.budget import as_budget
+from tacit.device.numbers.canonical import canonical, digest
+from tacit.device.numbers.coins import ReplayCoins
+from tacit.device.numbers.hashing import bucket, hash32, text_id
 
 
 def _numbers(label: str) -> Iterator[int]:

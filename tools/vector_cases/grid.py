@@ -3,13 +3,13 @@
 from typing import Any
 
 from tacit.device.base import Device
-from tacit.device.grid import Grid
-from tacit.device.grr import GRRDevice
-from tacit.device.hadamard import HRRDevice
-from tacit.device.levels import node_count
-from tacit.device.local_hash import OLHDevice
-from tacit.device.rounded import RoundedDevice
-from tacit.device.unary import OUEDevice
+from tacit.device.families.grid import Grid
+from tacit.device.families.levels import node_count
+from tacit.device.kinds.grr import GRRDevice
+from tacit.device.kinds.hadamard import HRRDevice
+from tacit.device.kinds.local_hash import OLHDevice
+from tacit.device.kinds.rounded import RoundedDevice
+from tacit.device.kinds.unary import OUEDevice
 
 G, U, L, H = GRRDevice, OUEDevice, OLHDevice, HRRDevice
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 from tacit.device.base import Device
-from tacit.device.grr import GRRDevice
-from tacit.device.hadamard import HRRDevice, HRRSignedDevice
-from tacit.device.levels import Tree, node_count
-from tacit.device.local_hash import OLHDevice
-from tacit.device.unary import OUEDevice
+from tacit.device.families.levels import Tree, node_count
+from tacit.device.kinds.grr import GRRDevice
+from tacit.device.kinds.hadamard import HRRDevice, HRRSignedDevice
+from tacit.device.kinds.local_hash import OLHDevice
+from tacit.device.kinds.unary import OUEDevice
 
 
 def _plain(size: int, fanout: int, levels: "dict[int, type[Any]]", weights: tuple[int, ...] = ()) -> Tree:

@@ -4,12 +4,12 @@ from itertools import combinations
 from typing import Any
 
 from tacit.device.base import Device
-from tacit.device.coefficients import Coefficients
-from tacit.device.grr import GRRDevice
-from tacit.device.hadamard import HRRDevice
-from tacit.device.local_hash import OLHDevice
-from tacit.device.unary import OUEDevice
-from tacit.device.views import Views
+from tacit.device.families.coefficients import Coefficients
+from tacit.device.families.views import Views
+from tacit.device.kinds.grr import GRRDevice
+from tacit.device.kinds.hadamard import HRRDevice
+from tacit.device.kinds.local_hash import OLHDevice
+from tacit.device.kinds.unary import OUEDevice
 
 
 def _views(

@@ -15,25 +15,25 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64, I64
 from tacit.central.reals import UniformReal
 from tacit.device.base import as_integer
-from tacit.device.budget import as_epsilon
-from tacit.device.coins import Coins
-from tacit.device.exact import WORD
-from tacit.device.reals import as_number
+from tacit.device.domains.reals import as_number
+from tacit.device.numbers.budget import as_epsilon
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD
 from tacit.errors import InvalidSpec, InvalidValue
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
 Neighbours = Literal["adjacent", "all"]
 Columns = tuple[tuple[Fraction, ...], ...]
 Alpha = str | float | Fraction
 
+# Matrices of exact fractions grow with n^2, and their numerators with n.
 MAX_N = 256
 
 
 def check_n(n: Any) -> int:
-    """The size of a group, or InvalidSpec."""
+    """Return the size of a group as an integer; InvalidSpec if it is none."""
     whole = as_integer(n)
     if whole is None or not 1 <= whole <= MAX_N:
         raise InvalidSpec(f"n is {str(n)[:40]}, must be an integer from 1 to {MAX_N}, the number of people in a group")
@@ -41,7 +41,7 @@ def check_n(n: Any) -> int:
 
 
 def as_alpha(alpha: Alpha) -> Fraction:
-    """Alpha as the exact number that was written: "0.9", "10/11", or a float's shortest decimal.
+    """Return alpha as the exact number that was written: "0.9", "10/11", or a float's shortest decimal.
 
     >>> as_alpha("10/11"), as_alpha(0.9)
     (Fraction(10, 11), Fraction(9, 10))
@@ -63,7 +63,7 @@ def _ratio(text: str) -> Fraction | None:
 
 
 def alpha_of(epsilon: str) -> Fraction:
-    """e^-epsilon as a rational that is never below it, so that the privacy is never less than declared."""
+    """Return e^-epsilon as a rational that is never below it, so that the privacy is never less than declared."""
     return Fraction(WORD, as_epsilon(epsilon).odds)
 
 
@@ -118,7 +118,10 @@ class CountMechanism:
         return pairwise(self.columns) if self.neighbours == "adjacent" else combinations(self.columns, 2)
 
     def realised_alpha(self) -> Fraction:
-        """The smallest ratio of an output between neighbouring counts; outputs that never occur say nothing."""
+        """Return the smallest ratio of an output's probabilities between neighbouring counts.
+
+        Outputs that occur under neither count are left out; one that occurs under one of them has ratio 0.
+        """
         ratios = (
             min(a / b, b / a) if a and b else Fraction(0)
             for one, other in self._neighbours()
@@ -138,33 +141,36 @@ class CountMechanism:
 
     @cached_property
     def _edges(self) -> list[list[int]]:
-        """The sums in whole coin words, rounded down."""
+        """The running sums as thresholds of coin words, rounded down."""
         return [[sum_.numerator * WORD // sum_.denominator for sum_ in sums] for sums in self._sums]
 
     def release_one(self, count: int, coins: Coins) -> int:
-        """One sample of the column of a true count, exactly: a uniform real is compared with the running sums."""
+        """Draw one output for a true count, exactly, by inversion: a uniform real against the running sums."""
         edges, word = self._edges[count], coins.word()
         place = bisect_right(edges, word)
+        # Thresholds were rounded down, so only a word equal to one of them leaves the comparison open (fast path).
         if not place or edges[place - 1] != word:
             return place
+        # Rare: the word is a threshold itself, and further words decide on which side of the fraction the real lies.
         real = UniformReal(word, coins)
         return next((i for i, bound in enumerate(self._sums[count]) if real.below(bound)), self.n)
 
     def release(self, counts: npt.ArrayLike, coins: Coins) -> I64:
-        """What is released for each of several groups."""
+        """Draw what is released for each of several groups."""
         array = np.asarray(counts)
         if array.size and (array.ndim != 1 or array.dtype.kind not in "iu" or array.min() < 0 or array.max() > self.n):
             raise InvalidValue(f"{self.name}: a count is not an integer from 0 to {self.n}, the size of the group")
         return np.array([self.release_one(count, coins) for count in array.tolist()], np.int64)
 
     def estimate(self, released: npt.ArrayLike) -> F64:
-        """Unbiased shares of groups with each true count, from how often each output was released.
+        """Return unbiased shares of groups with each true count, from how often each output was released.
 
         Outputs themselves are biased, because counts end at 0 and n; sums over groups must go through this inverse.
         """
         seen = np.asarray(released, np.float64)
         if seen.shape != (self.n + 1,) or not seen.sum() > 0:
             raise InvalidSpec(f"{self.name}: must be {self.n + 1} frequencies, one for each output")
+        # The uniform mechanism, for example, releases nothing about the counts.
         if np.linalg.matrix_rank(self.matrix) <= self.n:
             raise InvalidSpec(f"{self.name}: the matrix is singular, so that its outputs do not determine the counts")
         return np.asarray(np.linalg.solve(self.matrix, seen / seen.sum()), np.float64)

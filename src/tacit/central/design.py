@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import F64, I64
 from tacit.central.count import Alpha, CountMechanism, Neighbours, as_alpha, check_n
 from tacit.central.objectives import Objective
 from tacit.central.properties import RULES, as_properties, has_property, without_implied
@@ -20,18 +20,17 @@ from tacit.central.realise import realise
 from tacit.core.extras import load
 from tacit.errors import InvalidSpec
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
 Rows = tuple[I64, I64, F64]
 """Rules (larger, smaller, factor): entry `larger` is at least factor times entry `smaller`."""
 
+# The program has (n + 1)^2 variables; larger ones take the solver minutes.
 MAX_N = 128
 
 
 def design(
     n: int, alpha: Alpha, objective: Objective | str = "l0", properties: Iterable[str] = (), *, name: str = "lp"
 ) -> CountMechanism:
-    """The mechanism of least objective among those with the properties. Optima need not be unique.
+    """Return the mechanism of least objective among those with the properties. Optima need not be unique.
 
     No set of properties is infeasible: the uniform mechanism has them all.
 
@@ -43,7 +42,7 @@ def design(
 
 
 def design_local(items: int, alpha: Alpha, objective: Objective | str = "l0") -> CountMechanism:
-    """The same program with all columns as neighbours: a mechanism that IS local, for one of `items` values.
+    """Solve the same program with all columns as neighbours: a mechanism that IS local, for one of `items` values.
 
     Its L0 optimum is generalised randomised response, `grr`, which is what to use; L1 and L2 give degenerate ones
     (section 6.8). All pairs of entries of a row are kept within alpha through one variable for its least entry, so
@@ -66,6 +65,7 @@ def _design(
         )
     solution = _Program(n, alpha, objective, properties, neighbours).solve()
     mechanism = realise(solution, alpha, name=name, neighbours=neighbours, symmetric="symmetry" in properties)
+    # Rounding to fractions and mixing keep every property; what is lost here, the solver had violated.
     lost = sorted(p for p in properties if not has_property(mechanism.matrix, p))
     if lost:
         raise InvalidSpec(f"design: the solver did not keep {', '.join(lost)} at n = {n}, alpha = {float(alpha):g}")
@@ -73,7 +73,7 @@ def _design(
 
 
 def _scipy(part: str) -> Any:
-    """A part of scipy, which the rest of Tacit does without."""
+    """Import a part of scipy, an optional dependency, when a program is solved and not before."""
     return load(f"scipy.{part}")
 
 
@@ -82,7 +82,13 @@ def _sparse(entries: F64, rows: I64, columns: I64, shape: tuple[int, int]) -> An
 
 
 class _Program:
-    """One linear program over the entries of a matrix; under symmetry, over one entry of each pair."""
+    """One linear program over the entries of a matrix; under symmetry, over one entry of each pair.
+
+        variables   | entries of the matrix, row by row | least entry of every row | worst cost |
+                    0                               extra                      extra + size
+
+    The last two groups are used by local mechanisms and by worst-case objectives alone.
+    """
 
     def __init__(
         self, n: int, alpha: Fraction, objective: Objective, properties: "frozenset[str]", neighbours: Neighbours
@@ -90,12 +96,13 @@ class _Program:
         self.size, self.alpha, self.objective, self.neighbours = n + 1, float(alpha), objective, neighbours
         self.properties = without_implied(properties)
         cells = np.arange(self.size**2)
+        # Point reflection of the matrix reverses the flat index; both cells of a pair use the variable of the smaller.
         mirrored = np.minimum(cells, cells[::-1])
         self.variable = mirrored if "symmetry" in properties else cells
         self.extra = self.size**2  # Variables after the entries: least entries of rows, or the worst cost.
 
     def solve(self) -> F64:
-        """The optimal matrix in floating point."""
+        """Return the optimal matrix in floating point."""
         above = self._matrix(self._rules())
         result: Any = _scipy("optimize").linprog(
             self._costs(above.shape[1]),
@@ -112,12 +119,16 @@ class _Program:
         return result.x[self.variable].reshape(self.size, self.size)
 
     def _rules(self) -> list[Rows]:
+        """Privacy first, then the properties that compare entries; symmetry is in the variables already."""
         privacy = self._adjacent() if self.neighbours == "adjacent" else self._all_pairs()
         named = [RULES[name](self.size - 1) for name in sorted(self.properties) if name in RULES and name != "symmetry"]
         return privacy + [(larger, smaller, np.ones(len(larger))) for larger, smaller in named]
 
     def _adjacent(self) -> list[Rows]:
-        """Neighbouring columns are within alpha; away from the diagonal only, where rows are monotone anyway."""
+        """Neighbouring columns are within a factor alpha of each other.
+
+        Where rows are monotone, entries rise towards the diagonal, so that one direction of every pair is enough.
+        """
         cells = np.arange(self.size**2).reshape(self.size, self.size)
         left, right = cells[:, :-1].ravel(), cells[:, 1:].ravel()
         rows, columns = np.divmod(left, self.size)
@@ -134,9 +145,10 @@ class _Program:
         return [(cells, least, np.ones(len(cells))), (least, cells, np.full(len(cells), self.alpha))]
 
     def _matrix(self, rules: list[Rows]) -> Any:
-        """All rules as factor * smaller - larger <= 0, each once, and the worst cost where it is the objective."""
+        """All rules as a sparse matrix: factor * smaller - larger <= 0, each once; then the worst cost, if wanted."""
         index = np.concatenate([self.variable, np.arange(self.extra, self.extra + self.size + 1)])
         larger, smaller, factor = (np.concatenate(parts) for parts in zip(*rules, strict=True))
+        # Under symmetry two rules may become the same one; duplicates slow the solver down.
         distinct = np.unique(np.stack([index[larger], index[smaller], factor]), axis=1)
         larger, smaller, factor = distinct[0].astype(np.int64), distinct[1].astype(np.int64), distinct[2]
         row = np.arange(len(factor))
@@ -146,7 +158,7 @@ class _Program:
         return _scipy("sparse").vstack([matrix, self._worst(len(index))]) if self.objective.worst else matrix
 
     def _worst(self, width: int) -> Any:
-        """The cost of every true count is at most the last variable."""
+        """Rules for a worst-case objective: the cost of every true count is at most the last variable."""
         cells = np.arange(self.size**2)
         entries = np.concatenate([self.objective.costs(self.size - 1).ravel(), -np.ones(self.size)])
         rows = np.concatenate([cells % self.size, np.arange(self.size)])
@@ -154,6 +166,7 @@ class _Program:
         return _sparse(entries, rows, columns, (self.size, width))
 
     def _costs(self, width: int) -> F64:
+        """The objective; under symmetry a variable has the costs of both its entries, hence the add."""
         costs = np.zeros(width)
         if self.objective.worst:
             costs[-1] = 1.0
@@ -166,7 +179,7 @@ class _Program:
         return _sparse(np.ones(len(cells)), cells % self.size, self.variable, (self.size, width))
 
     def _bounds(self, width: int) -> F64:
-        """Nothing is negative; weak honesty is a lower bound of the diagonal."""
+        """Bounds of the variables: nothing is negative, and weak honesty bounds the diagonal from below."""
         low = np.zeros(width)
         if "weak-honesty" in self.properties:
             low[self.variable[:: self.size + 1]] = 1 / self.size

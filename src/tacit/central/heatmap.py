@@ -5,6 +5,7 @@ from html import escape
 from tacit.central import MODEL
 from tacit.central.count import CountMechanism
 
+# Margins for the axis labels and the title, and the side of the square, in SVG units.
 _LEFT, _TOP, _SIDE = 64, 56, 520
 _NUMBERED = 12
 """Up to this n every cell carries its number; beyond it cells are too small to read."""
@@ -18,7 +19,7 @@ _STYLE = (
 
 
 def heat_map(mechanism: CountMechanism) -> str:
-    """The matrix as SVG: columns are true counts, rows what is released, darker is likelier.
+    """Return the matrix as SVG: columns are true counts, rows what is released, darker is likelier.
 
     >>> from tacit.central.mechanisms import em
     >>> heat_map(em(4, "0.9")).count('class="cell"')
@@ -38,6 +39,7 @@ def heat_map(mechanism: CountMechanism) -> str:
 
 def _cells(mechanism: CountMechanism, side: float) -> str:
     matrix = mechanism.matrix
+    # Shades are relative to the largest entry: with many outputs all probabilities are small.
     darkest = float(matrix.max())
     parts: list[str] = []
     for i, row in enumerate(matrix.tolist()):
@@ -48,6 +50,7 @@ def _cells(mechanism: CountMechanism, side: float) -> str:
                 f'fill-opacity="{shade:.3f}"><title>Pr[{i} | {j}] = {p:.6g}</title></rect>'
             )
             if mechanism.n <= _NUMBERED:
+                # On dark cells the number is written in the colour of the page.
                 colour = ' class="light"' if shade > 0.8 else ""
                 place = f'x="{x + side / 2:.1f}" y="{y + side / 2 + 4:.1f}" text-anchor="middle"'
                 parts.append(f"<text{colour} {place}>{_short(p)}</text>")
@@ -60,6 +63,7 @@ def _short(p: float) -> str:
 
 
 def _axes(size: int) -> str:
+    """Tick labels, at most 16 per axis so that they do not overlap, and the names of the axes."""
     side, every = _SIDE / size, max(1, -(-size // 16))
     below, middle = _TOP + _SIDE, _SIDE / 2
     ticks = "".join(

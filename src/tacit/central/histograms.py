@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64, I64
 from tacit.central.noise import Randomness, noise_of
-from tacit.device.budget import as_epsilon
+from tacit.device.numbers.budget import as_epsilon
 from tacit.errors import InvalidSpec, InvalidValue
-from tacit.post.isotonic import isotonic_regression
+from tacit.post.frequencies.isotonic import isotonic_regression
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
 Noisy = npt.NDArray[Any]
 
 MAX_CELLS = 1 << 24
+# Counts and their noise stay exact in doubles, which hold integers up to 2^53.
 _LARGEST = 1 << 52
 
 
 def true_counts(counts: npt.ArrayLike, size: int | None = None) -> I64:
-    """Counts as integers; refused, without being shown, unless whole, not negative and of the declared number."""
+    """Return counts as int64; refused unless integers from 0 to 2^52 and `size` many. Errors do not show a count."""
     array = np.asarray(counts)
     if array.ndim != 1 or not 1 <= len(array) <= MAX_CELLS:
         raise InvalidValue(f"counts must be one list of 1 to {MAX_CELLS} numbers")
@@ -39,12 +39,16 @@ def true_counts(counts: npt.ArrayLike, size: int | None = None) -> I64:
 
 
 def whole_counts(values: npt.ArrayLike) -> I64:
-    """The nearest non-negative integers. Biased; post-processing."""
+    """Return the nearest non-negative integers. Biased; post-processing."""
     return np.rint(np.clip(values, 0, None)).astype(np.int64)
 
 
 def whole_prefixes(values: npt.ArrayLike) -> I64:
-    """Non-negative integers whose every range is within one of the (non-negative) values' own: rounded prefix sums."""
+    """Return integers by rounding prefix sums: every range of them is within one of that of the values.
+
+    The values must not be negative.
+    """
+    # A range is a difference of two prefix sums, each rounded by at most a half.
     sums = np.rint(np.cumsum(values, dtype=np.float64)).astype(np.int64)
     return np.diff(sums, prepend=0)
 
@@ -56,7 +60,7 @@ class HayL:
     Privacy: epsilon for one tuple; sensitivity 1. Variance: 2 a/(1 - a)^2 a cell with a = e^-epsilon (2/epsilon^2 for
     Laplace noise), r times that for a range of r cells. Reference: Hay et al., section 2.1.
 
-    >>> from tacit.device.coins import ReplayCoins
+    >>> from tacit.device.numbers.coins import ReplayCoins
     >>> HayL(epsilon="1").release([10, 0, 3], ReplayCoins(b"seed")).tolist()
     [10, 0, 2]
     """
@@ -68,7 +72,7 @@ class HayL:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon).text)
 
     def release(self, counts: npt.ArrayLike, randomness: Randomness) -> Noisy:
-        """Noisy counts, unbiased: integers from coins, floats from a numpy generator."""
+        """Return noisy counts, unbiased: integers from coins, floats from a numpy generator."""
         true = true_counts(counts)
         return true + noise_of(self.epsilon, 1, randomness).draw(len(true))
 
@@ -91,16 +95,16 @@ class HayS:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon).text)
 
     def release(self, counts: npt.ArrayLike, randomness: Randomness) -> Noisy:
-        """Noisy sorted counts, unbiased and out of order."""
+        """Return the sorted counts with noise, unbiased and no longer in order."""
         true = np.sort(true_counts(counts))
         return true + noise_of(self.epsilon, 1, randomness).draw(len(true))
 
     def infer(self, noisy: npt.ArrayLike) -> F64:
-        """The nearest ascending sequence (isotonic regression, Theorem 1); its expected error is never larger."""
+        """Return the nearest ascending sequence (isotonic regression, Theorem 1); its expected error never grows."""
         return isotonic_regression(_numbers(noisy))
 
     def sort_and_round(self, noisy: npt.ArrayLike) -> I64:
-        """The baseline HAY-SR: sort what was released, to the nearest non-negative integers."""
+        """Return the baseline HAY-SR: the released counts sorted, rounded to non-negative integers."""
         return whole_counts(np.sort(_numbers(noisy)))
 
 

@@ -1,4 +1,8 @@
-"""Mechanisms for counts in closed form: RR, EXP, LAP, GM, EM, UM. Not local. Every probability is an exact fraction."""
+"""Mechanisms for the count of a group in closed form: RR, EXP, LAP, GM, EM, UM. Not local.
+
+Every probability is an exact fraction, so that privacy can be checked without a float. Kulkarni, dissertation,
+sections 6.5 and 6.6.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -7,10 +11,12 @@ from math import isqrt
 from tacit.central.count import Alpha, CountMechanism, as_alpha, check_n
 from tacit.errors import InvalidSpec
 
+# Precision of square roots of alpha, which are not rational in general.
 _ROOT_BITS = 32
 
 
 def _mechanism(name: str, n: int, alpha: Fraction, probability: "Callable[[int, int], Fraction]") -> CountMechanism:
+    """The mechanism that releases i with `probability(i, j)` when the truth is j."""
     columns = tuple(tuple(probability(i, j) for i in range(n + 1)) for j in range(n + 1))
     return CountMechanism(name, alpha, columns)
 
@@ -32,7 +38,7 @@ def rr(n: int, alpha: Alpha) -> CountMechanism:
 
 
 def um(n: int, alpha: Alpha) -> CountMechanism:
-    """UM: anything from 0 to n, whatever the truth. Not local. The baseline that scores 1."""
+    """UM: the uniform mechanism, anything from 0 to n whatever the truth. Not local. The baseline that scores 1."""
     size = check_n(n) + 1
     return _mechanism("um", size - 1, as_alpha(alpha), lambda _i, _j: Fraction(1, size))
 
@@ -44,6 +50,7 @@ def gm(n: int, alpha: Alpha) -> CountMechanism:
     """
     n, a = check_n(n), as_alpha(alpha)
     powers = _powers(a, n)
+    # What is clamped to an end is the whole tail: (1 - a)/(1 + a) times 1 + a + a^2 + ... = 1/(1 + a).
     end, inner = 1 / (1 + a), (1 - a) / (1 + a)
     return _mechanism("gm", n, a, lambda i, j: (end if i in (0, n) else inner) * powers[abs(i - j)])
 
@@ -57,6 +64,8 @@ def em(n: int, alpha: Alpha) -> CountMechanism:
     powers = _powers(a, n)
     truth = fair_probability(n, a)
 
+    # Every column holds the same powers: alpha^k twice for k = 1, 2, ... Up to the nearer edge the two lie on either
+    # side of the truth; beyond it they follow one another on the side that is left. So all columns have one sum.
     def probability(i: int, j: int) -> Fraction:
         away, edge = abs(i - j), min(j, n - j)
         return truth * powers[away if away < edge else (away + edge + 1) // 2]
@@ -65,7 +74,7 @@ def em(n: int, alpha: Alpha) -> CountMechanism:
 
 
 def fair_probability(n: int, alpha: Fraction) -> Fraction:
-    """The probability of the truth under EM.
+    """Return the probability of the truth under EM: one over the sum of its powers of alpha.
 
     >>> fair_probability(3, Fraction(9, 10)), fair_probability(4, Fraction(9, 10))
     (Fraction(100, 361), Fraction(50, 221))
@@ -78,6 +87,7 @@ def fair_probability(n: int, alpha: Fraction) -> Fraction:
 def exp(n: int, alpha: Alpha) -> CountMechanism:
     """EXP: the exponential mechanism with quality -|i - j|. Not local. A baseline: it spends less than epsilon."""
     n, a = check_n(n), as_alpha(alpha)
+    # The normaliser may change by another factor between neighbours, so only half of epsilon is in the exponent.
     powers = _powers(_root(a), n)
     totals = [sum((powers[abs(i - j)] for i in range(n + 1)), Fraction(0)) for j in range(n + 1)]
     return _mechanism("exp", n, a, lambda i, j: powers[abs(i - j)] / totals[j])

@@ -11,25 +11,23 @@ from math import log, log1p
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import F64, I64, U64
 from tacit.central.reals import UniformReal
 from tacit.core.mechanism import words
-from tacit.device.budget import as_epsilon
-from tacit.device.coins import Coins
-from tacit.device.exact import WORD, root_floor
-from tacit.device.laplace import powers
+from tacit.device.kinds.laplace import powers
+from tacit.device.numbers.budget import as_epsilon
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD, root_floor
 from tacit.errors import InvalidSpec
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
-
+# Most thresholds in the table of a geometric distribution: half a megabyte.
 _MAX_STEPS = 1 << 16
+# The table ends where a threshold would fall below this many coin words; what is rarer is drawn by another word.
 _RAREST = 1 << 32
 
 
-class Noise(Protocol):
+class CentralNoise(Protocol):
     """What a histogram needs of its noise."""
 
     @property
@@ -50,7 +48,7 @@ class Geometric:
     most e^epsilon. Cost: two coin words a draw; more only where a word falls on a threshold, about once in 2^48.
     Variance: 2 a/(1 - a)^2. Reference: Ghosh, Roughgarden and Sundararajan, STOC 2009.
 
-    >>> from tacit.device.coins import ReplayCoins
+    >>> from tacit.device.numbers.coins import ReplayCoins
     >>> noise = Geometric("1", 1, ReplayCoins(b"seed"))
     >>> noise.draw(5).tolist(), round(noise.variance, 3)
     ([0, 0, -1, -1, 0], 1.841)
@@ -76,27 +74,36 @@ class Geometric:
         return geometric_variance(self.rate)
 
     def draw(self, size: int) -> I64:
-        """The difference of two one-sided draws is two-sided."""
+        """Return independent draws; the difference of two one-sided geometric numbers is two-sided."""
         ones = self._one_sided(words(self.coins, 2 * size, 1)[:, 0])
         return ones[::2] - ones[1::2]
 
     @cached_property
     def _edges(self) -> U64:
-        """floor(a^k 2^64) or one less, ascending, for k = K .. 1, K the steps one table holds."""
+        """Thresholds floor(a^k 2^64), or one less, ascending for k = K .. 1; K is the size of the table.
+
+        word   0 . . . | edge K . | . . . | edge 2 . . | edge 1 . . . . 2^64
+        draw   K, on   |  K - 1   | . . . |     1      |       0
+        """
         edges = [power >> 128 for power in powers(self.rate, self._steps)[1:]]
         return np.asarray(edges[::-1], np.uint64)
 
     @cached_property
     def _steps(self) -> int:
-        """As many steps as keep neighbouring thresholds apart, at most 2^16."""
+        """The size of the table: thresholds from a 2^64 down to 2^32, at most 2^16 of them."""
+        # log(1/a) by log1p: for a tiny epsilon and a large sensitivity 1/a is 1 up to the last digits of a double.
         per_step = log1p((self.rate - WORD) / WORD)
         return max(1, min(_MAX_STEPS, int(log(WORD // _RAREST) / per_step)))
 
     def _one_sided(self, first: U64) -> I64:
-        """G with Pr[G >= k] = a^k: how many powers of a the uniform real that begins with a word lies below."""
+        """Draw G with Pr[G >= k] = a^k: how many powers of a a uniform real lies below, whose first word is known.
+
+        The table decides all draws but those whose word is at a threshold or next to it, which are compared exactly.
+        """
         edges = self._edges
         place = np.searchsorted(edges, first, side="right")
         drawn = len(edges) - place.astype(np.int64)
+        # A threshold may be one too low, so words equal to it or one above are compared exactly.
         near = edges[np.maximum(place, 1) - 1]
         doubtful = (place > 0) & (first - near <= 1)
         for i in np.flatnonzero(doubtful).tolist():
@@ -107,7 +114,7 @@ class Geometric:
         return drawn
 
     def _resolve(self, sure: int, real: UniformReal) -> int:
-        """Continue from the powers that the real is surely below, by exact comparison."""
+        """Count on from the powers that the real is surely below, by exact comparison with fractions."""
         a = 1 / self.ratio
         while sure < len(self._edges) and real.below(a ** (sure + 1)):
             sure += 1
@@ -140,8 +147,8 @@ class Laplace:
 Randomness = Coins | np.random.Generator
 
 
-def noise_of(epsilon: str, sensitivity: int, randomness: Randomness) -> Noise:
-    """Coins give exact integer noise; a numpy generator gives Laplace noise in floating point, for reproductions."""
+def noise_of(epsilon: str, sensitivity: int, randomness: Randomness) -> CentralNoise:
+    """Return exact integer noise for coins, or Laplace noise in floating point for a numpy generator."""
     if isinstance(randomness, Coins):
         return Geometric(epsilon, sensitivity, randomness)
     if isinstance(randomness, np.random.Generator):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -150,5 +157,5 @@ def noise_of(epsilon: str, sensitivity: int, randomness: Randomness) -> Noise:
 
 
 def geometric_variance(rate: int) -> float:
-    """2 a/(1 - a)^2 with 1/a = rate/2^64."""
+    """Return the variance 2 a/(1 - a)^2 of two-sided geometric noise with 1/a = rate/2^64."""
     return 2 * WORD * rate / (rate - WORD) ** 2

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import I64
 from tacit.errors import InvalidSpec
 
-I64 = npt.NDArray[np.int64]
 Pairs = tuple[I64, I64]
 """Flat indices (larger, smaller) into an (n+1) x (n+1) matrix, row = output, column = truth."""
 
@@ -21,7 +21,7 @@ TOLERANCE = 1e-9
 
 
 def _pairs(n: int, larger: "Callable[[I64, I64], tuple[Any, Any]]", where: "Callable[[I64, I64], Any]") -> Pairs:
-    """The rule P[larger(i, j)] >= P[i, j], at all i, j where it applies."""
+    """The rule P[larger(i, j)] >= P[i, j], for all i, j for which `where` is true, as flat indices."""
     i, j = np.divmod(np.arange((n + 1) ** 2), n + 1)
     chosen = where(i, j)
     i, j = i[chosen], j[chosen]
@@ -37,6 +37,7 @@ def _column_honesty(n: int) -> Pairs:
     return _pairs(n, lambda _i, j: (j, j), lambda i, j: i != j)
 
 
+# The sign steps one entry towards the diagonal, along the row or along the column.
 def _row_monotonicity(n: int) -> Pairs:
     return _pairs(n, lambda i, j: (i, j + np.sign(i - j)), lambda i, j: i != j)
 
@@ -46,6 +47,7 @@ def _column_monotonicity(n: int) -> Pairs:
 
 
 def _fairness(n: int) -> Pairs:
+    """Neighbouring diagonal entries are equal: each is at least the other."""
     larger, smaller = _pairs(n, lambda i, _j: (i - 1, i - 1), lambda i, j: (i == j) & (i > 0))
     return np.concatenate([larger, smaller]), np.concatenate([smaller, larger])
 
@@ -84,15 +86,15 @@ _IMPLIED = {"row-monotonicity": "row-honesty", "column-monotonicity": "column-ho
 
 
 def as_properties(names: Iterable[str]) -> frozenset[str]:
-    """Full names of properties given by name or abbreviation; "all" stands for all seven.
+    """Return the full names of properties given by name or abbreviation; "all" stands for all seven.
 
     >>> sorted(as_properties(["WH", "symmetry"]))
     ['symmetry', 'weak-honesty']
     """
-    given = [name.strip().lower() for name in names]
-    if "all" in given:
+    lowered = [name.strip().lower() for name in names]
+    if "all" in lowered:
         return frozenset(PROPERTIES)
-    full = [SHORT.get(name, name) for name in given]
+    full = [SHORT.get(name, name) for name in lowered]
     unknown = sorted(set(full) - set(PROPERTIES))
     if unknown:
         raise InvalidSpec(f"property {unknown[0][:40]!r} does not exist, must be one of {', '.join(PROPERTIES)}, all")
@@ -100,7 +102,7 @@ def as_properties(names: Iterable[str]) -> frozenset[str]:
 
 
 def without_implied(properties: "frozenset[str]") -> frozenset[str]:
-    """The same demands in fewer rules: monotonicity implies honesty."""
+    """Return the same demands in fewer rules: monotonicity implies honesty."""
     return properties - {implied for name, implied in _IMPLIED.items() if name in properties}
 
 
@@ -114,5 +116,5 @@ def has_property(matrix: "npt.NDArray[Any]", name: str, *, tolerance: float = TO
 
 
 def properties_of(matrix: "npt.NDArray[Any]", *, tolerance: float = TOLERANCE) -> dict[str, bool]:
-    """Every property, and whether the matrix has it."""
+    """Return for every property whether the matrix has it."""
     return {name: has_property(matrix, name, tolerance=tolerance) for name in PROPERTIES}

@@ -1,16 +1,16 @@
-"""From a matrix in floating point to an exactly private one. Not local."""
+"""From a solver's matrix in floating point to one that is private in exact arithmetic. Not local."""
 
 from fractions import Fraction
 from itertools import combinations, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import F64
 from tacit.central.count import Alpha, Columns, CountMechanism, Neighbours, as_alpha
 from tacit.errors import InvalidSpec
 
-F64 = npt.NDArray[np.float64]
-
+# Entries become multiples of 2^-60, finer than the doubles they come from; the mixing share has a finer grain still,
+# since it is tiny for a solver's matrix and is rounded up.
 _GRAIN = 1 << 60
 _MIX_GRAIN = 1 << 96
 
@@ -18,12 +18,12 @@ _MIX_GRAIN = 1 << 96
 def realise(
     matrix: F64, alpha: Alpha, *, name: str = "given", neighbours: Neighbours = "adjacent", symmetric: bool = False
 ) -> CountMechanism:
-    """The mechanism nearest to a matrix of floats that is private in exact arithmetic.
+    """Return a mechanism close to a matrix of floats that is private in exact arithmetic.
 
     Entries become multiples of 2^-60, columns are divided by their sums, and the least share t of the uniform
     mechanism is mixed in that brings every ratio within alpha: that keeps every property the matrix had, and costs
     at most t of the objective's scale. `mixed` of the result is t, below 1e-7 for a solver's matrix; a matrix that is
-    far from private is not refused, it is drowned.
+    far from private is not refused: it becomes mostly uniform.
     """
     exact = as_alpha(alpha)
     columns = _rational(np.asarray(matrix, np.float64))
@@ -37,7 +37,7 @@ def realise(
 
 
 def symmetrise(columns: Columns) -> Columns:
-    """The mean of a matrix and its point reflection: keeps privacy, all properties and L0 (Theorem 8).
+    """Return the mean of a matrix and its point reflection: keeps privacy, all properties and L0 (Theorem 8).
 
     Any sum objective stays the same if its prior is symmetric, which the text leaves out; a worst case cannot grow.
     """
@@ -65,6 +65,7 @@ def _needed(columns: Columns, alpha: Fraction, neighbours: Neighbours) -> Fracti
     The uniform mechanism has slack (1 - alpha)/(n + 1) in every rule: (1 - t) excess <= t slack.
     """
     pairs = pairwise(columns) if neighbours == "adjacent" else combinations(columns, 2)
+    # Mixing scales the worst violation by 1 - t and adds t times the slack of the uniform mechanism.
     excess = max(max(alpha * a - b, alpha * b - a) for one, other in pairs for a, b in zip(one, other, strict=True))
     if excess <= 0:
         return Fraction(0)

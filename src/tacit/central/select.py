@@ -1,4 +1,4 @@
-"""Which count mechanism, which mechanisms there are by name, and what can be derived from GM. Not local."""
+"""Choice of a count mechanism: by name, by wanted properties, and what can be derived from GM. Not local."""
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -30,7 +30,7 @@ NAMES = (*CLOSED, *PROGRAMS)
 
 
 def make(name: str, n: int, alpha: Alpha, objective: Objective | str = "l0") -> CountMechanism:
-    """A mechanism by its name; the objective matters for linear programs alone.
+    """Return a mechanism by its name; the objective matters for linear programs alone.
 
     >>> make("gm", 4, "0.5").name
     'gm'
@@ -43,7 +43,7 @@ def make(name: str, n: int, alpha: Alpha, objective: Objective | str = "l0") -> 
 
 
 def select(n: int, alpha: Alpha, properties: Iterable[str] = ()) -> tuple[CountMechanism, str]:
-    """The mechanism of least L0 with the properties, and why: 128 sets of properties have four answers.
+    """Return the mechanism of least L0 with the properties, and why: 128 sets of properties have four answers.
 
     Kulkarni, dissertation, section 6.6.3 and Figure 6.4.
 
@@ -65,7 +65,7 @@ def select(n: int, alpha: Alpha, properties: Iterable[str] = ()) -> tuple[CountM
 
 
 def weakly_honest_from(alpha: Alpha) -> Fraction:
-    """2 alpha/(1 - alpha): the size of a group from which GM is weakly honest.
+    """Return 2 alpha/(1 - alpha), the size of a group from which GM is weakly honest.
 
     >>> [float(weakly_honest_from(a)) for a in ("2/3", "10/11", "0.99")]
     [4.0, 20.0, 198.0]
@@ -75,7 +75,7 @@ def weakly_honest_from(alpha: Alpha) -> Fraction:
 
 
 def derivable_from_gm(mechanism: CountMechanism) -> bool:
-    """Whether the mechanism is GM followed by something that does not look at the data, in exact arithmetic.
+    """Return whether the mechanism is GM followed by post-processing, in exact arithmetic.
 
     Gupte and Sundararajan, PODS 2010: P[i][j] (1 + alpha^2) >= alpha (P[i][j-1] + P[i][j+1]) for inner columns.
     """
@@ -83,8 +83,9 @@ def derivable_from_gm(mechanism: CountMechanism) -> bool:
 
 
 def gm_shortfall(mechanism: CountMechanism) -> Fraction:
-    """By how much the rule of `derivable_from_gm` is violated at worst; zero or less if it holds."""
+    """Return by how much the rule of `derivable_from_gm` is violated at worst; zero or less if it holds."""
     a, columns = mechanism.alpha, mechanism.columns
+    # Second differences along the rows, over all inner columns and outputs.
     worst = (
         a * (before + after) - here * (1 + a * a)
         for left, middle, right in zip(columns, columns[1:], columns[2:], strict=False)

@@ -10,23 +10,21 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64, I64
 from tacit.central.histograms import MAX_CELLS, Noisy, true_counts
 from tacit.central.noise import Randomness, geometric_variance, noise_of
-from tacit.device.budget import as_epsilon
-from tacit.device.exact import root_floor
+from tacit.device.numbers.budget import as_epsilon
+from tacit.device.numbers.exact import root_floor
 from tacit.errors import InvalidSpec, InvalidValue
-from tacit.post.levels import Shape
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-
+from tacit.post.trees.levels import TreeShape
 
 _ABSENT = -1e30
 """Stands for a child that does not exist: no projection gives it a share."""
 
 
 def _project_families(children: F64, totals: F64) -> F64:
-    """Every row's nearest non-negative numbers with a given sum; all zero where the sum is."""
+    """Project every row onto the non-negative numbers with its total; all zero where the total is not positive."""
+    # Norm-Sub of every row at once: see `tacit.post.frequencies.simplex.project_to_simplex`.
     ordered = -np.sort(-children, axis=-1)
     sums: F64 = np.cumsum(ordered, axis=-1, dtype=np.float64)
     offsets: F64 = (sums - totals[:, None]) / np.arange(1.0, children.shape[-1] + 1)
@@ -52,7 +50,7 @@ class HayH:
     fanout: int = 2
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Check epsilon, size and fan-out."""
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon).text)
         if not 2 <= self.size <= MAX_CELLS:
             raise InvalidSpec(f"tree: size is {self.size}, must be from 2 to {MAX_CELLS}")
@@ -65,8 +63,8 @@ class HayH:
         return tuple(self._shape.nodes(height) for height in range(self._shape.top + 1))
 
     @cached_property
-    def _shape(self) -> Shape:
-        return Shape(self.size, self.fanout)
+    def _shape(self) -> TreeShape:
+        return TreeShape(self.size, self.fanout)
 
     @property
     def levels(self) -> int:
@@ -79,29 +77,31 @@ class HayH:
         return geometric_variance(root_floor(as_epsilon(self.epsilon).odds, self.levels))
 
     def nodes(self, counts: npt.ArrayLike) -> list[I64]:
-        """True counts of all nodes, level by level."""
+        """Return the true counts of all nodes, level by level."""
         levels = [true_counts(counts, self.size)]
         while len(levels) < self.levels:
             levels.append(self._shape.parents(levels[-1].astype(np.float64)).astype(np.int64))  # exact below 2^53
         return levels
 
     def release(self, counts: npt.ArrayLike, randomness: Randomness) -> list[Noisy]:
-        """Noisy counts of all nodes, unbiased and inconsistent (H~)."""
+        """Return noisy counts of all nodes, unbiased and inconsistent (H~)."""
         noise = noise_of(self.epsilon, self.levels, randomness)
         return [level + noise.draw(len(level)) for level in self.nodes(counts)]
 
     def infer(self, released: "list[Noisy]") -> F64:
-        """The leaves of the nearest consistent tree; a range is the sum of its leaves."""
+        """Return the leaves of the nearest consistent tree; a range is the sum of its leaves."""
         return self.infer_nodes(released)[0]
 
     def infer_nodes(self, released: "list[Noisy]") -> list[F64]:
-        """The nearest tree in which every parent is the sum of its children: two passes, unbiased."""
+        """Return the nearest tree in which every parent is the sum of its children: two passes, unbiased."""
         self._check(released)
+        # Up: blend every node with the sum of its children, by inverse variance; `spread` is that sum's variance.
         fitted = [np.asarray(released[0], np.float64)]
         for level, below in zip(released[1:], self._weights, strict=False):
             spread = self._shape.parents(below)
             children = self._shape.parents(fitted[-1])
             fitted.append((spread * level + children) / (1 + spread))
+        # Down: what a parent has beyond its children's sum is shared in proportion to their variances.
         for k in range(self.levels - 2, -1, -1):
             gap = fitted[k + 1] - self._shape.parents(fitted[k])
             fitted[k] = fitted[k] + self._share(k) * self._shape.spread(gap, self.sizes[k])
@@ -117,12 +117,12 @@ class HayH:
         return weights
 
     def _share(self, k: int) -> F64:
-        """Which part of its parent's gap a node of level k takes."""
+        """The part of its parent's gap that every node of level k takes."""
         families = self._shape.parents(self._weights[k])
         return self._weights[k] / self._shape.spread(families, self.sizes[k])
 
     def variance_of(self, queries: F64, *, node_variance: float | None = None) -> F64:
-        """Exact variance of linear queries of the inferred leaves, one query a row.
+        """Return the exact variance of linear queries of the inferred leaves, one query a row.
 
         Given the total t of its family, an answer is slope t plus an independent rest. Slopes and rests are
         combined from the leaves up: the slope of a family is the weighted mean of its children's, and the rest grows
@@ -132,6 +132,8 @@ class HayH:
         rest = np.zeros(len(slope))
         for k in range(self.levels - 1):
             weights, share = self._weights[k], self._share(k)
+            # Children take their parent's gap in these shares, so the family's answer moves with its total by the
+            # weighted mean of their slopes; what is left varies independently of the total.
             mean = self._shape.parents(slope * share)
             rest += ((slope - self._shape.spread(mean, self.sizes[k])) ** 2) @ weights
             slope = mean
@@ -139,7 +141,12 @@ class HayH:
         return rest * (self.node_variance if node_variance is None else node_variance)
 
     def tile(self, released: "list[Noisy]", ranges: npt.ArrayLike) -> F64:
-        """Answers to half-open ranges from the fewest nodes that tile them, without inference (H~)."""
+        """Return answers to half-open ranges from the fewest nodes that tile them, without inference (H~).
+
+        level k     low                                    high
+                     |  nodes  |  whole families  |  nodes  |       nodes outside of families are added here,
+                             inner              outer               families go on as nodes of level k + 1
+        """
         self._check(released)
         low, high = self._ranges(ranges)
         answers = np.zeros(len(low))
@@ -156,11 +163,11 @@ class HayH:
         raise AssertionError("a tree has at least one level")
 
     def tiles(self, ranges: npt.ArrayLike) -> F64:
-        """How many nodes `tile` adds up for each range; its variance is that many node variances."""
+        """Return how many nodes `tile` adds up for each range; its variance is that many node variances."""
         return self.tile([np.ones(size) for size in self.sizes[: self.levels]], ranges)
 
     def zero_empty_subtrees(self, nodes: "list[F64]") -> list[F64]:
-        """Nodes with every subtree set to zero whose estimate is not positive, for `tile`. Biased; post-processing.
+        """Return nodes with every subtree zeroed whose estimate is not positive, for `tile`. Biased; post-processing.
 
         The step of Hay et al., section 5.2. Parents are no longer the sums of their children, and sums of leaves drift
         upwards: answer ranges by `tile`, or take `nonnegative` instead.
@@ -168,12 +175,13 @@ class HayH:
         self._check(nodes)
         zeroed = [np.clip(nodes[-1], 0, None)]
         for k in range(self.levels - 2, -1, -1):
+            # From the root down: a node stays if it and all its ancestors are positive.
             above = self._shape.spread(zeroed[0], self.sizes[k])
             zeroed.insert(0, np.where((above > 0) & (nodes[k] > 0), nodes[k], 0.0))
         return zeroed
 
     def nonnegative(self, nodes: "list[F64]") -> list[F64]:
-        """The tree made non-negative from the top down, still consistent. Biased; post-processing.
+        """Return the tree made non-negative from the top down, still consistent. Biased; post-processing.
 
         Children are moved to the nearest non-negative numbers that sum to their parent: one shared offset, as Norm-Sub.
         """

@@ -8,6 +8,7 @@ import click
 from tacit import __version__
 from tacit.errors import TacitError
 
+# The help texts stand here as well, so that listing the commands imports none of them.
 _COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("tacit.cli.audit:audit", "Show that no mechanism realises more epsilon than it declares."),
     "backup": ("tacit.cli.backup:backup", "Copy a whole collector to one file."),
@@ -15,7 +16,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "collection": ("tacit.cli.collection:collection", "Create, publish, close and read collections."),
     "count": ("tacit.cli.count:count", "Release the count of a small group with noise (not local)."),
     "demo": (
-        "tacit.cli.demo:demo",
+        "tacit.demo.command:demo",
         "Run a collector, ask a simulated crowd over HTTP, and show truth against answers.",
     ),
     "estimate": ("tacit.cli.reports:estimate", "Turn a tally into frequencies with intervals."),
@@ -28,7 +29,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "restore": ("tacit.cli.backup:restore", "Make a collector from a backup."),
     "serve": ("tacit.cli.serve:serve", "Collect reports over HTTP and answer with error bars."),
     "simulate": (
-        "tacit.cli.simulate:simulate",
+        "tacit.cli.simulate.group:simulate",
         "Simulate a collection and compare its error with the prediction.",
     ),
     "token": ("tacit.cli.token:token", "Make, list and revoke tokens on the machine of the collector."),
@@ -37,6 +38,8 @@ _COMMANDS: dict[str, tuple[str, str]] = {
 
 
 class _LazyGroup(click.Group):
+    """A group of commands whose modules are imported when one of them is run."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(_COMMANDS)
 
@@ -58,6 +61,7 @@ def cli() -> None:
 
 
 def _missing_extra(error: ModuleNotFoundError) -> TacitError | None:
+    # Imported on failure only, like the commands.
     from tacit.core.extras import missing_extra
 
     return missing_extra(error.name)
@@ -67,6 +71,7 @@ def main() -> None:
     """Run the command line; errors of Tacit are one line and exit code 2."""
     try:
         cli(standalone_mode=True)
+    # Expected failures are one line without a traceback; anything else is a bug and keeps its traceback.
     except TacitError as error:
         click.echo(f"tacit: {type(error).__name__}: {error}", err=True)
         sys.exit(2)
@@ -78,6 +83,7 @@ def main() -> None:
         sys.exit(2)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
+            # The reader (such as `head`) has gone: end silently with the status of SIGPIPE, 128 + 13.
             sys.stderr.close()
             sys.exit(141)
         click.echo(f"tacit: {error.filename or 'file'}: {error.strerror or error}", err=True)

@@ -10,6 +10,7 @@ from tacit.cli.output import print_json, print_table, progress
 if TYPE_CHECKING:
     from tacit.core.mechanism import Mechanism
 
+# From strong privacy to almost none, where rounding of probabilities shows first.
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "8", "16")
 
 
@@ -38,6 +39,7 @@ def audit(epsilons: tuple[str, ...], kinds: tuple[str, ...], as_json: bool) -> N
         print_json(rows)
     else:
         _print(rows)
+    # Exit code 1 lets a continuous-integration job fail on a violated guarantee.
     if not all(row["holds"] for row in rows):
         sys.exit(1)
 
@@ -49,14 +51,16 @@ def _audit_one(kind: str, epsilon: str) -> list[dict[str, Any]]:
 
 
 def _rows_of(mechanism: "Mechanism") -> list[dict[str, Any]]:
+    """Return a row per guarantee: declared, realised in exact arithmetic, and by enumeration."""
     from fractions import Fraction
 
-    from tacit.device.exact import WORD, log_upper
+    from tacit.device.numbers.exact import WORD, log_upper
     from tacit.testing.guarantees import enumerated_guarantees
 
     rows: list[dict[str, Any]] = []
     pairs = zip(mechanism.guarantees(), enumerated_guarantees(mechanism), strict=True)
     for (what, realised, bound), by_enumeration in pairs:
+        # The epsilon as it was written where the guarantee is about all of it, else the logarithm of its bound.
         whole = bound == Fraction(mechanism.odds, WORD)
         rows.append({
             "kind": mechanism.kind,
@@ -72,14 +76,14 @@ def _rows_of(mechanism: "Mechanism") -> list[dict[str, Any]]:
 
 def _print(rows: list[dict[str, Any]]) -> None:
     def cells(row: dict[str, Any]) -> list[str]:
-        found = "not enumerated" if row["enumerated"] is None else f"{row['enumerated']:.9f}"
+        enumerated = "not enumerated" if row["enumerated"] is None else f"{row['enumerated']:.9f}"
         verdict = "holds" if row["holds"] else "FAILS"
         return [
             _name(row["spec"]),
             row["guarantee"],
             f"{row['declared']:g}",
             f"{row['realised']:.12f}",
-            found,
+            enumerated,
             verdict,
         ]
 
@@ -87,5 +91,5 @@ def _print(rows: list[dict[str, Any]]) -> None:
 
 
 def _name(spec: dict[str, Any]) -> str:
-    """The kind, with what it repeats where that decides which guarantees there are."""
+    """Return the kind; for memoised ones with the inner kind, which decides which guarantees there are."""
     return f"memo of {spec['inner']['kind']}" if spec["kind"] == "memo" else spec["kind"]

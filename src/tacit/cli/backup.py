@@ -1,9 +1,10 @@
-"""`tacit backup` and `tacit restore`: a whole collector as one file, and a folder beside it where there are rows."""
+"""`tacit backup` and `tacit restore`: a whole collector as one file, plus a folder of segments where it has rows."""
 
 from pathlib import Path
 
 import click
 
+# Either a folder with SQLite and segments, or a PostgreSQL address with a folder for segments.
 _data = click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the database.")
 _database = click.option("--database", default="", envvar="TACIT_DATABASE", help="PostgreSQL address, instead.")
 _segments = click.option(
@@ -26,6 +27,7 @@ def backup(file: Path, data: Path | None, database: str, segments: Path | None) 
     """
     from tacit.collector.server import open_store
 
+    # `open_store` would create the folder, and an empty backup of a mistyped path would look like a success.
     if data is not None and not data.is_dir():
         raise click.UsageError(f"{data} is not a folder")
     store = open_store(data, database, segments)

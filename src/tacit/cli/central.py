@@ -52,10 +52,10 @@ def histogram(
 
 
 def _release(true: Any, epsilon: str, method: str, fanout: int, whole: bool) -> tuple[Any, dict[str, Any]]:
-    """The released counts, and what is known of their error."""
+    """Return the released counts, and the variances that are known in advance (they cost no privacy)."""
     from tacit.central.histograms import HayL, HayS, whole_counts
     from tacit.central.noise import Geometric
-    from tacit.device.coins import SystemCoins
+    from tacit.device.numbers.coins import SystemCoins
 
     coins = SystemCoins()
     if method == "flat":
@@ -65,19 +65,20 @@ def _release(true: Any, epsilon: str, method: str, fanout: int, whole: bool) -> 
         released = ordered.infer(ordered.release(true, coins))
     else:
         return _release_linear(true, epsilon, method, fanout, whole)
+    # Only the variance is read here. Isotonic regression is not linear, so sorted counts have no variance per cell.
     noise = Geometric(epsilon, 1, coins)
     known = {"noise_variance": noise.variance} | ({"first_cell_variance": noise.variance} if method == "flat" else {})
     return (whole_counts(released) if whole else released), known
 
 
 def _release_linear(true: Any, epsilon: str, method: str, fanout: int, whole: bool) -> tuple[Any, dict[str, Any]]:
-    """Trees and wavelets: consistent, with an exact variance for every cell and for the total."""
+    """Release trees and wavelets: consistent, with an exact variance for every cell and for the total."""
     import numpy as np
 
     from tacit.central.histograms import whole_counts, whole_prefixes
     from tacit.central.privelet import Privelet
     from tacit.central.trees import CDPHH, HayH
-    from tacit.device.coins import SystemCoins
+    from tacit.device.numbers.coins import SystemCoins
 
     size, coins = len(true), SystemCoins()
     if method == "wavelet":
@@ -87,6 +88,7 @@ def _release_linear(true: Any, epsilon: str, method: str, fanout: int, whole: bo
         linear = (HayH if method == "tree" else CDPHH)(size=size, epsilon=epsilon, fanout=fanout)
         nodes = linear.infer_nodes(linear.release(true, coins))
         released = whole_prefixes(linear.nonnegative(nodes)[0]) if whole else nodes[0]
+    # Two linear queries: the first cell alone, and the total.
     queries = np.stack([np.eye(1, size)[0], np.ones(size)])
     first, total = linear.variance_of(queries).tolist()
     details = {"noise_variance": linear.node_variance, "first_cell_variance": first, "total_variance": total}
@@ -94,7 +96,7 @@ def _release_linear(true: Any, epsilon: str, method: str, fanout: int, whole: bo
 
 
 def _read(source: str) -> Any:
-    """Counts from .npy, or one per line; what cannot be read is refused without being shown."""
+    """Read counts from .npy, or one per line; the error for an unreadable one does not show it."""
     import numpy as np
 
     from tacit.central.histograms import true_counts
@@ -106,6 +108,7 @@ def _read(source: str) -> Any:
         with click.open_file(source, encoding="utf-8") as lines:
             return true_counts(np.array([int(line) for line in lines if line.strip()]))
     except (ValueError, OverflowError) as error:
+        # InvalidValue is a ValueError with a message of its own; numpy's would quote the line.
         if isinstance(error, InvalidValue):
             raise
         raise InvalidValue("the file must hold counts, as .npy or one whole number per line") from None
@@ -117,4 +120,5 @@ def _write(released: Any, path: Path) -> None:
     if path.suffix == ".npy":
         np.save(path, released)
     else:
+        # 17 digits give every double back exactly.
         path.write_text("".join(f"{count:.17g}\n" for count in released.tolist()), encoding="utf-8")

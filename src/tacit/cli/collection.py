@@ -1,25 +1,15 @@
 """`tacit collection`: write, publish, close and read collections."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from tacit.cli.draft_file import read_draft
 from tacit.cli.output import print_json, print_table
-from tacit.cli.post import POST
-
-
-def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that say where the collections are."""
-    for option in (
-        click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Work on a folder."),
-        click.option("--token", default="", envvar="TACIT_TOKEN", help="Token for the server; or TACIT_TOKEN."),
-        click.option("--server", default="", envvar="TACIT_SERVER", help="Address of a server; or TACIT_SERVER."),
-    ):
-        command = option(command)
-    return command
+from tacit.cli.place import open_place, place_options
+from tacit.cli.post_option import POST
 
 
 @click.group()
@@ -32,9 +22,7 @@ def collection() -> None:
 @place_options
 def create(file: str, server: str, token: str, data: Path | None) -> None:
     """Keep a draft from FILE (JSON or YAML, - for standard input) and print its id."""
-    from tacit.cli.collections import open_collections, read_draft
-
-    with open_collections(server, token, data) as place:
+    with open_place(server, token, data) as place:
         click.echo(place.create(read_draft(file))["id"])
 
 
@@ -43,9 +31,7 @@ def create(file: str, server: str, token: str, data: Path | None) -> None:
 @place_options
 def publish(draft: str, server: str, token: str, data: Path | None) -> None:
     """Publish DRAFT (the id of a draft, or a file) and print the id of the collection."""
-    from tacit.cli.collections import open_collections, read_draft
-
-    with open_collections(server, token, data) as place:
+    with open_place(server, token, data) as place:
         name = draft if draft.startswith("draft-") else place.create(read_draft(draft))["id"]
         click.echo(place.publish(name)["id"])
 
@@ -55,9 +41,7 @@ def publish(draft: str, server: str, token: str, data: Path | None) -> None:
 @place_options
 def close(id: str, server: str, token: str, data: Path | None) -> None:
     """Take no more reports for the collection ID; its answers stay."""
-    from tacit.cli.collections import open_collections
-
-    with open_collections(server, token, data) as place:
+    with open_place(server, token, data) as place:
         click.echo(f"{place.close(id)['id']} is closed")
 
 
@@ -66,14 +50,12 @@ def close(id: str, server: str, token: str, data: Path | None) -> None:
 @place_options
 def list_all(as_json: bool, server: str, token: str, data: Path | None) -> None:
     """List all collections."""
-    from tacit.cli.collections import open_collections
-
-    with open_collections(server, token, data) as place:
-        found = place.list()
+    with open_place(server, token, data) as place:
+        collections = place.list()
     if as_json:
-        print_json(found)
+        print_json(collections)
         return
-    rows = [[row["id"], _state(row), f"{row['reports']:,}", _title(row["title"])] for row in found]
+    rows = [[row["id"], _state(row), f"{row['reports']:,}", _title(row["title"])] for row in collections]
     print_table(["id", "state", "reports", "title"], rows)
 
 
@@ -99,9 +81,7 @@ def _title(texts: dict[str, str]) -> str:
 @place_options
 def show(id: str, server: str, token: str, data: Path | None) -> None:
     """Print the collection ID, its document and its counts as JSON."""
-    from tacit.cli.collections import open_collections
-
-    with open_collections(server, token, data) as place:
+    with open_place(server, token, data) as place:
         print_json(place.show(id))
 
 
@@ -116,9 +96,7 @@ def export(
     id: str, form: str, level: float, post: str | None, output: str, server: str, token: str, data: Path | None
 ) -> None:
     """Write the answers of the collection ID with their intervals."""
-    from tacit.cli.collections import open_collections
-
-    with open_collections(server, token, data) as place:
+    with open_place(server, token, data) as place:
         answers = place.export(id, form, level, post)
         few = "" if form == "json" else too_few(place.show(id))  # JSON says so itself, in its status.
     if few:
@@ -144,11 +122,10 @@ def ask(
 
     For example: ask ID age range --set low=30 --set high=39, or: ask ID word above --set threshold=0.05
     """
-    from tacit.cli.collections import open_collections
     from tacit.cli.joint import pairs_of
 
     pairs = pairs_of(given, "low=30")
-    with open_collections(server, token, data) as place:
+    with open_place(server, token, data) as place:
         print_json(place.ask(id, question, query, pairs, level))
 
 
@@ -167,13 +144,12 @@ def joint(
     QUERY is table, association, associations, conditional, tree or synthetic; for example:
     joint ID table attributes=smoker,age_group
     """
-    from tacit.cli.collections import open_collections
     from tacit.cli.joint import pairs_of, show_joint
 
     pairs = pairs_of(given)
-    with open_collections(server, token, data) as place:
-        found = place.joint(id, query, pairs, level)
-    print_json(found) if as_json else show_joint(found)
+    with open_place(server, token, data) as place:
+        answer = place.joint(id, query, pairs, level)
+    print_json(answer) if as_json else show_joint(answer)
 
 
 @collection.command()
@@ -181,9 +157,7 @@ def joint(
 @place_options
 def advance(id: str, server: str, token: str, data: Path | None) -> None:
     """Close the open round of the adaptive plan that the collection ID belongs to, and publish the next one."""
-    from tacit.cli.collections import open_collections
-
-    with open_collections(server, token, data) as place:
+    with open_place(server, token, data) as place:
         state = place.advance(id)
     if state["finished"]:
         click.echo(f"the plan has found what it was looking for; see: tacit collection export {state['plan']}")
@@ -204,8 +178,6 @@ def auc(
 
     One collection is enough if its question asks for a score and a label with two values.
     """
-    from tacit.cli.collections import open_collections
-
-    given = {} if negatives is None else {"other": negatives}
-    with open_collections(server, token, data) as place:
-        print_json(place.ask(positives, question, "auc", given, level))
+    parameters = {} if negatives is None else {"other": negatives}
+    with open_place(server, token, data) as place:
+        print_json(place.ask(positives, question, "auc", parameters, level))

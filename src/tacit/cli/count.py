@@ -20,7 +20,7 @@ def count() -> None:
 
 
 def _group(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that say how large the group is and how private its count."""
+    """Add the options for the size of the group and its privacy."""
     for option in (
         click.option("--n", type=int, required=True, help="Number of people in the group."),
         click.option("--alpha", help='e^-epsilon, as "0.9" or "10/11"; near 1 is private.'),
@@ -93,8 +93,8 @@ def show(mechanism: str, n: int, alpha: str, epsilon: str, objective: str, plot:
     from tacit.central.objectives import Objective
     from tacit.central.select import make
 
-    made = make(mechanism, n, _alpha(alpha, epsilon), objective)
-    _show(made, Objective.parse(objective), objective, plot, as_json)
+    built = make(mechanism, n, _alpha(alpha, epsilon), objective)
+    _show(built, Objective.parse(objective), objective, plot, as_json)
 
 
 @count.command()
@@ -106,10 +106,15 @@ def compare(n: int, alpha: str, epsilon: str, p: float, as_json: bool) -> None:
     from tacit.central.select import NAMES, PROGRAMS, make
 
     private = _alpha(alpha, epsilon)
-    found = {name: make(name, n, private) for name in NAMES if not (name == "rr" and n > 1) and name not in PROGRAMS}
-    found |= {name: make(name, n, private) for name in ("wm-wh", "wm-cm")}
-    found |= {f"{name} {goal}": make(name, n, private, goal) for goal in ("l1", "l2") for name in list(PROGRAMS)[2:]}
-    rows = [_row(name, mechanism, p) for name, mechanism in found.items()]
+    # Closed forms (RR is for one person alone), the two programs under L0, and the other programs under L1 and L2.
+    mechanisms = {
+        name: make(name, n, private) for name in NAMES if not (name == "rr" and n > 1) and name not in PROGRAMS
+    }
+    mechanisms |= {name: make(name, n, private) for name in ("wm-wh", "wm-cm")}
+    mechanisms |= {
+        f"{name} {goal}": make(name, n, private, goal) for goal in ("l1", "l2") for name in list(PROGRAMS)[2:]
+    }
+    rows = [_row(name, mechanism, p) for name, mechanism in mechanisms.items()]
     if as_json:
         print_json({"model": MODEL, "n": n, "alpha": str(private), "p": p, "mechanisms": rows})
         return
@@ -126,21 +131,22 @@ def release(mechanism: str, n: int, alpha: str, epsilon: str, source: Any) -> No
     """Release counts with noise, one per line, with coins of the operating system."""
     from tacit.central.select import make
     from tacit.cli.values import integer_encoder
-    from tacit.device.coins import SystemCoins
+    from tacit.device.numbers.coins import SystemCoins
     from tacit.errors import InvalidValue
 
-    made, encode, coins = make(mechanism, n, _alpha(alpha, epsilon)), integer_encoder(n + 1), SystemCoins()
+    built, encode, coins = make(mechanism, n, _alpha(alpha, epsilon)), integer_encoder(n + 1), SystemCoins()
+    # All lines are read before anything is released: a bad one must not cost privacy for the others.
     try:
         counts = [encode(line) for line in source if line.strip()]
     except ValueError:
         raise InvalidValue(f"a line is not a count from 0 to {n}; nothing was released") from None
-    click.echo(f"tacit: {len(counts)} counts released by {made.name}; {MODEL}", err=True)
+    click.echo(f"tacit: {len(counts)} counts released by {built.name}; {MODEL}", err=True)
     for count_ in counts:
-        click.echo(made.release_one(count_, coins))
+        click.echo(built.release_one(count_, coins))
 
 
 def _alpha(alpha: str | None, epsilon: str | None) -> Any:
-    """Alpha as it was given, or from epsilon, rounded towards more privacy."""
+    """Return alpha = e^-epsilon from --alpha, or from --epsilon rounded towards more privacy."""
     from tacit.central.count import alpha_of, as_alpha
 
     if (alpha is None) == (epsilon is None):
@@ -156,6 +162,7 @@ def _weights(prior: str | None) -> tuple[float, ...] | None:
 
 
 def _described(mechanism: "CountMechanism", goal: "Objective", objective: str) -> dict[str, Any]:
+    """Return everything about a mechanism as plain data for JSON."""
     from math import log
 
     from tacit.central.properties import properties_of
@@ -190,12 +197,12 @@ def _show(mechanism: "CountMechanism", goal: "Objective", objective: str, plot: 
     rows = [[str(i), *(f"{p:.4f}" for p in row)] for i, row in enumerate(described["matrix"])]
     print_table(["released"] + [str(j) for j in range(size)], rows, f"columns are true counts; {MODEL}")
     click.echo(f"\n{objective} = {described['objective']:.5f} of the uniform mechanism's")
-    kept = [name for name, has in described["properties"].items() if has]
-    click.echo(f"properties: {', '.join(kept) or 'none'}")
+    held = [name for name, has in described["properties"].items() if has]
+    click.echo(f"properties: {', '.join(held) or 'none'}")
 
 
 def _draw(mechanism: "CountMechanism", path: Path) -> None:
-    """An SVG file, or a page around the same picture."""
+    """Write the heat map as an SVG file, or as an HTML page around it."""
     from html import escape
 
     from tacit.central.heatmap import heat_map

@@ -1,4 +1,7 @@
-"""What `tacit collection joint` prints: tables, verdicts, and synthetic records as CSV."""
+"""Printing for `tacit collection joint`: tables, tests of association, and synthetic records as CSV.
+
+Answers arrive as the JSON of the collector's joint queries; one function prints each type of query (`_SHOWN`).
+"""
 
 import json
 from collections.abc import Callable, Sequence
@@ -8,7 +11,7 @@ import click
 
 from tacit.cli.output import percent, print_table
 
-Found = dict[str, Any]
+Answer = dict[str, Any]
 
 
 _RESERVED = {
@@ -16,11 +19,11 @@ _RESERVED = {
     "set threshold for the least share, or shares for quantiles",
     "level": "level is no parameter of a query; write --level for the confidence level, or set threshold for a share",
 }
-"""What an address means for every query: a server would take them out before the query sees them."""
+"""Parameters with a meaning for every address: the server takes them out before the query sees them."""
 
 
 def pairs_of(given: Sequence[str], example: str = "attributes=smoker,age_group") -> dict[str, str]:
-    """Parameters that are written as NAME=VALUE; those that every address has are refused."""
+    """Parse parameters written as NAME=VALUE; reserved names are refused with the right option to use."""
     pairs: dict[str, str] = {}
     for item in given:
         name, equals, value = item.partition("=")
@@ -40,12 +43,12 @@ def _share(value: float | None) -> str:
     return "unknown" if value is None else percent(value)
 
 
-def _interval(cell: Found) -> str:
+def _interval(cell: Answer) -> str:
     return "unknown" if cell["low"] is None else f"{percent(cell['low'])} to {percent(cell['high'])}"
 
 
-def _table(found: Found) -> None:
-    names = [attribute["name"] for attribute in found["attributes"]]
+def _table(answer: Answer) -> None:
+    names = [attribute["name"] for attribute in answer["attributes"]]
     rows = [
         [
             *map(_text, cell["values"]),
@@ -54,36 +57,37 @@ def _table(found: Found) -> None:
             percent(cell["consistent"]),
             _interval({end: cell[f"consistent_{end}"] for end in ("low", "high")}),
         ]
-        for cell in found["cells"]
+        for cell in answer["cells"]
     ]
-    wide = f"{100 * found['level']:g} % interval"
+    wide = f"{100 * answer['level']:g} % interval"
     print_table([*names, "share", wide, "consistent", wide], rows)
-    click.echo(f"\n{found['words']}")
+    click.echo(f"\n{answer['words']}")
 
 
-def _conditional(found: Found) -> None:
-    asked, given = (attribute["name"] for attribute in found["attributes"])
+def _conditional(answer: Answer) -> None:
+    target, condition = (attribute["name"] for attribute in answer["attributes"])
     rows = [
         [_text(cell["given"]), _text(cell["value"]), _share(cell["estimate"]), _interval(cell)]
-        for cell in found["cells"]
+        for cell in answer["cells"]
     ]
-    print_table([given, asked, f"share of {asked}", f"{100 * found['level']:g} % interval"], rows)
-    click.echo(f"\n{found['words']}")
+    print_table([condition, target, f"share of {target}", f"{100 * answer['level']:g} % interval"], rows)
+    click.echo(f"\n{answer['words']}")
 
 
 def _measured(value: Any) -> str:
+    """Format a measure of association: an estimate with its interval, or a plain number such as a p-value."""
     if isinstance(value, dict):
         return f"{value['estimate']:.4f} ({value['low']:.4f} to {value['high']:.4f})"
     return f"{value:.4g}"
 
 
-def _association(found: Found) -> None:
+def _association(answer: Answer) -> None:
     shown = ("statistic", "degrees", "p_value", "mutual_information", "cramers_v", "correlation", "odds_ratio")
-    rows = [[name.replace("_", " "), _measured(found[name])] for name in shown if found[name] is not None]
+    rows = [[name.replace("_", " "), _measured(answer[name])] for name in shown if answer[name] is not None]
     if rows:
         print_table(["measure", "value"], rows)
         click.echo()
-    click.echo(found["words"])
+    click.echo(answer["words"])
 
 
 def _number(value: float | None) -> str:
@@ -93,40 +97,40 @@ def _number(value: float | None) -> str:
 _VERDICTS = {True: "yes", False: "no", None: "unknown"}
 
 
-def _associations(found: Found) -> None:
+def _associations(answer: Answer) -> None:
     rows = [
         [" and ".join(pair["attributes"]), _VERDICTS[pair["dependent"]]]
         + [_number(pair[name]) for name in ("p_value", "mutual_information")]
-        for pair in found["pairs"]
+        for pair in answer["pairs"]
     ]
     print_table(["pair", "go together", "p-value", "information"], rows)
-    click.echo(f"\n{found['words']}")
+    click.echo(f"\n{answer['words']}")
 
 
-def _tree(found: Found) -> None:
+def _tree(answer: Answer) -> None:
     rows = [
         [edge["from"], edge["to"], _VERDICTS[edge["dependent"]], _number(edge["mutual_information"])]
-        for edge in found["edges"]
+        for edge in answer["edges"]
     ]
     print_table(["from", "to", "go together", "information"], rows)
-    click.echo(f"\n{found['words']}")
+    click.echo(f"\n{answer['words']}")
 
 
-def _synthetic(found: Found) -> None:
-    from tacit.collector.ask import records_csv
+def _synthetic(answer: Answer) -> None:
+    from tacit.collector.answers.ask import records_csv
 
-    click.echo(records_csv(found), nl=False)
+    click.echo(records_csv(answer), nl=False)
 
 
-_SHOWN: dict[str, Callable[[Found], None]] = {
+_SHOWN: dict[str, Callable[[Answer], None]] = {
     "table": _table, "association": _association, "associations": _associations, "conditional": _conditional,
     "tree": _tree, "synthetic": _synthetic,
 }  # fmt: skip
 
 
-def show_joint(found: Found) -> None:
-    """Print what a query found, or that there are too few reports."""
-    if found["status"] != "ok":
-        click.echo(f"{found['n']} reports are fewer than the smallest group the collection answers for")
+def show_joint(answer: Answer) -> None:
+    """Print the answer to a joint query, or that there are too few reports for one."""
+    if answer["status"] != "ok":
+        click.echo(f"{answer['n']} reports are fewer than the smallest group the collection answers for")
         return
-    _SHOWN[found["query"]](found)
+    _SHOWN[answer["query"]](answer)

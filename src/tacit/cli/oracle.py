@@ -38,6 +38,7 @@ def choose(
         ]
         for option in choice.options
     ]
+    # The extra column appears only where a target was named.
     if target_error is not None:
         header.append(f"n for {target_error:g}")
         rows = [[*row, f"{option.n_needed:,}"] for row, option in zip(rows, choice.options, strict=True)]

@@ -1,4 +1,4 @@
-"""What the commands print: JSON, tables and progress bars."""
+"""What the commands print: JSON, tables, progress bars and refusals."""
 
 import json
 import sys
@@ -9,13 +9,19 @@ from typing import Any
 import click
 
 
+class CommandRefused(click.ClickException):
+    """Ends a command with one line and exit code 2: a server, a folder or a file refused."""
+
+    exit_code = 2
+
+
 def print_json(value: Any) -> None:
-    """Indented JSON on standard output; never NaN or infinity."""
+    """Print indented JSON; NaN and infinity raise, as they are not JSON."""
     click.echo(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """An aligned plain-text table: first column left, the rest right."""
+    """Print an aligned plain-text table: first column left, the rest right."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
@@ -33,14 +39,18 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str
 
 
 def percent(x: float) -> str:
-    """A share in per cent with two decimals."""
+    """Return a share in per cent with two decimals."""
     return f"{100 * x:.2f} %"
 
 
 @contextmanager
 def progress(what: str, total: int | None) -> Generator[Callable[[int], None]]:
-    """A progress bar on standard error when it is a terminal; silent in pipes and without rich."""
+    """Show a progress bar on standard error if that is a terminal; yields the function that advances it.
+
+    Nothing is shown in pipes and without rich, which is optional.
+    """
     try:
+        # A pipe is handled as if rich were missing.
         if not sys.stderr.isatty():
             raise ImportError
         from rich.console import Console

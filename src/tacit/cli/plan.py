@@ -1,4 +1,4 @@
-"""`tacit plan`: which mechanism to ask a question with, by exact error. One planner per task."""
+"""`tacit plan`: compare mechanisms for a question by exact error. `PLANNERS` has one planner per task."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is planned for; a planner takes from it what its task needs."""
+class PlanRequest:
+    """The options of the command, checked; a planner takes from them what its task needs."""
 
     size: int
     epsilon: str
@@ -26,11 +26,11 @@ class Question:
     k: int = 2
     cover: bool = False
     domain: Any = None
-    """What heavy hitters are looked for in, where more than a size is known of it."""
+    """The domain of heavy hitters, where more than its size is known."""
 
     @property
     def values(self) -> str:
-        """What is asked about, in words."""
+        """The domain in words, for the title of the table."""
         if self.domain is not None:
             length = self.domain.length
             kind = f"texts of up to {length} symbols" if self.domain.kind == "text" else f"strings of {length} bits"
@@ -39,8 +39,8 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a planner found: the pick, all options best first, and one sentence about it."""
+class PlanReport:
+    """The result of a planner: the pick, all options best first, and one sentence about it."""
 
     pick: Row
     options: list[Row]
@@ -49,8 +49,8 @@ class Plan:
     over: str
 
 
-def _ranges(question: Question) -> Plan:
-    from tacit.tasks.range_plan import choose_ranges
+def _ranges(question: PlanRequest) -> PlanReport:
+    from tacit.tasks.ranges.plan import choose_ranges
 
     choice = choose_ranges(
         size=question.size,
@@ -63,10 +63,10 @@ def _ranges(question: Question) -> Plan:
     )
     pick = choice.pick.to_row() | {"spec": choice.pick.mechanism.spec()}
     rows, names = [option.to_row() for option in choice.options], [option.name for option in choice.options]
-    return Plan(pick, rows, choice.reason, names, str(choice.workload))
+    return PlanReport(pick, rows, choice.reason, names, str(choice.workload))
 
 
-def _histogram(question: Question) -> Plan:
+def _histogram(question: PlanRequest) -> PlanReport:
     from tacit.tasks.choose import choose_oracle
 
     if question.workload not in (None, "points"):
@@ -80,18 +80,18 @@ def _histogram(question: Question) -> Plan:
     )
 
     def row(option: Any) -> Row:
-        kept = ("report_bits", "server_operations", "n_needed")
-        found = option.to_row()
-        plain = {name: found[name] for name in kept if name in found}
-        return {"method": "flat", "oracle": option.kind, "rmse": option.standard_error} | plain
+        # The same names as in plans for ranges, so that scripts read both alike.
+        whole = option.to_row()
+        shared = {name: whole[name] for name in ("report_bits", "server_operations", "n_needed") if name in whole}
+        return {"method": "flat", "oracle": option.kind, "rmse": option.standard_error} | shared
 
     pick = row(choice.pick) | {"spec": choice.pick.mechanism.spec()}
     names = [option.kind for option in choice.options]
-    return Plan(pick, [row(option) for option in choice.options], choice.reason, names, "points")
+    return PlanReport(pick, [row(option) for option in choice.options], choice.reason, names, "points")
 
 
-def _marginals(question: Question) -> Plan:
-    from tacit.tasks.marginal_plan import choose_marginals
+def _marginals(question: PlanRequest) -> PlanReport:
+    from tacit.tasks.marginals.plan import choose_marginals
 
     choice = choose_marginals(
         sizes=question.sizes,
@@ -105,24 +105,24 @@ def _marginals(question: Question) -> Plan:
     pick = choice.pick.to_row() | {"spec": choice.pick.mechanism.spec()}
     rows, names = [option.to_row() for option in choice.options], [option.method for option in choice.options]
     over = f"tables of {question.k} of {len(question.sizes)} attributes"
-    return Plan(pick, rows, choice.reason, names, over)
+    return PlanReport(pick, rows, choice.reason, names, over)
 
 
-def _heavy_hitters(question: Question) -> Plan:
-    from tacit.tasks.hitters_options import hitters_options
+def _heavy_hitters(question: PlanRequest) -> PlanReport:
+    from tacit.tasks.hitters.options import hitters_options
 
     options, reason = hitters_options(
         size=question.size, domain=question.domain, epsilon=question.epsilon, n=question.n, k=question.k
     )
     rows = [option.to_row() for option in options]
     pick = rows[0] | {"spec": options[0].plan.mechanism.spec()}
-    return Plan(pick, rows, reason, [option.name for option in options], f"the {question.k} most frequent values")
+    return PlanReport(pick, rows, reason, [option.name for option in options], f"the {question.k} most frequent values")
 
 
-PLANNERS: dict[str, Callable[[Question], Plan]] = {
+PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
     "heavy-hitters": _heavy_hitters, "histogram": _histogram, "marginals": _marginals, "ranges": _ranges,
 }  # fmt: skip
-"""The planner of every task that can be planned before data is there."""
+"""The planner of every task that can be planned before there are data."""
 
 
 @click.command()
@@ -154,8 +154,9 @@ def plan(
     """Compare the mechanisms for a question by exact error and choose one."""
     domain = _domain(task, size, bits, alphabet, length)
     whole = _sizes(task, size, binary, sizes)
+    # k has two meanings and two defaults: values to find, or attributes of a table.
     k = (32 if task == "heavy-hitters" else 2) if k is None else k
-    question = Question(
+    question = PlanRequest(
         size or 0,
         epsilon,
         n,
@@ -168,20 +169,20 @@ def plan(
         cover=cover,
         domain=domain,
     )
-    found = PLANNERS[task](question)
+    report = PLANNERS[task](question)
     if as_json:
-        shown: Row = {"task": task, "workload": found.over, "pick": found.pick, "reason": found.reason}
-        print_json(shown | {"options": found.options})
+        shown: Row = {"task": task, "workload": report.over, "pick": report.pick, "reason": report.reason}
+        print_json(shown | {"options": report.options})
         return
-    kept = len(found.options) if everything else 12
-    _table(found, kept, question)
-    if len(found.options) > kept:
-        click.echo(f"({len(found.options) - kept} more with --all)")
-    click.echo(f"\npick: {found.reason}")
+    most = len(report.options) if everything else 12
+    _table(report, most, question)
+    if len(report.options) > most:
+        click.echo(f"({len(report.options) - most} more with --all)")
+    click.echo(f"\npick: {report.reason}")
 
 
 def _domain(task: str, size: int | None, bits: int | None, alphabet: str | None, length: int | None) -> Any:
-    """The domain of heavy hitters, which is told in one of three ways; None for a size."""
+    """Return the domain of heavy hitters, which is given in one of three ways; None for a size."""
     if task != "heavy-hitters":
         if bits is not None or alphabet is not None or length is not None:
             raise click.UsageError("--bits, --alphabet and --length are for task heavy-hitters; others take --size")
@@ -193,8 +194,8 @@ def _domain(task: str, size: int | None, bits: int | None, alphabet: str | None,
             "or --size for the number of values"
         )
     # Domains are checked by the device's own code, which names the longest text that fits.
-    from tacit.device.domain import Bits
-    from tacit.device.text import ALPHABETS, Text
+    from tacit.device.domains.domain import Bits
+    from tacit.device.domains.text import ALPHABETS, Text
 
     if alphabet is not None and length is not None:
         return Text("text", alphabet if alphabet in ALPHABETS else "".join(sorted(set(alphabet))), length)
@@ -202,27 +203,27 @@ def _domain(task: str, size: int | None, bits: int | None, alphabet: str | None,
 
 
 def _sizes(task: str, size: int | None, binary: int | None, sizes: str | None) -> tuple[int, ...]:
-    """Numbers of answers of the attributes; other tasks have one attribute, of a size."""
+    """Return the numbers of answers of the attributes; empty for other tasks, which have one attribute of a size."""
     if task != "marginals":
         if size is None and task != "heavy-hitters":
             raise click.UsageError("--size is needed: the number of values in the domain")
         return ()
     try:
-        found = (2,) * binary if binary else tuple(int(item) for item in (sizes or "").split(","))
+        return (2,) * binary if binary else tuple(int(item) for item in (sizes or "").split(","))
     except ValueError:
         raise click.UsageError("--binary 8 or --sizes 2,3,5 is needed for task marginals") from None
-    return found
 
 
-def _table(found: Plan, kept: int, question: Question) -> None:
+def _table(report: PlanReport, most: int, question: PlanRequest) -> None:
+    """Print the best options; columns that only some tasks or requests have come last."""
     header = ["option", "rmse", "report bits", "server operations"]
-    weighted = any("gain" in row for row in found.options)
+    weighted = any("gain" in row for row in report.options)
     header += ["rmse, weighted levels"] if weighted else []
     header += [f"n for {question.target_error:g}"] if question.target_error is not None else []
     rows: list[list[str]] = []
-    for name, row in list(zip(found.names, found.options, strict=True))[:kept]:
+    for name, row in list(zip(report.names, report.options, strict=True))[:most]:
         cells = [name, f"{row['rmse']:.6f}", str(row["report_bits"]), f"{row['server_operations']:.2g}"]
         cells += [f"{row['rmse_weighted']:.6f}"] if weighted else []
         rows.append([*cells, f"{row['n_needed']:,}"] if "n_needed" in row else cells)
-    title = f"{question.values}, epsilon {question.epsilon}, {question.n:,} respondents, error over {found.over}"
+    title = f"{question.values}, epsilon {question.epsilon}, {question.n:,} respondents, error over {report.over}"
     print_table(header, rows, title)

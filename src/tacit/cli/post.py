@@ -1,4 +1,4 @@
-"""`tacit post`: the methods of post-processing, and which of them suits a collection."""
+"""`tacit post`: list the methods of post-processing, or rank them for a collection by replaying it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,25 +6,6 @@ from typing import Any
 import click
 
 from tacit.cli.output import print_json, print_table
-
-
-def _method(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
-    """The name as it stands in the table, which is imported when one is given."""
-    if name is None:
-        return None
-    from tacit.errors import InvalidSpec
-    from tacit.post.methods import find_method
-
-    try:
-        return find_method(name).name
-    except InvalidSpec as error:
-        raise click.BadParameter(str(error), context, parameter) from None
-
-
-POST = click.option(
-    "--post", callback=_method, metavar="NAME", help="Post-process as well; `tacit post list` names the methods."
-)
-"""The option of every command that can show post-processed values beside raw ones."""
 
 
 @click.group()
@@ -36,7 +17,7 @@ def post() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_methods(as_json: bool) -> None:
     """List the methods and the default for every type of query."""
-    from tacit.post.methods import METHODS, QUERIES
+    from tacit.post.frequencies.methods import METHODS, QUERIES
 
     if as_json:
         queries = [{"query": q.name, "method": q.method, "if_power_law": q.if_power_law, "why": q.why} for q in QUERIES]
@@ -64,25 +45,26 @@ def select(file: str, query: str, share: float, k: int, runs: int, seed: int, as
     import numpy as np
 
     from tacit.cli.reports import is_histogram, read_tally_file
-    from tacit.post.select import random_subsets, select_method, top_values
+    from tacit.post.frequencies.select import random_subsets, select_method, top_values
 
     tally, _ = read_tally_file(file)
     mechanism, rng = tally.mechanism, np.random.default_rng(seed)
     estimate = mechanism.estimate(tally)
     if not is_histogram(mechanism, estimate):
         raise click.UsageError(f"{mechanism.kind} does not estimate the frequencies of a whole domain")
+    # Lambdas, since random sets must not draw from the generator where they are not wanted.
     queries = {
         "full_domain": lambda: None,
         "subsets": lambda: random_subsets(len(estimate), share, rng),
         "top_k": lambda: top_values(estimate, k),
     }[query]()
-    found = select_method(estimate, _replay(mechanism, estimate, rng), rng, queries=queries, runs=runs)
+    selection = select_method(estimate, _replay(mechanism, estimate, rng), rng, queries=queries, runs=runs)
     if as_json:
-        about = {"pick": found.pick.name, "query": query, "runs": runs, "seed": seed, "caveat": found.caveat}
-        print_json(about | {"scores": [score.to_row() for score in found.scores]})
+        about = {"pick": selection.pick.name, "query": query, "runs": runs, "seed": seed, "caveat": selection.caveat}
+        print_json(about | {"scores": [score.to_row() for score in selection.scores]})
         return
-    _print_scores(found.scores)
-    click.echo(f"\npick: {found.pick.name} ({found.caveat})")
+    _print_scores(selection.scores)
+    click.echo(f"\npick: {selection.pick.name} ({selection.caveat})")
 
 
 def _print_scores(scores: Sequence[Any]) -> None:
@@ -91,9 +73,9 @@ def _print_scores(scores: Sequence[Any]) -> None:
 
 
 def _replay(mechanism: Any, estimate: Any, rng: Any) -> Any:
-    """The mechanism's own exact simulation, or normal noise where it has none."""
-    from tacit.post.noise import Noise
-    from tacit.post.select import normal_replay
+    """Return a function that replays the collection: the mechanism's exact simulation, or normal noise."""
+    from tacit.post.frequencies.noise import Noise
+    from tacit.post.frequencies.select import normal_replay
 
     def exactly(counts: Any) -> Any:
         return mechanism.estimate(mechanism.simulate_tally(counts, rng))

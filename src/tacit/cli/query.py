@@ -8,16 +8,15 @@ from typing import Any, cast
 
 import click
 
-from tacit.cli.collection import place_options
-from tacit.cli.collections import Collections, Refused, open_collections
-from tacit.cli.output import print_json, print_table
+from tacit.cli.output import CommandRefused, print_json, print_table
+from tacit.cli.place import Place, open_place, place_options
 
 _FROM = re.compile(r"\bfrom\s+\"?(\w+)", re.IGNORECASE)
 _WORDS = {"insufficient_data": "lost in noise", "no_data": "no data", "below_minimum_cohort": "too few rows"}
-"""What stands in place of an estimate, by status."""
+"""The words printed in place of an estimate, by status."""
 
 _LOPSIDED = 0.1
-"""The part of half an interval that its middle may be off the estimate before both ends are shown."""
+"""How far the middle of an interval may be off the estimate, in half widths, before both ends are printed."""
 
 
 @click.command()
@@ -35,34 +34,40 @@ def query(
 
     For example: query "SELECT os, AVG(hours) FROM people WHERE age BETWEEN 30 AND 39 GROUP BY os"
     """
-    with open_collections(server, token, data) as place:
+    with open_place(server, token, data) as place:
         collection = _collection(place, sql, chosen, table)
-        found = place.query(collection, sql, level, "csv" if form == "csv" else "json")
-    if form == "csv":
-        sys.stdout.write(found)
-    elif form == "json":
-        print_json(found)
-    elif "plan" in found:
-        _print_plan(found)
+        if form == "csv":
+            sys.stdout.write(place.query_csv(collection, sql, level))
+            return
+        answer = place.query(collection, sql, level)
+    if form == "json":
+        print_json(answer)
+    elif "plan" in answer:
+        _print_plan(answer)
     else:
-        _print_answer(found)
+        _print_answer(answer)
 
 
-def _collection(place: Collections, sql: str, chosen: str, table: str) -> str:
-    """The collection that a query is about: the one that is named, or the one whose table stands in FROM."""
+def _collection(place: Place, sql: str, chosen: str, table: str) -> str:
+    """Return the id of the collection that a query is about: the one named, or the one whose table stands in FROM."""
     tables = place.tables()
     if not tables:
-        raise Refused("there is no table: no collection with rows is published here, or the token may not read it")
+        raise CommandRefused(
+            "there is no table: no collection with rows is published here, or the token may not read it"
+        )
     if chosen:
-        found = [item for item in tables if item["collection"].startswith(chosen)]
-        if len(found) != 1:
-            raise Refused(f"--collection: {len(found)} collections with rows have an id that begins with {chosen[:64]}")
-        return found[0]["collection"]
+        matching = [item for item in tables if item["collection"].startswith(chosen)]
+        if len(matching) != 1:
+            raise CommandRefused(
+                f"--collection: {len(matching)} collections with rows have an id that begins with {chosen[:64]}"
+            )
+        return matching[0]["collection"]
+    # Only a lookup by name. The collector parses the SQL properly, and says what is wrong with it.
     named = _FROM.search(sql)
     name = (table or (named[1] if named else tables[0]["name"])).lower()
     known = {item["name"]: item["collection"] for item in tables}
     if name not in known:
-        raise Refused(f"there is no table {name[:60]!r}; there are {', '.join(list(known)[:12])}")
+        raise CommandRefused(f"there is no table {name[:60]!r}; there are {', '.join(list(known)[:12])}")
     return known[name]
 
 
@@ -116,6 +121,7 @@ def shown_cell(item: Any) -> str:
     if cell["status"] == "exact":
         return f"{cell['estimate']:,.10g}"
     half = (cell["high"] - cell["low"]) / 2
+    # Two significant digits of the error; the estimate gets the same number of decimals.
     digits = min(12, max(0, 1 - floor(log10(half)))) if half > 0 else 0
     shown = f"{cell['estimate']:,.{digits}f}"
     if _is_lopsided(cell):

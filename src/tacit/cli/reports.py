@@ -12,15 +12,18 @@ from typing import Any, BinaryIO, cast
 import click
 
 from tacit.cli.output import percent, print_json, print_table, progress
-from tacit.cli.post import POST
-from tacit.core.level import check_level
+from tacit.cli.post_option import POST
+from tacit.core.statistics.level import check_level
 
 POST_COLUMNS = ("processed", "processed_low", "processed_high")
 
 
 @contextmanager
 def _writing(path: str, *, whole: bool = False) -> Generator[BinaryIO]:
-    """A binary output; a file appears under its name only when it is complete, and so does a `whole` stream."""
+    """Open a binary output, atomically: a file gets its name only when it is complete.
+
+    Standard output is written as it comes, unless `whole` asks for it to be held back until everything succeeded.
+    """
     if path == "-":
         with TemporaryFile() if whole else nullcontext(sys.stdout.buffer) as stream:
             yield cast("BinaryIO", stream)
@@ -28,6 +31,7 @@ def _writing(path: str, *, whole: bool = False) -> Generator[BinaryIO]:
                 stream.seek(0)
                 copyfileobj(stream, sys.stdout.buffer)
         return
+    # Beside the target, so that the rename stays within one file system and is atomic.
     partial = Path(f"{path}.partial")
     try:
         with partial.open("wb") as stream:
@@ -47,6 +51,7 @@ def _reading(path: str) -> Generator[BinaryIO]:
 
 
 def _setting(text: str) -> tuple[str, Any]:
+    """Parse NAME=VALUE to a field of a spec: booleans and integers by their looks, anything else is text."""
     name, separator, value = text.partition("=")
     if not separator:
         raise click.UsageError("--set takes name=value")
@@ -56,15 +61,16 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def make_mechanism(kind: str, size: int | None, epsilon: str, settings: tuple[str, ...]) -> Any:
-    """A mechanism from command-line options."""
+    """Return a mechanism built from command-line options."""
     from tacit.catalog import CATALOG
-    from tacit.device.kinds import find_kind
+    from tacit.device.catalog import find_kind
 
     cls: Any = find_kind({"kind": kind}, CATALOG)
-    given = dict(map(_setting, settings)) | ({} if size is None else {"size": size})
+    fields = dict(map(_setting, settings)) | ({} if size is None else {"size": size})
     try:
-        return cls(epsilon=epsilon, **given)
+        return cls(epsilon=epsilon, **fields)
     except TypeError as error:
+        # Python's message names the missing or unknown field: "GRR.__init__() missing 1 required ...".
         raise click.UsageError(f"{kind}: {str(error).split('__init__() ')[-1]}; give it with --size or --set") from None
 
 
@@ -83,8 +89,8 @@ def privatize(
     column: str | None, strict: bool, output: str,
 ) -> None:  # fmt: skip
     """Turn a column of VALUES (a CSV file, or - for standard input) into noisy reports."""
-    from tacit.cli.values import Column, integer_encoder
-    from tacit.device.coins import SystemCoins
+    from tacit.cli.values import CsvColumn, integer_encoder
+    from tacit.device.numbers.coins import SystemCoins
     from tacit.wire.files import REPORTS_MAGIC, Writer
 
     encode, domain, size = _encoder(labels, size)
@@ -93,13 +99,15 @@ def privatize(
         encode = integer_encoder(mechanism.value_count)
     coins = SystemCoins()
     with _reading_text(values) as stream, progress("privatizing", None) as advance:
-        source = Column(stream, encode, column)
+        source = CsvColumn(stream, encode, column)
         with _writing(output, whole=strict) as sink:
             extra = {} if domain is None else {"domain": domain}
             writer = Writer(sink, REPORTS_MAGIC, mechanism, **extra)
+            # A block per chunk: values are never in memory all at once.
             for chunk in source.chunks():
                 writer.block(mechanism.privatize(chunk, coins).tobytes(), len(chunk))
                 advance(len(chunk))
+            # Raised inside `_writing`, so that neither a file nor a held-back stream appears.
             if strict and source.skipped:
                 _fail(f"{source.skipped} rows could not be read, the first is row {source.first_bad}; nothing written")
             n = writer.close()
@@ -114,9 +122,10 @@ def _fail(message: str) -> None:
 
 
 def _encoder(labels: str | None, size: int | None) -> tuple[Any, dict[str, Any] | None, int | None]:
+    """Return encoder, domain spec and size from --labels; without labels, values are integers below the size."""
     if labels is None:
         return None, None, size
-    from tacit.device.domain import Categories
+    from tacit.device.domains.domain import Categories
 
     domain = Categories(name="value", labels=tuple(label.strip() for label in labels.split(",")))
     return domain.encode, domain.spec(), domain.size
@@ -124,6 +133,7 @@ def _encoder(labels: str | None, size: int | None) -> tuple[Any, dict[str, Any] 
 
 @contextmanager
 def _reading_text(path: str) -> Generator[Any]:
+    """Open text; utf-8-sig skips the byte order mark that spreadsheets write."""
     if path == "-":
         yield TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="replace", newline="")
         return
@@ -147,6 +157,7 @@ def _tally_file(path: str, advance: Any) -> tuple[Any, dict[str, Any] | None]:
     with _reading(path) as stream:
         reader = Reader(stream, REPORTS_MAGIC, path)
         mechanism = reader.header.mechanism
+        # Block by block onto an empty tally: memory does not grow with the file.
         total = mechanism.tally(mechanism.decode(b""))
         for reports in report_blocks(reader):
             total = total + mechanism.tally(reports)
@@ -159,11 +170,12 @@ def _write_sum(parts: Iterable[tuple[Any, dict[str, Any] | None]], output: str) 
     from tacit.errors import SpecMismatch
     from tacit.wire.files import write_tally
 
+    # Mechanisms are compared by the tallies' own addition; labels are not part of a mechanism, so they are here.
     total, domain = None, None
-    for part, found in parts:
-        if total is not None and domain != found:
+    for part, part_domain in parts:
+        if total is not None and domain != part_domain:
             raise SpecMismatch("cannot merge tallies: their labels differ; the same index would mean different values")
-        total, domain = part if total is None else total + part, found
+        total, domain = part if total is None else total + part, part_domain
     with _writing(output) as sink:
         assert total is not None
         write_tally(sink, total, domain)
@@ -180,7 +192,7 @@ def merge(files: tuple[str, ...], output: str) -> None:
 
 
 def read_tally_file(path: str) -> tuple[Any, dict[str, Any] | None]:
-    """A tally and, where it has labels, its domain."""
+    """Return a tally and, where it has labels, the spec of its domain."""
     from tacit.wire.files import read_tally
 
     with _reading(path) as stream:
@@ -204,6 +216,7 @@ def estimate(
     mechanism: Any = tally.mechanism
     chosen = None if candidates is None else [_candidate(domain, text.strip()) for text in candidates.split(",")]
     raw = _joint_table(mechanism, tally, candidates) if is_joint(mechanism) else mechanism.estimate(tally, chosen)
+    # Post-processing needs the indices, so labels are put in after it, and --top comes last.
     rows, about_post = raw.to_rows(level), {}
     if post is not None:
         about_post = _add_processed(rows, raw, post, level, whole=chosen is None and is_histogram(mechanism, raw))
@@ -226,7 +239,7 @@ def estimate(
 CAUTIONS = {
     "uneven_weights": "Caution: a few reports carry most of the weight. Intervals allow for the worst and are wide.",
 }
-"""What the cautions of estimates mean."""
+"""Cautions of estimates, spelt out for readers."""
 
 
 def _caution(raw: Any) -> dict[str, Any]:
@@ -235,56 +248,55 @@ def _caution(raw: Any) -> dict[str, Any]:
 
 def is_joint(mechanism: Any) -> bool:
     """Whether a report is about several attributes that are asked together, by views or coefficients."""
-    from tacit.device.coefficients import Coefficients
-    from tacit.device.views import Views
+    from tacit.tasks.marginals.solve import has_tables
 
-    return isinstance(getattr(mechanism, "family", None), (Views, Coefficients))
+    return has_tables(mechanism)
 
 
 def _joint_table(mechanism: Any, tally: Any, candidates: str | None) -> Any:
-    """The raw table of all attributes together, its values tuples of answers."""
-    from tacit.tasks.marginals_solve import solve_marginals
+    """Return the raw table of all attributes together; its values are tuples of answers."""
+    from tacit.tasks.marginals.solve import solve_marginals
 
     if candidates is not None:
         raise click.UsageError("--candidates works on one attribute; this tally is about several together")
-    return solve_marginals(mechanism, tally).table(range(len(mechanism.family.sizes))).raw
+    return solve_marginals(mechanism, tally).table(range(len(mechanism.drawn_from.answer_sizes()))).raw
 
 
 def is_histogram(mechanism: Any, estimate: Any) -> bool:
-    """Whether an estimate has one cell for every value of the mechanism's domain, which a mean has not."""
+    """Return whether an estimate has one cell for every value of the mechanism's domain; a mean has not."""
     return len(estimate) == getattr(mechanism, "size", -1)
 
 
 def _add_processed(rows: list[dict[str, Any]], raw: Any, post: str, level: float, *, whole: bool) -> dict[str, Any]:
-    """Put the processed values beside the raw ones; returns what the method promises."""
-    from tacit.post.methods import process
+    """Add the processed values to the rows beside the raw ones; return what the method promises."""
+    from tacit.post.frequencies.methods import process
 
     if not whole:
         raise click.UsageError("--post works on the frequencies of a whole domain, not on means or --candidates")
-    made = process(raw, post)
-    low, high = made.interval(level)
+    processed = process(raw, post)
+    low, high = processed.interval(level)
     for i, row in enumerate(rows):
-        cells = (made.value[i], low[i], high[i]) if raw.has_data else (None, None, None)
+        cells = (processed.value[i], low[i], high[i]) if raw.has_data else (None, None, None)
         row |= {name: cell if cell is None else float(cell) for name, cell in zip(POST_COLUMNS, cells, strict=True)}
-    return {"post": made.method.to_row()}
+    return {"post": processed.method.to_row()}
 
 
 def _add_likelihood(rows: list[dict[str, Any]], mechanism: Any, tally: Any) -> dict[str, Any]:
-    """Put the maximum-likelihood frequencies beside the raw ones; returns how they were found."""
+    """Add the maximum-likelihood frequencies to the rows; return how the fit converged."""
     from tacit.decode.em import all_values, maximum_likelihood
 
     if len(rows) != (len(all_values(mechanism)) if is_joint(mechanism) else getattr(mechanism, "size", -1)):
         raise click.UsageError("--likelihood works on the frequencies of a whole domain, not on means or --candidates")
-    found = maximum_likelihood(mechanism, tally) if tally.n else None
+    fit = maximum_likelihood(mechanism, tally) if tally.n else None
     for i, row in enumerate(rows):
-        row["likelihood"] = None if found is None else float(found.frequency[i])
-    return {} if found is None else {
-        "likelihood": {"converged": found.converged, "gap": found.gap, "iterations": found.iterations}
+        row["likelihood"] = None if fit is None else float(fit.frequency[i])
+    return {} if fit is None else {
+        "likelihood": {"converged": fit.converged, "gap": fit.gap, "iterations": fit.iterations}
     }  # fmt: skip
 
 
 def _candidate(domain: dict[str, Any] | None, text: str) -> int:
-    from tacit.device.product import domain_of
+    from tacit.device.domains.product import domain_of
 
     if domain is not None:
         return domain_of(domain).encode(text)
@@ -294,7 +306,7 @@ def _candidate(domain: dict[str, Any] | None, text: str) -> int:
 
 
 def _label(domain: dict[str, Any], index: int) -> Any:
-    from tacit.device.product import domain_of
+    from tacit.device.domains.product import domain_of
 
     return domain_of(domain).decode(index)
 

@@ -1,7 +1,7 @@
-"""`tacit serve`: the collector until it is stopped."""
+"""`tacit serve`: runs the collector until it is stopped."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -31,8 +31,10 @@ import click
 @click.option("--pg-cert", type=click.Path(path_type=Path, dir_okay=False), help="TLS certificate for --pg-port, PEM.")
 @click.option("--pg-key", type=click.Path(path_type=Path, dir_okay=False), help="Key of --pg-cert, PEM.")
 @click.option("--pg-insecure", is_flag=True, help="Take tokens in the clear from other machines on --pg-port.")
+@click.pass_obj
 def serve(
-    data: Path | None, database: str, host: str, port: int, public_url: str, trusted_proxies: str, rate: float,
+    run: Callable[..., None] | None, data: Path | None, database: str, host: str, port: int, public_url: str,
+    trusted_proxies: str, rate: float,
     max_body: int, segments: Path | None, pg_port: int | None, pg_host: str, pg_cert: Path | None, pg_key: Path | None,
     pg_insecure: bool,
 ) -> None:  # fmt: skip
@@ -48,21 +50,25 @@ def serve(
     from tacit.core.extras import need
 
     need("collector", *(["postgres"] if database else []), *(["analytics"] if pg_port else []))
+    from tacit.collector import server
     from tacit.collector.limits import Limits
-    from tacit.collector.pg.server import PgSettings
-    from tacit.collector.server import Settings
-    from tacit.collector.server import serve as run
+    from tacit.collector.pg.listen import PgSettings
     from tacit.dashboard import routes
 
+    # A burst of ten seconds' worth of requests is allowed before the rate limit applies.
     limits = Limits(requests_per_second=rate, burst=max(1, int(10 * rate)), body_bytes=max_body)
     pg = None if pg_port is None else PgSettings(pg_port, pg_host or host, pg_cert, pg_key, pg_insecure)
     token = _first_token(os.environ)
-    settings = Settings(data, database, host, port, public_url, trusted_proxies, limits, segments, pg, token)
-    run(settings, click.echo, partial(routes, public_url=settings.public_url))
+    settings = server.Settings(
+        data, database, host, port, public_url, trusted_proxies, limits, segments=segments, pg=pg, admin_token=token
+    )
+    # The context object is what serves, where a caller of the command brings its own; nobody at a shell does.
+    (run or server.serve)(settings, click.echo, partial(routes, public_url=settings.public_url))
 
 
 def _first_token(environment: Mapping[str, str]) -> str:
-    """The first admin token that the environment states, itself or as a file; empty if none."""
+    """Return the first admin token that the environment states, itself or as a file; empty if none."""
+    # The file wins: container secrets are files, and a variable shows up in process listings.
     file = environment.get("TACIT_ADMIN_TOKEN_FILE", "")
     if not file:
         return environment.get("TACIT_ADMIN_TOKEN", "").strip()

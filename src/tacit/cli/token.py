@@ -1,4 +1,4 @@
-"""`tacit token`: tokens of a collector, made and revoked on the machine that holds its data, while it runs or not."""
+"""`tacit token`: make, list and revoke tokens directly in the collector's database, while it runs or not."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ import click
 from tacit.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from tacit.collector.access import Access
+    from tacit.collector.collections.access import Access
 
 DATABASE_FILE = "tacit.sqlite"
 _PLACE: tuple[Callable[[Any], Any], ...] = (
@@ -21,6 +21,7 @@ _PLACE: tuple[Callable[[Any], Any], ...] = (
 
 
 def _place_options(command: Any) -> Any:
+    """Add the options that say where the database is; reversed, as the decorator applied last is listed first."""
     for option in reversed(_PLACE):
         command = option(command)
     return command
@@ -28,12 +29,13 @@ def _place_options(command: Any) -> Any:
 
 @contextmanager
 def _access(data: Path | None, database: str) -> "Generator[Access]":
-    """The tokens of a folder or database that exists; whoever can write to it needs no token."""
+    """Open the tokens of an existing folder or database; whoever can write to it needs no token."""
     if (data is None) == (not database):
         raise click.UsageError("give either a folder with --data or a PostgreSQL address with --database")
     if data is not None and not (data / DATABASE_FILE).is_file():
         raise click.UsageError(f"{data} is not the folder of a collector; start one there with: tacit serve --data")
-    from tacit.collector.access import Access
+    # Imported after the options are checked: the collector is an optional extra.
+    from tacit.collector.collections.access import Access
     from tacit.collector.problems import Problem
     from tacit.collector.server import open_store
 
@@ -60,12 +62,12 @@ def token() -> None:
 @_place_options
 def create(scope: str, collection: str, label: str, days: int, data: Path | None, database: str) -> None:
     """Make a token and print it, this once; only its hash is kept."""
-    from tacit.collector.access import OWNER, token_id
+    from tacit.collector.collections.access import OWNER, token_id
 
     with _access(data, database) as access:
-        made, record = access.create(scope, collection=collection, label=label, days=days)
+        secret, record = access.create(scope, collection=collection, label=label, days=days)
         access.note(OWNER, f"create token {scope}", token_id(record))
-    click.echo(made)
+    click.echo(secret)
 
 
 @token.command(name="list")
@@ -73,7 +75,7 @@ def create(scope: str, collection: str, label: str, days: int, data: Path | None
 @_place_options
 def list_tokens(as_json: bool, data: Path | None, database: str) -> None:
     """List tokens by their public names, which reveal nothing of the tokens."""
-    from tacit.collector.access import token_id
+    from tacit.collector.collections.access import token_id
 
     with _access(data, database) as access:
         rows = [
@@ -88,6 +90,7 @@ def list_tokens(as_json: bool, data: Path | None, database: str) -> None:
 
 
 def _line(row: dict[str, Any]) -> list[str]:
+    # `expires` counts days since 1970; 0 is never.
     ends = (date(1970, 1, 1) + timedelta(row["expires"])).isoformat() if row["expires"] else "never"
     return [row["id"], row["scope"], row["collection"][:12] or "all", row["label"], ends]
 
@@ -97,7 +100,7 @@ def _line(row: dict[str, Any]) -> list[str]:
 @_place_options
 def revoke(id: str, data: Path | None, database: str) -> None:
     """End the token of a public name (see `tacit token list`) at once, also on a collector that runs."""
-    from tacit.collector.access import OWNER
+    from tacit.collector.collections.access import OWNER
 
     with _access(data, database) as access:
         access.revoke(id)

@@ -1,4 +1,4 @@
-"""Reading columns of values from CSV, stream by stream, without ever printing one of them."""
+"""Read a column of values from CSV as a stream; values are private, so none is ever printed, not even in errors."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -7,25 +7,26 @@ from typing import TextIO
 
 import click
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import U64
 from tacit.errors import InvalidValue
 
-U64 = npt.NDArray[np.uint64]
 Encode = Callable[[str], int]
+"""From the text of a cell to an index; raises ValueError or InvalidValue for what is none."""
 _CHUNK = 1 << 16
 
 
-class Column:
+class CsvColumn:
     """One column of a CSV stream as indices; unparsable rows are counted, never shown."""
 
     def __init__(self, stream: TextIO, encode: Encode, column: str | None) -> None:
-        """Look at the first row: is it a header, and which column is meant?"""
+        """Find the column, and tell from the first row whether the stream has a header."""
         self._rows, self._encode, self.skipped, self.first_bad = _rows(stream), encode, 0, 0
         self._number = 0
         nothing: list[str] = []
         first = next(self._rows, nothing)
         self._index, is_header = _locate(first, column, self._parses)
+        # A first row of values has been read already and comes first in the first chunk.
         self._pending = [] if is_header or not first else [first]
 
     def _parses(self, cell: str) -> bool:
@@ -36,13 +37,14 @@ class Column:
         return True
 
     def chunks(self) -> Iterator[U64]:
-        """Indices, up to 65,536 at a time."""
+        """Yield indices, up to 65,536 at a time; rows that cannot be read are skipped and counted."""
         while rows := self._pending + list(islice(self._rows, _CHUNK - len(self._pending))):
             self._pending = []
-            found = [index for row in rows if (index := self._one(row)) is not None]
-            yield np.array(found, np.uint64)
+            indices = [index for row in rows if (index := self._one(row)) is not None]
+            yield np.array(indices, np.uint64)
 
     def _one(self, row: list[str]) -> int | None:
+        """Return the index of a row, or None, counted, for one that cannot be read."""
         self._number += 1
         try:
             return self._encode(row[self._index].strip())
@@ -53,7 +55,7 @@ class Column:
 
 
 def _rows(stream: TextIO) -> Iterator[list[str]]:
-    """Rows of a CSV stream; a row the reader cannot take (a cell beyond its limit) is an empty one."""
+    """Yield the rows of a CSV stream; one that the reader refuses (a cell beyond its limit) comes as an empty one."""
     reader = csv.reader(stream)
     while True:
         try:
@@ -65,7 +67,7 @@ def _rows(stream: TextIO) -> Iterator[list[str]]:
 
 
 def _locate(first: list[str], column: str | None, parses: Callable[[str], bool]) -> tuple[int, bool]:
-    """Which column, and whether the first row is a header."""
+    """Return the column's number, and whether the first row is a header: it names the column, or is not a value."""
     if column is None:
         if len(first) > 1:
             raise click.UsageError(f"the file has {len(first)} columns; name one with --column")
@@ -78,7 +80,7 @@ def _locate(first: list[str], column: str | None, parses: Callable[[str], bool])
 
 
 def integer_encoder(size: int) -> Encode:
-    """Values that are already indices below the size."""
+    """Return the encoder of values that are already indices below the size."""
 
     def encode(text: str) -> int:
         index = int(text)

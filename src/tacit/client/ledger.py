@@ -1,8 +1,21 @@
 """The ledger of a device: what was answered, what that spent, and the noisy bytes that wait to be sent.
 
+    prepare()                 answer()                       states of an entry
+        |                        |
+        v      release()         v      acknowledged
+      HELD  ------------->   PENDING  ---------------->  SENT
+                               ^   |     refused
+             flush(), retries  `---'  ---------------->  REFUSED
+
+The order of writes is what protects the respondent. An entry, with its noisy bytes, is on disk as PENDING before the
+first byte is sent, and every attempt sends those bytes. Were it the other way round, a crash between sending and
+writing would make the device draw again: two reports on one answer, each of which spends epsilon. This way a crash
+costs at most a repeated upload, which the collector recognises by its batch id. SENT and REFUSED are written only after
+the collector's reply. PENDING counts as spent, since the report may have arrived; HELD does not, as it never left.
+
 It never holds an answer, nor anything that is looked up by one; public columns that go along with a report it does.
-For memoised mechanisms it holds one random secret and what `tacit.device.memo.Memory` keeps; whoever takes the file can
-then test guesses of those answers, see docs/maths/memo.md.
+For memoised mechanisms it holds one random secret and what `device.kinds.memo.Memory` keeps; whoever takes the file
+can then test guesses of those answers, see docs/maths/memo.md.
 """
 
 import fcntl
@@ -17,19 +30,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
-from tacit.device.budget import as_budget
+from tacit.device.numbers.budget import as_budget
 from tacit.errors import TacitError
 
 VERSION = 1
 HELD, PENDING, SENT, REFUSED = "held", "pending", "sent", "refused"
-"""What becomes of a report. Held: made and kept, and its owner has not agreed to send it; it never left the device.
-Pending: to be sent until the collector has acknowledged it; it may have arrived. Sent: acknowledged. Refused: for good.
+"""The states of a report. Held: drawn and stored, but its owner has not agreed to send it; it never left the device.
+Pending: to be sent until the collector acknowledges it; it may have arrived. Sent: acknowledged. Refused: for good.
 """
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a respondent is told about a report: where it belongs, what it cost, and what became of it."""
+    """What a respondent is told about a report: its collection, what it cost, and its state."""
 
     collection: str
     batch: str
@@ -45,7 +58,7 @@ class AlreadyAnswered(TacitError):
     """A collection was answered before on this device; `receipt` is that of the first answer."""
 
     def __init__(self, receipt: Receipt) -> None:
-        """Say which collection."""
+        """Name the collection in the message."""
         super().__init__(
             f"collection {receipt.collection}: was answered already on this device; "
             "a second answer would spend epsilon again, so nothing was drawn"
@@ -58,7 +71,7 @@ class LedgerUnusable(TacitError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One report, perturbed once: every attempt to send it sends the same bytes."""
 
     collection: str
@@ -72,7 +85,7 @@ class Entry:
     reason: str = ""
     invitation: str = ""
     plan: str = ""
-    """What is answered once: the first document of an adaptive plan, or the collection itself if empty."""
+    """The id of an adaptive plan's first document, which may be answered once in any round; empty without a plan."""
     not_before: int = 0
     """Unix time before which the collector asked not to be tried again."""
     row: dict[str, Any] | None = None
@@ -80,40 +93,40 @@ class Entry:
 
     @property
     def receipt(self) -> Receipt:
-        """What the respondent is told."""
+        """The receipt for the respondent."""
         return Receipt(self.collection, self.batch, self.epsilon, self.state, self.reason)
 
 
 @dataclass
 class Kept:
-    """Everything a ledger holds."""
+    """The contents of a ledger, as one value that is read, changed and written as a whole."""
 
-    entries: list[Entry] = field(default_factory=list[Entry])
+    entries: list[LedgerEntry] = field(default_factory=list[LedgerEntry])
     secret: str = ""
-    """32 random bytes in hexadecimal, made when a memoised collection is answered first."""
+    """32 random bytes in hexadecimal, drawn when the first memoised collection is answered; empty before."""
     memories: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Per memoised collection: keyed hashes of what was answered, and the last report."""
 
-    def first(self, collection: str, plan: str) -> Entry | None:
-        """The first report on a collection, or on any round of its plan; neither is ever answered twice."""
+    def first(self, collection: str, plan: str) -> LedgerEntry | None:
+        """Return the first report on a collection, or on any round of its plan; None if there is none."""
         about = (
             entry for entry in self.entries if collection == entry.collection or plan in (entry.plan, entry.collection)
         )
         return next(about, None)
 
-    def replace(self, entry: Entry) -> None:
-        """Put a report in the place of the one with the same batch id."""
+    def replace(self, entry: LedgerEntry) -> None:
+        """Replace the entry with the same batch id."""
         self.entries = [entry if entry.batch == old.batch else old for old in self.entries]
 
-    def spent(self, entry: Entry) -> Fraction:
-        """What a collection cost: a memoised one epsilon for every different value, any other epsilon once."""
+    def spent(self, entry: LedgerEntry) -> Fraction:
+        """Return what a collection cost: epsilon once; for a memoised one, epsilon for every different value."""
         memory = self.memories.get(entry.collection)
         return as_budget(entry.epsilon).declared * (len(memory["seen"]) if memory else 1)
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What one collection cost."""
+    """What one collection cost, with its state."""
 
     collection: str
     title: dict[str, str]
@@ -123,7 +136,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Spending:
-    """What all collections cost this respondent."""
+    """What all collections cost this respondent, one row each."""
 
     collections: tuple[Spent, ...]
 
@@ -134,26 +147,27 @@ class Spending:
 
 
 class Ledger:
-    """What this device answered: in a file that only its owner may read, or in memory for as long as it lives.
+    """The store of a device's reports: a file that only its owner may read, or memory for as long as the object lives.
 
     The file is replaced as a whole, so a crash leaves the old one or the new one. Several processes may share it, and
     several threads may share one ledger, in memory or not.
     """
 
     def __init__(self, path: "str | os.PathLike[str] | None" = None) -> None:
-        """Use a file, which is made when first needed, or memory."""
+        """Use a file, which is created on the first write, or memory."""
         self._path = None if path is None else Path(path)
         self._kept = Kept()
         self._mutex = threading.Lock()
 
     def read(self) -> Kept:
-        """What the ledger holds now."""
+        """Return the contents; LedgerUnusable rather than empty contents if the file cannot be read."""
         if self._path is None:
             return deepcopy(self._kept)
         try:
             return _parse(self._path.read_bytes())
         except FileNotFoundError:
             return Kept()
+        # A damaged ledger is not an empty one: forgetting what was answered would spend epsilon twice.
         except (ValueError, TypeError, KeyError, OSError) as error:
             raise LedgerUnusable(
                 f"ledger {self._path.name}: cannot be read ({type(error).__name__}); it was not replaced, because "
@@ -162,54 +176,62 @@ class Ledger:
 
     @contextmanager
     def change(self) -> Generator[Kept]:
-        """What the ledger holds, to be changed; written back and on disk when the block ends without an error."""
+        """Yield the contents to be changed, under the lock; on disk when the block ends without an exception."""
         with self._locked():
-            kept = self.read()
-            yield kept
-            self._write(kept)
+            contents = self.read()
+            yield contents
+            self._write(contents)
 
-    def record(self, collection: str, make: Callable[[Kept], Entry], *, plan: str = "", repeats: bool = False) -> Entry:
-        """Draw a report on a collection, or on a round of a plan, and remember it; unless `repeats`, only ever once."""
-        with self.change() as kept:
-            before = kept.first(collection, plan or collection)
+    def record(
+        self, collection: str, make: Callable[[Kept], LedgerEntry], *, plan: str = "", repeats: bool = False
+    ) -> LedgerEntry:
+        """Draw a report by `make` and store it; AlreadyAnswered, without drawing, if there is one and not `repeats`."""
+        # Check, draw and write under one lock: two processes answering at once must not both draw.
+        with self.change() as contents:
+            before = contents.first(collection, plan or collection)
             if before is not None and not repeats:
                 raise AlreadyAnswered(before.receipt)
-            entry = make(kept)
-            kept.entries.append(entry)
+            entry = make(contents)
+            contents.entries.append(entry)
             return entry
 
-    def settle(self, entry: Entry, **change: Any) -> Entry:
-        """Note what became of a report."""
+    def settle(self, entry: LedgerEntry, **change: Any) -> LedgerEntry:
+        """Store changed fields of an entry, such as its state, and return it."""
         settled = replace(entry, **change)
-        with self.change() as kept:
-            kept.replace(settled)
+        with self.change() as contents:
+            contents.replace(settled)
         return settled
 
-    def pending(self) -> list[Entry]:
-        """Reports that are to be sent and were not acknowledged."""
+    def pending(self) -> list[LedgerEntry]:
+        """Return the entries that are to be sent and were not acknowledged."""
         return [entry for entry in self.read().entries if entry.state == PENDING]
 
     def spending(self) -> Spending:
-        """What was spent per collection, with the state of its last report that is not held, if there is one."""
-        kept = self.read()
-        last: dict[str, Entry] = {}
-        for entry in kept.entries:
+        """What was spent per collection, with the state of its latest report; a held one only if there is no other."""
+        contents = self.read()
+        last: dict[str, LedgerEntry] = {}
+        for entry in contents.entries:
+            # Later entries win, but a held one never hides that an earlier report was sent.
             if entry.state != HELD or entry.collection not in last:
                 last[entry.collection] = entry
-        rows = (Spent(entry.collection, entry.title, kept.spent(entry), entry.state) for entry in last.values())
+        rows = (Spent(entry.collection, entry.title, contents.spent(entry), entry.state) for entry in last.values())
         return Spending(tuple(rows))
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        """One change at a time: of all threads, and for a file of all processes that have it open."""
+        """Hold the mutex for threads and the file lock for processes."""
+        # The mutex comes first, so that threads of one process queue in memory; a ledger in memory has no file lock.
         with self._mutex, self._file_lock():
             yield
 
     @contextmanager
     def _file_lock(self) -> Generator[None]:
+        """Hold an exclusive flock on a lock file beside the ledger; nothing for a ledger in memory."""
         if self._path is None:
             yield
             return
+        # A lock file of its own: the ledger is replaced by rename, and a lock on the old inode would protect nothing.
+        # It is never removed, as another process may be waiting on it.
         lock = os.open(self._path.with_name(self._path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -218,10 +240,12 @@ class Ledger:
             os.close(lock)
 
     def _write(self, kept: Kept) -> None:
+        """Replace the file atomically and durably."""
         if self._path is None:
             self._kept = kept
             return
         data = json.dumps({"version": VERSION} | asdict(kept), ensure_ascii=False, indent=1).encode()
+        # Write, fsync, rename, fsync the folder: after a crash there is the old file or the new one, never a part.
         temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
         try:
             _write_through(temporary, data)
@@ -233,25 +257,27 @@ class Ledger:
 
 
 def _parse(data: bytes) -> Kept:
+    """Parse the contents of a ledger file; ValueError, TypeError or KeyError for anything else."""
     value = json.loads(data)
+    # A ledger of a newer version may mean more than we can read: refuse it like a damaged one.
     if value["version"] != VERSION:
         raise ValueError("version")
-    entries = [Entry(**cast("dict[str, Any]", entry)) for entry in value["entries"]]
+    entries = [LedgerEntry(**cast("dict[str, Any]", entry)) for entry in value["entries"]]
     return Kept(entries, value["secret"], value["memories"])
 
 
 def _write_through(path: Path, data: bytes) -> None:
-    """Write a file that only its owner may read, and wait until it is on disk."""
+    """Write a file that only its owner may read, and fsync it."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with open(handle, "wb") as file:
-        os.fchmod(handle, 0o600)
+        os.fchmod(handle, 0o600)  # Where the file existed, O_CREAT's mode did not apply.
         file.write(data)
         file.flush()
         os.fsync(handle)
 
 
 def _sync_folder(folder: Path) -> None:
-    """The new name must survive a crash as well."""
+    """Fsync a folder, so that a rename in it survives a crash as well."""
     handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

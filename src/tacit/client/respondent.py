@@ -1,4 +1,9 @@
-"""One person on one device: answer a collection once, and send the noisy report until the collector has it."""
+"""One person on one device: answer a collection once, and send the noisy report until the collector has it.
+
+    answer = encode -> perturb -> write to the ledger (PENDING) -> send -> note the outcome
+
+`client.ledger` explains why writing comes before sending. The true answer exists only inside `_record`.
+"""
 
 import json
 import os
@@ -7,11 +12,10 @@ from dataclasses import replace
 from time import time
 from typing import Any
 
-from tacit.client.ledger import HELD, PENDING, Entry, Kept, Ledger, Receipt, Spending
+from tacit.client.ledger import HELD, PENDING, Kept, Ledger, LedgerEntry, Receipt, Spending
 from tacit.client.transport import JSON_TYPE, Address, Transport
-from tacit.device.coins import Coins, SystemCoins
-from tacit.device.compose import OneOfDevice
-from tacit.device.memo import KEY_BYTES, MemoizedDevice, Memory
+from tacit.device.kinds.memo import KEY_BYTES, MemoizedDevice, Memory
+from tacit.device.numbers.coins import Coins, SystemCoins
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
 from tacit.wire.document import Collection
@@ -30,7 +34,7 @@ class Respondent:
         coins: Coins | None = None,
         transport: Transport | None = None,
     ) -> None:
-        """Refuse coins that somebody could guess."""
+        """Set up ledger and transport; InvalidSpec for coins that somebody could predict, such as seeded ones."""
         self._coins = coins or SystemCoins()
         if not self._coins.secure:
             raise InvalidSpec(f"coins: {type(self._coins).__name__} are not secure; real reports need SystemCoins")
@@ -38,7 +42,7 @@ class Respondent:
         self._transport = transport or Transport()
 
     def open(self, url: str) -> Collection:
-        """Fetch a document and verify that it is the one the address names."""
+        """Fetch a document and verify that its digest is the one in the address."""
         address = Address.parse(url)
         return _verified(Collection.from_json(self._transport.fetch(address)), address)
 
@@ -68,12 +72,12 @@ class Respondent:
         collector: str = "",
         invitation: str = "",
         row: Mapping[str, Any] | None = None,
-    ) -> Entry:
-        """Perturb once, remember and hold: the noisy report can be shown, and nothing is sent before `release`."""
+    ) -> LedgerEntry:
+        """Perturb once and store the report as held: it can be shown to its owner, and is not sent before `release`."""
         return self._record(self._find(where, collector), answers, row, invitation, HELD)
 
     def release(self, batch: str) -> Receipt:
-        """Send a report that was held; its owner has agreed."""
+        """Send a held report, whose owner has agreed; InvalidSpec if no such report is held."""
         for entry in self._ledger.read().entries:
             if entry.batch == batch and entry.state == HELD:
                 return self._send(self._ledger.settle(entry, state=PENDING)).receipt
@@ -86,13 +90,15 @@ class Respondent:
         row: Mapping[str, Any] | None,
         invitation: str,
         state: str = PENDING,
-    ) -> Entry:
-        """Perturb once and remember; nothing is sent."""
+    ) -> LedgerEntry:
+        """Perturb once and store the report; nothing is sent."""
         collection, address = found
+        # Everything that can fail for a wrong answer fails here, before coins are drawn and epsilon is spent.
         value, columns = collection.encode(answers), _row(collection, row)
         mechanism = collection.mechanism
 
-        def make(kept: Kept) -> Entry:
+        # Called by the ledger under its lock, only where the collection was not answered before.
+        def make(kept: Kept) -> LedgerEntry:
             if isinstance(mechanism, MemoizedDevice):
                 report = self._memoised(mechanism, collection.id, value, kept)
             else:
@@ -103,12 +109,12 @@ class Respondent:
         return self._ledger.record(collection.id, make, plan=collection.plan_id, repeats=repeats)
 
     def flush(self) -> list[Receipt]:
-        """Send what is pending, except where the collector asked to be left alone for longer."""
+        """Send what is pending, except where the collector asked for a longer wait (Retry-After)."""
         now = time()
         return [(self._send(entry) if entry.not_before <= now else entry).receipt for entry in self._ledger.pending()]
 
     def ledger(self) -> Spending:
-        """What was spent per collection, and in all."""
+        """Return what was spent per collection, and in total."""
         return self._ledger.spending()
 
     def _find(self, where: "str | Collection", collector: str) -> tuple[Collection, Address]:
@@ -117,7 +123,8 @@ class Respondent:
         return where, Address.parse(f"{collector.rstrip('/')}/c/{where.id}")
 
     def _memoised(self, mechanism: MemoizedDevice, collection: str, value: Any, kept: Kept) -> bytes:
-        """The report of this value under the one secret of this device."""
+        """Return the memoised report of this value, and update the collection's memory in the ledger's contents."""
+        # One secret per device, drawn once: a lost secret would redraw answers and spend epsilon again.
         kept.secret = kept.secret or self._coins.words(KEY_BYTES // 8).hex()
         known = kept.memories.get(collection, {"seen": [], "last": ""})
         seen = [bytes.fromhex(tag) for tag in known["seen"]]
@@ -126,16 +133,18 @@ class Respondent:
         kept.memories[collection] = {"seen": [tag.hex() for tag in memory.seen], "last": memory.last.hex()}
         return report
 
-    def _send(self, entry: Entry) -> Entry:
-        """Send the bytes that were drawn, and note what became of them."""
+    def _send(self, entry: LedgerEntry) -> LedgerEntry:
+        """Upload the stored bytes, and write the outcome to the ledger."""
         address = Address(entry.base, entry.collection)
         outcome = self._transport.upload(address, _batch_bytes(entry), entry.invitation, media_type=_media_type(entry))
+        # An invitation is a credential; it is erased as soon as it is not needed for another attempt.
         left = entry.invitation if outcome.state == PENDING else ""
         change = {"state": outcome.state, "reason": outcome.reason, "not_before": outcome.not_before}
         return self._ledger.settle(entry, invitation=left, **change)
 
 
 def _verified(collection: Collection, address: Address) -> Collection:
+    """Return the document if its digest is the id in the address; InvalidSpec otherwise."""
     if collection.id != address.id:
         raise InvalidSpec(
             f"collection {address.id}: the document has the digest {collection.id}; it is not the one this address "
@@ -144,18 +153,16 @@ def _verified(collection: Collection, address: Address) -> Collection:
     return collection
 
 
-def _entry(collection: Collection, report: bytes, base: str, invitation: str) -> Entry:
-    """A report that waits to be sent. One of `one_of` begins with its member, which a batch states beside it."""
-    member = 0
-    if isinstance(collection.mechanism, OneOfDevice):
-        member, report = int.from_bytes(report[:4], "little"), report[4:]
-    return Entry(
+def _entry(collection: Collection, report: bytes, base: str, invitation: str) -> LedgerEntry:
+    """A report that waits to be sent."""
+    member, payload = collection.mechanism.split(report)
+    return LedgerEntry(
         collection=collection.id,
         base=base,
         title=collection.title,
         epsilon=collection.epsilon,
         batch=new_batch_id().hex(),
-        report=report.hex(),
+        report=payload.hex(),
         plan=collection.plan_id,
         member=member,
         invitation=invitation,
@@ -163,7 +170,7 @@ def _entry(collection: Collection, report: bytes, base: str, invitation: str) ->
 
 
 def _row(collection: Collection, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The public columns that go along, all of them; None for a collection that takes none."""
+    """Return all public columns that go along, missing ones as null; None for a collection that takes none."""
     if collection.rows is not None:
         return collection.rows.check_row({} if row is None else row)
     if row:
@@ -171,12 +178,12 @@ def _row(collection: Collection, row: Mapping[str, Any] | None) -> dict[str, Any
     return None
 
 
-def _media_type(entry: Entry) -> str:
+def _media_type(entry: LedgerEntry) -> str:
     return MEDIA_TYPE if entry.row is None else JSON_TYPE
 
 
-def _batch_bytes(entry: Entry) -> bytes:
-    """The upload, the same bytes at every attempt: a binary batch, or its JSON twin where a row goes along."""
+def _batch_bytes(entry: LedgerEntry) -> bytes:
+    """Return the upload, the same bytes at every attempt: a binary batch, or JSON where a row goes along."""
     if entry.row is not None:
         report = {"member": entry.member, "report": entry.report, "row": entry.row}
         return json.dumps({"collection": entry.collection, "batch": entry.batch, "reports": [report]}).encode()

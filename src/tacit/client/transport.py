@@ -1,4 +1,8 @@
-"""Requests to a collector: addresses, retries with growing waits, and what a reply means."""
+"""Requests from a device to a collector: addresses, retries with exponential backoff, and what a reply means.
+
+An upload is idempotent: every attempt sends the same bytes under the same batch id, and the collector stores a batch
+id once. That is what makes it safe to retry when a reply was lost.
+"""
 
 import json
 import re
@@ -17,10 +21,12 @@ from tacit.errors import InvalidSpec, TacitError
 from tacit.wire.batch import MEDIA_TYPE
 
 JSON_TYPE = "application/json"
+# Bounds on what a hostile or broken server can make a device hold in memory.
 MAX_DOCUMENT_BYTES = 1 << 24
 MAX_REPLY_BYTES = 1 << 16
 _PATH = re.compile(r"(.*)/c/([0-9a-f]{64})(?:/document\.json)?/?")
 _ANSWERED_LATER = (408, 429)
+"""Client errors that ask for a retry: request timeout, and too many requests."""
 
 
 class Unreachable(TacitError):
@@ -29,14 +35,14 @@ class Unreachable(TacitError):
 
 @dataclass(frozen=True)
 class Address:
-    """Where a collection is: the collector and the digest of the document."""
+    """Where a collection is: the base address of the collector, and the digest of the document as its id."""
 
     base: str
     id: str
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """From the address of a collection's page or of its document."""
+        """Parse the address of a collection's page or of its document; InvalidSpec for anything else."""
         parts = urlsplit(url)
         match = _PATH.fullmatch(parts.path)
         if parts.scheme not in ("http", "https") or not parts.netloc or match is None:
@@ -45,18 +51,18 @@ class Address:
 
     @property
     def document(self) -> str:
-        """Where the document is."""
+        """The address of the document."""
         return f"{self.base}/c/{self.id}/document.json"
 
     @property
     def reports(self) -> str:
-        """Where reports go."""
+        """The address that reports are posted to."""
         return f"{self.base}/c/{self.id}/reports"
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to try: waits double from the first to the longest, each with up to half of it at random."""
+    """The retry policy: exponential backoff from the first wait to the longest, with jitter of half the wait."""
 
     attempts: int = 5
     first_seconds: float = 0.5
@@ -64,21 +70,21 @@ class Patience:
     timeout_seconds: float = 15.0
 
     def wait_seconds(self, attempt: int) -> float:
-        """The wait after an attempt (from 0); at random, so that devices do not all come back at once."""
+        """Return the wait after an attempt (from 0); with jitter, so that devices do not all come back at once."""
         longest = min(self.first_seconds * 2.0**attempt, self.longest_seconds)
         return longest * (0.5 + secrets.randbelow(1001) / 2000)
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply, or none (status 0)."""
+    """A reply of the collector; status 0 stands for no usable reply."""
 
     status: int
     body: bytes = b""
     retry_seconds: float = 0.0
 
     def json(self) -> Any:
-        """The body as JSON in UTF-8, None if it is not."""
+        """Return the body parsed as JSON in UTF-8, or None if it is not JSON."""
         try:
             return json.loads(self.body.decode("utf-8-sig"))
         except (ValueError, RecursionError):
@@ -95,15 +101,15 @@ class Outcome:
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """A report goes to the collector it was drawn for, or nowhere."""
+    """Refuses redirects: a report goes to the collector it was drawn for, or nowhere."""
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        """Follow nothing."""
+        """Return None, which makes the redirect an error status."""
         return None
 
 
 class Transport:
-    """HTTP with retries. Sends no cookie and nothing about the device but what the standard library says."""
+    """HTTP with retries. It sends no cookies, and nothing about the device but the standard library's user agent."""
 
     def __init__(
         self,
@@ -112,12 +118,12 @@ class Transport:
         pause: Callable[[float], None] = sleep,
         opener: OpenerDirector | None = None,
     ) -> None:
-        """Try with this patience; `pause` waits."""
+        """Set the retry policy; `pause` replaces sleeping and `opener` the network in tests."""
         self._patience, self._pause = patience, pause
         self._opener = opener or build_opener(_NoRedirects)
 
     def fetch(self, address: Address) -> Any:
-        """The JSON of a document, not yet verified."""
+        """Return the JSON of a document, not yet verified; Unreachable if it cannot be fetched."""
         reply = self._persist(Request(address.document), MAX_DOCUMENT_BYTES, lambda reply: reply.status == 200)
         if reply.status != 200:
             cause = f"status {reply.status}" if reply.status else "no reply"
@@ -125,24 +131,27 @@ class Transport:
         return reply.json()
 
     def upload(self, address: Address, batch: bytes, invitation: str = "", *, media_type: str = MEDIA_TYPE) -> Outcome:
-        """Send the same bytes until the collector has them or refuses them, or patience ends."""
+        """Send the same bytes until the collector acknowledges or refuses them, or the attempts are used up."""
         headers = {"Content-Type": media_type} | ({"Tacit-Invitation": invitation} if invitation else {})
         request = Request(address.reports, data=batch, headers=headers, method="POST")
         reply = self._persist(request, MAX_REPLY_BYTES, lambda reply: _outcome(reply).state != "pending")
         return _outcome(reply)
 
     def _persist(self, request: Request, most: int, done: Callable[[Reply], bool]) -> Reply:
-        """Repeat a request while the reply asks for it."""
+        """Repeat a request until `done`, a final status, or the end of patience, and return the last reply."""
         attempt = 0
         while True:
             reply = self._once(request, most)
             attempt += 1
+            # A collector that asks for a longer wait than we are willing to sit through is left for a later `flush`.
             tired = attempt >= self._patience.attempts or reply.retry_seconds > self._patience.longest_seconds
             if done(reply) or tired or _is_final(reply.status):
                 return reply
+            # Retry-After is a floor; our own backoff may be longer already.
             self._pause(max(reply.retry_seconds, self._patience.wait_seconds(attempt - 1)))
 
     def _once(self, request: Request, most: int) -> Reply:
+        """Send a request once; an HTTP error is a reply, a network failure is status 0."""
         try:
             with self._opener.open(request, timeout=self._patience.timeout_seconds) as response:
                 return _read(cast("HTTPResponse", response), most)
@@ -154,11 +163,13 @@ class Transport:
 
 
 def _read(response: HTTPResponse | HTTPError, most: int) -> Reply:
-    """A whole reply; one that is cut off or too long is none."""
+    """Read a whole reply; one that is truncated or too long counts as none (status 0)."""
     try:
+        # One byte more than allowed tells a reply that is too long from one that just fits.
         body = response.read(most + 1)
     except (OSError, HTTPException):
         return Reply(0)
+    # `read` with a limit does not complain when a connection ends before Content-Length bytes.
     stated = response.headers.get("Content-Length", "")
     if len(body) > most or (stated.isdecimal() and int(stated) != len(body)):
         return Reply(0)
@@ -166,7 +177,7 @@ def _read(response: HTTPResponse | HTTPError, most: int) -> Reply:
 
 
 def _retry_seconds(value: str | None) -> float:
-    """Retry-After in seconds: a number, or a date; 0 for anything else."""
+    """Parse Retry-After to seconds from now: a number or an HTTP date; 0 for anything else."""
     if value is None:
         return 0.0
     if re.fullmatch(r"[0-9]{1,9}", value.strip()):
@@ -178,21 +189,23 @@ def _retry_seconds(value: str | None) -> float:
 
 
 def _is_final(status: int) -> bool:
-    """Whether trying again is of no use."""
+    """Return whether a status means that the same request will never succeed."""
     return 400 <= status < 500 and status not in _ANSWERED_LATER
 
 
 def _outcome(reply: Reply) -> Outcome:
-    """What a reply says about a batch of one report."""
+    """Return what a reply means for a batch of one report."""
     value = reply.json()
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     # A network that answers with a page of its own has stored nothing: success is a receipt, not a status.
     if reply.status in (200, 201) and type(fields.get("accepted")) is int:
         refused = cast("list[dict[str, Any]]", fields.get("rejected") or [])
+        # `duplicate`: an earlier attempt arrived although its reply did not, so the report is stored.
         if fields["accepted"] > 0 or fields.get("duplicate") or not refused:
             return Outcome("sent")
         return Outcome("refused", str(refused[0].get("reason", ""))[:200])
     if _is_final(reply.status):
         return Outcome("refused", str(fields.get("title") or f"status {reply.status}")[:200])
+    # No reply, a 5xx, or a page of some other server: the report may or may not have arrived, so it stays pending.
     wait = reply.retry_seconds
     return Outcome("pending", "", int(time() + wait) if wait else 0)

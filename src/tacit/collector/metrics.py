@@ -1,12 +1,13 @@
-"""Counters in the text format of Prometheus. None of them tells anything about a single report."""
+"""Counters and a latency histogram in the Prometheus text format. None of them tells anything about a single report."""
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from threading import Lock
 
-from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, STORED
+from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, STORED, Outcome
 
+# Upper bounds of the histogram's buckets, in seconds; an acknowledged batch takes about one fsync.
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 _HELP = {
@@ -19,12 +20,13 @@ _HELP = {
     "tacit_query_milliseconds_total": "Time spent on SQL queries.",
 }
 
-_BATCHES = {outcome: ("tacit_batches_total", f'outcome="{outcome}"') for outcome in (STORED, DUPLICATE, CLOSED, SPENT)}
+_STATES: tuple[Outcome, ...] = (STORED, DUPLICATE, CLOSED, SPENT)
+_BATCHES = {outcome: ("tacit_batches_total", f'outcome="{outcome}"') for outcome in _STATES}
 _REPORTS = ("tacit_reports_total", "")
 
 
 class Metrics:
-    """What the process has done since it started."""
+    """The counters of this process since it started; thread-safe."""
 
     def __init__(self) -> None:
         """Begin at zero."""
@@ -36,8 +38,8 @@ class Metrics:
         with self._lock:
             self._counts[name, labels] += amount
 
-    def batch(self, outcome: str, reports: int, seconds: float) -> None:
-        """Note a batch: what became of it, and how long that took from its last byte to its acknowledgement."""
+    def batch(self, outcome: Outcome, reports: int, seconds: float) -> None:
+        """Count a batch: its outcome, its reports, and the seconds from its last byte to its acknowledgement."""
         place = bisect_left(_BOUNDS, seconds)
         with self._lock:
             self._counts[_BATCHES[outcome]] += 1
@@ -46,14 +48,16 @@ class Metrics:
             self._seconds += seconds
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """Everything, with gauges that are read now."""
+        """The exposition text of all counters, and of gauges that the caller reads now."""
         with self._lock:
             counts, commits, seconds = dict(self._counts), list(self._commits), self._seconds
         lines: list[str] = []
         for name, words in _HELP.items():
-            found = {labels: value for (owner, labels), value in sorted(counts.items()) if owner == name}
+            values = {labels: value for (owner, labels), value in sorted(counts.items()) if owner == name}
             lines += [f"# HELP {name} {words}", f"# TYPE {name} counter"]
-            lines += [f"{name}{{{labels}}} {value}" if labels else f"{name} {value}" for labels, value in found.items()]
+            lines += [
+                f"{name}{{{labels}}} {value}" if labels else f"{name} {value}" for labels, value in values.items()
+            ]
         lines += _histogram("tacit_acknowledge_seconds", commits, seconds)
         for name, value in gauges.items():
             lines += [f"# TYPE {name} gauge", f"{name} {value:g}"]
@@ -62,6 +66,7 @@ class Metrics:
 
 def _histogram(name: str, cells: list[int], total: float) -> list[str]:
     lines = [f"# HELP {name} From the last byte of a batch to its acknowledgement.", f"# TYPE {name} histogram"]
+    # Buckets of Prometheus are cumulative.
     running = 0
     for bound, cell in zip((*(f"{bound:g}" for bound in _BOUNDS), "+Inf"), cells, strict=True):
         running += cell

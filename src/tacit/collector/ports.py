@@ -1,14 +1,14 @@
-"""The storage port: what the collector needs from a database, in the collector's own words.
+"""The storage port: the interface (a Protocol) that the collector needs of a database, and its record types.
 
-Reports are never stored with an address, a user agent or a time of arrival. A batch is stored once, under the id the
-client made for it; folding batches into a tally and marking them as folded is one transaction, so every stored report
-is counted exactly once whatever is killed in between.
+Reports are never stored with an address, a user agent or a time of arrival. A batch is stored once, under an id that
+the client chose (idempotency key); adding batches to a tally and deleting them is one transaction, so that every
+stored report is counted exactly once, whatever crashes in between.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Literal, Protocol
 
 from tacit.errors import StorageDamaged
 
@@ -26,21 +26,24 @@ class CollectionRecord:
 
 @dataclass(frozen=True)
 class NewBatch:
-    """Valid reports of one upload, in the mechanism's own layout; with rows, packed together with them."""
+    """The valid reports of one upload, to be stored.
+
+    `payload` is in the mechanism's layout or, for collections with rows, in the format of `rows.batches`.
+    """
 
     collection: str
     batch: bytes
     payload: bytes
     count: int
     rejected: Mapping[str, int]
-    """Reports of the same upload that were refused, by reason; counted in the same transaction."""
+    """Numbers of refused reports of the same upload, by reason; counted in the same transaction."""
     invitation: bytes | None = None
     """Hash of a single-use invitation to spend with this batch."""
 
 
 @dataclass(frozen=True)
 class StoredBatch:
-    """A batch that waits to be folded."""
+    """A batch that is stored and not yet folded. Its id is not here: what is folded cannot be linked to it."""
 
     payload: bytes
     count: int
@@ -48,7 +51,7 @@ class StoredBatch:
 
 @dataclass(frozen=True)
 class StoredTally:
-    """The tally of one shard, as it was written: a store raises `StorageDamaged` rather than hand out another one."""
+    """The verified tally of one shard; a store raises StorageDamaged rather than return a corrupt one."""
 
     shard: str
     reports: int
@@ -57,7 +60,7 @@ class StoredTally:
 
 
 def tally_damaged(collection: str, shard: str, fault: str) -> StorageDamaged:
-    """The error that names a tally that is not as it was written."""
+    """The error of a corrupt tally; it names collection, shard and what to do."""
     return StorageDamaged(
         f"collection {collection}: the tally of shard {shard!r} {fault}; restore the collector's database from a "
         "backup, nothing of this collection is answered or folded until then"
@@ -66,7 +69,7 @@ def tally_damaged(collection: str, shard: str, fault: str) -> StorageDamaged:
 
 @dataclass(frozen=True)
 class TokenRecord:
-    """A token's hash and what it may do."""
+    """An access token: the hash of its secret, and what it allows."""
 
     hash: bytes
     scope: str
@@ -80,7 +83,7 @@ class TokenRecord:
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One action of an operator."""
+    """One action of an operator. There is a day and no time, which could be compared with network logs."""
 
     day: int
     actor: str
@@ -89,18 +92,28 @@ class AuditEntry:
 
 
 Fold = Callable[[bytes | None, list[StoredBatch]], bytes]
-"""A shard's tally so far (None at first) and the batches to add to it, to the tally with them."""
+"""A pure function (tally of a shard or None, batches) -> new tally; stores call it inside `fold_some`."""
 
-STORED, DUPLICATE, CLOSED, SPENT = "stored", "duplicate", "closed", "invitation_spent"
-"""Outcomes of adding a batch. A batch that was stored before is a duplicate, whatever has happened since."""
+Outcome = Literal["stored", "duplicate", "closed", "invitation_spent", "invalid"]
+"""The outcome of a batch: the one vocabulary from the store through the writer to HTTP and the metrics."""
+
+# STORED and DUPLICATE acknowledge a batch; the others refuse it.
+STORED: Final = "stored"
+DUPLICATE: Final = "duplicate"
+"""A batch with this id was stored before, whatever has happened since; for the client that is success."""
+CLOSED: Final = "closed"
+SPENT: Final = "invitation_spent"
+"""The invitation is unknown or was used before."""
+INVALID: Final = "invalid"
+"""Some report could not have been produced by the mechanism. Such a batch never reaches a store."""
 
 
 class Store(Protocol):
-    """A database. Methods are synchronous, may be called from any thread and may raise `StorageUnavailable`."""
+    """A database. Methods block, are thread-safe, and may raise StorageUnavailable or StorageFull."""
 
     @property
     def segments(self) -> Path | None:
-        """The folder for segments of rows; None if there is none, and then no rows are taken."""
+        """The folder of segments; None if there is none, and then collections with rows are refused."""
         ...
 
     def add_collection(self, record: CollectionRecord) -> None:
@@ -127,7 +140,7 @@ class Store(Protocol):
         """All collections, in order of creation."""
         ...
 
-    def add_batches(self, batches: Sequence[NewBatch]) -> list[str]:
+    def add_batches(self, batches: Sequence[NewBatch]) -> list[Outcome]:
         """Store batches in one transaction and say what became of each; durable when this returns.
 
         Refused reports of a batch are counted when it is stored, so that sending it again does not count them twice.
@@ -149,18 +162,18 @@ class Store(Protocol):
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were.
 
-        Reading, folding and dropping the payloads are one transaction: whatever fails or is killed, every batch is in
-        exactly one tally, exactly once. Batches that another process is folding are left to it. `fold` has no effects
-        of its own that a repetition would harm, for it runs again if the transaction has to be tried again.
+        Replacing the tally and deleting the batches are one transaction: whatever crashes, every batch is in exactly
+        one tally, exactly once. Batches that another process is folding are skipped. `fold` must be idempotent in its
+        side effects (such as writing files), as it runs again if the transaction is retried.
         """
         ...
 
     def tally(self, collection: str, shard: str) -> bytes | None:
-        """The tally of one shard; `StorageDamaged` if it is not as it was written."""
+        """The tally of one shard, or None; StorageDamaged if it is corrupt."""
         ...
 
     def tallies(self, collection: str) -> list[StoredTally]:
-        """The tallies of all shards; readers add them. `StorageDamaged` if one is not as it was written."""
+        """The tallies of all shards, which readers add up; StorageDamaged if one is corrupt."""
         ...
 
     def add_token(self, token: TokenRecord) -> None:
@@ -180,11 +193,11 @@ class Store(Protocol):
         ...
 
     def add_invitations(self, collection: str, hashes: Sequence[bytes]) -> None:
-        """Add unspent invitations; spent ones are kept apart from reports."""
+        """Add unspent invitations; nothing links a spent one to its report."""
         ...
 
     def audit(self, entry: AuditEntry) -> None:
-        """Note an operator's action."""
+        """Append an operator's action to the audit log."""
         ...
 
     def audit_log(self, most: int) -> list[AuditEntry]:
@@ -207,9 +220,9 @@ class Store(Protocol):
         ...
 
     def probe(self, *, write: bool = False) -> bool:
-        """Read something and, if so asked, write something; says whether the disk is known to be nearly full.
+        """Health check: read and, if asked, write something; returns whether the disk is known to be nearly full.
 
-        Raises `StorageUnavailable` if that cannot be done.
+        Raises StorageUnavailable if that fails.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What the collector refuses, as RFC 9457 problem documents; `spec/errors.md` says what to do about each kind."""
+"""Errors of the HTTP interface, as RFC 9457 problem documents; `spec/errors.md` says what to do about each kind."""
 
 import logging
 import traceback
@@ -48,13 +48,13 @@ KINDS: dict[str, tuple[int, str]] = {
     "unavailable": (503, "The collector cannot take this now"),
     "storage_full": (507, "The storage is full"),
 }
-"""Every kind of problem: its status and its title."""
+"""Every kind of problem: its HTTP status and its title."""
 
 TYPE_PREFIX = "urn:tacit:error:"
 MEDIA_TYPE = "application/problem+json"
 
+# Checked in order, so that a subclass must stand before its base.
 _OF_ERRORS: tuple[tuple[type[TacitError], str], ...] = (
-    (InvalidQuery, "invalid_query"),
     (InvalidSpec, "invalid_spec"),
     (InvalidValue, "invalid_value"),
     (NoData, "no_data"),
@@ -66,12 +66,15 @@ _RETRY_SECONDS = 2
 
 
 class Problem(Exception):
-    """A refusal with a kind and one sentence that helps; never a payload, never a private value."""
+    """A refusal: a kind of `KINDS`, and one helpful sentence, which never contains a payload or a private value."""
 
-    def __init__(self, kind: str, detail: str, *, retry_seconds: int = 0) -> None:
-        """Refuse; `retry_seconds` says when it is worth trying again."""
+    def __init__(
+        self, kind: str, detail: str, *, retry_seconds: int = 0, code: str = "", position: int = 0
+    ) -> None:  # fmt: skip
+        """Refuse. `retry_seconds` becomes Retry-After; `code` (SQLSTATE) and `position` are for errors in SQL."""
         super().__init__(detail)
         self.kind, self.detail, self.retry_seconds = kind, detail, retry_seconds
+        self.code, self.position = code, position
 
     @property
     def status(self) -> int:
@@ -79,22 +82,29 @@ class Problem(Exception):
         return KINDS[self.kind][0]
 
     def to_json(self) -> dict[str, Any]:
-        """The problem document."""
+        """The problem document as plain data."""
         status, title = KINDS[self.kind]
-        return {"type": TYPE_PREFIX + self.kind, "title": title, "status": status, "detail": self.detail}
+        document = {"type": TYPE_PREFIX + self.kind, "title": title, "status": status, "detail": self.detail}
+        code = {"code": self.code} if self.code else {}
+        return document | code | ({"position": self.position} if self.position else {})
 
 
 def problem_of(error: TacitError) -> Problem:
-    """The problem that an error of the library is; what nobody foresaw is our own mistake."""
+    """The problem that corresponds to an error of the library; `internal` if none does."""
     if isinstance(error, StorageFull):
         return Problem("storage_full", "the disk of the collector is full; nothing was stored, send it again later",
                        retry_seconds=60)  # fmt: skip
     if isinstance(error, (StorageUnavailable, Busy)):
-        # A commit that failed may have reached the disk all the same, so nothing is said about what was stored.
+        # A commit that failed may still have reached the disk, so the text claims nothing about what was stored. The
+        # client sends the same bytes again; the batch id makes that safe.
         return Problem("unavailable", "this cannot be taken now; send the same bytes again shortly, they count once",
                        retry_seconds=_RETRY_SECONDS)  # fmt: skip
-    if isinstance(error, MissingExtra):  # Also an InvalidSpec, and yet nothing that who asked could correct.
+    # Before InvalidSpec, of which it is a subclass: the client cannot correct a library that is not installed.
+    if isinstance(error, MissingExtra):
         return Problem("missing_extra", f"on the collector's machine, {error}")
+    if isinstance(error, InvalidQuery):
+        words = str(error).removeprefix("sql: ")
+        return Problem("invalid_query", words, code=error.code, position=error.position)
     for kind, name in _OF_ERRORS:
         if isinstance(error, kind):
             return Problem(name, str(error))
@@ -102,7 +112,10 @@ def problem_of(error: TacitError) -> Problem:
 
 
 def as_problem(error: BaseException) -> Problem:
-    """The problem document of any failure; what nobody foresaw is logged by type and place, never by its message."""
+    """The problem of any exception.
+
+    Unexpected ones are logged by type and stack position, never by message, which might contain a respondent's data.
+    """
     if isinstance(error, Problem):
         return error
     if isinstance(error, TacitError):

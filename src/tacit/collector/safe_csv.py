@@ -1,4 +1,4 @@
-"""The one writer of CSV files. They are opened in spreadsheets, which run text as a formula if it begins like one."""
+"""The only writer of CSV files, safe against formula injection: spreadsheets run text that begins like a formula."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,16 +7,17 @@ from unicodedata import category, normalize
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _QUOTED = re.compile(r'[",;|\t\r\n]|^\s|\s$')
-"""What has to stand in quotation marks; other separators than the comma are those of other countries' spreadsheets."""
+"""Cells that must be quoted. Semicolons and tabs too: in some locales spreadsheets split at them."""
+# The last one is U+2212, the minus sign.
 _FORMULA = frozenset("=+-@\u2212")
 _IGNORED = ("Cc", "Cf", "Zs", "Zl", "Zp")
-"""Blanks, line breaks, byte order marks and other characters that nobody sees: spreadsheets may skip them."""
+"""Unicode categories of blanks, line breaks and invisible characters, which spreadsheets may skip before a formula."""
 
 
 def harmless(text: str) -> str:
-    """Text that a spreadsheet would run as a formula, with an apostrophe before it; numbers stay as they are.
+    """Prefix text that a spreadsheet would run as a formula with an apostrophe; numbers stay as they are.
 
-    Full-width and small forms of = + - @ count like the plain ones, and so do they behind characters that nobody sees.
+    Full-width and small forms of = + - @ count like the plain ones, also behind invisible characters.
 
     >>> [harmless(text) for text in ("=1+1", "\\ufeff\\uff1dA1", "-0.5", "a=b")]
     ["'=1+1", "'\\ufeff＝A1", '-0.5', 'a=b']
@@ -27,7 +28,7 @@ def harmless(text: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    """One cell: nothing for None, numbers as Python writes them, text made harmless and quoted where it must be."""
+    """One cell: empty for None, numbers as Python writes them, text made harmless and quoted where necessary."""
     if value is None:
         return ""
     text = harmless(value) if isinstance(value, str) else str(value)
@@ -35,7 +36,7 @@ def _cell(value: Any) -> str:
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """Rows as the text of a CSV file; a row of one empty cell is quoted, so that it is no blank line."""
+    """The text of a CSV file; a row of one empty cell is written as "", because readers skip blank lines."""
     lines = (",".join(map(_cell, row)) for row in rows)
     return "".join(f"{line or EMPTY}\n" for line in lines)
 

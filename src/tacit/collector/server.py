@@ -1,4 +1,4 @@
-"""Running the collector: a folder or a database, a port, logs, and an orderly end."""
+"""Running the collector: opening its store, listening on its ports, writing logs, and stopping in order."""
 
 import json
 import logging
@@ -6,22 +6,23 @@ import socket
 import sys
 import time
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from tacit.catalog import CATALOG
-from tacit.collector.active import Catalog
 from tacit.collector.addresses import public_address
-from tacit.collector.connection import connections
-from tacit.collector.http_app import App, Pages
-from tacit.collector.limits import Limits
-from tacit.collector.pg.server import PgServer, PgSettings, pg_server
+from tacit.collector.clock import Clock
+from tacit.collector.collections.active import Catalog
+from tacit.collector.http.app import App, Pages
+from tacit.collector.http.connection import connections
+from tacit.collector.limits import FoldLimits, Intervals, Limits
+from tacit.collector.pg.listen import PgSettings
 from tacit.collector.ports import Store
 from tacit.collector.problems import LOG
 from tacit.collector.service import Collector
@@ -29,7 +30,14 @@ from tacit.errors import InvalidSpec, StorageUnavailable
 from tacit.tasks.table import TASKS
 from tacit.tasks.task import Task
 
+if TYPE_CHECKING:
+    from tacit.collector.pg.server import PgServer
+
 _GRACE_SECONDS = 20
+"""How long a server that is told to stop waits for requests that have begun."""
+
+Announce = Callable[[str], object]
+"""Where the lines for whoever starts the collector go."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,7 @@ class Settings:
     trusted_proxies: str = ""
     """Addresses whose X-Forwarded-For is believed; empty for none."""
     limits: Limits = field(default_factory=Limits)
+    intervals: Intervals = field(default_factory=Intervals)
     segments: Path | None = None
     """Folder for rows, with a database; collectors that share the one share the other."""
     pg: PgSettings | None = None
@@ -62,21 +71,24 @@ class Settings:
         return self.public_url or f"http://{host}:{self.port}"
 
 
-def open_store(data: Path | None, database: str = "", segments: Path | None = None) -> Store:
+def open_store(
+    data: Path | None, database: str = "", segments: Path | None = None, clock: Clock | None = None
+) -> Store:
     """SQLite in a folder, or a PostgreSQL database with a folder for segments of rows."""
+    day = (clock or Clock()).day
     if bool(data) == bool(database):
         raise InvalidSpec("serve: give either a folder (--data) or a database address (--database)")
     if data is not None:
         if segments is not None:
             raise InvalidSpec("serve: --segments goes with --database; a folder (--data) holds its segments itself")
-        from tacit.collector.adapters.sqlite import SqliteStore
+        from tacit.collector.store.sqlite.store import SqliteStore
 
-        return SqliteStore(data)
+        return SqliteStore(data, today=day)
     if not database.startswith(("postgresql://", "postgres://")):
         raise InvalidSpec("serve: the database must be an address such as postgresql://host/name")
-    from tacit.collector.adapters.postgres import PostgresStore
+    from tacit.collector.store.postgres.store import PostgresStore
 
-    return PostgresStore(database, segments=segments)
+    return PostgresStore(database, segments=segments, today=day)
 
 
 def restore_store(file: Path, data: Path | None, database: str = "", segments: Path | None = None) -> None:
@@ -88,7 +100,7 @@ def restore_store(file: Path, data: Path | None, database: str = "", segments: P
         finally:
             store.close()
         return
-    from tacit.collector.adapters.sqlite import SqliteStore
+    from tacit.collector.store.sqlite.store import SqliteStore
 
     SqliteStore.restore(file, data).close()
 
@@ -101,9 +113,14 @@ def make_app(
     tasks: tuple[Task, ...] = TASKS,
     shard: str = "main",
     pages: Pages | None = None,
+    clock: Clock | None = None,
+    intervals: Intervals | None = None,
+    folding: FoldLimits | None = None,
 ) -> App:
     """The application over a store, with pages where they are given."""
-    collector = Collector(store, catalog=catalog, tasks=tasks, shard=shard)
+    collector = Collector(
+        store, catalog=catalog, tasks=tasks, shard=shard, clock=clock, intervals=intervals, folding=folding
+    )
     return App(collector, limits, pages(collector, catalog=catalog) if pages else [])
 
 
@@ -144,7 +161,8 @@ def set_up_logs() -> None:
 
 def make_config(app: Any, settings: Settings) -> uvicorn.Config:
     """How uvicorn serves an application."""
-    # Behind a proxy the address of a client is in a header, which only the usual way of a request looks at.
+    # Behind a proxy the client's address is in a header. The fast path for reports, which answers below ASGI, does
+    # not read it; without that fast path every request goes through uvicorn's handling of proxy headers.
     reports = None if settings.trusted_proxies else getattr(app, "reports", None)
     limits: Limits = getattr(getattr(app, "reports", None), "limits", settings.limits)
     return uvicorn.Config(
@@ -169,7 +187,7 @@ class _Server(uvicorn.Server):
     """The HTTP server and, beside it on the same loop, the one for clients of PostgreSQL."""
 
     def __init__(
-        self, config: uvicorn.Config, pg: PgServer | None = None, listener: socket.socket | None = None
+        self, config: uvicorn.Config, pg: "PgServer | None" = None, listener: socket.socket | None = None
     ) -> None:
         super().__init__(config)
         self.pg, self._listener = pg, listener
@@ -187,27 +205,48 @@ class _Server(uvicorn.Server):
 
 def _make_server(app: Any, settings: Settings, pg: PgSettings | None) -> _Server:
     config = make_config(app, settings)
-    return _Server(config) if pg is None else _Server(config, pg_server(app, pg), pg.listen())
+    if pg is None:
+        return _Server(config)
+    # The engine of SQL is loaded only where it is used.
+    from tacit.collector.pg.server import pg_server
+
+    return _Server(config, pg_server(app, pg), pg.listen())
 
 
-def serve(settings: Settings, announce: Any = print, pages: Pages | None = None) -> None:
-    """Serve until stopped; SIGTERM and SIGINT finish what was begun."""
+def serve(
+    settings: Settings,
+    announce: Announce = print,
+    pages: Pages | None = None,
+    *,
+    open_store: Callable[..., Store] = open_store,
+    make_app: Callable[..., App] = make_app,
+    clock: Clock | None = None,
+) -> None:
+    """Serve until stopped; SIGTERM and SIGINT finish what was begun.
+
+    Another store, application or clock takes the place of the usual one: `open_store` and `make_app` are called with
+    the arguments of the functions of that name.
+    """
     set_up_logs()
     if settings.pg is not None:
         settings.pg.context()  # A certificate that cannot be read is refused before anything is touched.
-    store = open_store(settings.data, settings.database, settings.segments)
+    store = open_store(settings.data, settings.database, settings.segments, clock)
     shard = "main" if settings.data else f"{socket.gethostname()}:{settings.port}"
-    app = make_app(store, settings.limits, shard=shard, pages=pages)
+    app = make_app(store, settings.limits, shard=shard, pages=pages, clock=clock, intervals=settings.intervals)
     server = _make_server(app, settings, settings.pg)
-    token = app.collector.access.first_admin(settings.admin_token)
+    _announce(settings, app.collector.access.first_admin(settings.admin_token), announce)
+    server.run()
+    if not server.started:
+        raise StorageUnavailable(f"serve: could not start on {settings.host}:{settings.port}")
+
+
+def _announce(settings: Settings, token: str | None, announce: Announce) -> None:
+    """Say where the collector is, and the first admin token if it was made just now; it is never shown again."""
     if token is not None:
         announce(f"admin token, shown this once: {token}")
     announce(f"tacit collects at {settings.url}")
     if settings.pg is not None:
         announce(f"tables for PostgreSQL clients at {settings.pg.host}:{settings.pg.port}, the password is a token")
-    server.run()
-    if not server.started:
-        raise StorageUnavailable(f"serve: could not start on {settings.host}:{settings.port}")
 
 
 @dataclass
@@ -216,7 +255,7 @@ class Running:
 
     url: str
     app: Any
-    pg: PgServer | None = None
+    pg: "PgServer | None" = None
 
 
 @contextmanager
@@ -225,6 +264,7 @@ def running(app: Any, host: str = "127.0.0.1", pg: PgSettings | None = None) -> 
     with socket.socket() as probe:
         probe.bind((host, 0))
         probe.listen(2048)
+        # The socket stays open until the server listens on it, so that nobody else can take the port meanwhile.
         settings = Settings(host=host, port=probe.getsockname()[1])
         server = _make_server(app, settings, pg)
         thread = Thread(target=server.run, kwargs={"sockets": [probe]}, daemon=True)

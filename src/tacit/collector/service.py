@@ -1,31 +1,35 @@
-"""The collector as one object: a store, and everything that works on it."""
+"""The collector as one object: wires a store to ingest, folding, answers, access and background chores.
+
+It knows nothing of HTTP, which is a layer on top (`http`); the command line uses it directly.
+"""
 
 import logging
 from collections.abc import Callable, Mapping
-from time import monotonic
 from typing import Any
 
 from tacit.catalog import CATALOG
-from tacit.collector.access import Access, today
-from tacit.collector.active import Active, Catalog, Shelf, parsed_json
-from tacit.collector.answer import Answers, answer, answer_plan, answer_rows
-from tacit.collector.ask import ask, ask_joint
-from tacit.collector.damage import Damage
-from tacit.collector.fold import Folder, Housekeeping
-from tacit.collector.ingest import Ingest, Rejections
+from tacit.collector.answers.answer import CollectionAnswers, answer, answer_plan, answer_rows
+from tacit.collector.answers.ask import ask, ask_joint
+from tacit.collector.answers.rounds import Rounds
+from tacit.collector.clock import Clock
+from tacit.collector.collections.access import Access
+from tacit.collector.collections.active import Active, Catalog, Shelf, parsed_json
+from tacit.collector.collections.parts import Total
+from tacit.collector.collections.publish import Planner, find_record
+from tacit.collector.collections.retention import Retention
+from tacit.collector.ingest.damage import Damage
+from tacit.collector.ingest.fold import Folder, Housekeeping
+from tacit.collector.ingest.readiness import Readiness
+from tacit.collector.ingest.totals import TallyCache
+from tacit.collector.ingest.uploads import Ingest, Rejections
+from tacit.collector.ingest.writer import BatchWriter
+from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.metrics import Metrics
 from tacit.collector.ports import CollectionRecord, Store
 from tacit.collector.problems import Problem
-from tacit.collector.publish import Planner, find_record
-from tacit.collector.readiness import Readiness
-from tacit.collector.retention import Retention
-from tacit.collector.rounds import Rounds
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
-from tacit.collector.totals import Totals
 from tacit.collector.work import Work, WorkLimits
-from tacit.collector.writer import Writer
-from tacit.core.members import AnyTally
-from tacit.device.canonical import canonical
+from tacit.device.numbers.canonical import canonical
 from tacit.errors import StorageDamaged
 from tacit.tasks.table import TASKS
 from tacit.tasks.task import Task
@@ -33,23 +37,11 @@ from tacit.tasks.task import Task
 LOG = logging.getLogger("tacit.collector")
 
 FRESH_SECONDS = 2.0
-"""How long an answer waits for reports that are stored and not yet folded."""
-
-RETIRE_SECONDS = 3600.0
-"""How often the collector looks for what is past its retention."""
-
-SWEEP_SECONDS = 300.0
-"""How often the collector looks for files of segments that nobody needs any more."""
-
-DAMAGE_SECONDS = 300.0
-"""How often the collector reads all tallies to see whether they are as they were written."""
-
-ADVANCE_SECONDS = 2.0
-"""How often rounds of adaptive plans are looked at."""
+"""Time that an answer may spend on folding what is waiting, so that it includes reports that were just acknowledged."""
 
 
 class Collector:
-    """Publishes, ingests, folds and answers; knows nothing of HTTP."""
+    """The application object: publishes, ingests, folds and answers."""
 
     def __init__(
         self,
@@ -58,44 +50,56 @@ class Collector:
         catalog: Catalog = CATALOG,
         tasks: tuple[Task, ...] = TASKS,
         shard: str = "main",
-        day: Callable[[], int] = today,
         work: WorkLimits | None = None,
+        clock: Clock | None = None,
+        intervals: Intervals | None = None,
+        folding: FoldLimits | None = None,
     ) -> None:
-        """Work on a store with the kinds, tasks and calendar given; tests bring their own."""
-        self.store, self.tasks = store, tasks
-        self.files = SegmentFiles(store.segments)
+        """Wire everything to a store; `catalog` and `tasks` are the mechanisms and tasks that documents may use.
+
+        `shard` must differ between processes that share a database. Whatever is None has its defaults.
+        """
+        clock, intervals = clock or Clock(), intervals or Intervals()
+        self.store, self.tasks, self.clock = store, tasks, clock
+        self.files = SegmentFiles(store.segments, clock, intervals)
         self.planner = Planner(catalog, tasks, takes_rows=self.files.is_ready)
-        self.shelf, self.rejections, self.writer = Shelf(store, catalog), Rejections(), Writer(store)
-        self.access, self.metrics = Access(store, day), Metrics()
+        self.shelf, self.rejections, self.writer = Shelf(store, catalog), Rejections(), BatchWriter(store)
+        self.access, self.metrics = Access(store, clock.day), Metrics()
         self.work = Work(work)
-        self.readiness = Readiness(store, self.writer)
-        self.ingest = Ingest(self.shelf, self.writer, self.rejections, takes_rows=self.files.is_ready)
-        self.folder = Folder(store, self.shelf, self.files, shard=shard)
+        self.readiness = Readiness(store, self.writer, clock)
+        self.ingest = Ingest(self.shelf, self.rejections, takes_rows=self.files.is_ready)
+        self.folder = Folder(
+            store, self.shelf, self.files, shard=shard, clock=clock, intervals=intervals, limits=folding
+        )
         self.damage = Damage(self.folder)
         self._when_dropped: list[Callable[[str], None]] = [self.files.drop, self.damage.forget]
-        self.retention = Retention(store, day, forget=self._forget)
+        self.retention = Retention(store, clock, intervals, self._forget)
         self.rounds = Rounds(store, self.shelf, self.folder, tasks)
-        self._totals = Totals(store, self.folder)
-        self.started = monotonic()
+        # Answers of one tally are computed again and again with other levels or queries.
+        self._totals = TallyCache(store, self.folder)
+        self.started = clock.seconds()
+        # Collections with batches to fold. Written by request threads and read by the housekeeping thread: single set
+        # operations are atomic, and `touch_all` finds whatever is lost.
         self._touched: set[str] = set()
         self._housekeeping = Housekeeping([
-            (self.fold_touched, 0.25),
-            (self.flush_rejections, 1.0),
-            (self.rounds.advance_due, ADVANCE_SECONDS),
-            (self.touch_all, 60.0),
-            (self.retire, RETIRE_SECONDS),
-            (self.sweep, SWEEP_SECONDS),
-            (self.look_for_damage, DAMAGE_SECONDS),
+            (self.fold_touched, intervals.fold),
+            (self.flush_rejections, intervals.note_refusals),
+            (self.rounds.advance_due, intervals.advance),
+            (self.touch_all, intervals.touch),
+            (self.retire, intervals.retire),
+            (self.sweep, intervals.sweep),
+            (self.look_for_damage, intervals.damage),
         ])  # fmt: skip
 
     def start(self) -> None:
-        """Drop what is past its retention, and begin folding what an earlier process left behind."""
+        """Start background work: apply retention first, then fold what an earlier process left behind."""
         self.retire()
         self.touch_all()
         self._housekeeping.start()
 
     def stop(self) -> None:
-        """Store what was accepted, note refusals, and release the database."""
+        """Stop cleanly: every accepted batch is stored and every refusal counted before the database is closed."""
+        # Order matters: no more queries, then no more folds, then drain the writer, and only then close the store.
         self.work.stop()
         self._housekeeping.stop()
         self.writer.stop()
@@ -105,16 +109,17 @@ class Collector:
             self.store.close()
 
     def touch(self, collection: str) -> None:
-        """Say that a collection has batches to fold."""
+        """Mark a collection as having batches to fold."""
         self._touched.add(collection)
 
     def touch_all(self) -> None:
-        """Look at every collection again: another process may have left batches."""
+        """Mark all collections: another process may have crashed and left batches behind."""
         self._touched.update(self.shelf.all_ids())
 
     def fold_touched(self) -> None:
-        """Fold what has arrived since; a collection that fails waits for `touch_all`, and does not hold up others."""
+        """Fold all marked collections; one that fails does not hold up the others, and waits for `touch_all`."""
         touched = {collection for collection in list(self._touched) if self.folder.is_due(collection)}
+        # Unmarked before folding, so that a batch that arrives meanwhile marks the collection again.
         self._touched -= touched
         failure: Exception | None = None
         while touched:
@@ -122,28 +127,28 @@ class Collector:
             try:
                 folded = self.folder.fold_all(collection, FRESH_SECONDS)
             except StorageDamaged as error:
-                # Damage does not go away by trying again; whoever reads the log is told which collection it is.
+                # Retrying does not repair damage: the log names the collection, and the others go on.
                 LOG.error("%s", error)
             except Exception as error:
                 failure = error
             else:
                 self.metrics.count("tacit_folded_batches_total", amount=folded)
                 if folded:
-                    # Time may have run out before everything was folded.
+                    # The time limit may have ended the fold early, so the collection is looked at again.
                     self.touch(collection)
         if failure is not None:
             raise failure
 
     def flush_rejections(self) -> None:
-        """Count refusals in the store."""
+        """Write buffered counts of refusals to the store."""
         self.rejections.flush(self.store)
 
     def sweep(self) -> None:
-        """Remove the files of segments that nobody needs any more."""
+        """Garbage-collect segment files that no manifest names."""
         self.folder.sweep()
 
     def look_for_damage(self) -> None:
-        """Read the tallies of all collections, for the metric and the log."""
+        """Verify the tallies of all collections, for the metric and the log."""
         for collection in self.shelf.all_ids():
             active = self.shelf.find(collection)
             if active is not None:
@@ -153,12 +158,12 @@ class Collector:
         return self.damage.look(active.id, rows=active.collection.rows is not None)
 
     def stored(self, active: Active) -> tuple[int, bool]:
-        """The number of stored reports, and whether the collection is damaged; what is damaged is not counted."""
+        """The number of stored reports (0 if corrupt), and whether the collection is corrupt."""
         damaged = self._is_damaged(active)
         return 0 if damaged else self.store.stored_reports(active.id), damaged
 
     def segments(self, collection: str) -> list[RowSegment]:
-        """The rows of a collection as sealed segments, sealing first what is waiting."""
+        """The sealed segments of a collection with rows, after sealing what is waiting."""
         active = self.find(collection)
         if active.collection.rows is None:
             raise Problem("conflict", "the collection has no rows; read its answers instead")
@@ -166,12 +171,12 @@ class Collector:
         return self.folder.segments(active)
 
     def retire(self) -> None:
-        """Drop the reports of collections that are past the retention their documents state."""
+        """Drop the reports of collections that are past the retention in their documents."""
         self.retention.look()
         self._totals.forget()
 
     def when_dropped(self, forget: Callable[[str], None]) -> None:
-        """Have something called with every collection whose reports are dropped, to forget what it keeps of them."""
+        """Register a callback that gets the id of every collection whose reports are dropped, to clear caches."""
         self._when_dropped.append(forget)
 
     def _forget(self, collection: str) -> None:
@@ -179,36 +184,36 @@ class Collector:
             forget(collection)
 
     def find(self, collection: str) -> Active:
-        """A published or closed collection, or a problem."""
+        """A published or closed collection; Problem `not_found`, or `conflict` for a draft."""
         active = self.shelf.find(collection)
         if active is None:
             find_record(self.store, collection)
             raise Problem("conflict", "the collection is a draft; publish it first")
         return active
 
-    def answers(self, collection: str, level: float, post: str | None = None) -> Answers:
-        """Answers from everything that is stored, folding first what is waiting; `post` names a method."""
+    def answers(self, collection: str, level: float, post: str | None = None) -> CollectionAnswers:
+        """Answers to all questions from everything that is stored; `post` names a post-processing method."""
         active = self.find(collection)
         if active.collection.plan is not None:
-            return answer_plan(active, self.rounds.result(active), level=level)
+            return answer_plan(active, self.rounds.result(active), level=level, tasks=self.tasks)
         if active.collection.rows is not None:
-            # The number of reports alone is read without its checksum.
+            # `stored_reports` sums a column without verifying checksums, so that the manifests are verified here.
             self.folder.check(collection, rows=True)
             return answer_rows(active, self.store.stored_reports(collection), level=level)
         return answer(*self._folded(collection), level=level, tasks=self.tasks, post=post)
 
     def ask(self, collection: str, question: str, query: str, given: Mapping[str, str], level: float) -> dict[str, Any]:
-        """What a question's task says to a query, from everything that is stored; `other` names a second collection."""
+        """The answer of a question's task to a query; `given["other"]` names a second collection to compare with."""
         found = self._folded(collection)
         other = self._folded(given["other"]) if "other" in given else None
         return ask(*found, question, query, given, level=level, tasks=self.tasks, other=other)
 
     def joint(self, collection: str, query: str, given: Mapping[str, str], level: float) -> dict[str, Any]:
-        """What questions that were asked together say to a query, from everything that is stored."""
+        """The answer to a query about several questions that were asked together."""
         return ask_joint(*self._folded(collection), query, given, level=level)
 
-    def _folded(self, collection: str) -> tuple[Active, AnyTally]:
-        """A collection and everything that is stored of it."""
+    def _folded(self, collection: str) -> tuple[Active, Total]:
+        """A collection without rows and its tally, after folding what is waiting."""
         active = self.find(collection)
         if active.collection.rows is not None:
             raise Problem("conflict", "the reports of this collection come with rows; ask for them with SQL")
@@ -216,7 +221,7 @@ class Collector:
         return active, self._totals.total(active)
 
     def status(self, collection: str) -> dict[str, Any]:
-        """State, number of reports and refusals of a collection; one that is damaged says so and counts nothing."""
+        """State, number of reports and refusals of a collection; a corrupt one is flagged and counts 0 reports."""
         record, active = find_record(self.store, collection), self.shelf.find(collection)
         rejected: dict[str, int] = {}
         for counts in (self.store.rejected(collection), self.rejections.waiting(collection)) if active else ():
@@ -235,7 +240,7 @@ class Collector:
         }
 
     def _plan_state(self, active: Active) -> tuple[dict[str, Any] | None, bool]:
-        """Where the plan of a collection stands, if it has one, and whether one of its rounds is damaged."""
+        """The state of an adaptive plan (None without one), and whether one of its rounds is corrupt."""
         if active.collection.plan is None:
             return None, False
         try:
@@ -244,7 +249,7 @@ class Collector:
             return None, True
 
     def advance(self, collection: str) -> dict[str, Any]:
-        """Close the open round of a plan and publish the next one; says where the plan stands."""
+        """Close the open round of a plan and publish the next one; returns the state of the plan."""
         active = self.find(collection)
         if active.collection.plan is None:
             raise Problem("conflict", "the collection has no rounds; close it instead")
@@ -252,11 +257,11 @@ class Collector:
         return self.rounds.state(active)
 
     def open_round(self, collection: str) -> str:
-        """The round of a plan that takes reports now, or its last one."""
+        """The id of the round of a plan that takes reports now, or of its last one."""
         return self.rounds.current(self.find(collection)).id
 
     def summaries(self, may_read: Callable[[str], bool] = lambda _: True) -> list[dict[str, Any]]:
-        """Every collection in a few words, as far as it may be read."""
+        """A summary of every collection for which `may_read` is true, for lists."""
         return [self._summary(record) for record in self.store.collections() if may_read(record.id)]
 
     def _summary(self, record: CollectionRecord) -> dict[str, Any]:
@@ -276,22 +281,22 @@ class Collector:
         }
 
     def scope_of(self, token: str) -> str | None:
-        """The scope of a token that holds today, or None."""
+        """The scope of a valid token, or None."""
         bearer = self.access.bearer(token)
         return None if bearer is None else bearer.scope
 
     def may(self, token: str, action: str, collection: str) -> bool:
-        """Whether a token that holds today allows an action on a collection."""
+        """Whether a token is valid and allows an action on a collection."""
         bearer = self.access.bearer(token)
         return bearer is not None and bearer.may(action, collection)
 
     def owner(self, token: str) -> str:
-        """Whose work it is that is done for a token: its key, or empty for everybody without one that holds."""
+        """The owner under which work for a token is limited: its public name, or `PUBLIC` without a valid token."""
         bearer = self.access.bearer(token) if token else None
         return "" if bearer is None else bearer.key
 
     def record(self, collection: str) -> CollectionRecord | None:
-        """A draft, published or closed collection."""
+        """A collection in any state, or None."""
         return self.store.collection(collection)
 
     def preview(self, collection: str) -> bytes:

@@ -1,8 +1,8 @@
-"""Expensive work: planning, answering and SQL run on a few threads of their own, behind a bounded queue.
+"""A thread pool for expensive work (planning, answering, SQL), behind a bounded and fair queue.
 
 Everything else (reports, health checks, lists, tokens) never waits for these threads. One token can use only some of
-them and only a part of the queue, every job has a deadline, and a job whose client has left is given up: one that
-waits is taken out of the queue, one that runs ends at its next `check`.
+the threads and a part of the queue. Every job has a deadline, and is cancelled when its client disconnects: a waiting
+job is taken out of the queue, a running one ends at its next call of `check` (cooperative cancellation).
 """
 
 from collections import Counter
@@ -23,47 +23,49 @@ _RETRY_SECONDS = 2
 
 @dataclass(frozen=True)
 class WorkLimits:
-    """How much expensive work is done at once, and how much of it for one token."""
+    """Sizes of the thread pool and its queue, in all and for one token."""
 
     threads: int = 3
     threads_each: int = 2
-    """Threads that jobs of one token may use at once; fewer than all, so that others get their turn."""
+    """Threads that one token may use at once; fewer than all, so that nobody can starve the others."""
     jobs: int = 200
-    """Jobs that run or wait."""
+    """Limit of running and waiting jobs."""
     jobs_each: int = 50
-    """Of these for one token."""
+    """The same for one token."""
     seconds: float = 30.0
-    """From the arrival of a job to its result."""
+    """Deadline of a job, from its arrival to its result."""
     write_seconds: float = 300.0
-    """The same for those who may write: large drafts take long to plan, and operators are trusted to wait."""
+    """Deadline for tokens that may write: large drafts take long to plan, and operators are trusted to wait."""
 
 
 PUBLIC = ""
-"""The owner of jobs of visitors without a token. They have one thread that no token can use."""
+"""The owner of jobs of visitors without a token. They share one extra thread, which no token can use."""
 
 
 class Job(Generic[Result]):
-    """Work that was accepted: waits, runs, and ends with a result, an error, or because it was given up."""
+    """An accepted piece of work: it waits, runs, and ends with a result, an error, or because it was cancelled."""
 
     def __init__(self, work: "Work", owner: str, run: Callable[[], Result], seconds: float) -> None:
-        """Made by `Work.submit`."""
+        """Create a job; only `Work.submit` does."""
         self.owner, self.seconds = owner, seconds
         self.future: Future[Result] = Future()
-        self.future.set_running_or_notify_cancel()  # Only `give_up` ends a job; waiters cannot cancel its future.
+        # Marked as running from the start, so that cancelling an asyncio wrapper cannot cancel the future under the
+        # thread that will set its result: only `give_up` ends a job.
+        self.future.set_running_or_notify_cancel()
         self._work, self._run, self._end, self._is_given_up = work, run, monotonic() + seconds, False
 
     @property
     def seconds_left(self) -> float:
-        """Until the deadline."""
+        """Seconds until the deadline, at least 0."""
         return max(0.0, self._end - monotonic())
 
     def check(self) -> None:
-        """Raise if nobody waits for the result any more."""
+        """Raise Problem `query_timeout` if the deadline has passed or the client has left."""
         if self._is_given_up or monotonic() > self._end:
             raise self.late()
 
     def late(self) -> Problem:
-        """The problem of a job that was not done in time."""
+        """The problem of a job that missed its deadline."""
         return Problem(
             "query_timeout",
             f"this was not answered within {self.seconds:g} seconds; "
@@ -72,12 +74,12 @@ class Job(Generic[Result]):
         )
 
     def give_up(self) -> None:
-        """Say that nobody waits any more; does nothing if the job is done."""
+        """Cancel the job, because nobody waits for it any more; does nothing if it is done."""
         self._is_given_up = True
         self._work.drop(self)
 
     def do(self) -> Callable[[], None]:
-        """Run the job in this thread; returns what tells whoever waits for it how it ended."""
+        """Run the job in this thread; returns a function that resolves its future."""
         try:
             self.check()
             with checked_by(self.check):
@@ -87,17 +89,19 @@ class Job(Generic[Result]):
 
 
 class Work:
-    """The threads, and the queue in front of them."""
+    """The thread pool, and the queue in front of it."""
 
     def __init__(self, limits: WorkLimits | None = None) -> None:
-        """Threads are started when they are first needed."""
+        """Create the pool; its threads start on demand."""
         self.limits = limits or WorkLimits()
+        # One more thread, for visitors without a token. The executor's own queue is never used: jobs are submitted
+        # only when a thread is free, so that this class decides about fairness.
         self._threads = ThreadPoolExecutor(self.limits.threads + 1, "tacit-work")
         self._lock, self._is_stopped = Lock(), False
         self._waiting, self._running = list[Job[Any]](), list[Job[Any]]()
 
     def submit(self, owner: str, run: Callable[[], Result], seconds: float | None = None) -> Job[Result]:
-        """Accept a job for the bearer of a token, or raise the problem why not."""
+        """Queue a job for the owner of a token; Problem `rate_limited` or `unavailable` if there is no room."""
         limits = self.limits
         job = Job(self, owner, run, limits.seconds if seconds is None else seconds)
         with self._lock:
@@ -115,7 +119,7 @@ class Work:
         return job
 
     def _start_more(self) -> None:
-        """Give free threads to waiting jobs, first to those of tokens that use fewest; the lock is held."""
+        """Start waiting jobs while threads are free, owners with the fewest running jobs first. The lock is held."""
         while not self._is_stopped:
             used = Counter(job.owner for job in self._running)
             ready = [job for job in self._waiting if self._may_start(job.owner, used)]
@@ -127,21 +131,22 @@ class Work:
             self._threads.submit(self._do, job)
 
     def _may_start(self, owner: str, used: "Counter[str]") -> bool:
-        """Whether there is a thread for one more job of an owner, beside the jobs that run for every owner."""
+        """Whether one more job of an owner may run; `used` counts the running jobs by owner."""
         if owner == PUBLIC:
             return used[PUBLIC] < 1
         return used.total() - used[PUBLIC] < self.limits.threads and used[owner] < self.limits.threads_each
 
     def _do(self, job: Job[Any]) -> None:
         tell = job.do()
-        # The thread is free before anybody is told, so that whoever has an answer can ask again.
+        # The slot is freed before the future is resolved: a client that sends its next request right after an answer
+        # must not be refused because its last job still counts.
         with self._lock:
             self._running.remove(job)
             self._start_more()
         tell()
 
     def drop(self, job: Job[Any]) -> None:
-        """Take a job out of the queue, if it has not been started."""
+        """Remove a job from the queue if it has not started; its future gets the deadline's problem."""
         with self._lock:
             if job not in self._waiting:
                 return
@@ -150,16 +155,16 @@ class Work:
 
     @property
     def running(self) -> int:
-        """How many jobs run now."""
+        """Number of running jobs (a metric)."""
         return len(self._running)
 
     @property
     def waiting(self) -> int:
-        """How many jobs wait for a thread."""
+        """Number of waiting jobs (a metric)."""
         return len(self._waiting)
 
     def stop(self) -> None:
-        """Take no more jobs and give up all there are."""
+        """Refuse new jobs and cancel all others; running ones end at their next check, and are not waited for."""
         with self._lock:
             self._is_stopped = True
             jobs = [*self._waiting, *self._running]

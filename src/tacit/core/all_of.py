@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.arrays import F64, I64, U64
 from tacit.core.cell_rule import CellRule
+from tacit.core.draws import GivenCoins
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism, Reports, integer_array, words
 from tacit.core.members import (
     AnyTally,
     Candidates,
-    GivenCoins,
     Layout,
     PerMember,
     as_bytes,
@@ -25,13 +26,9 @@ from tacit.core.members import (
     per_member,
 )
 from tacit.core.tally import Counts, Log, checked_weights, count_reports, same_mechanism
-from tacit.device.coins import Coins
-from tacit.device.compose import AllOfDevice, OneOfDevice, answers_of
+from tacit.device.families.compose import AllOfDevice, answers_of
+from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 MAX_JOINT_CELLS = 1 << 20
 """The largest contingency table of joint reports that is kept as counts."""
@@ -63,6 +60,11 @@ class AllOf(AllOfDevice, Mechanism):
     def member(self, i: int) -> Mechanism:
         """The mechanism of member i."""
         return self.layout.mechanism(i)
+
+    @property
+    def member_count(self) -> int:
+        """One per question."""
+        return len(self.members)
 
     @cached_property
     def _mechanisms(self) -> tuple[Mechanism, ...]:
@@ -116,7 +118,7 @@ class AllOf(AllOfDevice, Mechanism):
         array = integer_array(values)
         costs = [member.coin_words for member in self.members]
         fixed = [cost for cost in costs if cost is not None]
-        if len(fixed) < len(costs) or not len(array):
+        if len(fixed) < len(costs) or not len(array) or array.ndim != 2:  # Answers may be lists themselves.
             return self.decode(b"".join(self.privatize_one(row, coins) for row in array))
         answers = answers_of(self.kind, array.T, len(self.members))
         drawn = words(coins, len(array), sum(fixed))
@@ -220,7 +222,7 @@ def _from_keys(member: Mechanism, keys: U64) -> Reports:
 
 def _report_keys(member: Mechanism) -> U64 | None:
     """All reports of a member as sorted keys, or None where they are too many to list, or of several kinds."""
-    if isinstance(member, OneOfDevice):
+    if member.drawn_from is not None:
         return None  # It keeps a tally per question, which a joint table could not give back.
     if member.report_bits >= MAX_JOINT_CELLS.bit_length() or member.report_dtype.itemsize > 8:
         return None

@@ -1,7 +1,7 @@
-"""What a number of reports can add up to: the rule that cells read from a file or a database must keep.
+"""Plausibility checks of stored tallies: bounds that the cells of n reports cannot leave.
 
 Every kind states what *one* report adds to its cells. Sums over n reports then have bounds that follow without knowing
-the reports, with and without weights; numbers outside of them were damaged or forged.
+the reports, with and without weights; numbers outside of them were damaged or forged. `tally_check` applies the rules.
 """
 
 from dataclasses import dataclass
@@ -10,32 +10,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-I64 = npt.NDArray[np.int64]
+from tacit.arrays import I64
+
 Exact = npt.NDArray[Any]
 """Integers that cannot overflow: int64 where that is certain, Python integers elsewhere."""
 
 LIMIT = 1 << 62
 """Sums stay below this, so that two of them can still be added in 64 bits."""
 
+# Slack of comparisons in doubles, far above their rounding errors and far below what one report changes.
 _ROUNDING = 1 + 1e-9
 _HALF = 32
 
 
 def largest(cells: npt.NDArray[Any]) -> int:
-    """The largest size of any cell, as an exact integer."""
+    """Return the largest absolute value of any cell as a Python integer, which exists for the least int64 as well."""
     return max(abs(int(cells.max())), abs(int(cells.min()))) if cells.size else 0
 
 
 def exact_sums(cells: I64) -> Exact:
-    """Sums along the last axis."""
+    """Return sums along the last axis without overflow."""
     if largest(cells) * max(1, cells.shape[-1]) < LIMIT:
         return cells.sum(axis=-1)
+    # Sums of the 32-bit halves cannot overflow; they are put together in Python integers.
     high, low = cells >> _HALF, cells & ((1 << _HALF) - 1)
     return high.sum(axis=-1).astype(object) * (1 << _HALF) + low.sum(axis=-1).astype(object)
 
 
 def exact_times(factor: int, numbers: I64) -> Exact:
-    """Multiples of numbers."""
+    """Return `factor * numbers` without overflow."""
     return numbers * factor if factor * largest(numbers) < LIMIT else numbers.astype(object) * factor
 
 
@@ -61,7 +64,8 @@ class CellRule:
     """Cells that no report adds to."""
 
     def fault(self, n: I64, cells: I64) -> str:
-        """What is impossible about the cells of n reports each counting for one, in words; "" if nothing is."""
+        """Return what is impossible about the cells of n unweighted reports, in words; "" if nothing is."""
+        # The order matters: n and the cells are known to be in range before anything is multiplied or added.
         if n.size and (int(n.min()) < 0 or int(n.max()) >= LIMIT):
             return "the number of reports is negative or beyond 62 bits"
         if cells.size and int(cells.min()) < 0:
@@ -82,21 +86,26 @@ class CellRule:
         return ""
 
     def _fault_of_groups(self, n: I64, cells: I64) -> str:
+        # cells:  | reports, bit 0, bit 1, ... | reports, bit 0, ... |   one such run per group (cohort, hash function)
         table = cells.reshape(len(cells), self.groups, -1)
         if np.any(exact_sums(table[:, :, 0]) != n):
             return "the cells do not add up to what their reports give"
         return "a cell is larger than its reports allow" if np.any(table[:, :, 1:] > table[:, :, :1]) else ""
 
     def weighted_fault(self, n: I64, totals: tuple[I64, I64], cells: I64, cells2: I64) -> str:
-        """The same for sums of weights beside sums of squared weights, each with its totals."""
+        """Return what is impossible about weighted cells: sums of w in `cells`, sums of w^2 in `cells2`.
+
+        Squares are positive integers, so a report of weight w is checked as w^2 unweighted reports.
+        """
         total, total2 = totals
-        found = self.fault(total2, cells2)
-        if found:
-            return f"of the squared weights, {found}"
+        fault = self.fault(total2, cells2)
+        if fault:
+            return f"of the squared weights, {fault}"
         if n.size and (int(n.min()) < 0 or int(n.max()) >= LIMIT):
             return "the number of reports is negative or beyond 62 bits"
         if _beyond_squares(n, total, total2, 1) or _beyond_squares(n[:, None], cells, cells2, self.high):
             return "a sum of weights does not fit the sum of their squares"
+        # Where every report adds the same to all cells together (or one to the heads of its group), so do the weights.
         heads = cells.reshape(len(cells), self.groups, -1)[:, :, 0] if self.groups else cells
         each = 1 if self.groups else self.least
         if (self.groups or self.least == self.most) and np.any(exact_sums(heads) != exact_times(each, total)):
@@ -113,5 +122,6 @@ def _beyond_squares(n: I64, sums: I64, squares: I64, high: int) -> bool:
         return True
     if np.any(np.abs(sums) > squares) or np.any((sums ^ squares) & 1):
         return True
+    # Cauchy and Schwarz, in doubles with slack: both sides may exceed 64 bits.
     most = n.astype(np.float64) * squares.astype(np.float64) * (high * _ROUNDING)
     return bool(np.any(np.square(sums.astype(np.float64)) > most))

@@ -1,4 +1,7 @@
-"""Domains over numpy batches: columns of answers to columns of indices."""
+"""Domains over numpy batches: whole columns of answers to columns of indices and back.
+
+The domains themselves are the device's and are exported again from here, for code that has numpy.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.device.domain import Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings
-from tacit.device.items import Items
-from tacit.device.product import DOMAINS, Product, domain_of
-from tacit.device.reals import Buckets, Integers
-from tacit.device.text import Text
+from tacit.arrays import U64
+from tacit.device.domains.domain import Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings
+from tacit.device.domains.items import Items
+from tacit.device.domains.product import DOMAINS, Product, domain_of
+from tacit.device.domains.reals import Buckets, Integers
+from tacit.device.domains.text import Text
 from tacit.errors import InvalidSpec
 
 __all__ = [
@@ -33,11 +37,9 @@ __all__ = [
     "split_columns",
 ]
 
-U64 = npt.NDArray[np.uint64]
-
 
 def indices(domain: Domain, values: npt.ArrayLike | Sequence[Any]) -> U64:
-    """The index of every answer of a batch; every different answer of a numpy column is encoded once.
+    """Return the index of every answer of a batch; every different answer of a numpy column is encoded once.
 
     >>> indices(Categories("colour", ("red", "blue")), ["blue", "red", "blue"])
     array([1, 0, 1], dtype=uint64)
@@ -45,6 +47,7 @@ def indices(domain: Domain, values: npt.ArrayLike | Sequence[Any]) -> U64:
     column: Any = values
     if not isinstance(values, np.ndarray) or column.ndim != 1 or column.dtype.kind not in "biufU":
         return _as_u64(domain, domain.encode_many(column))
+    # Encoding is Python code per value; columns repeat few values many times, so each is encoded once.
     different, places = np.unique(column, return_inverse=True)
     if column.dtype.kind == "f" and column.dtype.itemsize < 8:
         # The shortest decimal of a short float is not that of the double it would be turned into.
@@ -59,7 +62,8 @@ def _as_u64(domain: Domain, encoded: list[int]) -> U64:
 
 
 def join_columns(product: Product, columns: Sequence[U64]) -> U64:
-    """Indices of combinations from one column of indices per attribute."""
+    """Return indices of combinations from one column of indices per attribute; the last attribute varies fastest."""
+    # Horner's scheme in a mixed radix; the check of the size also rules out overflow.
     joined = _as_u64(product, [0])[0]
     for column, size in zip(columns, product.sizes, strict=True):
         joined = joined * np.uint64(size) + column
@@ -67,7 +71,7 @@ def join_columns(product: Product, columns: Sequence[U64]) -> U64:
 
 
 def split_columns(product: Product, joined: U64) -> list[U64]:
-    """One column of indices per attribute from indices of combinations."""
+    """Return one column of indices per attribute from indices of combinations: the inverse of `join_columns`."""
     _as_u64(product, [])
     columns: list[U64] = []
     for size in reversed(product.sizes):

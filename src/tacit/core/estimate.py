@@ -7,20 +7,20 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64
 from tacit.core.extras import load
-from tacit.core.normal import normal_isf
-from tacit.core.score import Law, score_interval
+from tacit.core.statistics.normal import normal_isf
+from tacit.core.statistics.score import Law, score_interval
 from tacit.errors import InvalidSpec
 
-F64 = npt.NDArray[np.float64]
 Target = Literal["respondents", "population"]
 Table = Literal["rows", "pandas", "arrow"]
 
 
-def check_choice(who: str, name: str, given: Any, known: tuple[str, ...]) -> None:
+def check_choice(who: str, name: str, choice: Any, known: tuple[str, ...]) -> None:
     """Refuse a mode that does not exist, instead of taking it for another one."""
-    if given not in known:
-        raise InvalidSpec(f"{who}: {name} is {str(given)[:40]!r}, must be one of {', '.join(known)}")
+    if choice not in known:
+        raise InvalidSpec(f"{who}: {name} is {str(choice)[:40]!r}, must be one of {', '.join(known)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Estimate:
         return self.n > 0
 
     def take(self, places: npt.NDArray[np.int64]) -> "Estimate":
-        """Some cells, in the order of `places`; their covariance is not carried over."""
+        """Return some cells, in the order of `places`; their covariance is not carried over."""
         law = self.law if self.law is None or self.law.is_uniform else self.law.take(places)
         return replace(
             self,
@@ -88,7 +88,7 @@ class Estimate:
         return self.value * self.total
 
     def interval(self, level: float = 0.95, *, target: Target = "respondents") -> tuple[F64, F64]:
-        """Confidence intervals of every cell: score intervals where the law of the variance is known, else normal.
+        """Return lower and upper ends per cell: score intervals where the law of the variance is known, else normal.
 
         The target is the respondents of this collection, or the population they were drawn from at random, which
         adds f(1 - f)/n; n is the effective number of respondents under weights.
@@ -96,8 +96,10 @@ class Estimate:
         if not 0 < level < 1:
             raise InvalidSpec(f"interval: level is {level}, must be between 0 and 1, such as 0.95")
         check_choice("interval", "target", target, get_args(Target))
+        # The tail is half of 1 - level on either side; normal_isf keeps its digits where 1 - tail would round to 1.
         z, variance, law = normal_isf((1 - level) / 2), self.variance, self.law
         if target == "population" and self.has_data:
+            # Only f(1 - f) depends on the truth and enters the law; a stated spread is a number added to the variance.
             variance = variance + self.cell_spread / self.effective
             law = law.sampled(1 / self.effective) if law is not None and self.spread is None else law
         if law is None or not self.has_data:
@@ -112,18 +114,19 @@ class Estimate:
         return plug_in * (1 - plug_in) if self.spread is None else self.spread
 
     def variance_of(self, rows: F64) -> F64:
-        """Variance of linear answers, as the cells' covariance implies it."""
+        """Return the variances of `rows @ value`, as the cells' covariance implies them."""
         return rows**2 @ self.variance if self.covariance is None else self.covariance(rows)
 
     def spread_of(self, rows: F64) -> F64:
-        """Variance of one respondent's true contribution to linear answers."""
+        """Return the variance of one respondent's true contribution to `rows @ value`."""
         if self.spread is not None:
             return rows**2 @ self.spread
+        # A respondent is in one cell: E[w^2] - E[w]^2 under the multinomial law, at the estimated frequencies.
         plug_in = np.clip(self.value, 0, 1)
         return np.clip(rows**2 @ plug_in - (rows @ plug_in) ** 2, 0, None)
 
     def combine(self, weights: npt.ArrayLike, *, labels: Sequence[Any] | None = None) -> "Estimate":
-        """Linear answers `weights @ value`, with the variance that the cells' covariance implies."""
+        """Return the linear answers `weights @ value`, with the variance that the cells' covariance implies."""
         rows = np.atleast_2d(np.asarray(weights, np.float64))
         if rows.shape[-1] != len(self.value):
             raise InvalidSpec(
@@ -143,13 +146,16 @@ class Estimate:
         )
 
     def _law_of(self, rows: F64) -> Law | None:
-        """The law of sums of cells; that of other combinations is not known."""
+        """The law of sums of cells (weights 0 and 1); other combinations have none and get normal intervals."""
         if self.law is None or not self.law.is_uniform or not np.all((rows == 0) | (rows == 1)):
             return None
         return self.law.of_sums(rows.sum(axis=1))
 
     def to_rows(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """One plain dictionary per cell; no data is None with a status, never NaN. A caution stands in every row."""
+        """Return one plain dictionary per cell, ready for JSON.
+
+        An empty group has None and the status "no_data", never NaN. A caution stands in every row.
+        """
         low, high = self.interval(level)
         labels = range(len(self.value)) if self.labels is None else self.labels
         columns = zip(labels, self.value, self.standard_error, low, high, strict=True)
@@ -183,5 +189,6 @@ def no_data(cells: int, labels: Sequence[Any] | None = None) -> Estimate:
 
 
 def _plain(cell: Any) -> Any:
+    """A numpy scalar as the Python number it stands for; anything else as it is."""
     item: Callable[[], Any] | None = getattr(cell, "item", None)
     return cell if item is None else item()

@@ -1,4 +1,4 @@
-"""Libraries that come with an extra of the package: which extra brings which, and what to do without it."""
+"""Optional dependencies: which extra of the package brings which library, and what to say where one is missing."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,7 +29,7 @@ def missing_extra(module: str | None) -> MissingExtra | None:
 
 
 def load(module: str) -> Any:
-    """A module of an extra, or MissingExtra with the command that installs it."""
+    """Import a module of an extra; raises MissingExtra with the command that installs it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -42,7 +42,7 @@ def is_installed(module: str) -> bool:
 
 
 def need(*extras: str) -> None:
-    """Refuse to begin what would fail half-way: all modules of these extras must be there."""
+    """Raise MissingExtra unless all modules of these extras are there, before a command begins its work."""
     for extra in extras:
         for module in EXTRAS[extra]:
             if not is_installed(module):

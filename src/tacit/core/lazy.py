@@ -1,17 +1,14 @@
-"""Oracles over domains nobody enumerates: keep a log of reports, count candidates when they are asked for."""
+"""Oracles over domains too large to enumerate: the tally is a log of reports, counted once candidates are named."""
 
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import I64, U64
 from tacit.core.mechanism import Oracle, Reports
 from tacit.core.tally import Counts, Log, Tally, checked_weights
-
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 
 class LazyOracle(Oracle):

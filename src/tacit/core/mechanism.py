@@ -1,6 +1,14 @@
 """A mechanism: sample it (`privatize`), count it (`tally`), invert it (`estimate`), evaluate it (`log_prob`).
 
-All protocol knowledge lives in the frozen fields; all data lives in tallies that add.
+All protocol knowledge lives in the frozen fields; all data lives in tallies that add. The classes here are what a new
+mechanism derives from, the most general one first:
+
+    Mechanism          layout and checks of reports, batches of values, simulation
+      CodeCounting     reports that are one code each, counted in a histogram
+      Oracle           frequencies of the values 0 .. size-1, with exact variance from four moments
+        PureOracle     (pure.py) the estimate follows from two probabilities p and q
+        LazyOracle     (lazy.py) may keep a log of reports instead of counts
+        SharedHashes   (sharing.py) respondents share public hash functions, which adds to the error
 """
 
 from abc import abstractmethod
@@ -11,20 +19,19 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64, I64, U64
 from tacit.core.cell_rule import CellRule
 from tacit.core.estimate import Estimate, no_data
-from tacit.core.moments import Moments
-from tacit.core.score import Law
-from tacit.core.simulated import simulate_each
+from tacit.core.statistics.moments import Moments
+from tacit.core.statistics.score import Law
+from tacit.core.statistics.simulated import simulate_each
 from tacit.core.tally import Counts, Log, Tally, count_reports, same_mechanism
 from tacit.device.base import Device, width_bytes
-from tacit.device.coins import Coins
+from tacit.device.families.family import Family
+from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec, InvalidValue, ReportRejected
 from tacit.kernels import histogram
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 Reports = npt.NDArray[Any]
 
 MAX_ALL = 1 << 24
@@ -36,39 +43,44 @@ UNEVEN = "uneven_weights"
 MAX_REPORTS = 1 << 20
 """The largest report space that is listed report by report."""
 
+# Values that are privatized at a time; their coins and temporary arrays then take a few megabytes.
 _CHUNK_REPORTS = 1 << 16
 
 
 def code_dtype(outcomes: int) -> "np.dtype[Any]":
-    """The little-endian unsigned integer that holds codes below `outcomes`."""
+    """Return the narrowest little-endian unsigned integer type that holds codes below `outcomes`."""
     return np.dtype(f"<u{width_bytes(outcomes)}")
 
 
 def bits_dtype(size: int) -> "np.dtype[Any]":
-    """`size` packed bits, bit 0 first."""
+    """Return the type of `size` packed bits, bit 0 of a byte first."""
     return np.dtype((np.uint8, (-(-size // 8),)))
 
 
 def integer_array(values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Values as an array; lists that mix small and 64-bit integers stay integers, which numpy makes floats."""
+    """Return values as an array, integers as integers.
+
+    numpy turns a list that mixes integers below and above 2^63 into floats, which would round them.
+    """
     try:
         array = np.asarray(values)
     except (ValueError, TypeError):
         raise InvalidValue("values must be a one-dimensional array of integers") from None
     if array.dtype.kind != "f" or isinstance(values, np.ndarray):
         return array
+    # Objects keep Python integers as they are; bool is excluded by `type`, floats by value.
     exact = np.array(values, object)
     whole = all(type(value) is int and 0 <= value < 1 << 64 for value in exact.flat)
     return exact.astype(np.uint64) if whole else array
 
 
 def words(coins: Coins, n: int, each: int) -> U64:
-    """`each` coin words for every one of n reports, in the order the device would draw them."""
+    """Draw `each` coin words for every one of n reports (rows), in the order in which the device would draw them."""
     return np.frombuffer(coins.words(n * each), "<u8").reshape(n, each)
 
 
 def indices_below(size: int, kind: str, values: npt.ArrayLike) -> U64:
-    """Values as indices below `size`; a wrong one is refused without being shown."""
+    """Return values as indices below `size`; the error for a wrong one does not show it, as it may be private."""
     array = integer_array(values)
     if array.size and (array.dtype.kind not in "iu" or array.ndim != 1):
         raise InvalidValue(f"{kind}: values must be a one-dimensional array of integers")
@@ -81,7 +93,10 @@ def indices_below(size: int, kind: str, values: npt.ArrayLike) -> U64:
 
 
 def privatize_chunks(draw: Callable[[U64, Coins], Reports], indices: U64, coins: Coins, nothing: Reports) -> Reports:
-    """Reports on indices, made by `draw` chunk by chunk so that memory stays bounded, after `nothing`."""
+    """Return reports on all indices, made by `draw` chunk by chunk so that memory stays bounded.
+
+    `nothing` is an array of no reports; it gives the result its type where there are no indices.
+    """
     starts = range(0, len(indices), _CHUNK_REPORTS)
     return np.concatenate([nothing, *(draw(indices[start : start + _CHUNK_REPORTS], coins) for start in starts)])
 
@@ -93,9 +108,43 @@ class Mechanism(Device):
     """Whether `simulate_tally` draws tallies with exactly the law of real ones."""
 
     @property
+    def drawn_from(self) -> Family | None:
+        """The family of which one member is drawn and answered; None for a mechanism that draws none."""
+        return None
+
+    @property
+    def member_count(self) -> int:
+        """How many members a composed mechanism has; a plain one is its own only member."""
+        return 1
+
+    def member(self, i: int) -> "Mechanism":
+        """The mechanism of member i."""
+        del i
+        return self
+
+    def marginal(self, tally: Any, i: int) -> Any:
+        """The tally of member i, out of one of this mechanism."""
+        del i
+        return tally
+
+    @property
     @abstractmethod
     def report_dtype(self) -> "np.dtype[Any]":
         """The fixed-width little-endian layout of one report."""
+
+    @property
+    def payload_widths(self) -> tuple[int, ...]:
+        """Bytes of a report in a batch, for every member that a block of the batch may be about."""
+        return (self.report_dtype.itemsize,)
+
+    def join_batch(self, members: npt.ArrayLike, payload: bytes | memoryview) -> Reports:
+        """Reports from the member of each (or of all) and their payloads end to end: `join`, in a batch."""
+        del members
+        return self.decode(payload)
+
+    def split_batch(self, reports: Reports) -> tuple[npt.NDArray[np.uint32], Reports]:
+        """The member of every report, and the payloads: `split`, in a batch."""
+        return np.zeros(len(reports), np.uint32), reports
 
     @property
     @abstractmethod
@@ -118,36 +167,39 @@ class Mechanism(Device):
 
     @abstractmethod
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        """Which reports could have been made by this mechanism."""
+        """Return a mask of the reports that this mechanism could have made."""
 
     @abstractmethod
     def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:
-        """Count reports; `tally(a ++ b) == tally(a) + tally(b)`."""
+        """Count reports; the tally of two batches together is the sum of their tallies."""
 
     @abstractmethod
     def estimate(self, tally: Any, candidates: npt.ArrayLike | None = None) -> Estimate:
-        """Unbiased estimates with their exact variance."""
+        """Return unbiased estimates with their exact variance."""
 
     @abstractmethod
     def log_prob(self, reports: Reports, value: Any) -> F64:
-        """Natural logarithm of the probability of each report, given a value."""
+        """Return the natural logarithm of the probability of each report, given a value."""
 
     def all_reports(self) -> Reports:
-        """Every possible report, for enumeration; refused where there are more than 2^20."""
+        """Return every possible report, for audits by enumeration; refused where there are more than 2^20."""
         raise InvalidSpec(f"{self.kind}: the report space is not enumerated; audit it coordinate by coordinate")
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Any:
-        """A tally of simulated respondents, `counts[i]` of them with value i; at once, where a kind knows how."""
+        """Return the tally of simulated respondents, `counts[i]` of them with value i.
+
+        Every respondent draws a report; kinds that know the distribution of a whole tally draw that instead.
+        """
         return simulate_each(self, counts, rng)
 
     def check_reports(self, reports: Reports) -> Reports:
-        """Reports of the right layout and range, or ReportRejected with how many are wrong."""
+        """Return the reports if all have the right layout and range; else ReportRejected says how many do not."""
         array = self._check_layout(reports)
         self._refuse_invalid(array)
         return array
 
     def _countable(self, reports: Reports) -> Reports:
-        """Reports on their way into a count: checked, unless the count itself finds those out of range."""
+        """Check reports before they are counted; kinds whose count notices wrong codes skip that pass (fast path)."""
         return self.check_reports(reports)
 
     def _check_layout(self, reports: Reports) -> Reports:
@@ -168,7 +220,7 @@ class Mechanism(Device):
             )
 
     def decode(self, data: bytes | memoryview) -> Reports:
-        """Reports from their wire bytes."""
+        """Return reports from their wire bytes, without a copy."""
         width = self.report_dtype.itemsize
         if len(data) % width:
             raise ReportRejected(f"{self.kind} {self.digest[:6]}: {len(data)} bytes are not a multiple of {width}")
@@ -198,6 +250,7 @@ class CodeCounting(Mechanism):
         return (reports >= self.codes.start) & (reports < self.codes.stop)
 
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
+        # One pass: the histogram counts what is out of range, and only then are the reports looked at again.
         cells, bad = histogram(reports, self.codes.stop, weights)
         if bad or np.any(cells[: self.codes.start]):
             self._refuse_invalid(reports)
@@ -265,9 +318,11 @@ class Oracle(Mechanism):
             return no_data(len(chosen), labels)
         counts = self._counted(tally, chosen)
         scale = counts.variance_scale
+        # Counts have a cell per value; a log was counted for the candidates alone, whose cells are 0, 1, 2, ...
         at = chosen if isinstance(tally, Counts) else np.arange(len(chosen), dtype=np.uint64)
         value = self._unbiased(counts.cells, counts.total, at)
         value /= counts.total
+        # The variance of a weighted estimate weighs every respondent by w^2: so does the frequency plugged into it.
         share2 = value if not counts.is_weighted else self._unbiased(counts.cells2, counts.total2, at) / counts.total2
         share2 = np.clip(share2, 0, 1)
         variance = self._variance(share2, counts)
@@ -298,12 +353,14 @@ class Oracle(Mechanism):
         return self.moments.variance(frequency)
 
     def _counted(self, tally: Tally, candidates: U64) -> Counts:
+        """The counts behind an estimate; lazy oracles count a log for the candidates here."""
         if isinstance(tally, Log):
             raise ReportRejected(f"{self.kind}: a log tally cannot be estimated under a spec that keeps counts")
         del candidates
         return tally
 
     def _candidates(self, candidates: npt.ArrayLike | None) -> U64:
+        """The candidates as indices; None stands for the whole domain, if it is small enough."""
         if candidates is not None:
             return self.indices(candidates)
         if self.size > MAX_ALL:
@@ -315,8 +372,10 @@ class Oracle(Mechanism):
         return np.arange(self.size, dtype=np.uint64)
 
     def _take(self, cells: npt.NDArray[Any], candidates: U64) -> npt.NDArray[Any]:
-        """The cells of the candidates; the whole domain is a view, not a gather."""
-        everything = self.__dict__.get("_everything")  # Not made for domains that nobody enumerates.
+        """The cells of the candidates. For the whole domain that is a view of all cells instead of a gather."""
+        # By identity: comparing millions of indices would cost as much as the gather that it saves. The cached property
+        # is read past its getter, which would build the array for domains that nobody enumerates.
+        everything = self.__dict__.get("_everything")
         return cells[: self.size] if candidates is everything else cells[candidates.astype(np.intp)]
 
     def _combined(self, rows: F64, frequency: F64, counts: Counts) -> F64:
@@ -325,11 +384,11 @@ class Oracle(Mechanism):
         return self.moments.combined(rows, frequency)
 
     def average_error(self) -> float:
-        """M: n times the mean squared error of frequencies averaged over the domain, whatever the data."""
+        """Return M: n times the mean squared error of a frequency, averaged over the domain, whatever the data."""
         return self.moments.average(self.size)
 
     def standard_error(self, n: int) -> float:
-        """Root of the average variance of a frequency with n reports."""
+        """Return the root mean variance of a frequency with n reports."""
         return float(np.sqrt(self.average_error() / n))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What composed mechanisms share: members grouped by equal mechanism, their tallies, and coins handed on."""
+"""What composed mechanisms share: members grouped by equal mechanism, their tallies, and reports as bytes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,30 +8,15 @@ from typing import Any, Self, Union, cast
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64, I64, U8
 from tacit.core.cell_rule import largest
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism
 from tacit.core.tally import Counts, Log, Tally, check_sums, same_mechanism, same_weighting
 from tacit.device.base import Device
-from tacit.device.coins import Coins
 from tacit.errors import InvalidSpec, SpecMismatch
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U8 = npt.NDArray[np.uint8]
 Candidates = Sequence[npt.ArrayLike | None]
-
-
-class GivenCoins(Coins):
-    """Words that were drawn for one member out of a batch; asking for more is a fault of the caller."""
-
-    def __init__(self, words: npt.NDArray[np.uint64]) -> None:
-        """Hold the words."""
-        super().__init__()
-        self._buffer = np.ascontiguousarray(words, "<u8").tobytes()
-
-    def _draw(self, size: int) -> bytes:
-        raise IndexError(f"coins: {size} bytes more than a member declares in coin_words were asked for")
 
 
 def as_bytes(reports: npt.NDArray[Any]) -> U8:
@@ -43,13 +28,19 @@ def as_bytes(reports: npt.NDArray[Any]) -> U8:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Members with equal mechanisms form one block: where each member's tally is kept."""
+    """Members with equal mechanisms form one block, whose tallies are kept as one array with a row per member.
+
+    For members with mechanisms a, b, a: `blocks` is (a, b), `block` (0, 1, 0), `row` (0, 0, 1) and `rows` (2, 1).
+    """
 
     blocks: tuple[Mechanism, ...]
+    """The different mechanisms, in order of their first member."""
     block: tuple[int, ...]
+    """For every member, the place of its mechanism in `blocks`."""
     row: tuple[int, ...]
+    """For every member, its row within the block."""
     rows: tuple[int, ...]
-    """Number of members of every block."""
+    """For every block, how many members it has."""
 
     def mechanism(self, member: int) -> Mechanism:
         """The mechanism of a member."""
@@ -75,8 +66,8 @@ def layout_of(mechanisms: Sequence[Device]) -> Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
-    """Counts of all members that share one mechanism, a row each; the fields are those of `Counts`."""
+class MemberCounts:
+    """Counts of all members that share one mechanism: the fields of `Counts`, with one row per member."""
 
     mechanism: Mechanism
     n: I64
@@ -87,7 +78,7 @@ class Grid:
 
     @classmethod
     def stack(cls, mechanism: Mechanism, rows: int, counts: Mapping[int, Counts], empty: Counts) -> Self:
-        """The grid of a block from the tallies of the members that were answered."""
+        """Put the tallies of a block's members into arrays; members nobody answered get zeros."""
         shape = (rows, *empty.cells.shape)
         weighted = any(row.is_weighted for row in counts.values())
         n, total, total2 = (np.zeros(rows, np.int64) for _ in range(3))
@@ -110,24 +101,24 @@ class Grid:
         cells2 = self.cells2[i] if self.is_weighted else cells
         return Counts(self.mechanism, int(self.n[i]), cells, cells2, int(self.total[i]), int(self.total2[i]))
 
-    def __add__(self, other: Self) -> "Grid":
-        """The grid of both groups of reports."""
+    def __add__(self, other: Self) -> "MemberCounts":
+        """The counts of both groups of reports."""
         # The sums are checked before they are formed: an array of int64 wraps without a word.
         check_sums(*(largest(a) + largest(b) for a, b in self._pairs(other)))
         cells = self.cells + other.cells
         weighted = self.is_weighted or other.is_weighted
         cells2 = self.cells2 + other.cells2 if weighted else cells
         totals = self.total + other.total, self.total2 + other.total2
-        return Grid(self.mechanism, self.n + other.n, cells, cells2, *totals)
+        return MemberCounts(self.mechanism, self.n + other.n, cells, cells2, *totals)
 
-    def _pairs(self, other: "Grid") -> "list[tuple[I64, I64]]":
+    def _pairs(self, other: "MemberCounts") -> "list[tuple[I64, I64]]":
         """The arrays that are added: the squares too, where there are any."""
         plain = [(self.n, other.n), (self.total, other.total), (self.total2, other.total2), (self.cells, other.cells)]
         return [*plain, (self.cells2, other.cells2)] if self.is_weighted or other.is_weighted else plain
 
 
 AnyTally = Union[Counts, Log, "PerMember"]
-Part = Grid | tuple[Union[Log, "PerMember"], ...]
+Part = MemberCounts | tuple[Union[Log, "PerMember"], ...]
 """The tallies of one block: a grid of counts, or one tally each where they are logs or composed themselves."""
 
 
@@ -153,7 +144,7 @@ class PerMember:
     def member(self, i: int) -> "AnyTally":
         """The tally of member i."""
         part, row = self.parts[self.layout.block[i]], self.layout.row[i]
-        return part.row(row) if isinstance(part, Grid) else part[row]
+        return part.row(row) if isinstance(part, MemberCounts) else part[row]
 
     def __add__(self, other: Self) -> "PerMember":
         """The tallies of both groups of respondents."""
@@ -163,12 +154,12 @@ class PerMember:
         return PerMember(self.mechanism, self.n + other.n, self.layout, parts)
 
 
-def _tallies(part: Part) -> "tuple[Grid | Log | PerMember, ...]":
-    return (part,) if isinstance(part, Grid) else part
+def _tallies(part: Part) -> "tuple[MemberCounts | Log | PerMember, ...]":
+    return (part,) if isinstance(part, MemberCounts) else part
 
 
 def _add(a: Any, b: Any) -> Part:
-    if isinstance(a, Grid) and isinstance(b, Grid):
+    if isinstance(a, MemberCounts) and isinstance(b, MemberCounts):
         return a + b
     if isinstance(a, tuple) and isinstance(b, tuple):
         pairs = zip(cast("tuple[Any, ...]", a), cast("tuple[Any, ...]", b), strict=True)
@@ -190,7 +181,7 @@ def _part(mechanism: Mechanism, rows: int, tallies: Mapping[int, AnyTally]) -> P
     empty: AnyTally = mechanism.tally(np.empty(0, mechanism.report_dtype))
     if isinstance(empty, Counts):
         counts = {row: tally for row, tally in tallies.items() if isinstance(tally, Counts)}
-        return Grid.stack(mechanism, rows, counts, empty)
+        return MemberCounts.stack(mechanism, rows, counts, empty)
     others = {row: tally for row, tally in tallies.items() if not isinstance(tally, Counts)}
     return tuple(others.get(row, empty) for row in range(rows))
 

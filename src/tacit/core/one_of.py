@@ -1,19 +1,21 @@
 """`OneOf`: every respondent answers one question of a family, drawn by public coins."""
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
-from tacit.core.mechanism import CodeCounting, Mechanism, Reports, indices_below, integer_array, words
+from tacit.arrays import F64, I64, U64
+from tacit.core.draws import VARIES, Sweep, sweep
+from tacit.core.mechanism import CodeCounting, Mechanism, Reports, indices_below, integer_array
 from tacit.core.members import (
+    AnyTally,
     Candidates,
-    GivenCoins,
-    Grid,
     Layout,
+    MemberCounts,
     PerMember,
     against_everyone,
     as_bytes,
@@ -21,16 +23,12 @@ from tacit.core.members import (
     layout_of,
     per_member,
 )
-from tacit.core.simulated import split_counts
+from tacit.core.statistics.simulated import split_counts
 from tacit.core.tally import checked_weights, same_mechanism
-from tacit.device.coins import Coins
-from tacit.device.compose import OneOfDevice
-from tacit.device.exact import WORD, ceil_div
+from tacit.device.families.compose import OneOfDevice
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD, ceil_div
 from tacit.errors import InvalidSpec
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 _SIMULATED_CELLS = 1 << 16
 
@@ -45,7 +43,7 @@ class OneOf(OneOfDevice, Mechanism):
 
     `estimate` gives one Estimate per member. See docs/maths/one_of.md.
 
-    >>> from tacit.device.compose import Questions
+    >>> from tacit.device.families.compose import Questions
     >>> from tacit.oracles.grr import GRR
     >>> m = OneOf(family=Questions(mechanisms=(GRR(size=2, epsilon="1"), GRR(size=5, epsilon="1"))))
     >>> m.budget.to_spec(), m.report_bits
@@ -54,7 +52,7 @@ class OneOf(OneOfDevice, Mechanism):
 
     @cached_property
     def layout(self) -> Layout:
-        """Blocks of members with equal mechanisms."""
+        """Members grouped by equal mechanism; their tallies are kept as one array per group."""
         return layout_of([self.family.mechanism(i) for i in range(len(self.family))])
 
     def _widest(self) -> int:
@@ -71,7 +69,7 @@ class OneOf(OneOfDevice, Mechanism):
 
     @property
     def report_dtype(self) -> "np.dtype[Any]":
-        """Member, then payload bytes."""
+        """The member, then its report padded with zeros."""
         return np.dtype([("member", "<u4"), ("payload", "u1", (self.payload_bytes,))])
 
     @property
@@ -81,57 +79,100 @@ class OneOf(OneOfDevice, Mechanism):
 
     @property
     def cell_count(self) -> int:
-        """Those of all members."""
+        """The cells of all members."""
         pairs = zip(self.layout.blocks, self.layout.rows, strict=True)
         return sum(block.cell_count * rows for block, rows in pairs)
 
-    def _payload(self, member: int, reports: Reports) -> Reports:
-        """The members' own reports inside composed ones."""
+    @property
+    def payload_widths(self) -> tuple[int, ...]:
+        """Blocks of a batch are by member, all padded to the same width."""
+        return (self.payload_bytes,) * len(self.family)
+
+    def join_batch(self, members: npt.ArrayLike, payload: bytes | memoryview) -> Reports:
+        """Reports from the member of each (or of all) and their padded payloads end to end."""
+        rows = np.frombuffer(payload, np.uint8).reshape(-1, self.payload_bytes)
+        reports = np.empty(len(rows), self.report_dtype)
+        reports["member"], reports["payload"] = members, rows
+        return reports
+
+    def split_batch(self, reports: Reports) -> tuple[npt.NDArray[np.uint32], Reports]:
+        """The member of every report, and the padded payloads."""
+        return reports["member"], reports["payload"]
+
+    @property
+    def member_count(self) -> int:
+        """Members of the family."""
+        return len(self.family)
+
+    def marginal(self, tally: PerMember, i: int) -> AnyTally:
+        """The tally of those who answered member i."""
+        return tally.member(i)
+
+    def payload(self, member: int, reports: Reports) -> Reports:
+        """The reports of a member's own mechanism, out of composed reports that are all about it."""
         mechanism = self.member(member)
         return mechanism.decode(reports["payload"][:, : mechanism.report_dtype.itemsize].tobytes())
 
-    def _wrapped(self, member: int, inner: Reports) -> Reports:
-        """Composed reports around a member's own ones."""
+    def wrapped(self, member: int, inner: Reports) -> Reports:
+        """Composed reports around those of a member's own mechanism, padded with zeros."""
         reports = np.zeros(len(inner), self.report_dtype)
         reports["member"] = member
         reports["payload"][:, : self.member(member).report_dtype.itemsize] = as_bytes(inner)
         return reports
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
-        """Reports on a batch; in one sweep where all members use the same fixed number of coin words."""
-        costs = {block.coin_words for block in self.layout.blocks}
-        cost = costs.pop() if len(costs) == 1 else None
+        """Reports on a batch: one value per row, or one row of answers where the family has several attributes."""
         array = integer_array(values)
-        if cost is None or not len(array):
+        if not len(array) or array.ndim != (1 if self.family.domain_size else 2):
+            # Answers that are lists themselves, and rows that no device would accept: those are refused one by one.
             return self.decode(b"".join(self.privatize_one(value, coins) for value in array))
         self._check_answers(array)
-        drawn = words(coins, len(array), 1 + cost)
-        chosen = np.searchsorted(self.bounds, kernels.uniform(drawn[:, 0], self.bounds[-1]), side="right")
         reports = np.empty(len(array), self.report_dtype)
-        for member, places in _groups(chosen):
-            answers = self.family.view(member)(array[places].T)
-            inner = self.member(member).privatize(answers, GivenCoins(drawn[places, 1:]))
-            reports[places] = self._wrapped(member, inner)
+        for part in sweep(coins, len(array), self._costs, self._chosen, self._payload_of(array)):
+            for member, places in _groups(part.members):
+                at = part.first + places
+                reports[at] = self.wrapped(member, self._members_reports(member, array, at, part, places))
         return reports
 
+    @cached_property
+    def _costs(self) -> I64:
+        """Coin words of every member's reports, without the one that draws the member."""
+        costs = [block.coin_words for block in self.layout.blocks]
+        return np.array([VARIES if cost is None else cost for cost in costs], np.int64)[list(self.layout.block)]
+
+    def _chosen(self, drawn: U64) -> I64:
+        """The members that words draw, by the same bounds as `privatize_one`."""
+        return np.searchsorted(self.bounds, kernels.uniform(drawn, self.bounds[-1]), side="right")
+
+    def _payload_of(self, array: npt.NDArray[Any]) -> "Callable[[int, int, Coins], bytes]":
+        """Draws one report on a row of the batch, for members whose cost in words is known only afterwards."""
+        view = lru_cache(maxsize=None)(self.family.view)
+        return lambda i, member, coins: self.member(member).privatize_one(view(member)(array[i]), coins)
+
+    def _members_reports(self, member: int, array: npt.NDArray[Any], at: I64, part: Sweep, places: I64) -> Reports:
+        """The reports of one member of a sweep: those at `at` in the batch, at `places` in the sweep."""
+        cost, mechanism = int(self._costs[member]), self.member(member)
+        if cost == VARIES:
+            return mechanism.decode(b"".join(part.drawn[i] for i in at.tolist()))
+        return mechanism.privatize(self.family.view(member)(array[at].T), part.coins(places, cost))
+
     def _check_answers(self, array: npt.NDArray[Any]) -> None:
-        """All answers are checked, not only the drawn ones; at once, where the family knows its values."""
-        whole = getattr(self.family, "check_value", None)
-        if whole is not None:
-            return whole(array.T)
+        """Refuse a batch with a wrong answer to any question, whether or not that question would be drawn."""
+        if self.family.checks_batches:
+            return self.family.check_value(array.T)
         for i in range(len(self.family)):
             member = self.member(i)
-            if member.value_count < 1 << 64:
+            if member.value_count < 1 << 64:  # A kind that hashes takes any 64-bit integer.
                 indices_below(member.value_count, member.kind, self.family.view(i)(array.T))
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        """A member of the family, a report it could have made, and zeros behind it."""
+        """Which reports name a member of the family, hold a report it could have made, and are padded with zeros."""
         valid = np.zeros(len(reports), np.bool_)
         for member, places in _groups(reports["member"]):
             if member < len(self.family):
                 width = self.member(member).report_dtype.itemsize
                 padding = reports["payload"][places][:, width:].any(axis=1)
-                inner = self._payload(member, reports[places])
+                inner = self.payload(member, reports[places])
                 valid[places] = self.member(member).valid(inner) & ~padding
         return valid
 
@@ -143,15 +184,29 @@ class OneOf(OneOfDevice, Mechanism):
         array = self.check_reports(reports)
         tallies = {
             member: self.member(member).tally(
-                self._payload(member, array[places]), None if checked is None else checked[places]
+                self.payload(member, array[places]), None if checked is None else checked[places]
             )
             for member, places in _groups(array["member"])
         }
         return per_member(self, self.layout, len(array), tallies)
 
+    # Members that count codes are tallied in one pass: the cells of all members stand in one row, member after
+    # member. Here members 0 and 2 share a mechanism of 3 codes (block A), and member 1 has codes 2 to 5, so that its
+    # first two cells must stay empty (block B):
+    #
+    #     member          0         1             2
+    #     code          0 1 2   0 1 2 3 4 5     0 1 2
+    #     cell          0 1 2   3 4 5 6 7 8     9 10 11
+    #     _starts       0       3               9         12     (one more than members: the end of the row)
+    #     _places       A: [[0, 1, 2], [9, 10, 11]]     B: [[3, 4, 5, 6, 7, 8]]
+    #     _forbidden    B: [[3, 4]]
+
     @cached_property
     def _starts(self) -> U64 | None:
-        """First cell of every member in one row of cells, where all members count codes; else None."""
+        """Where the cells of every member start in the common row, and its end; None where members cannot share one.
+
+        They can if every report is one code, of at most 8 bytes.
+        """
         if self.payload_bytes > 8 or not all(isinstance(block, CodeCounting) for block in self.layout.blocks):
             return None
         sizes = [cast("CodeCounting", self.member(i)).codes.stop for i in range(len(self.family))]
@@ -175,7 +230,7 @@ class OneOf(OneOfDevice, Mechanism):
 
     @cached_property
     def _places(self) -> list[I64]:
-        """Where the cells of every block are, a row per member."""
+        """For every block of equal mechanisms, the cells of its members in the common row: one line per member."""
         assert self._starts is not None
         block, starts = np.array(self.layout.block), self._starts[:-1].astype(np.int64)
         widths = [cast("CodeCounting", mechanism).codes.stop for mechanism in self.layout.blocks]
@@ -183,16 +238,20 @@ class OneOf(OneOfDevice, Mechanism):
 
     @cached_property
     def _forbidden(self) -> list[I64]:
-        """Cells of codes that no report may have, of the blocks whose codes do not start at zero."""
+        """Cells below a mechanism's first code, for blocks whose codes do not start at zero.
+
+        The kernel counts every code below the last one; a count in one of these cells shows a report that no device
+        could have made.
+        """
         firsts = [cast("CodeCounting", mechanism).codes.start for mechanism in self.layout.blocks]
         return [places[:, :first] for places, first in zip(self._places, firsts, strict=True) if first]
 
-    def _grid(self, block: int, counts: I64, sums: I64, squares: I64) -> Grid:
-        """The tallies of the members of a block."""
+    def _grid(self, block: int, counts: I64, sums: I64, squares: I64) -> MemberCounts:
+        """The tallies of a block's members, cut out of the common row."""
         places = self._places[block]
         n, cells = counts[places].sum(axis=1), sums[places]
         cells2 = cells if squares is sums else squares[places]
-        return Grid(self.layout.blocks[block], n, cells, cells2, cells.sum(axis=1), cells2.sum(axis=1))
+        return MemberCounts(self.layout.blocks[block], n, cells, cells2, cells.sum(axis=1), cells2.sum(axis=1))
 
     def estimate(  # pyright: ignore[reportIncompatibleMethodOverride] - one estimate per member, not one
         self, tally: PerMember, candidates: Candidates | None = None, *, respondents: int | None = None
@@ -220,10 +279,10 @@ class OneOf(OneOfDevice, Mechanism):
         return (ceil_div(end * WORD, total) - ceil_div(start * WORD, total)) / WORD
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
-        """The member's own, and the draw of the member."""
+        """The probability of drawing the member, times that of the member's own report."""
         result = np.full(len(reports), -np.inf)
         for member, places in _groups(reports["member"]):
-            inner = self._payload(member, reports[places])
+            inner = self.payload(member, reports[places])
             answer = self.family.view(member)(value)
             result[places] = self.member(member).log_prob(inner, answer) + np.log(self.probability(member))
         return result
@@ -231,7 +290,7 @@ class OneOf(OneOfDevice, Mechanism):
     def all_reports(self) -> Reports:
         """Every report of every member, for small ones."""
         members = range(len(self.family))
-        return np.concatenate([self._wrapped(i, self.member(i).all_reports()) for i in members])
+        return np.concatenate([self.wrapped(i, self.member(i).all_reports()) for i in members])
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> PerMember:
         """Every respondent of joint counts (an axis per attribute) draws a member, then each member's own."""

@@ -1,4 +1,4 @@
-"""Work that may be given up: long loops call `check` between their steps, which raises once nobody waits any more.
+"""Cancellation of long work: loops call `check` between their steps, which raises past a deadline or a cancellation.
 
 The check belongs to the running context and not to every signature on the way: planners and solvers call each other
 through many layers, and only whoever starts the work (the collector) knows how long somebody waits for it. Without
@@ -26,10 +26,10 @@ def check() -> None:
 
 
 @contextmanager
-def checked_by(given: Check) -> Generator[None]:
+def checked_by(hook: Check) -> Generator[None]:
     """Have `check` call this function inside the block, in this thread or task alone."""
-    before = _CHECK.set(given)
+    token = _CHECK.set(hook)
     try:
         yield
     finally:
-        _CHECK.reset(before)
+        _CHECK.reset(token)

@@ -8,22 +8,21 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import F64, I64, U64
 from tacit.core.mechanism import Oracle
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 
 def invert(p: Fraction, q: Fraction, total: int, support: I64) -> F64:
-    """Unbiased counts (support - total q) / (p - q); both constants are exact and rounded once."""
+    """Return unbiased counts (support - total q) / (p - q).
+
+    The two constants are computed as fractions and rounded once: at large epsilon, p - q in doubles would lose digits.
+    """
     return (support.astype(np.float64) - float(q * total)) / float(p - q)
 
 
 def support_of(p: Fraction, q: Fraction, total: int, counts: F64) -> I64:
-    """The supports behind unbiased counts: the inverse of `invert`, whole numbers again."""
+    """Return the integer supports behind unbiased counts: the inverse of `invert`, its rounding errors removed."""
     return np.rint(counts * float(p - q) + float(q * total)).astype(np.int64)
 
 

@@ -1,4 +1,9 @@
-"""Many sets at once: all items in one array and where each set begins, so that no loop runs over respondents."""
+"""Many sets in two flat arrays (compressed sparse rows), so that no Python loop runs over respondents.
+
+sets     {0, 2}  {}  {1}
+items    0 2 1
+starts   0 2 2 3          set i is items[starts[i]:starts[i + 1]]
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,15 +13,14 @@ from typing import Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import I64
 from tacit.errors import InvalidValue
 
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 _CHUNK = 1 << 16
 
 
 def starts_of(lengths: npt.NDArray[Any]) -> I64:
-    """Where each of consecutive runs begins, and where the last one ends."""
+    """Return the offsets of consecutive runs with these lengths, the end of the last one included."""
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts
@@ -31,7 +35,7 @@ class Sets:
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[Any]]) -> Self:
-        """Sets from sequences of integers; their order does not matter, repeated items are refused.
+        """Return sets from sequences of integers; their order does not matter, repeated items are refused.
 
         >>> Sets.of([[2, 0], [], [1]]).items.tolist()
         [0, 2, 1]
@@ -45,13 +49,13 @@ class Sets:
 
     @classmethod
     def sorted(cls, items: npt.NDArray[Any], starts: I64) -> Self:
-        """Sets whose items come in any order; repeated ones are refused."""
+        """Return sets from items in any order within their set; repeated ones are refused."""
         rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        order = np.lexsort((items, rows))
-        made = cls(items[order], starts)
-        if np.any((np.diff(made.items) == 0) & (np.diff(rows) == 0)):
+        # By set first and item second: the sets stay where they are, so `starts` and `rows` remain right.
+        ordered = cls(items[np.lexsort((items, rows))], starts)
+        if np.any((np.diff(ordered.items) == 0) & (np.diff(rows) == 0)):
             raise InvalidValue("sets: an item is repeated in a set, must be named once")
-        return made
+        return ordered
 
     def __len__(self) -> int:
         """Number of sets."""
@@ -63,28 +67,33 @@ class Sets:
         return np.diff(self.starts)
 
     def take(self, chosen: npt.NDArray[Any]) -> "Sets":
-        """Some of the sets, in this order."""
+        """Return some of the sets, in this order."""
         lengths = self.lengths[chosen]
         starts = starts_of(lengths)
+        # Item j of the result is j places after its set's new start, so it was as far after the old start.
         shift: I64 = np.repeat(self.starts[:-1][chosen] - starts[:-1], lengths)
         return Sets(self.items[np.arange(int(starts[-1])) + shift], starts)
 
     def slice(self, start: int, stop: int) -> "Sets":
-        """A run of the sets, without a copy of their items."""
+        """Return a run of the sets, without a copy of their items."""
         starts = self.starts[start : stop + 1]
         return Sets(self.items[starts[0] : starts[-1]], starts - starts[0])
 
     def chunks(self, size: int = _CHUNK) -> "Iterable[Sets]":
-        """All sets, run by run."""
+        """Yield all sets in runs of at most `size`."""
         return (self.slice(start, min(start + size, len(self))) for start in range(0, len(self), size))
 
     def keep(self, mapped: npt.NDArray[Any]) -> "Sets":
-        """The sets of `mapped` items, one for each item here; negative ones are dropped. The order must not change."""
-        kept = mapped >= 0
-        return Sets(mapped[kept], starts_of(kept)[self.starts])
+        """Return the sets with item `items[j]` replaced by `mapped[j]`, or dropped where that is negative.
+
+        The mapping must keep the order of the items.
+        """
+        stays = mapped >= 0
+        # starts_of(stays)[j] is how many of the first j items stay: exactly the new offset of what began at j.
+        return Sets(mapped[stays], starts_of(stays)[self.starts])
 
     def counts(self, size: int) -> I64:
-        """How many sets hold each item."""
+        """Return for every item how many sets hold it."""
         return np.bincount(self.items, minlength=size)
 
     def tolist(self) -> list[list[int]]:
@@ -94,7 +103,7 @@ class Sets:
 
 
 def as_sets(values: Any) -> Sets:
-    """A batch of sets, from itself or from a sequence of sequences."""
+    """Return a batch of sets, from `Sets` or from a sequence of sequences."""
     if isinstance(values, Sets):
         return values
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
@@ -106,7 +115,8 @@ def as_sets(values: Any) -> Sets:
 
 
 def contained_itemsets(sets: Sets, itemsets: Sequence[Sequence[int]], size: int) -> Sets:
-    """For each set, the numbers of the itemsets that it contains, increasing."""
+    """Return for each set the numbers of the itemsets that it contains, increasing."""
+    # Only items of some itemset matter; they get the columns 0, 1, ... and all others are dropped.
     involved = sorted({item for itemset in itemsets for item in itemset})
     place = np.full(size, -1, np.int64)
     place[involved] = np.arange(len(involved))
@@ -120,7 +130,7 @@ def contained_itemsets(sets: Sets, itemsets: Sequence[Sequence[int]], size: int)
 
 
 def _contained(sets: Sets, columns: list[list[int]], width: int) -> Sets:
-    """Itemsets as columns of a table of sets by items: a set contains one where all of its columns are set."""
+    """Which itemsets each set contains, by a table of items by sets: those all of whose items' rows are set."""
     has = np.zeros((width, len(sets)), np.bool_)
     has[sets.items, np.repeat(np.arange(len(sets)), sets.lengths)] = True
     inside = np.array([has[column].all(axis=0) for column in columns]).T

@@ -1,4 +1,9 @@
-"""Oracles whose respondents share public hash functions: what their common collisions add to the error."""
+"""Oracles whose respondents share public hash functions: what their common collisions add to the error.
+
+With a hash function per respondent, collisions are independent noise. With a pool of public functions, all
+respondents of one value under one function collide with the same other values together, and that part of the error does
+not average out over respondents. Here it is estimated from the tally and added to the variance.
+"""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -7,24 +12,21 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64, U32, U64
 from tacit.core.mechanism import Oracle
 from tacit.core.tally import Counts
 from tacit.kernels import hash32
-
-F64 = npt.NDArray[np.float64]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 _CHUNK_RESPONDENTS = 1 << 20
 
 
 def public_seeds(key: int, count: int) -> U32:
-    """Seeds of the public hash functions 0 .. count-1 of a collection with public key `key`."""
+    """Return the seeds of the public hash functions 0 .. count-1 of a collection with public key `key`."""
     return hash32(np.asarray([key], np.uint32), np.arange(count, dtype=np.uint64))
 
 
 def respondents_of(counts: npt.ArrayLike) -> Iterator[U64]:
-    """Values of simulated respondents, `counts[i]` of them with value i, in chunks of bounded size."""
+    """Yield the values of simulated respondents, `counts[i]` of them with value i, in chunks of bounded size."""
     true = np.asarray(counts, np.int64)
     values = np.repeat(np.arange(len(true), dtype=np.uint64), true)
     for start in range(0, len(values), _CHUNK_RESPONDENTS):
@@ -32,7 +34,7 @@ def respondents_of(counts: npt.ArrayLike) -> Iterator[U64]:
 
 
 class SharedHashes(Oracle):
-    """Two respondents with the same other value w collide with x together when they drew the same function.
+    """An oracle with public hash functions; two respondents with the same value w and function collide with x together.
 
     That adds sum over w of n_w (n_w - 1) / sharing to the variance of x. Given the published hash functions it
     is a fixed bias; over hash functions it is variance, and intervals contain it.
@@ -60,7 +62,7 @@ class SharedHashes(Oracle):
         return public_seeds(self.key, self.functions)
 
     def collision_mass(self, counts: Counts) -> float:
-        """Chance that two respondents hold the same value, estimated from the tally, clipped to [0, 1].
+        """Return the estimated probability that two respondents hold the same value, clipped to [0, 1].
 
         The centred table of a function has mean product 1 - 1/cells for two respondents of one value and 0 for
         others; its second moment, less the known part of each respondent with itself, is unbiased.
@@ -69,7 +71,10 @@ class SharedHashes(Oracle):
         return float(np.clip(equal / pairs, 0, 1)) if pairs > 0 else 1.0
 
     def _shared(self, frequency: F64, counts: Counts) -> F64:
-        """Sum over others of n_w (n_w - 1) / n^2, plugged in; weights enter with their squares taken off."""
+        """Sum over other values w of n_w (n_w - 1) / n^2, with estimates plugged in.
+
+        Pairs of a respondent with itself are taken off: 1/n of a count without weights, `variance_scale` with them.
+        """
         scale = counts.variance_scale
         everything = self.collision_mass(counts) * (1 - scale)
         own = frequency - scale
@@ -84,24 +89,29 @@ class SharedHashes(Oracle):
         return shared
 
     def _combined(self, rows: F64, frequency: F64, counts: Counts) -> F64:
-        """A pair of values shares its own collision: respondents of each in the cell of the other."""
+        """n times the variance of linear combinations, common collisions included.
+
+        Two cells x and y are correlated through one event: where they collide, respondents of y are counted for x and
+        respondents of x for y. Over all pairs that is f_x f_y, the square of `row @ f` less its diagonal.
+        """
         scale = counts.variance_scale
         alone = self._shared(frequency, counts) - frequency**2
         shared = np.clip(rows**2 @ alone + (rows @ frequency) ** 2, 0, None)
         return super()._combined(rows, frequency, counts) + shared / (scale * self.sharing)
 
     def exact_variance(self, counts: npt.ArrayLike) -> F64:
-        """Variance of every count when `counts` are the true ones, over coins and hash functions."""
+        """Return the variance of every estimated count when `counts` are the true ones, over coins and functions."""
         true = np.asarray(counts, np.float64)
         pairs = true * (true - 1)
         return true.sum() * self.moments.variance(true / true.sum()) + (pairs.sum() - pairs) / self.sharing
 
 
 def centred_pairs(tables: F64, keep: float, total2: float) -> tuple[float, float]:
-    """`_equal_pairs` of tables (functions x cells) of reports whose true cell is kept with factor `keep`."""
+    """Return `SharedHashes._equal_pairs` from tables (functions x cells) in which true cells stand out by `keep`."""
     cells = tables.shape[1]
     sums = tables.sum(axis=1, keepdims=True)
     centred = (tables - sums / cells) / keep
+    # Every respondent makes a pair with itself, whose part of the second moment is known and not wanted.
     itself = total2 * (cells - 1) / cells / keep**2
     equal = (np.sum(centred**2) - itself) * cells / (cells - 1)
     return float(equal), float(np.sum(sums**2) - total2)

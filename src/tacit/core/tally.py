@@ -1,4 +1,4 @@
-"""States that add: integer counts, or a log of reports where nobody can enumerate the domain.
+"""Tallies: integer counts, or a log of reports where the domain is too large to enumerate.
 
 A tally belongs to one mechanism; adding tallies of different mechanisms is refused and the differing field is
 named. All numbers are integers, so every order of adding, on any machine, gives the same bits.
@@ -11,11 +11,10 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import I64
 from tacit.core.cell_rule import LIMIT, largest
 from tacit.device.base import Device
 from tacit.errors import NoData, Overflow, SpecMismatch
-
-I64 = npt.NDArray[np.int64]
 
 MOST_UNEVEN = 2.0
 """Weights are uneven where n reports are worth less than n over this many of equal weight."""
@@ -56,13 +55,17 @@ def same_weighting(here: Weighted, there: Weighted) -> None:
 
 
 def check_sums(*sums: float) -> None:
-    """Refuse sums that leave 62 bits, of which two can still be added in 64."""
+    """Raise Overflow for sums beyond 62 bits; two sums below that can still be added in 64 bits."""
     if max(map(abs, sums)) >= LIMIT:
         raise Overflow("tally: a sum of weights exceeds 62 bits; use a coarser decimal scale for the weights")
 
 
 def check_weights(*weights: I64) -> None:
-    """Refuse weights whose squares add up to more than 62 bits; no sum of the weights themselves is larger."""
+    """Raise Overflow if the squares of the weights add up to more than 62 bits.
+
+    For integers |w| <= w^2, so that sums of the weights themselves are then in range too. The sum is taken in doubles:
+    it must not overflow while it is being checked.
+    """
     check_sums(sum(float(np.sum(np.square(chunk, dtype=np.float64))) for chunk in weights))
 
 
@@ -93,7 +96,7 @@ class Counts:
 
     @property
     def variance_scale(self) -> float:
-        """Sum of squared weights over the squared sum of weights, 1/n without weights; refused if that sum is 0."""
+        """Sum of squared weights over the squared sum of weights (Kish): 1/n without weights, 1/n effective with."""
         if self.total == 0:
             raise NoData(f"{self.mechanism.kind}: the weights of the reports sum to zero; there is no whole of shares")
         return self.total2 / self.total**2
@@ -105,7 +108,7 @@ class Counts:
 
     @property
     def heaviest(self) -> float:
-        """The largest share of all weight that one report may have: that of the mean and the deviation of weights.
+        """An upper bound of the share of all weight that one report has, from mean and deviation of the weights.
 
         No weight is further from the mean than sqrt(n - 1) standard deviations (Samuelson, JASA 1968).
         """
@@ -118,20 +121,21 @@ class Counts:
         total, total2 = self.total + other.total, self.total2 + other.total2
         weighted = self.is_weighted or other.is_weighted
         n = self.n + other.n
+        # Checked before adding, on bounds of the sums: numpy would wrap round without a word.
         check_sums(n, total, total2, *(largest(a) + largest(b) for a, b in self._pairs(other)))
         cells = self.cells + other.cells
         cells2 = self.cells2 + other.cells2 if weighted else cells
         return Counts(self.mechanism, n, cells, cells2, total, total2)
 
     def _pairs(self, other: "Counts") -> "list[tuple[I64, I64]]":
-        """The arrays that are added: the squares too, where there are any."""
+        """The pairs of arrays that an addition adds: cells, and their squares where reports are weighted."""
         plain = [(self.cells, other.cells)]
         return [*plain, (self.cells2, other.cells2)] if self.is_weighted or other.is_weighted else plain
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """The reports themselves, for domains nobody enumerates; candidates are counted when they are asked for."""
+    """The reports themselves, for domains too large to enumerate; candidates are counted when they are named."""
 
     mechanism: Device
     chunks: tuple[npt.NDArray[Any], ...]
@@ -155,6 +159,7 @@ class Log:
     def __add__(self, other: Self) -> "Log":
         """The log of both groups of reports."""
         same_mechanism(self.mechanism, other.mechanism)
+        # An empty log has no weights to show whether it is weighted, so it takes on what the other one is.
         if self.is_empty or other.is_empty:
             full = other if self.is_empty else self
             return Log(self.mechanism, full.chunks, full.weights)
@@ -165,7 +170,7 @@ class Log:
         return Log(self.mechanism, self.chunks + other.chunks, weights)
 
     def fold(self, count: Callable[[npt.NDArray[Any], I64 | None], I64]) -> Counts:
-        """Counts once the candidates are fixed: `count` maps a chunk of reports to cells."""
+        """Return the counts of all reports, where `count` maps a chunk of reports to the cells of the candidates."""
         weights = self.weights or tuple(None for _ in self.chunks)
         parts = [count_reports(self.mechanism, chunk, w, count) for chunk, w in zip(self.chunks, weights, strict=True)]
         folded = parts[0]
@@ -183,7 +188,7 @@ def count_reports(
     weights: npt.ArrayLike | None,
     count: Callable[[npt.NDArray[Any], I64 | None], I64],
 ) -> Counts:
-    """Counts of one chunk of reports; weighted chunks are counted with w and with w^2."""
+    """Return the counts of one chunk of reports; weighted chunks are counted twice, with w and with w^2."""
     n = len(reports)
     if weights is None:
         cells = count(reports, None)
@@ -194,7 +199,7 @@ def count_reports(
 
 
 def checked_weights(weights: npt.ArrayLike, n: int) -> I64:
-    """Integer weights, one per report, small enough that no sum of squares leaves 62 bits."""
+    """Return integer weights, one per report, or refuse them: their squares must add up to less than 2^62."""
     array = np.asarray(weights)
     if array.dtype.kind not in "iu" or array.shape != (n,):
         raise SpecMismatch(f"tally: weights must be {n} integers, one per report, in a declared decimal scale")

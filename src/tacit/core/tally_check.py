@@ -1,19 +1,20 @@
-"""Whether a tally from a file or a database can be one: no byte of it reaches a kernel before it passed here."""
+"""Validation of tallies read from a file or a database: none of their bytes reaches a kernel before it passed here.
+
+`CellRule` says what cells of n reports can be; here the rules are applied to every state of a tally: counts, logs, and
+the tables of families (`MemberCounts`, with a line of cells per member).
+"""
 
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import I64
 from tacit.core.cell_rule import LIMIT, CellRule
 from tacit.core.mechanism import Mechanism
-from tacit.core.members import AnyTally, Grid, PerMember
+from tacit.core.members import AnyTally, MemberCounts, PerMember
 from tacit.core.tally import Counts, Log, check_weights, same_mechanism
 from tacit.device.base import Device
-from tacit.device.compose import AllOfDevice
 from tacit.errors import ReportRejected
-
-I64 = npt.NDArray[np.int64]
 
 
 def check_tally(mechanism: Device, tally: AnyTally) -> None:
@@ -33,6 +34,7 @@ def check_tally(mechanism: Device, tally: AnyTally) -> None:
 
 
 def _refuse(mechanism: Device, fault: str) -> None:
+    """Raise ReportRejected for a fault; do nothing for the empty text, which means that there is none."""
     if fault:
         raise ReportRejected(
             f"{mechanism.kind} {mechanism.digest[:6]}: {fault}; the stored tally is damaged, restore it from a copy"
@@ -45,7 +47,7 @@ def _rule(mechanism: Device) -> CellRule:
 
 
 def _check_counts(tally: Counts) -> None:
-    """One line of cells, as a grid of one member."""
+    """Check counts of one mechanism, as a table with a single line."""
     numbers = (tally.n, tally.total, tally.total2)
     if not all(-LIMIT < number < LIMIT for number in numbers):
         _refuse(tally.mechanism, "the number of reports or a total is beyond 62 bits")
@@ -79,7 +81,7 @@ def _check_log(tally: Log) -> None:
 
 def _check_members(tally: PerMember) -> None:
     for part in tally.parts:
-        if isinstance(part, Grid):
+        if isinstance(part, MemberCounts):
             _check_grid(part)
         else:
             for member in part:
@@ -88,22 +90,26 @@ def _check_members(tally: PerMember) -> None:
     _check_together(tally)
 
 
-def _check_grid(grid: Grid) -> None:
+def _check_grid(grid: MemberCounts) -> None:
     lines = len(grid.n)
     cells2 = grid.cells2.reshape(lines, -1) if grid.is_weighted else None
     _check_lines(grid.mechanism, grid.n, (grid.total, grid.total2), grid.cells.reshape(lines, -1), cells2)
 
 
 def _check_together(tally: PerMember) -> None:
-    """Each respondent is in one member's tally, or in all of them; all are weighted, or none."""
+    """Check that the members fit each other.
+
+    Under `one_of` each respondent is in one member's tally, under `all_of` in all; all members are weighted or none.
+    """
     sizes: list[Any] = []
     weighted: set[bool] = set()
     for part in tally.parts:
-        for member in (part,) if isinstance(part, Grid) else part:
-            numbers = member.n.tolist() if isinstance(member, Grid) else [member.n]
+        for member in (part,) if isinstance(part, MemberCounts) else part:
+            # A table has a number of reports per line, everything else one. Empty members may be of either weighting.
+            numbers = member.n.tolist() if isinstance(member, MemberCounts) else [member.n]
             sizes += numbers
             weighted |= {member.is_weighted} if any(numbers) else set()
-    everybody = isinstance(tally.mechanism, AllOfDevice)
+    everybody = tally.mechanism.drawn_from is None
     if any(size != tally.n for size in sizes) if everybody else sum(sizes) != tally.n:
         _refuse(tally.mechanism, "the members' reports are not as many as the tally states")
     if len(weighted) > 1:

@@ -1,4 +1,4 @@
-"""Mechanisms around another one, whose reports they send: layout, checks and counts are the inner one's."""
+"""The base of mechanisms that wrap another one and send its reports: layout, checks and counts are the inner one's."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Templates, style sheets and scripts; the chart library is served out of its own installed package."""
+"""Templates, style sheets and scripts; the chart library is served from the installed package that ships it."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -14,13 +14,14 @@ _HERE = Path(__file__).parent
 _CHARTS = ("chartkick", "django/static/chartkick/Chart.bundle.js")
 _DAY = "public, max-age=86400"
 
+# Strict: a template that names a missing variable fails in tests instead of showing nothing to a respondent.
 _ENVIRONMENT = Environment(
     loader=PackageLoader("tacit.dashboard"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
 )
 
 
 def policy(ancestors: str = "'none'") -> str:
-    """A content security policy: this origin alone, nothing inline; `ancestors` may show the page in a frame."""
+    """Return a content security policy: this origin alone, nothing inline; `ancestors` may show it in a frame."""
     parts = ("default-src 'self'", "base-uri 'none'", "object-src 'none'", "form-action 'self'")
     return "; ".join((*parts, f"frame-ancestors {ancestors}"))
 
@@ -28,10 +29,12 @@ def policy(ancestors: str = "'none'") -> str:
 def page(
     name: str, *, status: int = 200, ancestors: str = "'none'", referrer: str = "same-origin", **values: Any
 ) -> Response:
-    """A rendered template with the headers every page has.
+    """Return a rendered template with the headers that every page has.
 
-    Without a referrer browsers do not say either where a form comes from, so pages with forms need one on this site.
+    Under the policy "no-referrer" browsers send `Origin: null` with forms, which would look like another site's form;
+    pages with forms therefore keep "same-origin".
     """
+    # no-store: pages of a signed-in operator must not come out of a cache after signing out.
     headers = {
         "Content-Security-Policy": policy(ancestors),
         "Cache-Control": "no-store",
@@ -42,7 +45,7 @@ def page(
 
 
 def chart_script() -> Path:
-    """The chart library's script inside the package that ships it."""
+    """Return the path of the chart library's script inside the package that ships it."""
     package, name = _CHARTS
     return Path(str(files(package).joinpath(name)))
 
@@ -53,7 +56,7 @@ async def _charts(request: Request) -> Response:
 
 
 def asset_routes() -> list[BaseRoute]:
-    """Everything under /static."""
+    """Return the routes of everything under /static."""
     return [
         Route("/static/vendor/chart.js", _charts),
         Mount("/static", StaticFiles(directory=_HERE / "static"), name="static"),

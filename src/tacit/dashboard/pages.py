@@ -1,4 +1,8 @@
-"""Routes of the pages. Everything a page shows beyond its frame is fetched from the collector's JSON endpoints."""
+"""Routes and handlers of the pages. Data is fetched by the pages' scripts from the collector's JSON endpoints.
+
+Handlers that read the store run in the thread pool of Starlette; pages that may take long to compute go through the
+collector's work queue (`_later`), which limits how much one token can have in progress.
+"""
 
 import io
 import json
@@ -19,17 +23,17 @@ from starlette.types import Receive, Scope, Send
 
 from tacit.catalog import CATALOG
 from tacit.central.heatmap import heat_map
-from tacit.collector.access import READ, WRITE
-from tacit.collector.active import Catalog, read_document
 from tacit.collector.addresses import authority
-from tacit.collector.http_work import answered
+from tacit.collector.collections.access import READ, WRITE
+from tacit.collector.collections.active import Catalog, read_document
+from tacit.collector.http.work import answered
 from tacit.collector.ports import CollectionRecord
 from tacit.core.extras import is_installed
 from tacit.dashboard.assets import asset_routes, page, policy
 from tacit.dashboard.privacy import HELD, WEAK, Facts, facts, surest, texts
 from tacit.dashboard.script import script_routes
 from tacit.dashboard.session import (
-    State,
+    PageState,
     local_path,
     may,
     read_form,
@@ -41,11 +45,12 @@ from tacit.dashboard.session import (
     to_login,
 )
 from tacit.dashboard.tools import read_wish, tools
-from tacit.device.exact import WORD
+from tacit.device.numbers.exact import WORD
 from tacit.errors import TacitError
-from tacit.post.methods import METHODS
+from tacit.post.frequencies.methods import METHODS
 from tacit.wire.document import Collection
 
+# Pages of the dashboard that are about no single collection, by path.
 _PAGES = {
     "": "collections.html",
     "/new": "builder.html",
@@ -65,9 +70,10 @@ def _missing() -> Response:
 
 
 def _nowhere(request: Request) -> Response:
-    """A page for people who followed a wrong link; programs get the problem document that they get everywhere else."""
+    """The answer to an unknown path: a page for browsers, the usual problem document for programs."""
     if request.url.path == "/dashboard/":
         return RedirectResponse("/dashboard", status_code=307)
+    # PARTIAL: some route has this path, but not for this method.
     if any(route.matches(request.scope)[0] == Match.PARTIAL for route in request.app.routes):
         raise HTTPException(405)
     if "text/html" not in request.headers.get("accept", ""):
@@ -76,7 +82,7 @@ def _nowhere(request: Request) -> Response:
 
 
 class _Nowhere:
-    """Serves what no other route does; not a function, for Starlette would have its route allow GET at every path."""
+    """The fallback route. Not a function: Starlette restricts those to GET, so POST would get 405 instead of 404."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await _nowhere(Request(scope))(scope, receive, send)
@@ -84,7 +90,7 @@ class _Nowhere:
 
 @lru_cache(maxsize=32)
 def _facts(document: bytes, catalog: Catalog) -> tuple[Collection, list[Facts]]:
-    """A published collection and the facts of its privacy page; neither ever changes."""
+    """A published collection and the facts of its privacy page; cached, as published documents never change."""
     collection = read_document(document, catalog)
     return collection, facts(collection)
 
@@ -97,8 +103,8 @@ def _code(address: str) -> bytes:
     return image.getvalue()
 
 
-def _wished(request: Request) -> tuple[dict[str, str], list[str]]:
-    """What the page of tools is asked for: single values, and the properties."""
+def _tool_query(request: Request) -> tuple[dict[str, str], list[str]]:
+    """The query parameters of the page of tools: single values, and the list of properties."""
     query = request.query_params
     known = ("n", "alpha", "objective", "mechanism")
     return {name: query[name] for name in known if name in query}, query.getlist("property")
@@ -108,29 +114,29 @@ def _wished(request: Request) -> tuple[dict[str, str], list[str]]:
 class Pages:
     """The handlers, over what the collector offers."""
 
-    state: State
+    state: PageState
     catalog: Catalog = CATALOG
     public_url: str = ""
-    """Where respondents find the collector; empty for wherever a request came in."""
+    """The public address of the collector; empty for the address that a request was sent to."""
 
     def site(self, request: Request) -> str:
-        """The address of the collector, without a slash at its end; what is printed on paper must not be guessed."""
+        """Return the address of the collector without a trailing slash, for links and QR codes."""
         return self.public_url or str(request.base_url).rstrip("/")
 
     def _address(self, request: Request, collection: str) -> str:
         return f"{self.site(request)}/c/{collection}"
 
     def dashboard_page(self, template: str) -> Callable[[Request], Response]:
-        """A page that needs a signed-in operator and no collection."""
+        """Return the handler of a page that needs a signed-in operator and no collection."""
 
         def handler(request: Request) -> Response:
-            found = scope(request, self.state)
-            return page(template, scope=found, site=self.site(request)) if found else to_login(request)
+            granted = scope(request, self.state)
+            return page(template, scope=granted, site=self.site(request)) if granted else to_login(request)
 
         return handler
 
     async def login(self, request: Request) -> Response:
-        """The sign-in form, and what it sends."""
+        """Show the sign-in form (GET), or check the token it sends (POST)."""
         if request.method == "GET":
             if await run_in_threadpool(scope, request, self.state):
                 return RedirectResponse("/dashboard", status_code=303)
@@ -149,28 +155,29 @@ class Pages:
         return request.url.scheme == "https" or (public.scheme == "https" and here == there)
 
     def logout(self, request: Request) -> Response:
-        """Forget the token; pages of other sites cannot sign anybody out."""
+        """Delete the cookie; forms of other sites are refused, so that they cannot sign anybody out."""
         refuse_foreign(request, self.public_url)
         return signed_out()
 
     def collection(self, request: Request) -> Response:
-        """One collection: counts, charts, links; a draft is shown in the builder."""
-        found = scope(request, self.state)
-        if not found:
+        """Show one collection: counts, charts, links; a draft is shown in the builder."""
+        granted = scope(request, self.state)
+        if not granted:
             return to_login(request)
         record = self.state.record(request.path_params["id"])
         if record is None or not may(request, self.state, READ, record.id):
             return _missing()
+        # A collection that the token may not read looks like one that does not exist.
         template = "builder.html" if record.state == "draft" else "collection.html"
         address, site = self._address(request, record.id), self.site(request)
         methods = json.dumps([method.to_row() for method in METHODS])
         return page(
-            template, scope=found, id=record.id, state=record.state, address=address, site=site, methods=methods,
+            template, scope=granted, id=record.id, state=record.state, address=address, site=site, methods=methods,
             parquet=is_installed("pyarrow"),
         )  # fmt: skip
 
     async def survey(self, request: Request) -> Response:
-        """The question form of a collection; drafts only as a preview for whoever may change them."""
+        """Show the form of a collection; drafts only as a preview for whoever may change them."""
         record = await run_in_threadpool(self._shown, request)
         if record is None:
             return _missing()
@@ -179,21 +186,23 @@ class Pages:
         return await self._later(request, lambda: self._survey(record, self._draft(record)))
 
     def _shown(self, request: Request) -> CollectionRecord | None:
-        """The collection of an address; a draft only for whoever may change it."""
+        """The collection of the path, or None; a draft only for whoever may change it."""
         record = self.state.record(request.path_params["id"])
         if record is None or record.state != "draft" or may(request, self.state, WRITE, record.id):
             return record
         return None
 
     async def _later(self, request: Request, make: Callable[[], Response]) -> Response:
-        """A page that may take long to make, within what the token, or everybody without one, may ask for."""
+        """Make a page in the work queue, within the limits of its token; requests without one share a limit."""
         owner = await run_in_threadpool(self.state.owner, shown_token(request))
         return await answered(self.state.work.submit(owner, make), request.receive)
 
     def _survey(self, record: CollectionRecord, document: "dict[str, Any]") -> Response:
+        """The form, framed only by the document's origins; a closed round of a plan redirects to the open one."""
         following = self.state.open_round(record.id) if record.state == "closed" and document["plan"] else ""
         if following not in ("", record.id):
             return RedirectResponse(f"/c/{following}", 303)
+        # Sites that may embed the survey are those whose scripts may send reports.
         ancestors = " ".join(["'self'", *document.get("origins", [])])
         title = texts(document["title"], "en")
         return page(
@@ -206,19 +215,19 @@ class Pages:
         )
 
     async def preview(self, request: Request) -> Response:
-        """The document that a draft would be published as."""
+        """Return the document that a draft would be published as."""
         record = await run_in_threadpool(self._shown, request)
         if record is None or record.state != "draft":
             return _missing()
         headers = {"Cache-Control": "no-store"}
 
-        def made() -> Response:
+        def respond() -> Response:
             return Response(self.state.preview(record.id), media_type="application/json", headers=headers)
 
-        return await self._later(request, made)
+        return await self._later(request, respond)
 
     async def privacy(self, request: Request) -> Response:
-        """What is sent, with which exact probabilities, what is stored and for how long."""
+        """Show what is sent, with which exact probabilities, what is stored and for how long."""
         record = await run_in_threadpool(self.state.record, request.path_params["id"])
         if record is None or record.state == "draft":
             return _missing()
@@ -244,49 +253,49 @@ class Pages:
         )
 
     async def qr_code(self, request: Request) -> Response:
-        """The address of the survey as a QR code."""
+        """Return the address of the survey as a QR code."""
         record = await run_in_threadpool(self.state.record, request.path_params["id"])
         if record is None or record.state == "draft":
             return _missing()
         address = self._address(request, record.id)
 
-        def drawn() -> Response:
+        def respond() -> Response:
             return Response(_code(address), media_type="image/svg+xml", headers={"Content-Security-Policy": policy()})
 
-        return await self._later(request, drawn)
+        return await self._later(request, respond)
 
     async def tools(self, request: Request) -> Response:
-        """Mechanisms of the central model, designed and shown; not local."""
-        found = await run_in_threadpool(scope, request, self.state)
-        if not found:
+        """Show and design mechanisms of the central model; not local."""
+        granted = await run_in_threadpool(scope, request, self.state)
+        if not granted:
             return to_login(request)
-        return await self._later(request, lambda: page("tools.html", scope=found, **tools(*_wished(request))))
+        return await self._later(request, lambda: page("tools.html", scope=granted, **tools(*_tool_query(request))))
 
     async def matrix(self, request: Request) -> Response:
-        """The heat map of a mechanism of the central model; not local."""
+        """Return the heat map of a mechanism of the central model; not local."""
         if not await run_in_threadpool(scope, request, self.state):
             return _missing()
         return await self._later(request, lambda: self._matrix(request))
 
     def _matrix(self, request: Request) -> Response:
         try:
-            picture = heat_map(read_wish(*_wished(request)).make())
+            picture = heat_map(read_wish(*_tool_query(request)).make())
         except TacitError:
             return _missing()
-        # The picture carries its own style, which holds inside it alone.
+        # The picture carries its own style sheet, which only this response allows.
         headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
         return Response(picture, media_type="image/svg+xml", headers=headers)
 
     def _draft(self, record: CollectionRecord) -> "dict[str, Any]":
-        """The document of a draft, or as much of it as there is."""
+        """The document of a draft, or a placeholder with a title where the draft is not complete yet."""
         try:
             return json.loads(self.state.preview(record.id))
         except TacitError:
             return {"title": {"en": "Draft"}}
 
 
-def routes(state: State, *, catalog: Catalog = CATALOG, public_url: str = "") -> list[BaseRoute]:
-    """All pages and their assets, for the collector's application to mount."""
+def routes(state: PageState, *, catalog: Catalog = CATALOG, public_url: str = "") -> list[BaseRoute]:
+    """Return the routes of all pages and their assets, for the collector's application to mount."""
     pages = Pages(state, catalog, public_url)
     return [
         Route("/", _home),
@@ -302,5 +311,6 @@ def routes(state: State, *, catalog: Catalog = CATALOG, public_url: str = "") ->
         Route("/c/{id}/qr.svg", pages.qr_code),
         *script_routes(),
         *asset_routes(),
+        # Last, since routes are tried in order and these match everything below their start.
         *(Route(f"{start}/{{path:path}}", _Nowhere()) for start in ("/dashboard", "/c")),
     ]

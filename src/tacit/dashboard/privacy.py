@@ -8,15 +8,10 @@ from typing import Any
 from tacit.core.mechanism import Mechanism
 from tacit.core.pure import PureOracle
 from tacit.device.base import Device
-from tacit.device.coefficients import Coefficients
-from tacit.device.compose import OneOfDevice
-from tacit.device.domain import Bits, Domain
-from tacit.device.exact import WORD
-from tacit.device.grid import Grid
-from tacit.device.levels import Tree
-from tacit.device.sets import PaddedDevice, SetSizeDevice
-from tacit.device.text import Text
-from tacit.device.views import Views
+from tacit.device.domains.domain import Bits, Domain
+from tacit.device.domains.text import Text
+from tacit.device.kinds.sets import PaddedDevice, SetSizeDevice
+from tacit.device.numbers.exact import WORD
 from tacit.numeric.mean import OneBit
 from tacit.wire.document import Collection, Question
 
@@ -106,41 +101,25 @@ class Facts:
         return f"{float(self.odds):.6f}"
 
 
-def tree_of(device: Device) -> Tree | None:
-    """The tree whose levels a device draws from, if it does."""
-    family = _family(device)
-    return family if isinstance(family, Tree) else None
-
-
-def _family(device: Device) -> Any:
-    return device.family if isinstance(device, OneOfDevice) else None
-
-
-def _family_chances(family: Views | Grid | Coefficients) -> tuple[Chance, ...]:
-    """The probabilities of mechanisms over combinations of answers: those over as many combinations are alike."""
-    if isinstance(family, Coefficients):
-        own, other = (one.exact for one in chances(family.mechanisms[0]))
+def _members_chances(device: Device, unit: str) -> tuple[Chance, ...]:
+    """The probabilities of a family's members, which speak of groups of answers, combinations of them, or signs."""
+    if unit == "sign":
+        own, other = (one.exact for one in chances(device.parts[0]))
         return _pair(("the report says the right sign", own), ("the report says the other sign", other))
-    by_size = {device.value_count: device for device in family.mechanisms}
+    # Members over as many groups or combinations are alike, so they are named once.
+    by_size = {member.value_count: member for member in device.parts}
     return tuple(
-        replace(one, what=f"among {size:,} combinations {one.what}".replace("answer", "combination"))
-        for size, device in sorted(by_size.items())
-        for one in chances(device)
+        replace(one, what=f"among {size:,} {unit}s {one.what}".replace("answer", unit))
+        for size, member in sorted(by_size.items())
+        for one in chances(member)
     )
 
 
 def chances(device: Device) -> tuple[Chance, ...]:
     """The probabilities that define a mechanism; empty for kinds with other rules, whose page of maths says them."""
-    if tree := tree_of(device):
-        levels = [(level.value_count, chances(level)) for level in tree.mechanisms]
-        return tuple(
-            replace(one, what=f"among {nodes:,} groups {one.what}".replace("answer", "group"))
-            for nodes, found in levels
-            for one in found
-        )
-    family = _family(device)
-    if isinstance(family, Views | Grid | Coefficients):
-        return _family_chances(family)
+    family = device.drawn_from
+    if family is not None and family.unit:
+        return _members_chances(device, family.unit)
     if isinstance(device, PaddedDevice | SetSizeDevice):
         what = "drawn entry" if isinstance(device, PaddedDevice) else "respondent's own number"
         other = "any one other answer", "any other one"
@@ -158,7 +137,6 @@ def chances(device: Device) -> tuple[Chance, ...]:
 
 
 def _first_line(device: Device, domain: Domain) -> str:
-    tree = tree_of(device)
     if isinstance(device, PaddedDevice):
         return (
             f"The list is filled up with blanks to {device.length} entries, one entry is drawn at random, and the "
@@ -168,21 +146,8 @@ def _first_line(device: Device, domain: Domain) -> str:
         return (
             f"The device reports how many entries are on the list; {device.most} or more count alike. {_asked(device)}"
         )
-    if tree and isinstance(domain, Text | Bits):
-        return (
-            f"The device draws one of {len(tree)} lengths and reports, with the whole epsilon, on the beginning of the "
-            "answer of that length: one hash function, one noisy hash."
-        )
-    if tree:
-        return (
-            f"Neighbouring answers are grouped in {len(tree)} levels, from coarse to fine. The device draws one level "
-            "and reports, with the whole epsilon, on the group that holds the answer there."
-        )
-    if isinstance(grid := _family(device), Grid):
-        return (
-            f"Neighbouring answers are grouped in {len(grid):,} ways, from coarse to fine. The device draws one of "
-            "them and reports, with all of this epsilon, on the group that holds the answer there."
-        )
+    if device.drawn_from is not None:
+        return device.drawn_from.describe(spelled=isinstance(domain, Text | Bits))
     return (type(device).__doc__ or device.kind).strip().splitlines()[0]
 
 
@@ -192,26 +157,6 @@ def _asked(device: PaddedDevice | SetSizeDevice) -> str:
     return f"Only {len(device.candidates):,} things or combinations of the public list count as entries in this round."
 
 
-def _jointly(device: Device) -> str:
-    """What a device does with questions that are asked together."""
-    family = _family(device)
-    if isinstance(family, Coefficients):
-        return (
-            f"The device draws one of {len(family):,} signs. Each is made, by a public rule, of the answers to at most "
-            f"{family.k} questions: plus or minus. The device reports that one sign, with the whole epsilon."
-        )
-    if isinstance(family, Views):
-        most = max(map(len, family.views))
-        return (
-            f"The device draws one of {len(family):,} lists of at most {most} questions and reports, with the whole "
-            "epsilon, on the combination of the answers to these. It says nothing about the other questions."
-        )
-    return (
-        f"The device draws one of {len(family):,} ways to look at the answers: which questions count, and how coarsely "
-        "neighbouring answers are grouped. It reports, with the whole epsilon, on the combination that holds them."
-    )
-
-
 def facts(collection: Collection) -> list[Facts]:
     """One entry per question, in order; one for all of them where they are asked together."""
     if collection.policy != "joint":
@@ -219,7 +164,8 @@ def facts(collection: Collection) -> list[Facts]:
     device = collection.mechanism
     combinations = prod(question.domain.size for question in collection.questions)
     title = f"All {len(collection.questions)} questions together"
-    return [_facts(device, "all", title, "Combinations of answers", combinations, _jointly(device))]
+    words = device.drawn_from.describe(several=True)
+    return [_facts(device, "all", title, "Combinations of answers", combinations, words)]
 
 
 def _of_question(question: Question, device: Device) -> Facts:

@@ -1,4 +1,4 @@
-"""The client's scripts under /js: the bundle that a wheel carries, or in a source tree the modules it is made of."""
+"""The JavaScript client under /js: the bundle of a wheel, or the single modules in a source tree."""
 
 from pathlib import Path
 
@@ -11,20 +11,21 @@ from tacit.errors import TacitError
 
 _BUNDLE = Path(__file__).parent / "bundle"
 _MODULES = Path(__file__).parents[3] / "js" / "src"
+# no-cache: browsers revalidate, so that a respondent never runs an old client against a new collector.
 _HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
 
 
 def is_fresh(bundle: Path = _BUNDLE, modules: Path = _MODULES) -> bool:
-    """Whether there is a bundle that is not older than a module; an installed package has no modules beside it."""
+    """Return whether the bundle exists and is not older than any module; an installed package has no modules."""
     base = bundle / "tacit.js"
     if not base.is_file():
         return False
-    made = base.stat().st_mtime
-    return all(module.stat().st_mtime <= made for module in modules.glob("*.js"))
+    built = base.stat().st_mtime
+    return all(module.stat().st_mtime <= built for module in modules.glob("*.js"))
 
 
 async def _script(request: Request) -> Response:
-    """The base at /js/tacit.js, and beside it the modules of kinds that it loads when a document needs them."""
+    """Serve /js/tacit.js, and beside it the modules of kinds that it imports when a document needs them."""
     name: str = request.path_params["name"]
     if is_fresh():
         response = await StaticFiles(directory=_BUNDLE).get_response(name, request.scope)
@@ -37,7 +38,7 @@ async def _script(request: Request) -> Response:
 
 
 def script_routes(bundle: Path = _BUNDLE, modules: Path = _MODULES) -> list[BaseRoute]:
-    """Everything under /js; refused where there is neither a bundle nor modules, for no survey could be answered."""
+    """Return the routes of everything under /js; refused without a bundle and modules, as no survey would work."""
     if not (bundle / "tacit.js").is_file() and not (modules / "browser.js").is_file():
         raise TacitError(
             "this installation has no browser client, so that no survey page could be answered; install a wheel, "

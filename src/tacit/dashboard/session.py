@@ -1,4 +1,7 @@
-"""Signing in: a token is checked once and kept in a cookie that no script can read."""
+"""Sessions of the dashboard: the token itself in an HttpOnly cookie, and protection against cross-site requests.
+
+There is no session table: every request checks the token again, so that revoking it ends the session at once.
+"""
 
 from typing import Protocol
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -7,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tacit.collector.addresses import authority
-from tacit.collector.http_common import read_body
+from tacit.collector.http.common import read_body
 from tacit.collector.ports import CollectionRecord
 from tacit.collector.problems import Problem
 from tacit.collector.work import Work
@@ -16,61 +19,66 @@ COOKIE = "tacit_session"
 """Name of the cookie; its value is the token."""
 
 _HOURS_12 = 12 * 60 * 60
+# The only form is the sign-in form: a token and an address.
 _MAX_FORM_BYTES = 4096
 
 
-class State(Protocol):
+class PageState(Protocol):
     """What the pages need of the collector."""
 
     def scope_of(self, token: str) -> str | None:
-        """The scope of a token that holds today, or None."""
+        """Return the scope of a valid token, or None."""
         ...
 
     def may(self, token: str, action: str, collection: str) -> bool:
-        """Whether a token that holds today allows an action on a collection."""
+        """Return whether a valid token allows an action on a collection."""
         ...
 
     def owner(self, token: str) -> str:
-        """Whose work it is that is done for a token: its key, or empty for everybody without one that holds."""
+        """Return the key under which work for a token is limited; requests without a valid one share the empty key."""
         ...
 
     @property
     def work(self) -> Work:
-        """Where pages that take long to make are made."""
+        """The work queue, for pages that may take long to compute."""
         ...
 
     def open_round(self, collection: str) -> str:
-        """The round of an adaptive plan that takes reports now."""
+        """Return the id of the round of an adaptive plan that takes reports now."""
         ...
 
     def record(self, collection: str) -> CollectionRecord | None:
-        """A draft, published or closed collection."""
+        """Return a draft, published or closed collection, or None."""
         ...
 
     def preview(self, collection: str) -> bytes:
-        """The document that a draft would be published as; InvalidSpec says why it cannot be."""
+        """Return the document that a draft would be published as; InvalidSpec says why it cannot be."""
         ...
 
 
 def shown_token(request: Request) -> str:
-    """The token of whoever is signed in, or holds a share link; empty for nobody."""
+    """Return the token of the cookie, or of a share link; empty without either."""
     return request.cookies.get(COOKIE, "") or request.query_params.get("share", "")
 
 
-def scope(request: Request, state: State) -> str | None:
-    """The scope of whoever is signed in, or holds a share link."""
+def scope(request: Request, state: PageState) -> str | None:
+    """Return the scope of the cookie's or share link's token, or None if there is no valid one."""
     token = shown_token(request)
     return state.scope_of(token) if token else None
 
 
-def may(request: Request, state: State, action: str, collection: str) -> bool:
-    """Whether whoever is signed in, or holds a share link, may do this with a collection."""
+def may(request: Request, state: PageState, action: str, collection: str) -> bool:
+    """Return whether the cookie's or share link's token allows an action on a collection."""
     token = shown_token(request)
     return bool(token) and state.may(token, action, collection)
 
 
 def refuse_foreign(request: Request, public_url: str) -> None:
-    """Refuse a form that a page of another site has sent; browsers say so, and other clients send neither header."""
+    """Refuse a form that a page of another site has sent (cross-site request forgery).
+
+    Browsers state the sender in Sec-Fetch-Site or Origin; programs send neither header and carry no cookie by accident.
+    """
+    # Sec-Fetch-Site cannot be forged by a page's script; Origin is for browsers that do not send it yet.
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     is_ours = site in ("none", "same-origin") if site else origin is None or _is_here(origin, request, public_url)
     if not is_ours:
@@ -93,7 +101,7 @@ def _is_here(origin: str, request: Request, public_url: str) -> bool:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The fields of a small form; one that is too large or cannot be read has none."""
+    """Return the fields of a small form; none if it is too large or cannot be parsed."""
     data = await read_body(request.receive)
     if len(data) > _MAX_FORM_BYTES:
         return {}
@@ -103,17 +111,18 @@ async def read_form(request: Request) -> dict[str, str]:
         return {}
 
 
-def local_path(given: str) -> str:
-    """A path of this site to return to after signing in; addresses of other sites become the list."""
-    parts = urlsplit(given)
-    inside = not parts.scheme and not parts.netloc and given.startswith("/dashboard") and "\\" not in given
-    return given if inside else "/dashboard"
+def local_path(address: str) -> str:
+    """Return the address if it is a path of the dashboard, else the dashboard itself: no redirects to other sites."""
+    parts = urlsplit(address)
+    # Browsers read a backslash as a slash, which urlsplit does not.
+    inside = not parts.scheme and not parts.netloc and address.startswith("/dashboard") and "\\" not in address
+    return address if inside else "/dashboard"
 
 
 def to_login(request: Request) -> Response:
-    """Send somebody who is not signed in to the sign-in page, and back here afterwards.
+    """Redirect to the sign-in page, which leads back here afterwards.
 
-    A share link that no longer holds is left out: its token would only stand in the way of the one to come.
+    An invalid share token is dropped from the address.
     """
     wanted = [(name, value) for name, value in request.query_params.multi_items() if name != "share"]
     path, whole = quote(request.url.path), quote(f"{request.url.path}?{urlencode(wanted)}")
@@ -123,14 +132,14 @@ def to_login(request: Request) -> Response:
 
 
 def signed_in(token: str, target: str, *, secure: bool) -> Response:
-    """Keep the token in a cookie that only this site's own pages send along."""
+    """Store the token in a cookie that scripts cannot read and that requests from other sites do not carry."""
     response = RedirectResponse(local_path(target), status_code=303)
     response.set_cookie(COOKIE, token, max_age=_HOURS_12, path="/", httponly=True, secure=secure, samesite="strict")
     return response
 
 
 def signed_out() -> Response:
-    """Forget the token."""
+    """Delete the cookie and go to the sign-in page."""
     response = RedirectResponse("/dashboard/login", status_code=303)
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
     return response

@@ -1,4 +1,4 @@
-"""The page of tools for the central model, NOT LOCAL: design a mechanism for the count of a small group, and see it."""
+"""The tools page for the central model, NOT LOCAL: design a mechanism for the count of a small group, and see it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,9 @@ from tacit.central.select import CLOSED, make
 from tacit.errors import InvalidSpec, TacitError
 
 MOST_N = 32
-"""A page answers while somebody waits: larger groups are designed on the command line."""
+"""A page has a deadline: mechanisms for larger groups are designed on the command line."""
 
+# Characters of alpha: enough for exact fractions, too few for numbers that take long to compute with.
 MOST_TEXT = 24
 DESIGNED = "designed"
 OBJECTIVES: dict[str, str] = {
@@ -45,7 +46,7 @@ MEANINGS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Wish:
-    """What a request asks for; every field is checked."""
+    """A checked request: which mechanism, for which group, by which objective and properties."""
 
     n: int
     alpha: str
@@ -55,7 +56,7 @@ class Wish:
 
     @property
     def query(self) -> str:
-        """The same wish as the parameters of an address."""
+        """The request as the query string of an address."""
         pairs = [
             ("n", str(self.n)),
             ("alpha", self.alpha),
@@ -65,20 +66,21 @@ class Wish:
         return urlencode([*pairs, *(("property", name) for name in self.properties)])
 
     def make(self) -> CountMechanism:
-        """The mechanism; InvalidSpec says what is wrong, or what has to be installed."""
+        """Return the mechanism; InvalidSpec says what is wrong, MissingExtra what has to be installed."""
         if self.mechanism == DESIGNED:
             return design(self.n, self.alpha, self.objective, self.properties)
         return make(self.mechanism, self.n, self.alpha)
 
 
 def read_wish(given: Mapping[str, str], properties: Sequence[str]) -> Wish:
-    """The wish of an address, or InvalidSpec with the rule."""
+    """Return the checked request of an address; InvalidSpec says which rule it breaks."""
     n, alpha = given.get("n", "8"), given.get("alpha", "0.9").strip()
     objective, mechanism = given.get("objective", "l0"), given.get("mechanism", DESIGNED)
     if not (n.isascii() and n.isdecimal() and len(n) <= 3 and 1 <= int(n) <= MOST_N):
         raise InvalidSpec(f"n must be an integer from 1 to {MOST_N} here; the command line designs for larger groups")
     if len(alpha) > MOST_TEXT:
         raise InvalidSpec(f"alpha must be written with at most {MOST_TEXT} characters, such as 0.9 or 10/11")
+    # Called for its check alone; the text goes on, so that the page shows what was typed.
     as_alpha(alpha)
     if objective not in OBJECTIVES or mechanism not in MECHANISMS:
         raise InvalidSpec("objective and mechanism must be among those listed")
@@ -87,27 +89,32 @@ def read_wish(given: Mapping[str, str], properties: Sequence[str]) -> Wish:
     return Wish(int(n), alpha, objective, mechanism, tuple(sorted(set(properties))))
 
 
-def _found(wish: Wish) -> dict[str, Any]:
-    """The mechanism of a wish in numbers."""
-    made = wish.make()
-    matrix = made.matrix
-    exact = made.name in CLOSED
+def _described(wish: Wish) -> dict[str, Any]:
+    """The requested mechanism with its score and properties, as the template shows them."""
+    mechanism = wish.make()
+    matrix = mechanism.matrix
+    # Matrices in closed form are checked in exact arithmetic, a solver's up to its tolerance.
+    exact = mechanism.name in CLOSED
     goal = Objective.parse(wish.objective)
     return {
-        "mechanism": made,
+        "mechanism": mechanism,
         "score": None if goal.beyond >= wish.n else goal.scaled(matrix),
         "truthful": [float(p) for p in matrix.diagonal()],
         "properties": [
-            (name, MEANINGS[name], has_property(made.exact, name, tolerance=0) if exact else has_property(matrix, name))
+            (
+                name,
+                MEANINGS[name],
+                has_property(mechanism.exact, name, tolerance=0) if exact else has_property(matrix, name),
+            )
             for name in PROPERTIES
         ],
         "exact": exact,
-        "realised": float(made.realised_alpha()),
+        "realised": float(mechanism.realised_alpha()),
     }
 
 
 def tools(given: Mapping[str, str], properties: Sequence[str]) -> dict[str, Any]:
-    """Everything the page shows for a request; a wish that cannot be granted comes back with the reason."""
+    """Return everything that the page shows for a request; one that is refused comes back with the reason."""
     shown: dict[str, Any] = {
         "model": MODEL,
         "most_n": MOST_N,
@@ -124,6 +131,6 @@ def tools(given: Mapping[str, str], properties: Sequence[str]) -> dict[str, Any]
         return shown
     try:
         wish = read_wish(given, properties)
-        return shown | {"found": _found(wish), "query": wish.query}
+        return shown | {"found": _described(wish), "query": wish.query}
     except TacitError as error:
         return shown | {"problem": str(error)}

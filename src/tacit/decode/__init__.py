@@ -1,1 +1,1 @@
-"""Decoders: from corrected counts to estimates where no closed-form inverse exists."""
+"""Decoders for mechanisms without a closed-form inverse: maximum likelihood (EM), and sparse regression for RAPPOR."""

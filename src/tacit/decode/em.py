@@ -2,7 +2,8 @@
 
 It serves any mechanism whose reports are known: one code per report in the tally, a joint table, a log, or the
 reports themselves. Equal reports are grouped, so the work is (distinct reports) x (values) per step. The result
-is biased, because frequencies cannot be negative; it is a `Fit`, not an `Estimate`, and belongs into no linear step.
+is biased, because frequencies cannot be negative; it is a `LikelihoodFit`, not an `Estimate`, and belongs
+into no linear step.
 
 Reference: Dempster, Laird and Rubin (1977); for joint reports Fanti, Pihur and Erlingsson, "Building a RAPPOR with
 the unknown" (PoPETs 2016). The bound by which convergence is judged is that of mixture likelihoods, Lindsay (1983).
@@ -15,28 +16,26 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from tacit.core.compose import AllOf, OneOf, PerMember, Questions
+from tacit.arrays import F64, I64, Mask
+from tacit.core.compose import AllOf, OneOf, PerMember
 from tacit.core.mechanism import CodeCounting, Mechanism, Reports
 from tacit.core.members import as_bytes
 from tacit.core.patience import check
 from tacit.core.tally import Counts, Log
 from tacit.errors import InvalidSpec, NoData
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
-
 MAX_CELLS = 1 << 25
 """The largest table of (distinct report, value) probabilities that is kept: 256 MB."""
 
+# A frequency worth less than this many respondents counts as zero, on the boundary of the simplex.
 _ABSENT_RESPONDENTS = 0.01
+# Information matrices with a larger condition number count as singular.
 _SINGULAR = 1e12
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class LikelihoodFit:
     """The most likely frequencies. Biased: they are never negative and always sum to one.
 
     `standard_error` is the error against the respondents, from the observed information. It is a large-sample
@@ -48,7 +47,7 @@ class Fit:
     values: Sequence[Any]
     frequency: F64
     standard_error: F64
-    boundary: BoolArray
+    boundary: Mask
     identified: bool
     log_likelihood: float
     gap: float
@@ -59,7 +58,7 @@ class Fit:
     smoothed: bool = False
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """One plain dictionary per value; an error that is not defined is None, never infinite."""
+        """Return one plain dictionary per value, ready for JSON; an infinite error becomes None."""
         columns = zip(self.values, self.frequency.tolist(), self.standard_error.tolist(), self.boundary, strict=True)
         return [
             {"value": value, "frequency": share, "standard_error": error if np.isfinite(error) else None,
@@ -77,9 +76,10 @@ class Observed:
 
 
 def group_reports(reports: Reports) -> Observed:
-    """Distinct reports with their numbers, whatever their layout."""
+    """Return the distinct reports and how often each was sent, whatever their layout."""
     if not len(reports):
         return Observed(reports, np.zeros(0, np.int64))
+    # Every report as one opaque value of its bytes, which np.unique can sort.
     rows = as_bytes(reports)
     keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
     _, first, counts = np.unique(keys, return_index=True, return_counts=True)
@@ -87,7 +87,7 @@ def group_reports(reports: Reports) -> Observed:
 
 
 def observed(mechanism: Mechanism, tally: Any) -> Observed:
-    """The reports behind a tally, where it still tells them; sums over bits or candidates do not."""
+    """Return the reports behind a tally, where they can be recovered; sums over bits or candidates do not allow it."""
     if getattr(tally, "is_weighted", False):
         raise InvalidSpec(f"{mechanism.kind}: weighted reports have no likelihood; tally them without weights")
     if isinstance(tally, Log):
@@ -111,41 +111,34 @@ def _keeps_reports(mechanism: Mechanism) -> bool:
 
 
 def _of_members(mechanism: OneOf, tally: PerMember) -> Observed:
+    """The reports of all members, each wrapped as the family sends it: member number, then padded payload."""
     parts = [observed(mechanism.member(i), tally.member(i)) for i in range(len(mechanism.family))]
-    wrapped: list[Reports] = []
-    for member, part in enumerate(parts):
-        reports = np.zeros(len(part.reports), mechanism.report_dtype)
-        reports["member"] = member
-        inner = as_bytes(part.reports)
-        reports["payload"][:, : inner.shape[1]] = inner
-        wrapped.append(reports)
+    wrapped = [mechanism.wrapped(i, part.reports) for i, part in enumerate(parts)]
     return Observed(np.concatenate(wrapped), np.concatenate([part.counts for part in parts]))
 
 
 def all_values(mechanism: Mechanism) -> Sequence[Any]:
-    """Every value a mechanism can be asked about: indices, or tuples of answers to several questions."""
-    if isinstance(mechanism, OneOf) and hasattr(mechanism.family, "of_answers"):
-        return _all_answers(mechanism.kind, cast("Any", mechanism.family))
-    members: list[Mechanism] | None = None
-    if isinstance(mechanism, AllOf):
-        members = [mechanism.member(i) for i in range(len(mechanism.members))]
-    elif isinstance(mechanism, OneOf) and isinstance(mechanism.family, Questions):
-        members = [mechanism.member(i) for i in range(len(mechanism.family))]
-    sizes = [getattr(part, "size", None) for part in (members or [mechanism])]
+    """Return every value a mechanism can be asked about: indices, or tuples of answers to several questions."""
+    family = mechanism.drawn_from
+    if family is not None and family.together:
+        _check_few(mechanism.kind, family.answer_sizes())
+        return list(family.values())
+    parts = mechanism.per_question
+    sizes = [getattr(part, "size", None) for part in parts] if family is None else list(family.answer_sizes())
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) < len(sizes):
         raise InvalidSpec(f"{mechanism.kind}: has no list of values; name the values to fit")
     if np.prod([float(size) for size in known]) > MAX_CELLS:
         raise InvalidSpec(f"{mechanism.kind}: has too many values; name the values to fit")
-    return range(known[0]) if members is None else list(product(*map(range, known)))
+    if family is not None:
+        return list(family.values())
+    return range(known[0]) if parts == (mechanism,) else list(product(*map(range, known)))
 
 
-def _all_answers(kind: str, family: Any) -> Sequence[Any]:
-    """Every combination of answers to questions that are asked together, as a device is given it."""
-    sizes: tuple[int, ...] = family.sizes
+def _check_few(kind: str, sizes: tuple[int, ...]) -> None:
+    """Refuse combinations of answers to questions that are asked together where they are too many."""
     if prod(sizes) > MAX_CELLS:
         raise InvalidSpec(f"{kind}: has {prod(sizes)} combinations of answers, too many to fit; name some of them")
-    return [family.of_answers(answers) for answers in product(*map(range, sizes))]
 
 
 def maximum_likelihood(
@@ -156,32 +149,33 @@ def maximum_likelihood(
     smooth: bool = False,
     tolerance: float = 1e-3,
     max_iterations: int = 10_000,
-) -> Fit:
-    """The frequencies under which the reports are most likely; `data` is a tally or an array of reports.
+) -> LikelihoodFit:
+    """Return the frequencies under which the reports are most likely; `data` is a tally or an array of reports.
 
-    Stops when the log-likelihood is proven to be within `tolerance` of its maximum: it never exceeds the present one
+    It stops when the log-likelihood is proven to be within `tolerance` of its maximum: it never exceeds the present one
     by more than n times the largest directional derivative. `smooth` averages neighbouring values with (1, 2, 1)/4
     after every step (EMS), for ordered domains with smooth frequencies; it then stops when the log-likelihood
     changes by less than `tolerance`, and the result maximises nothing.
     """
     if not tolerance > 0 or max_iterations < 1:
         raise InvalidSpec(f"em: tolerance is {tolerance} and max_iterations {max_iterations}, must be positive")
-    seen = _seen(mechanism, data)
-    n = int(seen.counts.sum())
+    sent = _observed_reports(mechanism, data)
+    n = int(sent.counts.sum())
     if n == 0:
         raise NoData(f"{mechanism.kind}: there are no reports to fit")
     chosen = all_values(mechanism) if values is None else values
-    likelihood = _Likelihood(_table(mechanism, seen.reports, chosen), seen.counts / n, n)
+    likelihood = _Likelihood(_table(mechanism, sent.reports, chosen), sent.counts / n, n)
     run = _smoothed if smooth else _accelerated
-    found, iterations, converged = run(likelihood, tolerance, max_iterations)
-    errors, boundary, identified = likelihood.errors(found)
+    theta, iterations, converged = run(likelihood, tolerance, max_iterations)
+    errors, boundary, identified = likelihood.errors(theta)
     if smooth:
-        errors = np.full(len(found), np.inf)
-    level, gap = likelihood.value(found), likelihood.gap(found)
-    return Fit(chosen, found, errors, boundary, identified, level, gap, iterations, converged, n, smooth)
+        # Smoothing leaves the maximum, so that the information there says nothing about the error.
+        errors = np.full(len(theta), np.inf)
+    level, gap = likelihood.value(theta), likelihood.gap(theta)
+    return LikelihoodFit(chosen, theta, errors, boundary, identified, level, gap, iterations, converged, n, smooth)
 
 
-def _seen(mechanism: Mechanism, data: Any) -> Observed:
+def _observed_reports(mechanism: Mechanism, data: Any) -> Observed:
     if isinstance(data, np.ndarray):
         return group_reports(mechanism.check_reports(cast("Reports", data)))
     return observed(mechanism, data)
@@ -207,24 +201,30 @@ class _Likelihood:
     n: int
 
     def value(self, theta: F64) -> float:
-        """Log-likelihood, up to the constant of having grouped the reports."""
+        """Return the log-likelihood, up to the multinomial constant of having grouped the reports."""
         return self.n * float(self.shares @ np.log(self.table @ theta))
 
     def gradient(self, theta: F64) -> F64:
-        """Derivative with respect to every frequency, over n; its mean under theta is one."""
+        """Return the derivative with respect to every frequency, over n; its mean under theta is one."""
         return self.table.T @ (self.shares / (self.table @ theta))
 
     def step(self, theta: F64) -> F64:
-        """One round of expectation and maximisation."""
-        made = theta * self.gradient(theta)
-        return made / made.sum()
+        """Return theta after one EM step: posterior shares of the values, averaged over the reports."""
+        after = theta * self.gradient(theta)
+        return after / after.sum()
 
     def gap(self, theta: F64) -> float:
-        """By how much the log-likelihood may still rise, at most; it is concave."""
+        """Return an upper bound of how far the log-likelihood is from its maximum (Lindsay 1983).
+
+        It is concave, so it lies below its tangent, which rises the most towards a single value.
+        """
         return self.n * max(0.0, float(self.gradient(theta).max()) - 1.0)
 
-    def errors(self, theta: F64) -> tuple[F64, BoolArray, bool]:
-        """Standard errors against the respondents, which values are on the boundary, and whether they are defined."""
+    def errors(self, theta: F64) -> tuple[F64, Mask, bool]:
+        """Return standard errors against the respondents, a mask of boundary values, and whether values are identified.
+
+        The covariance is the inverse of the observed information over the values inside the simplex.
+        """
         boundary = theta * self.n < _ABSENT_RESPONDENTS
         inside = ~boundary
         error = np.full(len(theta), np.inf)
@@ -255,6 +255,7 @@ def _on_simplex(information: F64) -> F64 | None:
 def _accelerated(likelihood: _Likelihood, tolerance: float, limit: int) -> tuple[F64, int, bool]:
     """EM with squared extrapolation (Varadhan and Roland, 2008), taken back wherever it does not climb."""
     theta = np.full(likelihood.table.shape[1], 1 / likelihood.table.shape[1])
+    # A round is two EM steps, an extrapolation along them, and one step from there.
     for used in range(0, limit, 3):
         check()
         if likelihood.gap(theta) <= tolerance:
@@ -268,6 +269,7 @@ def _accelerated(likelihood: _Likelihood, tolerance: float, limit: int) -> tuple
 
 def _extrapolated(theta: F64, once: F64, twice: F64) -> F64:
     """The squared-extrapolation point, back inside the simplex."""
+    # Steplength S3 of the paper, at least 1, where the extrapolation is the second EM step itself.
     first, second = once - theta, twice - 2 * once + theta
     curvature = float(np.linalg.norm(second))
     length = max(1.0, float(np.linalg.norm(first)) / curvature) if curvature > 0 else 1.0
@@ -295,6 +297,6 @@ def smooth_once(theta: F64) -> F64:
     if len(theta) < 2:
         return theta
     padded = np.concatenate([[0.0], theta, [0.0]])
-    made = (padded[:-2] + 2 * theta + padded[2:]) / 4
-    made[0], made[-1] = (2 * theta[0] + theta[1]) / 3, (2 * theta[-1] + theta[-2]) / 3
-    return made / made.sum()
+    smooth = (padded[:-2] + 2 * theta + padded[2:]) / 4
+    smooth[0], smooth[-1] = (2 * theta[0] + theta[1]) / 3, (2 * theta[-1] + theta[-2]) / 3
+    return smooth / smooth.sum()

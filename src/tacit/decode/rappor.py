@@ -1,4 +1,8 @@
-"""Which of many candidates are present in RAPPOR reports: regression, selection, test at a stated level."""
+"""Decode RAPPOR tallies: which of many candidates are present, and how frequent they are.
+
+The collector's end of `decode.regression`: it builds the design matrix from the mechanism and turns the result into an
+`Estimate` with covariance. Reference: Erlingsson, Pihur and Korolova, CCS 2014, section 4.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,13 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64
 from tacit.core.estimate import Estimate, no_data
-from tacit.core.least_squares import linear_solver
+from tacit.core.statistics.least_squares import linear_solver
 from tacit.core.tally import Counts
 from tacit.decode.regression import Decoded, decode_candidates
 from tacit.oracles.rappor import RAPPOR
-
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +50,7 @@ def decode_rappor(
     decoded = decode_candidates(
         design, share, variance, alpha=alpha, intercept=not complete, penalty_factor=penalty_factor
     )
+    # An unlisted value sets a share hashes/bits of all bits, which is what the intercept sees of it.
     scale = mechanism.bits / mechanism.hashes
     return DecodedRAPPOR(
         _estimate(mechanism, tally, decoded, ids, complete),
@@ -76,15 +80,16 @@ def _estimate(
 def _covariance(
     mechanism: RAPPOR, tally: Counts, decoded: Decoded, ids: npt.NDArray[np.uint64], complete: bool
 ) -> "Callable[[F64], F64]":
-    """Variances of linear combinations of groups; infinite where one that was not fitted takes part."""
+    """Variances of linear combinations of groups; infinite where a group takes part that was not fitted."""
+    # Candidates of a group have equal columns, so the first of each stands for all.
     fitted = decoded.fitted
     first = [group[0] for group, chosen in zip(decoded.groups, fitted, strict=True) if chosen]
     _, variance = mechanism.bit_frequencies(tally)
-    kept = np.isfinite(variance)
-    columns = mechanism.design(ids[first])[kept].astype(np.float64)
+    answered = np.isfinite(variance)
+    columns = mechanism.design(ids[first])[answered].astype(np.float64)
     if not complete:
         columns = np.column_stack([columns, np.ones(len(columns))])
-    noise = variance[kept]
+    noise = variance[answered]
     solver = linear_solver(columns, 1 / noise)
 
     def combined(rows: F64) -> F64:

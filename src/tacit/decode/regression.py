@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.core.least_squares import LeastSquaresFit, column_norms, weighted_least_squares
-from tacit.core.normal import normal_isf
+from tacit.core.statistics.least_squares import LeastSquaresFit, column_norms, weighted_least_squares
+from tacit.core.statistics.normal import normal_isf
 from tacit.errors import InvalidSpec
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -83,6 +83,7 @@ def nonnegative_lasso(
     """
     if penalty < 0.0:
         raise InvalidSpec(f"lasso: penalty is {penalty!r}, must not be negative")
+    # `gradient` is that of the objective with its sign changed: positive where a coefficient wants to grow.
     norms = column_norms(design)
     coefficients = np.zeros(design.shape[1])
     allowed = tolerance * float(np.linalg.norm(response))
@@ -139,6 +140,7 @@ def _sweep(gram: FloatArray, coefficients: FloatArray, gradient: FloatArray) -> 
     """Minimise along every coordinate in turn, in place; return the largest move of the fit."""
     largest = 0.0
     for j, squared_norm in enumerate(gram.diagonal().tolist()):
+        # The exact minimum along a coordinate, cut off at zero; covariance updates keep the gradient current.
         step = max(float(gradient[j]) / squared_norm, -float(coefficients[j]))
         if step != 0.0:
             coefficients[j] += step
@@ -188,8 +190,8 @@ def decode_candidates(
     Takes memory for 8 bytes per row and candidate.
     """
     _check(design, y, variance, alpha)
-    kept = np.isfinite(y) & np.isfinite(variance)
-    bits, response, sd = design[kept], y[kept], np.sqrt(variance[kept])
+    answered = np.isfinite(y) & np.isfinite(variance)
+    bits, response, sd = design[answered], y[answered], np.sqrt(variance[answered])
     groups = _equal_columns(bits if len(bits) else design)
     columns = np.take(bits, [group[0] for group in groups], axis=1)
     chosen, method = _choose(columns, response, sd, penalty_factor)
@@ -202,7 +204,7 @@ def decode_candidates(
 def _misfit(
     columns: BoolArray, response: FloatArray, sd: FloatArray, fit: LeastSquaresFit, *, intercept: bool
 ) -> float:
-    """By how much the residuals exceed the noise of the rows, at least 1: the root of their chi-square per degree.
+    """Root of the residuals' chi-square per degree of freedom, at least 1: how much they exceed the rows' noise.
 
     Values that are not listed share bits with candidates. The intercept takes their average away; what is left is
     different in every row, does not shrink with more reports, and would be taken for the presence of a candidate.
@@ -260,6 +262,7 @@ def _decoded(
     threshold: float,
     method: Method,
 ) -> Decoded:
+    """Fitted coefficients back at the places of their groups; groups that were not selected stay unmeasured."""
     frequency, standard_error = np.zeros(len(groups)), np.full(len(groups), np.inf)
     fitted = np.zeros(len(groups), dtype=np.bool_)
     frequency[chosen], standard_error[chosen] = fit.coefficients, np.sqrt(fit.variances)

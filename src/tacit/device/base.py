@@ -7,11 +7,11 @@ from functools import cached_property
 from operator import index
 from typing import Any, ClassVar, NoReturn, Self, cast
 
-from tacit.device.budget import Amplified, Budget, Epsilon, Share, as_budget
-from tacit.device.canonical import digest
-from tacit.device.coins import Coins
-from tacit.device.exact import WORD, log_upper
 from tacit.device.nested import rebuild
+from tacit.device.numbers.budget import Amplified, Budget, Epsilon, Share, as_budget
+from tacit.device.numbers.canonical import digest
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD, log_upper
 from tacit.errors import InvalidSpec, InvalidValue
 
 _JSON_LIMIT = 1 << 53
@@ -22,7 +22,8 @@ def width_bytes(outcomes: int) -> int:
     return next(width for width in (1, 2, 4, 8) if outcomes <= 1 << 8 * width)
 
 
-def _to_json(value: Any) -> Any:
+def written(value: Any) -> Any:
+    """A field as a spec has it: numbers from 2^53 on as text, tuples as lists, parts as their specs."""
     if isinstance(value, (Epsilon, Share, Amplified)):
         return value.to_spec()
     if isinstance(value, int) and not isinstance(value, bool):
@@ -30,7 +31,7 @@ def _to_json(value: Any) -> Any:
     if isinstance(value, Device):
         return value.spec()
     if isinstance(value, tuple):
-        return [_to_json(item) for item in cast("tuple[Any, ...]", value)]
+        return [written(item) for item in cast("tuple[Any, ...]", value)]
     return value
 
 
@@ -49,7 +50,6 @@ class Device(ABC):
     """A mechanism as the device sees it. Its fields, with `kind`, are the spec; everything else is derived."""
 
     kind: ClassVar[str]
-    local: ClassVar[bool] = True
 
     epsilon: Budget | str
 
@@ -69,7 +69,7 @@ class Device(ABC):
 
     @property
     def parts(self) -> "tuple[Device, ...]":
-        """The mechanisms inside this one."""
+        """The mechanisms inside this one, found in its fields: their budgets are checked with it."""
         values = [getattr(self, f.name) for f in fields(self)]
         listed: list[tuple[Any, ...]] = [value if isinstance(value, tuple) else (value,) for value in values]
         return tuple(part for value in listed for part in value if isinstance(part, Device))
@@ -111,8 +111,27 @@ class Device(ABC):
 
     @property
     def first_value(self) -> Any:
-        """A value that every such mechanism has."""
+        """A value that every mechanism of this kind accepts, to measure the width of a report with."""
         return 0
+
+    @property
+    def drawn_from(self) -> Any:
+        """The `Family` of which one member is drawn and answered; None for a mechanism that draws none."""
+        return None
+
+    @property
+    def per_question(self) -> "tuple[Device, ...]":
+        """The mechanism of every question, where each question has one of its own; else this one alone."""
+        return (self,)
+
+    def split(self, report: bytes) -> tuple[int, bytes]:
+        """A report as a batch states it: the member that was drawn, 0 where none is, and its payload."""
+        return 0, report
+
+    def join(self, member: int, payload: bytes) -> bytes:
+        """The report of a member and its payload: what `split` took apart."""
+        del member
+        return payload
 
     def check_value(self, value: Any) -> None:
         """Refuse a value outside the domain, without showing it."""
@@ -120,12 +139,15 @@ class Device(ABC):
 
     @property
     def coin_words(self) -> int | None:
-        """Coin words of one report, for kinds that always take the same number; None for all others."""
+        """Coin words that one report takes, for kinds that always take the same number; None for all others.
+
+        Batches rely on it: they hand each report exactly so many words.
+        """
         return None
 
     @property
     def budget(self) -> Budget:
-        """The privacy budget."""
+        """The privacy budget: what one report may spend."""
         return as_budget(self.epsilon)
 
     @cached_property
@@ -152,7 +174,7 @@ class Device(ABC):
 
     def spec(self) -> dict[str, Any]:
         """The wire spec: kind and fields, with numbers from 2^53 on as text."""
-        return {"kind": self.kind} | {f.name: _to_json(getattr(self, f.name)) for f in fields(self)}
+        return {"kind": self.kind} | {f.name: written(getattr(self, f.name)) for f in fields(self)}
 
     @cached_property
     def digest(self) -> str:

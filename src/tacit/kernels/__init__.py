@@ -1,4 +1,9 @@
-"""Counting kernels: a small C core where it was built, else the numpy twin. Same integers either way."""
+"""The hot loops of the collector: counting supports, bits and codes, transforms, and batches of noisy reports.
+
+Every kernel exists twice: in C (`native.py` calls the compiled library) and in numpy (`twin.py`). Both give the same
+integers bit for bit, which the tests compare. The choice is made once, here, when the package is imported; callers
+import the kernels from this package and never from one of the two.
+"""
 
 from tacit.kernels import twin
 from tacit.kernels.native import Native, load

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+/* GCC compiles a function marked CLONES once per instruction set and the loader picks the one of this processor. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(TACIT_PLAIN)
 #define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
@@ -26,6 +27,7 @@ static inline uint32_t seeded(uint32_t spread, uint32_t first, uint32_t second) 
     return (x ^ (x >> 15) ^ second) * 0xc2b2ae35u;
 }
 
+/* The second word of a seed, from its first; the constant is 2^32 over the golden ratio, as in Knuth's hashing. */
 static inline uint32_t second_word(uint32_t first) {
     return mix32(first + 0x9e3779b9u);
 }

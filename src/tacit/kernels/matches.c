@@ -9,6 +9,8 @@
 
 #define TILE 512
 
+/* Reports of a tile, one array per field, so that a vector load takes the same field of neighbouring reports. Bucket i
+ * is the hash values low[i] .. low[i] + width[i] - 1. */
 typedef struct {
     uint32_t first[TILE], second[TILE], low[TILE], width[TILE];
 } tile;

@@ -9,6 +9,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* Reports whose cells are computed before they are counted: 8 KiB, which stay in the first-level cache. */
 #define BLOCK 1024
 
 static inline uint64_t code_of(const uint8_t *at, size_t width) {
@@ -27,7 +28,7 @@ static inline uint64_t code_of(const uint8_t *at, size_t width) {
  * guess whether a cell is still being written, and few cells of the coarse members are, most of the time.
  */
 static size_t find_cells(const uint8_t *at, size_t n, size_t width, const uint64_t *starts, size_t members,
-                         uint64_t *found) {
+                         uint64_t *cell) {
     size_t bad = 0;
     for (size_t i = 0; i < n; i++, at += 4 + width) {
         uint32_t member;
@@ -35,7 +36,7 @@ static size_t find_cells(const uint8_t *at, size_t n, size_t width, const uint64
         uint64_t code = code_of(at + 4, width);
         size_t safe = member < members ? member : 0;
         int good = (member < members) & (code < starts[safe + 1] - starts[safe]);
-        found[i] = good ? starts[safe] + code : starts[members];
+        cell[i] = good ? starts[safe] + code : starts[members];
         bad += !good;
     }
     return bad;
@@ -44,12 +45,12 @@ static size_t find_cells(const uint8_t *at, size_t n, size_t width, const uint64
 /* Count fewer than 2^32 reports into one cell more than there are; returns how many were out of range. */
 EXPORT size_t tacit_count_members(const uint8_t *reports, size_t n, size_t width, const uint64_t *starts,
                                 size_t members, uint32_t *cells) {
-    uint64_t found[BLOCK];
+    uint64_t cell[BLOCK];
     size_t bad = 0;
     for (size_t done = 0; done < n; done += BLOCK) {
         size_t block = n - done < BLOCK ? n - done : BLOCK;
-        bad += find_cells(reports + done * (4 + width), block, width, starts, members, found);
-        for (size_t i = 0; i < block; i++) cells[found[i]]++;
+        bad += find_cells(reports + done * (4 + width), block, width, starts, members, cell);
+        for (size_t i = 0; i < block; i++) cells[cell[i]]++;
     }
     return bad;
 }
@@ -57,12 +58,12 @@ EXPORT size_t tacit_count_members(const uint8_t *reports, size_t n, size_t width
 /* Add the weights of reports, likewise. */
 EXPORT size_t tacit_weigh_members(const uint8_t *reports, size_t n, size_t width, const uint64_t *starts,
                                 size_t members, const int64_t *weights, int64_t *cells) {
-    uint64_t found[BLOCK];
+    uint64_t cell[BLOCK];
     size_t bad = 0;
     for (size_t done = 0; done < n; done += BLOCK) {
         size_t block = n - done < BLOCK ? n - done : BLOCK;
-        bad += find_cells(reports + done * (4 + width), block, width, starts, members, found);
-        for (size_t i = 0; i < block; i++) cells[found[i]] += weights[done + i];
+        bad += find_cells(reports + done * (4 + width), block, width, starts, members, cell);
+        for (size_t i = 0; i < block; i++) cells[cell[i]] += weights[done + i];
     }
     return bad;
 }

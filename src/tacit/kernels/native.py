@@ -1,4 +1,9 @@
-"""The C core through ctypes: argument marshalling only. ctypes releases the interpreter lock, so threads scale."""
+"""The C kernels through ctypes: contiguous arrays and argument types only, no arithmetic of its own.
+
+ctypes releases the interpreter lock during a call, so a Python thread pool over slices of the reports uses all cores.
+ctypes also checks nothing: every pointer passed here must be to a contiguous array of exactly the type in the C
+signature, and that array must be bound to a name until the call returns, or it may be freed in between.
+"""
 
 import ctypes
 import os
@@ -12,17 +17,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.device.coins import Coins
+from tacit.device.numbers.coins import Coins
 from tacit.kernels.twin import F64, I64, U8, U32, U64, Layers
 
 _LIBRARY = Path(__file__).with_name("_tacit.so")
 _SIZE = ctypes.c_size_t
 _WORD = ctypes.c_uint64
+# Coin words that are drawn ahead for a call of a sampler: one megabyte.
 _COIN_WORDS = 1 << 17
+# The value of `tacit_abi` in tacit.c that these signatures belong to.
 _ABI = 11
+# The fast path of `hash_support` looks the bounds of a bucket up in a table; more buckets than this leave the cache.
 _TABLED_BUCKETS = 1 << 16
 _SHORT_RUN = 48
-"""Runs of candidates with one upper half that are shorter on average are hashed one candidate after the other."""
+"""Runs of candidates with equal upper halves that are shorter than this on average take the general path.
+
+The fast path mixes every seed again for every run, which only pays if the run is long enough.
+"""
+# Below this many operations, starting threads takes longer than the work.
+_THREADED_WORK = 1 << 18
 
 
 def load() -> "ctypes.CDLL | None":
@@ -39,6 +52,7 @@ def load() -> "ctypes.CDLL | None":
     for width in (8, 16, 32, 64):
         getattr(library, f"tacit_count{width}").restype = _SIZE
         getattr(library, f"tacit_weigh{width}").restype = _SIZE
+    # ctypes takes every other result for a C int, which would cut these sizes off at 32 bits.
     library.tacit_draw_layers.restype = _SIZE
     library.tacit_count_members.restype = library.tacit_weigh_members.restype = _SIZE
     return library
@@ -50,6 +64,7 @@ def thread_count() -> int:
 
 
 def _at(array: npt.NDArray[Any] | None) -> ctypes.c_void_p:
+    """The address of an array's first element; None is the NULL pointer."""
     return ctypes.c_void_p(None if array is None else array.ctypes.data)
 
 
@@ -61,7 +76,10 @@ class Native:
         self._c = library
 
     def hash_support(self, seeds: U32, buckets: U32, g: int, candidates: U64, weights: I64 | None) -> I64:
-        """Total weight of the reports that support each candidate; reports are split over threads."""
+        """Return the total weight of the reports that support each candidate; reports are split over threads.
+
+        Unweighted reports on candidates with few different upper halves (all domains below 2^32) take a fast path.
+        """
         high, low = _halves(candidates)
         starts = _runs(high, len(low))
         long = high is None or _SHORT_RUN * (len(starts) - 1) <= len(low)
@@ -81,10 +99,14 @@ class Native:
         return _sum_over_threads(part, len(seeds), len(seeds) * len(candidates))
 
     def _hash_runs(self, seeds: U32, buckets: U32, g: int, low: U32, high: U32 | None, starts: U64) -> I64:
-        """Unweighted supports of runs of candidates; the columns are read in place, the threads are in C."""
+        """The fast path of `hash_support`: no weights, candidates in runs with equal upper halves.
+
+        Seeds and buckets are read where they are, as strided columns of a record array; C starts the threads.
+        """
         bounds, n, d, runs = _bucket_bounds(g), len(seeds), len(low), len(starts) - 1
         halves = np.zeros(runs, np.uint32) if high is None else high[starts[:-1].astype(np.intp)]
-        threads = min(thread_count(), 64) if n * d > 1 << 18 else 1
+        threads = min(thread_count(), 64) if n * d > _THREADED_WORK else 1
+        # A row of counters per thread, added up below: no locks and no shared cache lines.
         out = np.zeros((threads, d), np.int64)
         self._c.tacit_hash_support(
             _at(seeds), _SIZE(_stride(seeds)), _at(buckets), _SIZE(_stride(buckets)), _SIZE(buckets.itemsize),
@@ -93,7 +115,7 @@ class Native:
         return out.sum(axis=0)
 
     def hash_matches(self, seeds: U32, buckets: U32, g: int, values: U64) -> "npt.NDArray[np.int32]":
-        """How many of the values every report supports; reports are split over threads."""
+        """Return for every report how many of the values it supports; reports are split over threads."""
         high, low = _halves(values)
         starts, bounds = _runs(high, len(low)), _bucket_bounds(g)
         highs = np.zeros(1, np.uint32) if high is None else high[starts[:-1].astype(np.intp)]
@@ -105,14 +127,15 @@ class Native:
             runs = _SIZE(len(starts) - 1)
             args = _at(s), _at(b), _SIZE(len(s)), _at(bounds), _at(low), _at(highs), _at(starts), runs, _at(o)
             self._c.tacit_hash_matches(*args)
-            return np.zeros(0, np.int64)
+            return np.zeros(0, np.int64)  # Every slice has written its part of `out` itself.
 
         if len(low):
             _over_threads(part, len(seeds), len(seeds) * len(low))
         return out
 
     def pooled_support(self, seeds: U32, table: I64, candidates: U64) -> I64:
-        """Sum over public hash functions of the table cell each candidate falls into."""
+        """Return for each candidate the sum of its cells: one cell of every hash function's row of the table."""
+        # 32-bit cells take half the cache; the sums are of 64 bits either way.
         small = table.size == 0 or max(int(table.max()), -int(table.min())) < 1 << 31
         cells = np.ascontiguousarray(table, np.int32 if small else np.int64)
         count = self._c.tacit_pooled_support32 if small else self._c.tacit_pooled_support64
@@ -131,7 +154,7 @@ class Native:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def bit_columns(self, packed: U8, size: int, weights: I64 | None) -> I64:
-        """Column sums of packed bits, bit 0 first."""
+        """Return how often each of `size` bits is set (or the weight of those rows); bit 0 of a byte comes first."""
         packed = np.ascontiguousarray(packed)
         n, width = packed.shape
 
@@ -147,9 +170,10 @@ class Native:
         return _sum_over_threads(part, n, n * width)
 
     def histogram(self, codes: npt.NDArray[np.unsignedinteger], cells: int, weights: I64 | None) -> tuple[I64, int]:
-        """Counts (or total weights) per code, and how many codes were not below `cells`."""
+        """Return the counts (or total weights) per code, and how many codes were not below `cells`."""
         codes = np.ascontiguousarray(codes)
         width, n = 8 * codes.itemsize, _SIZE(len(codes))
+        # Fewer than 2^32 reports cannot overflow a 32-bit cell, and such cells take half the cache.
         if weights is None and len(codes) < 1 << 32:
             small = np.zeros(cells, np.uint32)
             bad = getattr(self._c, f"tacit_count{width}")(_at(codes), n, _WORD(cells), _at(small))
@@ -160,33 +184,37 @@ class Native:
         return out, int(bad)
 
     def count_members(self, reports: U8, starts: U64, weights: I64 | None) -> tuple[I64, int]:
-        """Counts (or total weights) per cell of reports of many members, and how many were out of range."""
+        """Return the counts (or total weights) per cell of reports of many members, and how many were out of range.
+
+        The layout of reports and cells is that of `twin.count_members`.
+        """
         rows, starts = np.ascontiguousarray(reports), np.ascontiguousarray(starts, np.uint64)
-        given = (_at(rows), _SIZE(len(rows)), _SIZE(rows.shape[1] - 4), _at(starts), _SIZE(len(starts) - 1))
+        inputs = (_at(rows), _SIZE(len(rows)), _SIZE(rows.shape[1] - 4), _at(starts), _SIZE(len(starts) - 1))
+        # One cell more than there are: C counts what is out of range there, which saves a branch per report.
         if weights is None and len(rows) < 1 << 32:
             small = np.zeros(int(starts[-1]) + 1, np.uint32)
-            bad = self._c.tacit_count_members(*given, _at(small))
+            bad = self._c.tacit_count_members(*inputs, _at(small))
             return small[:-1].astype(np.int64), int(bad)
         out = np.zeros(int(starts[-1]) + 1, np.int64)
         weights = np.ones(len(rows), np.int64) if weights is None else np.ascontiguousarray(weights)
-        bad = self._c.tacit_weigh_members(*given, _at(weights), _at(out))
+        bad = self._c.tacit_weigh_members(*inputs, _at(weights), _at(out))
         return out[:-1], int(bad)
 
     def walsh_hadamard(self, x: I64) -> I64:
-        """The unscaled Walsh-Hadamard transform along the last axis."""
+        """Return the unscaled Walsh-Hadamard transform along the last axis."""
         out = np.array(x, np.int64, order="C")
         columns = out.shape[-1]
         self._c.tacit_walsh_hadamard(_at(out), _SIZE(out.size // max(1, columns)), _SIZE(columns))
         return out
 
     def draw_bits(self, ones: npt.NDArray[np.int32], size: int, layers: Layers, coins: Coins) -> U8:
-        """Noisy bits of vectors with ones at the given positions (-1: none), perturbed layer by layer."""
+        """Return packed noisy bits of vectors with ones at these positions (-1: none), perturbed layer by layer."""
         ones = np.ascontiguousarray(ones, np.int32)
         n, each = ones.shape
         return self._draw(n, size, layers, coins, each, lambda at: (_at(ones[at:]), _at(None), _at(None), _WORD(0)))[1]
 
     def draw_hashed_bits(self, values: U64, seeds: U32, size: int, layers: Layers, coins: Coins) -> tuple[U32, U8]:
-        """Rows, and noisy bits with ones at the buckets of the values under the hash functions of their row."""
+        """Draw a row of hash functions per value; return the rows and the noisy bits of the value's buckets."""
         values, seeds = np.ascontiguousarray(values), np.ascontiguousarray(seeds)
         rows, each = seeds.shape
         return self._draw(
@@ -196,22 +224,28 @@ class Native:
     def _draw(
         self, n: int, size: int, layers: Layers, coins: Coins, each: int, inputs: Callable[[int], tuple[Any, ...]]
     ) -> tuple[U32, U8]:
+        """Call the sampler until all n reports are drawn; `inputs(i)` are its first arguments from report i on.
+
+        How many coin words a report takes is random. C therefore stops before the words could run out, and says how
+        many it used; the rest stays in the stream, so that the reports do not depend on how the words were cut.
+        """
         out, rows = np.empty((n, -(-size // 8)), np.uint8), np.empty(n, np.uint32)
         thresholds = np.array(layers, np.uint64).reshape(-1)
+        # The most words one report can take: 64 for every 64 bits of every layer, and one for its row.
         worst = 64 * -(-size // 64) * len(layers) + 1
         done, used = 0, _SIZE(0)
         while done < n:
             words = np.frombuffer(coins.peek(min(max(_COIN_WORDS, 2 * worst), worst * (n - done))), np.uint64)
-            made = self._c.tacit_draw_layers(
+            drawn = self._c.tacit_draw_layers(
                 *inputs(done), _SIZE(each), _SIZE(n - done), _SIZE(size), _at(thresholds), _SIZE(len(layers)),
                 _at(words), _SIZE(len(words)), _at(rows[done:]), _at(out[done:]), ctypes.byref(used),
             )  # fmt: skip
             coins.skip(used.value)
-            done += int(made)
+            done += int(drawn)
         return rows, out
 
     def affine_support(self, w: U32, c: U32, m: int, k: int, candidates: U64, weights: I64 | None) -> I64:
-        """Total weight of the reports (w, c) with (w i - c) mod m below k, for each candidate i."""
+        """Return for each candidate i the total weight of the reports (w, c) with (w i - c) mod m below k."""
         low = candidates.astype(np.uint32)
         everything = weights is None and np.array_equal(low, np.arange(len(low), dtype=np.uint32))
 
@@ -219,6 +253,7 @@ class Native:
             out = np.zeros(len(low), np.int64)
             a, b, d = np.ascontiguousarray(w[rows]), np.ascontiguousarray(c[rows]), _SIZE(len(low))
             n = _SIZE(len(a))
+            # The running sums of the division-free loop are below 2 m, which must fit into 32 bits.
             if everything and m < 1 << 30:
                 self._c.tacit_affine_support_all(_at(a), _at(b), n, ctypes.c_uint32(m), ctypes.c_uint32(k), d, _at(out))
             else:
@@ -229,7 +264,7 @@ class Native:
         return _sum_over_threads(part, len(w), len(w) * len(low))
 
     def draw_subsets(self, values: U32, keep: U8, size: int, take: int, words: U64) -> U8:
-        """Bitmaps of uniform subsets of size `take` that contain `values` where `keep` is set."""
+        """Return bitmaps of uniform subsets of size `take` that contain `values` exactly where `keep` is set."""
         out = np.empty((len(values), -(-size // 8)), np.uint8)
         values, keep = np.ascontiguousarray(values), np.ascontiguousarray(keep)
         words = np.ascontiguousarray(words)
@@ -239,7 +274,7 @@ class Native:
         return out
 
     def isotonic(self, values: F64, weights: F64 | None) -> F64:
-        """The nearest non-decreasing sequence in (weighted) squares."""
+        """Return the nearest non-decreasing sequence in (weighted) least squares."""
         values = np.ascontiguousarray(values, np.float64)
         checked = None if weights is None else np.ascontiguousarray(weights, np.float64)
         # Pools of several values, 32 bytes each; pages that are never needed are never touched.
@@ -249,35 +284,36 @@ class Native:
 
 
 def _stride(column: npt.NDArray[Any]) -> int:
+    """Bytes from one element to the next; numpy may report any stride for an empty array."""
     return column.strides[0] if len(column) else column.itemsize
 
 
 def _halves(candidates: U64) -> tuple[U32 | None, U32]:
-    """Upper and lower halves of candidates; no upper halves where all are zero."""
+    """Upper and lower 32 bits of the candidates; None instead of upper halves that are all zero."""
     large = len(candidates) > 0 and int(candidates.max()) >= 1 << 32
     return (candidates >> np.uint64(32)).astype(np.uint32) if large else None, candidates.astype(np.uint32)
 
 
 def _runs(high: U32 | None, count: int) -> U64:
-    """Where runs of candidates with equal upper halves begin, and where the last one ends."""
+    """Offsets of the runs of candidates with equal upper halves, the end of the last run included."""
     inner = np.zeros(0, np.intp) if high is None else np.flatnonzero(high[1:] != high[:-1]) + 1
     return np.concatenate([[0], inner, [count]]).astype(np.uint64)
 
 
 def _bucket_bounds(g: int) -> U64:
-    """Where the buckets of the hash begin, and where the last one ends."""
+    """Bucket y holds the hash values bounds[y] .. bounds[y + 1] - 1: those with (h * g) >> 32 equal to y."""
     return ((np.arange(g + 1, dtype=np.uint64) << np.uint64(32)) + np.uint64(g - 1)) // np.uint64(g)
 
 
 def _sum_over_threads(part: Callable[[slice], I64], n: int, work: int) -> I64:
-    """Add `part` over slices of n reports."""
+    """The sum of `part` over slices of n reports, one slice per thread."""
     parts = _over_threads(part, n, work)
     return sum(parts[1:], parts[0])
 
 
 def _over_threads(part: Callable[[slice], I64], n: int, work: int) -> list[I64]:
-    """`part` of slices of n items, one per thread; small work stays on the calling thread."""
-    threads = min(thread_count(), n) if work > 1 << 18 else 1
+    """`part` of slices of n items, one slice per thread; small work stays on the calling thread."""
+    threads = min(thread_count(), n) if work > _THREADED_WORK else 1
     if threads <= 1:
         return [part(slice(0, n))]
     edges = [n * i // threads for i in range(threads + 1)]
@@ -288,6 +324,7 @@ def _over_threads(part: Callable[[slice], I64], n: int, work: int) -> list[I64]:
 
 @lru_cache(maxsize=1)
 def _pool(threads: int) -> ThreadPoolExecutor:
+    """The thread pool of this process, kept between calls."""
     return ThreadPoolExecutor(threads, thread_name_prefix="tacit")
 
 

@@ -12,6 +12,7 @@
 
 #include "hash.h"
 
+/* Candidates (or bytes of a row) that are worked on at a time: the counters of a tile stay in the first-level cache. */
 #define TILE 1024
 
 /* Raised with every change of a signature, so that a library left over from older sources is not used. */
@@ -28,6 +29,8 @@ static inline uint64_t bucket_low(uint64_t y, uint64_t g) {
     return ((y << 32) + g - 1) / g;
 }
 
+/* One report, ready to be compared with hash values: two mixed words of its seed, and the run of hash values that is its
+ * bucket. With unsigned arithmetic, h - low < width is the whole test: an h below low wraps round to a huge number. */
 typedef struct {
     uint32_t first, second, low, width;
 } query;
@@ -38,7 +41,8 @@ static inline query make_query(uint32_t seed, uint32_t high, uint64_t y, uint64_
     return (query){first, second_word(first), (uint32_t)low, (uint32_t)(bucket_low(y + 1, g) - low)};
 }
 
-/* Four reports against one tile of spread candidates whose upper halves are zero. */
+/* Four reports against one tile of spread candidates whose upper halves are zero. Four share one load and one store of
+ * the counters. */
 CLONES static void support_tile(const query *q, const uint32_t *restrict spread, size_t d, uint32_t *restrict count) {
     const query a = q[0], b = q[1], c = q[2], e = q[3];
     for (size_t i = 0; i < d; i++) {
@@ -65,6 +69,7 @@ static inline uint32_t column_get(column c, size_t i) {
     return value;
 }
 
+/* What a thread needs: everything but `out` is shared. `next` is the first report that no thread has taken yet. */
 typedef struct {
     column seed, bucket;
     size_t n;
@@ -78,6 +83,8 @@ typedef struct {
 
 enum { GROUP = 1024 };
 
+/* Count one group of reports for the candidates from .. to-1. 32-bit counters of a tile suffice, as a group adds at most
+ * GROUP to each; they are added to the 64-bit result once per group. */
 static void support_group(const support_job *job, const query *group, size_t made, size_t from, size_t to) {
     uint32_t count[TILE], spread[TILE];
     for (size_t tile = from; tile < to; tile += TILE) {
@@ -113,6 +120,7 @@ static void *support_worker(void *argument) {
             seed[i] = column_get(job->seed, start + i);
             group[i] = (query){0, 0, (uint32_t)low, (uint32_t)(job->bound[y + 1] - low)};
         }
+        /* Fill up to a multiple of four with buckets of width 0, which support nothing. */
         for (; made % 4; made++) seed[made] = 0, group[made] = (query){0, 0, 0, 0};
         for (size_t r = 0; r < job->runs; r++) {
             mix_group(seed, made, job->high[r], group);
@@ -137,6 +145,7 @@ EXPORT void tacit_hash_support(const uint8_t *seed, size_t seed_stride, const ui
     for (size_t t = 0; t < threads; t++)
         job[t] = (support_job){{seed, seed_stride, 4}, {bucket, bucket_stride, bucket_bytes}, n, bound, candidate,
                                high, start, runs, &next, out + t * start[runs]};
+    /* Where the system refuses a thread, those that did start take its share of the groups as well. */
     while (started < threads && pthread_create(&thread[started], NULL, support_worker, &job[started]) == 0) started++;
     support_worker(&job[0]);
     for (size_t t = 1; t < started; t++) pthread_join(thread[t], NULL);
@@ -191,7 +200,17 @@ EXPORT CLONES void tacit_spread(const uint32_t *restrict low, size_t d, uint32_t
 }
 
 /* Sum over public hash functions of the table cell a spread candidate falls into: out[i] += table[row][bucket].
- * Blocks of candidates and tables of 32-bit cells stay in the cache together. */
+ *
+ *     for each block of candidates     [ tile | tile | ... | tile ]    BLOCK candidates and sums, 12 bytes each
+ *       for each row of the table      [ g cells ]                     one row per hash function
+ *         for each tile of the block   at[i] = bucket of candidate i   vectorises
+ *                                      out[i] += row[at[i]]            a gather (name_add), which does not
+ *
+ * All rows go over a block before the next block begins, so that its candidates and sums stay in the cache. The buckets
+ * come from one of three loops: with `high` for values of 64 bits, by a shift where g is a power of two, else by a
+ * multiplication.
+ *
+ * The macro makes the function once per type of cell; 32-bit cells take half the cache. */
 enum { BLOCK = 1 << 17 };
 #define POOLED(name, type)                                                                               \
     CLONES static void name##_add(const type *restrict cells, const uint32_t *restrict at, size_t d,      \
@@ -221,7 +240,10 @@ enum { BLOCK = 1 << 17 };
 POOLED(tacit_pooled_support32, int32_t)
 POOLED(tacit_pooled_support64, int64_t)
 
-/* Column sums of packed bits, at most 255 rows: byte lanes that cannot overflow. */
+/* Column sums of packed bits, at most 255 rows: byte lanes that cannot overflow.
+ *
+ *     byte b of a row:  bit 7 .. bit 1 bit 0        column of bit k of byte b: 8 b + k
+ *     lane[k][b]:       how often that bit was set; all b of one k lie side by side, as vector lanes do */
 CLONES static void columns_255(const uint8_t *restrict row, size_t rows, size_t bytes, size_t from, size_t span,
                                uint8_t (*restrict lane)[TILE]) {
     for (size_t r = 0; r < rows; r++) {
@@ -255,6 +277,7 @@ EXPORT void tacit_bit_columns(const uint8_t *row, size_t n, size_t bytes, size_t
     }
 }
 
+/* Minus the bit is a mask of all ones or none, so that no branch depends on random bits. */
 CLONES static void add_weighted(const uint8_t *restrict bits, size_t size, int64_t weight, int64_t *restrict out) {
     for (size_t i = 0; i < size; i++) out[i] += -(int64_t)(bits[i >> 3] >> (i & 7) & 1) & weight;
 }
@@ -313,6 +336,7 @@ CLONES static void butterfly4(int64_t *restrict a, int64_t *restrict b, int64_t 
     }
 }
 
+/* The three lowest levels of every eight neighbours, in registers. */
 CLONES static void small_transform(int64_t *restrict x, size_t n) {
     for (size_t i = 0; i < n; i += 8) {
         int64_t *restrict y = x + i, z[8];
@@ -343,7 +367,15 @@ EXPORT void tacit_walsh_hadamard(int64_t *x, size_t rows, size_t n) {
     for (size_t r = 0; r < rows; r++) walsh_hadamard(x + r * n, n);
 }
 
-/* 64 independent bits below their thresholds, most significant bit first, until every live lane is decided. */
+/* 64 independent bits, each 1 with probability t/2^64 where t is t1 for lanes that hold a 1 and t0 for the others.
+ *
+ * Every lane compares a 64-bit number with its threshold, most significant bit first; word number j holds bit 63 - j of
+ * all 64 numbers. A lane is decided at the first bit in which the two differ: below if the threshold has the 1 there.
+ * Each word decides about half of the lanes that are left, so that about 8 words do instead of 64.
+ *
+ *                lane  63 62 ..  1  0
+ *     word 0            1  0 ..  0  1     bit 63 of the numbers
+ *     word 1            0  0 ..  1  1     bit 62, and so on */
 static uint64_t draw_lanes(uint64_t live, uint64_t lane, uint64_t t1, uint64_t t0, const uint64_t *word,
                            size_t *used) {
     uint64_t result = 0, undecided = live;

@@ -1,26 +1,25 @@
-"""The kernels in numpy: slower, and the same integers bit for bit. Used where no C compiler was at hand."""
+"""The kernels in numpy: slower than C, and the same integers bit for bit. Used where no C compiler was at hand.
+
+This is the readable version: what a kernel computes is documented here, how it is made fast in `tacit.c`.
+"""
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.device.coins import Coins
-from tacit.device.hashing import bucket
-from tacit.device.unary import bit_planes, draw_layers
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
-F64 = npt.NDArray[np.float64]
+from tacit.arrays import F64, I64, U8, U32, U64
+from tacit.device.kinds.unary import bit_planes, draw_layers
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.hashing import bucket
 
 Layers = list[tuple[int, int]]
 """Thresholds (t1, t0) of one or more layers of noise, first one first."""
 
+# Entries of a temporary table of reports by candidates, which bounds memory whatever the number of reports.
 _CHUNK_CELLS = 1 << 20
 
 
 def mix32(x: U32) -> U32:
-    """A bijection of 32-bit words (Murmur3's finaliser), element by element."""
+    """Apply Murmur3's finaliser, a bijection of 32-bit words, to every element."""
     x = x ^ x >> np.uint32(16)
     x = x * np.uint32(0x85EBCA6B)
     x = x ^ x >> np.uint32(13)
@@ -29,7 +28,11 @@ def mix32(x: U32) -> U32:
 
 
 def hash32(seeds: U32, values: U64) -> U32:
-    """The seeded hash of 64-bit values; the two arrays broadcast."""
+    """Return the seeded 32-bit hash of 64-bit values; the two arrays broadcast.
+
+    The upper half of a value is mixed into the seed and the lower half is mixed by itself, so that for values below
+    2^32 both mixings are done once: per report and per candidate instead of per pair.
+    """
     first = mix32(seeds ^ (values >> np.uint64(32)).astype(np.uint32))
     second = mix32(first + np.uint32(0x9E3779B9))
     x = (mix32(values.astype(np.uint32)) ^ first) * np.uint32(0x85EBCA6B)
@@ -37,17 +40,18 @@ def hash32(seeds: U32, values: U64) -> U32:
 
 
 def buckets_of(seeds: U32, values: U64, g: int) -> U32:
-    """The bucket (h * g) >> 32 of every value under its seed."""
+    """Return the bucket (h * g) >> 32 of every value under its seed, h being the hash."""
     return (hash32(seeds, values).astype(np.uint64) * np.uint64(g) >> np.uint64(32)).astype(np.uint32)
 
 
 def _row_chunks(n: int, columns: int) -> "list[slice]":
+    """Slices of n rows whose tables with this many columns have a bounded size."""
     step = max(1, _CHUNK_CELLS // max(1, columns))
     return [slice(start, min(n, start + step)) for start in range(0, n, step)]
 
 
 def hash_support(seeds: U32, buckets: U32, g: int, candidates: U64, weights: I64 | None) -> I64:
-    """Total weight of the reports that support each candidate."""
+    """Return the total weight of the reports that support each candidate: those whose bucket it hashes to."""
     out = np.zeros(len(candidates), np.int64)
     for rows in _row_chunks(len(seeds), len(candidates)):
         supported = buckets_of(seeds[rows, None], candidates[None, :], g) == buckets[rows, None]
@@ -56,7 +60,7 @@ def hash_support(seeds: U32, buckets: U32, g: int, candidates: U64, weights: I64
 
 
 def hash_matches(seeds: U32, buckets: U32, g: int, values: U64) -> "npt.NDArray[np.int32]":
-    """How many of the values every report supports."""
+    """Return for every report how many of the values it supports."""
     out = np.zeros(len(seeds), np.int32)
     for rows in _row_chunks(len(seeds), len(values)):
         supported = buckets_of(seeds[rows, None], values[None, :], g) == buckets[rows, None]
@@ -71,7 +75,7 @@ def _weighted_columns(matrix: npt.NDArray[np.bool_] | U8, weights: I64 | None) -
 
 
 def pooled_support(seeds: U32, table: I64, candidates: U64) -> I64:
-    """Sum over public hash functions of the table cell each candidate falls into."""
+    """Return for each candidate the sum of its cells: one cell of every hash function's row of the table."""
     out = np.zeros(len(candidates), np.int64)
     for seed, cells in zip(seeds, table, strict=True):
         out += cells[buckets_of(np.asarray([seed], np.uint32), candidates, table.shape[1])]
@@ -79,7 +83,7 @@ def pooled_support(seeds: U32, table: I64, candidates: U64) -> I64:
 
 
 def bit_columns(packed: U8, size: int, weights: I64 | None) -> I64:
-    """Column sums of packed bits, bit 0 first."""
+    """Return how often each of `size` bits is set (or the weight of those rows); bit 0 of a byte comes first."""
     out = np.zeros(size, np.int64)
     for rows in _row_chunks(len(packed), size):
         bits = np.unpackbits(packed[rows], axis=1, count=size, bitorder="little")
@@ -88,26 +92,32 @@ def bit_columns(packed: U8, size: int, weights: I64 | None) -> I64:
 
 
 def histogram(codes: npt.NDArray[np.unsignedinteger], cells: int, weights: I64 | None) -> tuple[I64, int]:
-    """Counts (or total weights) per code, and how many codes were not below `cells`."""
+    """Return the counts (or total weights) per code, and how many codes were not below `cells`."""
     good = codes < cells
     bad = len(codes) - int(np.count_nonzero(good))
     codes = codes[good] if bad else codes
     if weights is None:
         return np.bincount(codes.astype(np.intp), minlength=cells).astype(np.int64), bad
+    # np.bincount would add the weights as doubles, which are not exact beyond 2^53.
     out = np.zeros(cells, np.int64)
     np.add.at(out, codes.astype(np.intp), weights[good] if bad else weights)
     return out, bad
 
 
 def count_members(reports: U8, starts: U64, weights: I64 | None) -> tuple[I64, int]:
-    """Counts (or total weights) per cell of reports of many members, and how many were out of range.
+    """Return the counts (or total weights) per cell of reports of many members, and how many were out of range.
 
     A report is its member (4 bytes) and a code of up to 8 bytes; member m owns cells starts[m] up to starts[m + 1].
+
+        report   | member u32 | code, little-endian | zeros |
+        cells    | member 0 ... | member 1 | member 2 ...... |
+                 starts[0]      starts[1]  starts[2]         starts[3]
     """
     rows = np.zeros((len(reports), 12), np.uint8)
     rows[:, : reports.shape[1]] = reports
     members = rows[:, :4].copy().view("<u4")[:, 0].astype(np.intp)
     codes = rows[:, 4:].copy().view("<u8")[:, 0]
+    # An unknown member is looked up as member 0, so that no index is out of bounds, and refused by `known`.
     known = members < len(starts) - 1
     members = np.where(known, members, 0)
     good = known & (codes < starts[members + 1] - starts[members])
@@ -117,9 +127,10 @@ def count_members(reports: U8, starts: U64, weights: I64 | None) -> tuple[I64, i
 
 
 def walsh_hadamard(x: I64) -> I64:
-    """The unscaled Walsh-Hadamard transform along the last axis."""
+    """Return the unscaled Walsh-Hadamard transform along the last axis, whose length is a power of two."""
     size = x.shape[-1]
     out = x.astype(np.int64).reshape(-1, size)
+    # Level h combines x[i] and x[i + h] for every i whose bit h is 0: axis 2 of `pairs` is that bit of the index.
     h = 1
     while h < size:
         pairs = out.reshape(-1, size // (2 * h), 2, h)
@@ -129,7 +140,7 @@ def walsh_hadamard(x: I64) -> I64:
 
 
 def draw_bits(ones: npt.NDArray[np.int32], size: int, layers: Layers, coins: Coins) -> U8:
-    """Noisy bits of vectors with ones at the given positions (-1: none), by the device reference, row by row."""
+    """Return packed noisy bits of vectors with ones at these positions (-1: none), by the device's code row by row."""
     planes = [bit_planes(*layer) for layer in layers]
     masks = (sum({1 << one for one in row if one >= 0}) for row in ones.tolist())
     packed = b"".join(draw_layers(size, mask, planes, coins) for mask in masks)
@@ -137,7 +148,7 @@ def draw_bits(ones: npt.NDArray[np.int32], size: int, layers: Layers, coins: Coi
 
 
 def draw_hashed_bits(values: U64, seeds: U32, size: int, layers: Layers, coins: Coins) -> tuple[U32, U8]:
-    """Rows, and noisy bits with ones at the buckets of the values under the hash functions of their row."""
+    """Draw a row of hash functions per value; return the rows and the noisy bits of the value's buckets."""
     planes = [bit_planes(*layer) for layer in layers]
     rows, packed = np.empty(len(values), np.uint32), bytearray()
     for i, value in enumerate(values.tolist()):
@@ -148,10 +159,11 @@ def draw_hashed_bits(values: U64, seeds: U32, size: int, layers: Layers, coins: 
 
 
 def affine_support(w: U32, c: U32, m: int, k: int, candidates: U64, weights: I64 | None) -> I64:
-    """Total weight of the reports (w, c) with (w i - c) mod m below k, for each candidate i."""
+    """Return for each candidate i the total weight of the reports (w, c) with (w i - c) mod m below k."""
     out = np.zeros(len(candidates), np.int64)
     modulus = np.uint64(m)
     for rows in _row_chunks(len(w), len(candidates)):
+        # m - c instead of -c: unsigned numbers must not go below zero before the modulus is taken.
         points = w[rows, None].astype(np.uint64) * candidates[None, :] + (modulus - c[rows, None])
         supported = points % modulus < np.uint64(k)
         out += _weighted_columns(supported, None if weights is None else weights[rows])
@@ -159,7 +171,15 @@ def affine_support(w: U32, c: U32, m: int, k: int, candidates: U64, weights: I64
 
 
 def uniform(words: U64, m: int) -> U64:
-    """(word * m) >> 64 in 32-bit limbs, for m up to 2^64."""
+    """Return (word * m) >> 64 for every word, uniform below m; m is at most 2^64.
+
+    numpy has no 128-bit product. With w = (w_high, w_low) and m = (m_high, m_low) in 32-bit halves:
+
+            w_low  m_low                 only its upper half carries over: >> 32
+          + w_high m_low  << 32          `middle`, with that carry
+          + w_low  m_high << 32          `second`, with the lower half of `middle`
+          + w_high m_high << 64          no partial sum exceeds 64 bits
+    """
     low_mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     m_high, m_low = np.uint64(m >> 32), np.uint64(m & 0xFFFFFFFF)
     w_high, w_low = words >> half, words & low_mask
@@ -171,7 +191,12 @@ def uniform(words: U64, m: int) -> U64:
 
 
 def draw_subsets(values: U32, keep: U8, size: int, take: int, words: U64) -> U8:
-    """Bitmaps of uniform subsets of size `take` that contain `values` where `keep` is set (Floyd's sampler)."""
+    """Return bitmaps of uniform subsets of size `take` that contain `values` exactly where `keep` is set.
+
+    Floyd's sampler (Bentley and Floyd, CACM 1987) on the size - 1 other values: draw s is uniform up to `top`, and if
+    that element was drawn before, `top` is taken instead, which cannot have been. All rows draw their s-th element at
+    once; a row with `keep` has one element fewer to draw and sits out the last step.
+    """
     n = len(values)
     rows, skip = np.arange(n), values.astype(np.int64)
     member = np.zeros((n, size), np.uint8)
@@ -180,6 +205,7 @@ def draw_subsets(values: U32, keep: U8, size: int, take: int, words: U64) -> U8:
         count = take - keep.astype(np.int64)
         top = np.minimum(size - 1 - count + s, size - 2)
         drawn = _uniform_each(words[:, s], (top + 1).astype(np.uint64)).astype(np.int64)
+        # Elements are numbered without the respondent's own value; those from it on move up by one.
         at, last = drawn + (drawn >= skip), top + (top >= skip)
         at = np.where(member[rows, at] == 1, last, at)
         active = s < count
@@ -188,13 +214,16 @@ def draw_subsets(values: U32, keep: U8, size: int, take: int, words: U64) -> U8:
 
 
 def _uniform_each(words: U64, m: U64) -> U64:
-    """(word * m) >> 64 for moduli below 2^32, element by element."""
+    """(word * m) >> 64 for every word and its own modulus below 2^32."""
     half = np.uint64(32)
     return ((words >> half) * m + ((words & np.uint64(0xFFFFFFFF)) * m >> half)) >> half
 
 
 def isotonic(values: F64, weights: F64 | None) -> F64:
-    """The nearest non-decreasing sequence in (weighted) squares, by pooling adjacent violators one value at a time."""
+    """Return the nearest non-decreasing sequence in (weighted) least squares, by pooling adjacent violators.
+
+    Blocks of pooled values lie on a stack; a new value joins the top block for as long as that one's mean is larger.
+    """
     means: list[float] = []
     blocks: list[tuple[float, float, int]] = []  # Sum, weight and number of values of every block.
     each = [1.0] * len(values) if weights is None else np.asarray(weights, np.float64).tolist()

@@ -1,1 +1,1 @@
-"""Numbers and repeated answers: means, noisy values, sampled bits and memoisation."""
+"""Mechanisms for numbers (means, noisy values, key-value pairs) and for repeated answers (memoisation, dBitFlip)."""

@@ -1,20 +1,17 @@
-"""What mechanisms for the mean of a number share: a grid 0 .. top in, one mean with its variance out."""
+"""The base of mechanisms for the mean of a number: values on a grid 0 .. top, an estimate with one cell."""
 
 from abc import abstractmethod
 
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import I64, U64
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import UNEVEN, Mechanism, Reports, indices_below, privatize_chunks
-from tacit.core.score import Law
+from tacit.core.statistics.score import Law
 from tacit.core.tally import Counts, count_reports, same_mechanism
-from tacit.device.coins import Coins
+from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 
 class MeanMechanism(Mechanism):
@@ -48,7 +45,7 @@ class MeanMechanism(Mechanism):
         return count_reports(self, self._countable(reports), weights, self._count)
 
     def estimate(self, tally: Counts, candidates: npt.ArrayLike | None = None) -> Estimate:
-        """The unbiased mean on the grid (one cell), with the variance that the class states."""
+        """Return the unbiased mean on the grid (one cell), with the variance that the class states."""
         same_mechanism(self, tally.mechanism, action="estimate this tally")
         if candidates is not None:
             raise InvalidSpec(f"{self.kind}: estimates one mean; there are no candidates to choose from")
@@ -78,5 +75,5 @@ class MeanMechanism(Mechanism):
         """The largest variance of one report, over all numbers of the grid."""
 
     def standard_error(self, n: int) -> float:
-        """Root of the largest variance of a mean of n reports."""
+        """Return the root of the largest variance of a mean of n reports."""
         return float(np.sqrt(self.worst_variance / n))

@@ -1,4 +1,8 @@
-"""dBitFlip: noisy bits of a few buckets that each respondent draws at random."""
+"""dBitFlip: noisy bits of a few buckets that each respondent draws at random.
+
+A tally has two cells per bucket, 2 j for cleared and 2 j + 1 for set bits of bucket j, so that it knows how many
+respondents sampled ("hold") each bucket. Reference: Ding, Kulkarni and Yekhanin, NeurIPS 2017, section 3.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,21 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.arrays import F64, I64, U64
 from tacit.core.cell_rule import CellRule
 from tacit.core.estimate import Estimate, check_choice
 from tacit.core.mechanism import MAX_REPORTS, Oracle, Reports, bits_dtype, code_dtype, words
-from tacit.core.moments import Moments
-from tacit.core.score import Law
+from tacit.core.statistics.moments import Moments
+from tacit.core.statistics.score import Law
 from tacit.core.tally import Counts, Tally
-from tacit.device.bit_flip import DBitFlipDevice
-from tacit.device.coins import Coins
-from tacit.device.exact import as_probability
+from tacit.device.kinds.bit_flip import DBitFlipDevice
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import as_probability
 from tacit.oracles.hadamard import distinct_rows
 from tacit.oracles.unary import all_bitmaps, padding_is_zero, unpack
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 Estimator = Literal["observed_holders", "horvitz_thompson"]
 
 
@@ -63,7 +65,10 @@ class DBitFlip(DBitFlipDevice, Oracle):
 
     @cached_property
     def moments(self) -> Moments:
-        """Of Horvitz-Thompson: a bucket is held with probability s/K; different buckets do not correlate."""
+        """Moments of the Horvitz-Thompson estimator; different buckets are uncorrelated.
+
+        A bucket is sampled with probability s/K, so its bit counts K/s times.
+        """
         once = self.size / self.sampled
         own, other = self.bit_noise
         return Moments(own=once * own + once - 1, other=once * other)
@@ -89,6 +94,7 @@ class DBitFlip(DBitFlipDevice, Oracle):
         return CellRule(least=self.sampled, most=self.sampled, pairs=True)
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        # A report takes s words for its buckets, then one for each of its bits.
         drawn = words(coins, len(indices), 2 * self.sampled)
         buckets = distinct_rows(drawn[:, : self.sampled], self.size)
         t1, t0 = self.thresholds
@@ -105,7 +111,8 @@ class DBitFlip(DBitFlipDevice, Oracle):
         return increasing & (buckets[:, -1] < self.size) & padding_is_zero(reports["bits"], self.sampled)
 
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
-        """Cells 2 j and 2 j + 1: cleared and set bits of bucket j."""
+        """Count reports into cells 2 j and 2 j + 1: cleared and set bits of bucket j."""
+        # A report counts s times, once per sampled bucket, and so does its weight.
         bits = unpack(reports["bits"], self.sampled)
         codes = reports["buckets"].astype(np.uint64) << np.uint64(1) | bits
         repeated = None if weights is None else np.repeat(weights, self.sampled)
@@ -130,7 +137,7 @@ class DBitFlip(DBitFlipDevice, Oracle):
         *,
         estimator: Estimator = "observed_holders",
     ) -> Estimate:
-        """Frequencies among the observed holders of each bucket (default), or by Horvitz-Thompson.
+        """Return frequencies among the observed holders of each bucket (default), or by Horvitz-Thompson.
 
         Both are unbiased, the first given that somebody holds the bucket; a bucket nobody holds has no data.
         The frequency in the variance is plugged in, clipped to [0, 1].
@@ -142,6 +149,8 @@ class DBitFlip(DBitFlipDevice, Oracle):
         return self._observed(tally, self._candidates(candidates), plain)
 
     def _observed(self, tally: Counts, candidates: U64, plain: Estimate) -> Estimate:
+        """The ratio estimator: sums of debiased bits over the respondents who sampled the bucket."""
+        # Weighted: sums of w in `held` and `sums`, of w^2 in the other two; equal without weights.
         held, sums = self._held(tally.cells, candidates)
         held2, sums2 = self._held(tally.cells2, candidates)
         value = np.divide(sums, held, out=np.zeros_like(sums), where=held != 0)
@@ -167,17 +176,21 @@ class DBitFlip(DBitFlipDevice, Oracle):
         )
 
     def _together(self, variance: F64, share: F64, scale: float) -> Callable[[F64], F64]:
-        """Variance of sums: two buckets share holders less often than chance, so their errors agree a little.
+        """Variance of linear combinations: errors of two buckets are slightly correlated.
+
+        Draws without replacement put two buckets into one report less often than independent draws would.
 
         Given the numbers of holders, the covariance is f_a f_b (1 - r)/n with r the number of common holders
         relative to independent draws, K (s - 1)/(s (K - 1)) on average.
         """
+        # 1 - r, which is 1 for a single sampled bucket (no common holders) and 0 if all buckets are sampled.
         size, sampled = self.size, self.sampled
         apart = 1 - size * (sampled - 1) / (sampled * (size - 1))
 
         def combined(rows: F64) -> F64:
             weighted = rows * share
             cross = weighted.sum(axis=-1) ** 2 - (weighted**2).sum(axis=-1)
+            # A bucket nobody holds has infinite variance; times a weight of zero that would be NaN.
             single = np.where(rows == 0, 0.0, rows**2 * np.where(rows == 0, 0.0, variance))
             return np.clip(single.sum(axis=-1) + apart * scale * cross, 0, None)
 

@@ -1,4 +1,10 @@
-"""Numbers with discrete Laplace noise, clamped to a finite range and yet unbiased."""
+"""Numbers with discrete Laplace noise, clamped to a finite range and yet unbiased.
+
+    number + noise   ... -3 -2 -1 | 0 1 2 ... top | top+1 ...
+    report           clamped to -bound .. top + bound; code = output + bound
+
+The geometric tail beyond a clamp has a known mean, which the decoder adds back at the two ends.
+"""
 
 from functools import cached_property
 from itertools import pairwise
@@ -7,16 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64, U64
 from tacit.core.mechanism import CodeCounting, Reports, code_dtype, words
-from tacit.core.score import Law
+from tacit.core.statistics.score import Law
 from tacit.core.tally import Counts
-from tacit.device.coins import Coins
-from tacit.device.exact import WORD
-from tacit.device.laplace import DiscreteLaplaceDevice
+from tacit.device.kinds.laplace import DiscreteLaplaceDevice
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD
 from tacit.numeric.base import MeanMechanism
-
-F64 = npt.NDArray[np.float64]
-U64 = npt.NDArray[np.uint64]
 
 
 class DiscreteLaplace(DiscreteLaplaceDevice, CodeCounting, MeanMechanism):
@@ -49,7 +53,7 @@ class DiscreteLaplace(DiscreteLaplaceDevice, CodeCounting, MeanMechanism):
 
     @cached_property
     def decoded(self) -> F64:
-        """The unbiased number of every output: itself inside, its mean given the clamp at the ends."""
+        """An unbiased number per output: the output itself inside, the mean of what was clamped at the two ends."""
         numbers = np.arange(-self.bound, self.top + self.bound + 1).astype(np.float64)
         numbers[0] -= self.overshoot
         numbers[-1] += self.overshoot
@@ -57,7 +61,7 @@ class DiscreteLaplace(DiscreteLaplaceDevice, CodeCounting, MeanMechanism):
 
     @cached_property
     def decoded_square(self) -> F64:
-        """The unbiased square of the number of every output: less the noise variance, or half of it."""
+        """An unbiased squared number per output: the square less the noise variance, or less half of it at the ends."""
         squares = self.decoded**2 - self.noise_variance
         squares[[0, -1]] += self.noise_variance / 2
         return squares
@@ -77,6 +81,7 @@ class DiscreteLaplace(DiscreteLaplaceDevice, CodeCounting, MeanMechanism):
         return np.asarray(self.cumulative, np.uint64)
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        # One table of cumulative words serves all numbers: its middle is noise 0, `reach` places from its start.
         noise = np.searchsorted(self._edges, words(coins, len(indices), 1)[:, 0], side="right") - self.reach
         noisy = indices.astype(np.int64) + noise + self.bound
         return np.clip(noisy, 0, self.outputs - 1).astype(self.report_dtype)
@@ -89,17 +94,19 @@ class DiscreteLaplace(DiscreteLaplaceDevice, CodeCounting, MeanMechanism):
     def _mean(self, counts: Counts) -> tuple[float, float, float]:
         mean = float(counts.cells @ self.decoded) / counts.total
         square = float(counts.cells @ self.decoded_square) / counts.total
+        # The share of reports at either end, which is what the variance depends on; squared weights for a variance.
         clamped = int(counts.cells2[0] + counts.cells2[-1]) / counts.total2
         return mean, self.noise_variance * (1 - clamped / 2), max(0.0, square - mean**2)
 
     def _law(self, counts: Counts) -> Law | None:
-        """The noise does not depend on the numbers, but sums of it are whole numbers."""
+        """A law without slope, as the noise does not depend on the numbers; sums are integers, hence the step."""
         if counts.is_uneven:
             return None
         return Law(step=counts.variance_scale / self.top, high=float(self.top))
 
     def variance_at(self, index: int) -> float:
-        """The variance of one report about this number."""
+        """Return the variance of one report about this number."""
+        # Probabilities of being clamped below and above, in coin words.
         low, high = self.tails[self.bound + index], self.tails[self.reach - index]
         return self.noise_variance * (1 - (low + high) / WORD / 2)
 
@@ -109,16 +116,16 @@ class DiscreteLaplace(DiscreteLaplaceDevice, CodeCounting, MeanMechanism):
         return self.variance_at(self.top // 2)
 
     def _words(self, value: int) -> F64:
-        """Coin words of every output, given a number."""
+        """How many of the 2^64 coin words lead to every output, given a number; the two ends take all that is left."""
         sums = [0, *self.cumulative[self.top - value : self.top - value + self.outputs - 1], WORD]
         return np.asarray([b - a for a, b in pairwise(sums)], np.float64)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
-        """The cells of the table, shifted by the number and clamped."""
+        """Return the log-probability of outputs: the noise table, shifted by the number and clamped."""
         return (np.log(self._words(int(value))) - np.log(float(WORD)))[reports.astype(np.intp)]
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
-        """A multinomial per number that somebody has."""
+        """Draw the tally at once: a multinomial over the outputs for every number that somebody has."""
         true = np.asarray(counts, np.int64)
         cells = np.zeros(self.outputs, np.int64)
         for value in np.flatnonzero(true).tolist():

@@ -1,4 +1,4 @@
-"""The mean of numbers by one bit each."""
+"""The mean of numbers from one bit per respondent, set with a probability linear in the number."""
 
 from fractions import Fraction
 from typing import Any
@@ -6,16 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64, U64
 from tacit.core.mechanism import CodeCounting, Reports, words
-from tacit.core.score import Law
+from tacit.core.statistics.score import Law
 from tacit.core.tally import Counts
-from tacit.device.coins import Coins
-from tacit.device.exact import WORD, as_probability
-from tacit.device.mean import OneBitDevice
+from tacit.device.kinds.mean import OneBitDevice
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD, as_probability
 from tacit.numeric.base import MeanMechanism
-
-F64 = npt.NDArray[np.float64]
-U64 = npt.NDArray[np.uint64]
 
 
 class OneBit(OneBitDevice, CodeCounting, MeanMechanism):
@@ -55,14 +53,16 @@ class OneBit(OneBitDevice, CodeCounting, MeanMechanism):
         return range(2)
 
     def _mean(self, counts: Counts) -> tuple[float, float, float]:
+        # Solve E[bits set] = n (low + slope mean)/2^64 for the mean, exactly; the division rounds once.
         mean = Fraction(int(counts.cells[1]) * WORD - self.low * counts.total, self.slope * counts.total)
+        # The share of set bits, clipped to what the grid allows: it may leave that by chance.
         share = Fraction(int(counts.cells2[1]), counts.total2)
         low, high = as_probability(self.low), as_probability(self.threshold(self.top))
         # The spread of the numbers is already inside the variance: see the class, so nothing is left to add.
         return float(mean), self._bit_variance(min(max(share, low), high)), 0.0
 
     def _law(self, counts: Counts) -> Law | None:
-        """Bits of a mean u = x/top have the variance of a bit at u, plus u (1 - u), on the scale of the grid."""
+        """The law for a mean u = x/top: the constant variance of the noise, plus u (1 - u), on the grid's scale."""
         if counts.is_uneven:
             return None
         step = WORD / (self.slope * self.top)
@@ -73,12 +73,12 @@ class OneBit(OneBitDevice, CodeCounting, MeanMechanism):
         return float(share * (1 - share) * Fraction(WORD, self.slope) ** 2)
 
     def variance_at(self, index: int) -> float:
-        """The exact variance of one report about this number."""
+        """Return the exact variance of one report about this number."""
         return self._bit_variance(as_probability(self.threshold(index)))
 
     @property
     def worst_variance(self) -> float:
-        """A bit that is set half of the time."""
+        """The variance of a bit that is set half of the time, which no other exceeds."""
         return self._bit_variance(Fraction(1, 2))
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
@@ -87,7 +87,7 @@ class OneBit(OneBitDevice, CodeCounting, MeanMechanism):
         return np.log(np.where(reports == 1, float(p), float(1 - p)))
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
-        """A binomial per number."""
+        """Draw the tally at once: a binomial number of set bits for every number."""
         true = np.asarray(counts, np.int64)
         chances = (self.low + np.arange(len(true)) * float(self.slope)) / float(WORD)
         n, ones = int(true.sum()), int(rng.binomial(true, chances).sum())

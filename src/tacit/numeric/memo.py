@@ -1,4 +1,7 @@
-"""Memoised mechanisms on the server: the inner mechanism, since each single report has its law."""
+"""Memoised mechanisms, the collector's half: a single report has the distribution of the inner mechanism's.
+
+The device half (`tacit.device.kinds.memo`) derives its coins from a secret, so that the same value repeats its report.
+"""
 
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -6,18 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism, Reports, indices_below
 from tacit.core.wrapper import Wrapper
 from tacit.device.base import Device
-from tacit.device.coins import Coins
-from tacit.device.memo import MemoizedDevice
+from tacit.device.kinds.memo import MemoizedDevice
+from tacit.device.numbers.coins import Coins
 from tacit.numeric.bit_flip import DBitFlip
 from tacit.numeric.mean import OneBit
 from tacit.oracles.grr import GRR
 from tacit.oracles.unary import OUE, RUE, SUE
-
-F64 = npt.NDArray[np.float64]
 
 
 class Memoized(MemoizedDevice, Wrapper):
@@ -49,7 +51,8 @@ class Memoized(MemoizedDevice, Wrapper):
         return self.inner.exact_simulation
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
-        """First reports of new devices: four coin words each, the secret."""
+        """Return the first reports of new devices, each of which draws its secret: four coin words."""
+        # One by one: every simulated device has a secret of its own, and its coins come from HMACs, not from a stream.
         indices = indices_below(self.size, self.kind, values).tolist()
         return self.decode(b"".join(self.privatize_one(index, coins) for index in indices))
 
@@ -58,7 +61,7 @@ class Memoized(MemoizedDevice, Wrapper):
         return self.inner.estimate(self.inner_tally(tally), candidates)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
-        """Of a device's report in any one round, over its secret."""
+        """Return the log-probability of a device's report in any one round, over its secret."""
         return self.inner.log_prob(reports, value)
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Any:

@@ -1,4 +1,8 @@
-"""Numbers beside keys on the server: the inner oracle's cells are (key, number rounded down or up)."""
+"""Key-value pairs, the collector's half: numbers are rounded to 0 or the top and the pair goes through an oracle.
+
+value of this mechanism    key * (top + 1) + number
+value of the inner oracle  2 * key + (1 if rounded up)
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -6,18 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64, U64
+from tacit.core.draws import GivenCoins
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Oracle, Reports, indices_below, words
-from tacit.core.members import GivenCoins
-from tacit.core.moments import Moments
+from tacit.core.statistics.moments import Moments
 from tacit.core.wrapper import Wrapper
-from tacit.device.coins import Coins
-from tacit.device.exact import WORD
-from tacit.device.rounded import RoundedDevice
+from tacit.device.kinds.rounded import RoundedDevice
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD
 from tacit.errors import InvalidSpec
-
-F64 = npt.NDArray[np.float64]
-U64 = npt.NDArray[np.uint64]
 
 
 class Rounded(RoundedDevice, Wrapper):
@@ -55,8 +57,9 @@ class Rounded(RoundedDevice, Wrapper):
         return self.inner.moments
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
-        """Reports on a batch; in one sweep where the inner oracle takes a fixed number of coin words."""
+        """Return reports on a batch; all at once (fast path) if the inner oracle takes a fixed number of coin words."""
         indices = indices_below(self.size, self.kind, values)
+        # Oracles that draw lanes of bits take a random number of words, so that rows cannot be cut in advance.
         cost = self.inner.coin_words
         if cost is None:
             return self.decode(b"".join(self.privatize_one(value, coins) for value in indices.tolist()))
@@ -64,8 +67,9 @@ class Rounded(RoundedDevice, Wrapper):
         return self.inner.privatize(self._cells(indices, drawn[:, 0]), GivenCoins(drawn[:, 1:]))
 
     def _cells(self, indices: U64, drawn: U64) -> U64:
-        """The inner values: a number is rounded up by the words below its threshold."""
+        """The inner oracle's values: a number is rounded up if its coin word is below its threshold."""
         keys, numbers = np.divmod(indices, np.uint64(self.top + 1))
+        # Thresholds are exact Python integers, computed once per different number.
         different, places = np.unique(numbers, return_inverse=True)
         # All 2^64 words round the top up, one more than a word can hold as a threshold.
         limits = np.array([min(self.threshold(number), WORD - 1) for number in different.tolist()], np.uint64)
@@ -73,11 +77,11 @@ class Rounded(RoundedDevice, Wrapper):
         return np.uint64(2) * keys + up
 
     def estimate(self, tally: Any, candidates: npt.ArrayLike | None = None) -> Estimate:
-        """As the inner oracle: shares of keys with either rounded number."""
+        """Return the inner oracle's estimate: shares of keys with either rounded number."""
         return self.inner.estimate(self.inner_tally(tally), candidates)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
-        """The mixture of both rounded numbers."""
+        """Return the log-probability of the mixture of both rounded numbers."""
         key, number = divmod(int(value), self.top + 1)
         up = self.threshold(number) / WORD
         ends = [self.inner.log_prob(reports, 2 * key + side) for side in (0, 1)]
@@ -85,7 +89,7 @@ class Rounded(RoundedDevice, Wrapper):
             return np.logaddexp(ends[0] + np.log(1 - up), ends[1] + np.log(up))
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Any:
-        """A binomial per key and number, then the inner oracle's."""
+        """Draw how many round up, a binomial per key and number, then the inner oracle's tally."""
         true = np.asarray(counts, np.int64).reshape(self.keys, self.top + 1)
         up = rng.binomial(true, np.arange(self.top + 1) / self.top).sum(axis=1)
         cells = np.stack([true.sum(axis=1) - up, up], axis=1).reshape(-1)

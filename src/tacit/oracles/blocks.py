@@ -15,26 +15,25 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.arrays import F64, I64, U32, U64
 from tacit.core.cell_rule import CellRule
-from tacit.core.certify import block_indicator, certify_cyclic
 from tacit.core.lazy import LazyOracle
 from tacit.core.mechanism import MAX_REPORTS, CodeCounting, Reports, bits_dtype, code_dtype, words
-from tacit.core.moments import Moments, block_moments
 from tacit.core.pure import PureOracle
+from tacit.core.statistics.moments import Moments, block_moments
 from tacit.core.tally import Counts
-from tacit.device.blocks import ABRDevice, BlockDevice, CBRDevice, SSDevice, cyclic_design, cyclic_points
-from tacit.device.coins import Coins
-from tacit.device.exact import as_probability
+from tacit.device.kinds.blocks import ABRDevice, BlockDevice, CBRDevice, SSDevice, cyclic_design, cyclic_points
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import as_probability
 from tacit.errors import InvalidSpec, Overflow
+from tacit.oracles.certify import block_indicator, certify_cyclic
 from tacit.oracles.unary import padding_is_zero
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 C128 = npt.NDArray[np.complex128]
 
+# An aggregate simulation of CBR draws a multinomial over k translates for every value that somebody holds.
 _MAX_SIMULATED = 10**7
+# Coin words that are drawn at a time for subset selection: 8 megabytes.
 _CHUNK_WORDS = 1 << 20
 # Convolutions of integers below this are exact in doubles for every design: the error stays below 0.01.
 _LIMB = 1 << 20
@@ -55,17 +54,27 @@ class BlockOracle(BlockDevice, PureOracle):
 
     @cached_property
     def moments(self) -> Moments:
-        """Blocks in which any three points are alike; exact for SS, and for single values of all kinds."""
+        """Moments of blocks in which any three points are alike.
+
+        Exact for SS. CBR and ABR treat only pairs alike, which is enough for the variance of single values.
+        """
         return block_moments(self.m, self.k, self.p)
 
     def _positions(self, drawn: U64) -> U64:
-        """Where in the base block (below k) or past it every value is put, from two words each."""
+        """Draw a position per value from two words: below k inside the base block, from k on outside.
+
+            points of the design   | base block: 0 .. k-1 | all others: k .. m-1 |
+            first word < include   | uniform here         |                      |
+            otherwise              |                      | uniform here         |
+
+        The report is the translate of the block that puts the value at this position.
+        """
         inside = kernels.uniform(drawn[:, 1], self.k)
         outside = kernels.uniform(drawn[:, 1], self.m - self.k) + np.uint64(self.k)
         return np.where(drawn[:, 0] < np.uint64(self.include), inside, outside)
 
     def _log_rates(self, with_value: int, without: int) -> tuple[float, float]:
-        """Log-probability of a block with the value and of one without, given how many there are of each."""
+        """Log-probability of one block with the value and of one without, from how many blocks there are of each."""
         return log(self.p) - log(with_value), log(1 - self.p) - log(without)
 
 
@@ -98,6 +107,7 @@ class SS(SSDevice, BlockOracle):
         return CellRule(least=self.k, most=self.k)
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
+        # A report takes 1 + k words, which for large sets is far more than what other oracles draw at a time.
         rows = max(1, _CHUNK_WORDS // (1 + self.k))
         parts = [self._draw(indices[start : start + rows], coins) for start in range(0, len(indices), rows)]
         return np.concatenate(parts)
@@ -118,6 +128,7 @@ class SS(SSDevice, BlockOracle):
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """Uniform among the sets that contain the value, or among those that do not."""
         inside, outside = self._log_rates(comb(self.size - 1, self.k - 1), comb(self.size - 1, self.k))
+        # Bit v of a report is bit v mod 8 of byte v / 8.
         bit = reports[:, int(value) >> 3] >> np.uint8(int(value) & 7) & np.uint8(1)
         return np.where(bit == 1, inside, outside)
 
@@ -132,7 +143,8 @@ class SS(SSDevice, BlockOracle):
 
 
 def smooth_length(least: int) -> int:
-    """The smallest 2^a 3^b 5^c that is not below `least`: a length at which every FFT is fast."""
+    """Return the smallest 2^a 3^b 5^c that is not below `least`: a length at which every FFT is fast."""
+    # Start from the next power of two; for every 3^b 5^c below it, the smallest power of two that fills up is known.
     best = 1 << (least - 1).bit_length()
     fives = 1
     while fives < best:
@@ -146,7 +158,7 @@ def smooth_length(least: int) -> int:
 
 @lru_cache(maxsize=4)
 def certified_spectrum(family: str, order: int, dimension: int) -> C128:
-    """The transform of the block, padded to a smooth length, once the block is proved a difference set."""
+    """Return the Fourier transform of the block, padded to a smooth length, after proving it a difference set."""
     design = cyclic_design(family, order, dimension)
     indicator = block_indicator(design.block, design.modulus)
     certify_cyclic(indicator, design.k, design.lam)
@@ -154,14 +166,16 @@ def certified_spectrum(family: str, order: int, dimension: int) -> C128:
 
 
 def cyclic_convolution(cells: I64, spectrum: C128, k: int) -> I64:
-    """Sum of `cells` over every translate of the block, in exact integers.
+    """Return the sum of `cells` over every translate of the block, in exact integers.
 
     Large cells (sums of weights) are cut into limbs that doubles convolve exactly; rounding and the total are
     checked, not assumed.
     """
+    # cells = limb_0 + limb_1 2^20 + limb_2 2^40 + ..., and convolution is linear.
     support = np.zeros_like(cells)
     scale = 1
     while cells.any():
+        # fmod has the sign of the cells (weights may be negative), so the division below is exact.
         limb = np.fmod(cells, _LIMB)
         support += scale * _convolve(limb, spectrum, k)
         cells, scale = (cells - limb) // _LIMB, scale * _LIMB
@@ -171,6 +185,7 @@ def cyclic_convolution(cells: I64, spectrum: C128, k: int) -> I64:
 def _convolve(cells: I64, spectrum: C128, k: int) -> I64:
     m, length = len(cells), smooth_length(2 * len(cells) - 1)
     raw = np.fft.irfft(np.fft.rfft(cells, length) * spectrum, length)
+    # The padded transform gives the linear convolution of 2 m - 1 terms; its tail wraps round modulo m.
     raw[: m - 1] += raw[m : 2 * m - 1]
     rounded = np.rint(raw[:m])
     support = rounded.astype(np.int64)
@@ -211,6 +226,7 @@ class CBR(CBRDevice, CodeCounting, BlockOracle):
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         at = self._positions(words(coins, len(indices), 2))
+        # The translate t + block holds the value at point b if t = value - b modulo m; unsigned, so m is added first.
         shifted = indices + np.uint64(self.m) - self.points[at.astype(np.intp)]
         return (shifted % np.uint64(self.m)).astype(self.report_dtype)
 
@@ -230,17 +246,20 @@ class CBR(CBRDevice, CodeCounting, BlockOracle):
         return np.where(member == 1, *self._log_rates(self.k, self.m - self.k))
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
-        """A uniform translate, or with the probability that is left, one of the k that contain the value."""
+        """Draw the tally at once: uniform translates, and uniform ones among the k that contain a holder's value.
+
+        Pr[translate] is (1 - p)/(m - k) for all of them, and what is left over is spread over those with the value.
+        """
         if self.size * self.k > _MAX_SIMULATED:
             raise InvalidSpec(
                 "cbr: too many points for an aggregate simulation; privatize a simulated population instead"
             )
         true = np.asarray(counts, np.int64)
         block = self.points[: self.k].astype(np.int64)
-        kept = rng.binomial(true, float(1 - (1 - self.p) * self.m / (self.m - self.k)))
-        cells = rng.multinomial(int(true.sum() - kept.sum()), np.full(self.m, 1 / self.m)).astype(np.int64)
-        for value in np.flatnonzero(kept):
-            cells[(value - block) % self.m] += rng.multinomial(kept[value], np.full(self.k, 1 / self.k))
+        truthful = rng.binomial(true, float(1 - (1 - self.p) * self.m / (self.m - self.k)))
+        cells = rng.multinomial(int(true.sum() - truthful.sum()), np.full(self.m, 1 / self.m)).astype(np.int64)
+        for value in np.flatnonzero(truthful):
+            cells[(value - block) % self.m] += rng.multinomial(truthful[value], np.full(self.k, 1 / self.k))
         n = int(true.sum())
         return Counts(self, n, cells, cells, n, n)
 
@@ -278,9 +297,11 @@ class ABR(ABRDevice, BlockOracle, LazyOracle):
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         drawn = words(coins, len(indices), 3)
         m = np.uint64(self.m)
+        # Multipliers w and m - w give the same blocks, so half of them suffice. Products stay below 2^64.
         w = kernels.uniform(drawn[:, 0], (self.m - 1) // 2) + np.uint64(1)
         reports = np.empty(len(indices), self.report_dtype)
         reports["w"] = w
+        # c = w i - position: with this shift the value lies at its drawn position of the interval.
         reports["c"] = (w * indices + (m - self._positions(drawn[:, 1:]))) % m
         return reports
 

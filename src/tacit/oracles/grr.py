@@ -1,4 +1,4 @@
-"""Generalised randomised response."""
+"""Generalised randomised response, and its batch sampler, which local hashing and sketches use on their buckets."""
 
 from fractions import Fraction
 from functools import cached_property
@@ -7,20 +7,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64, U64
 from tacit.core.mechanism import CodeCounting, code_dtype, words
-from tacit.core.moments import Moments, block_moments
 from tacit.core.pure import PureOracle
+from tacit.core.statistics.moments import Moments, block_moments
 from tacit.core.tally import Counts
-from tacit.device.coins import Coins
-from tacit.device.exact import WORD, as_probability
-from tacit.device.grr import GRRDevice
-
-F64 = npt.NDArray[np.float64]
-U64 = npt.NDArray[np.uint64]
+from tacit.device.kinds.grr import GRRDevice
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD, as_probability
 
 
 def grr_batch(values: U64, size: int, low: int, coin_words: U64) -> U64:
-    """`grr_draw` on a batch, one coin word per value."""
+    """Return noisy values: the device's `grr_draw` on a batch, one coin word per value.
+
+        words   | other 0 | other 1 | ... | other d-2 |        true value         |
+                0        low      2 low  ...     (d-1) low                      2^64
+
+    Others are numbered without the true value, so those from it on move up by one.
+    """
+    # Words of the last part would give numbers beyond d - 2; np.where discards those.
     other = coin_words // np.uint64(low)
     other += other >= values
     return np.where(coin_words >= np.uint64((size - 1) * low), values, other)
@@ -53,7 +58,7 @@ class GRR(GRRDevice, CodeCounting, PureOracle):
 
     @cached_property
     def moments(self) -> Moments:
-        """Blocks of one point."""
+        """The moments of a block design with blocks of one point."""
         return block_moments(self.size, 1, self.p)
 
     @property
@@ -80,11 +85,14 @@ class GRR(GRRDevice, CodeCounting, PureOracle):
         return np.log(np.where(reports == value, float(self.p), float(self.q)))
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
-        """Keep with probability p - q, else a uniform value: exactly the law of the sum."""
+        """Draw the tally at once, with exactly the law of real ones.
+
+        A report is the true value with probability p - q and a uniform value (true one included) otherwise.
+        """
         true = np.asarray(counts, np.int64)
-        kept = rng.binomial(true, float(self.p - self.q))
-        noise = rng.multinomial(int(true.sum() - kept.sum()), np.full(self.size, 1 / self.size))
-        n, cells = int(true.sum()), (kept + noise).astype(np.int64)
+        truthful = rng.binomial(true, float(self.p - self.q))
+        noise = rng.multinomial(int(true.sum() - truthful.sum()), np.full(self.size, 1 / self.size))
+        n, cells = int(true.sum()), (truthful + noise).astype(np.int64)
         return Counts(self, n, cells, cells, n, n)
 
 

@@ -1,4 +1,15 @@
-"""Hadamard randomised response: HRR with one row, HRR-T with several, HRR-SUBSPACE with their span."""
+"""Hadamard randomised response: HRR with one row, HRR-T with several, HRR-SUBSPACE with their span.
+
+Every kind has two halves, one base class each (see docs/decisions/0007-device-half-is-a-base-class.md): the device half
+draws one report with the standard library alone, the server half draws batches, counts and estimates.
+
+    device half                 server half
+    HadamardDevice              HadamardOracle      signed row sums, one fast transform
+      HRRDevice                   HRR               counts codes, so also a CodeCounting
+      ManyRowsDevice              ManyRowsOracle    rows and one sign pattern per report
+        HRRTDevice                  HRRT
+        HRRSubspaceDevice           HRRSubspace     estimates by support, so also a PureOracle
+"""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -11,20 +22,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.arrays import F64, I64, U64
 from tacit.core.cell_rule import CellRule
 from tacit.core.estimate import Estimate, check_choice
 from tacit.core.mechanism import MAX_REPORTS, CodeCounting, Oracle, Reports, code_dtype, words
-from tacit.core.moments import Moments, block_moments
 from tacit.core.pure import PureOracle
+from tacit.core.statistics.moments import Moments, block_moments
 from tacit.core.tally import Counts, Tally, check_sums
-from tacit.device.coins import Coins
-from tacit.device.exact import WORD, as_probability
-from tacit.device.hadamard import HadamardDevice, HRRDevice, HRRSubspaceDevice, HRRTDevice, ManyRowsDevice
+from tacit.device.kinds.hadamard import HadamardDevice, HRRDevice, HRRSubspaceDevice, HRRTDevice, ManyRowsDevice
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD, as_probability
 from tacit.oracles.grr import grr_batch
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 Estimator = Literal["horvitz_thompson", "ratio"]
 
 

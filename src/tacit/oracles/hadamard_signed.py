@@ -8,19 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.arrays import F64, U64
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import CodeCounting, Reports, code_dtype, indices_below, privatize_chunks, words
-from tacit.core.moments import Moments
+from tacit.core.statistics.moments import Moments
 from tacit.core.tally import Counts, count_reports, same_mechanism
-from tacit.device.coins import Coins
-from tacit.device.exact import WORD, as_probability
-from tacit.device.hadamard import HRRSignedDevice
+from tacit.device.kinds.hadamard import HRRSignedDevice
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD, as_probability
 from tacit.oracles.grr import grr_batch
 from tacit.oracles.hadamard import parity64
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 
 class HRRSigned(HRRSignedDevice, CodeCounting):
@@ -29,7 +26,7 @@ class HRRSigned(HRRSignedDevice, CodeCounting):
     Reports: log2 of the padded number of nodes, + 1 bits. Cost: two coin words; O(n + K log K) to estimate.
     Privacy: epsilon exactly, for every row.
     Variance: V1 - g per report, V1 = ((E + 1)/(E - 1))^2 and g the mass of the node. The tally does not tell g:
-    stated is V1, which is never too small; `tacit.post.levels` knows the masses and states them.
+    stated is V1, which is never too small; `tacit.post.trees.levels` knows the masses and states them.
     Reference: Kulkarni's dissertation, section 5.4.3, with V1 in place of its V.
 
     >>> m = HRRSigned(size=6, epsilon="1.0")

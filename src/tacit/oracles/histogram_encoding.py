@@ -1,4 +1,8 @@
-"""Summation with histogram encoding: Laplace noise on every entry of the one-hot vector."""
+"""Summation with histogram encoding: Laplace noise on every entry of the one-hot vector.
+
+The noise is discrete and clamped: a coin word falls into one of `outputs` cells of a table, and the true entry uses
+the mirror image of the table of the others. Means and variances of both follow exactly from the table.
+"""
 
 from fractions import Fraction
 from functools import cached_property
@@ -8,24 +12,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64, I64, U64
 from tacit.core.cell_rule import CellRule
 from tacit.core.mechanism import MAX_REPORTS, Oracle, Reports, code_dtype, words
-from tacit.core.moments import Moments
 from tacit.core.pure import invert
+from tacit.core.statistics.moments import Moments
 from tacit.core.tally import Counts, check_sums
-from tacit.device.coins import Coins
-from tacit.device.exact import WORD
-from tacit.device.laplace import SHEDevice
+from tacit.device.kinds.laplace import SHEDevice
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
-
+# Entries of reports that are drawn or added at a time; each takes a coin word of 8 bytes.
 _CHUNK_ENTRIES = 1 << 20
 
 
 def table_moments(cells: "list[int]") -> tuple[Fraction, Fraction]:
-    """Exact mean and variance of the cell number that one coin word falls into."""
+    """Return the exact mean and variance of the cell number that one coin word falls into."""
     first = Fraction(sum(j * words for j, words in enumerate(cells)), WORD)
     second = Fraction(sum(j * j * words for j, words in enumerate(cells)), WORD)
     return first, second - first**2
@@ -94,6 +96,7 @@ class SHE(SHEDevice, Oracle):
         reports = np.empty((len(indices), self.size), self.report_dtype.base)
         at = indices.astype(np.intp)
         for rows in self._rows(len(indices)):
+            # Inversion by the table of others; the own entry of every row is mirrored afterwards.
             codes = np.searchsorted(self._edges, words(coins, rows.stop - rows.start, self.size), side="right")
             own = np.arange(len(codes)), at[rows]
             codes[own] = self.outputs - 1 - codes[own]
@@ -106,6 +109,7 @@ class SHE(SHEDevice, Oracle):
 
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
         if weights is not None:
+            # A weight counts up to `outputs` times, so the usual bound on sums of weights is not enough here.
             check_sums(float(np.abs(weights).sum(dtype=np.float64)) * self.outputs)
         cells = np.zeros(self.size, np.int64)
         for rows in self._rows(len(reports)):
@@ -119,7 +123,7 @@ class SHE(SHEDevice, Oracle):
         return invert(self.mean_own, self.mean_other, total, self._take(cells, candidates))
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
-        """Sum over independent entries."""
+        """Return the sum of the entries' log-probabilities; entries are independent."""
         logs = np.log(np.asarray(self.cells, np.float64)) - np.log(float(WORD))
         codes = reports.astype(np.intp)
         codes[:, int(value)] = self.outputs - 1 - codes[:, int(value)]
@@ -133,7 +137,7 @@ class SHE(SHEDevice, Oracle):
         return np.asarray(list(codes), self.report_dtype.base)
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
-        """Column by column: how many entries fell into each cell of the table, own and others apart."""
+        """Draw the tally column by column: how many true and how many other entries fell into each output."""
         true = np.asarray(counts, np.int64)
         n = int(true.sum())
         chances = np.asarray(self.cells, np.float64) / float(WORD)

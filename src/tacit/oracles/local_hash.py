@@ -1,4 +1,9 @@
-"""Local hashing: BLH and OLH with fresh seeds, FLH and RMP over a public pool of hash functions."""
+"""Local hashing: hash the value to g buckets and apply randomised response to the bucket.
+
+BLH and OLH draw a fresh 32-bit seed per report, so that an estimate hashes every candidate for every report. FLH and
+RMP draw one of a small public pool of hash functions: a table of counts replaces the reports, at the price of
+collisions that many respondents share (`tacit.core.sharing`).
+"""
 
 from fractions import Fraction
 from functools import cached_property
@@ -8,15 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.arrays import F64, I64, U32, U64
 from tacit.core.lazy import LazyOracle
 from tacit.core.mechanism import CodeCounting, Reports, code_dtype, words
-from tacit.core.moments import Moments, independent_moments
 from tacit.core.pure import PureOracle
 from tacit.core.sharing import SharedHashes, centred_pairs
+from tacit.core.statistics.moments import Moments, independent_moments
 from tacit.core.tally import Counts
-from tacit.device.coins import Coins
-from tacit.device.exact import WORD, as_probability
-from tacit.device.local_hash import (
+from tacit.device.kinds.local_hash import (
     BLHDevice,
     BucketsDevice,
     FLHDevice,
@@ -25,16 +29,13 @@ from tacit.device.local_hash import (
     PooledDevice,
     RMPDevice,
 )
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD, as_probability
 from tacit.oracles.grr import grr_batch
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 
 def as_u32(column: npt.NDArray[Any]) -> U32:
-    """A column of a report batch as contiguous 32-bit words."""
+    """Return a column of a report batch as contiguous 32-bit words."""
     return np.ascontiguousarray(column, np.uint32)
 
 
@@ -48,7 +49,7 @@ class BucketsOracle(BucketsDevice, PureOracle):
 
     @cached_property
     def q(self) -> Fraction:
-        """Any other value falls into the reported bucket with probability 1/g."""
+        """Probability that any other value falls into the reported bucket: 1/g over hash functions."""
         return Fraction(1, self.g)
 
     @cached_property
@@ -73,6 +74,7 @@ class LocalHashOracle(LocalHashDevice, BucketsOracle, LazyOracle):
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         drawn = words(coins, len(indices), 2)
         reports = np.empty(len(indices), self.report_dtype)
+        # The device takes the upper half of the word as well.
         reports["seed"] = drawn[:, 0] >> np.uint64(32)
         true = kernels.buckets_of(as_u32(reports["seed"]), indices, self.g).astype(np.uint64)
         reports["bucket"] = grr_batch(true, self.g, self.low, drawn[:, 1])
@@ -88,11 +90,11 @@ class LocalHashOracle(LocalHashDevice, BucketsOracle, LazyOracle):
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """A uniform seed, then randomised response on the bucket."""
         true = kernels.buckets_of(as_u32(reports["seed"]), np.asarray([value], np.uint64), self.g)
-        kept = np.log(np.where(reports["bucket"] == true, float(self.p), float(as_probability(self.low))))
-        return kept - 32 * np.log(2)
+        bucket = np.log(np.where(reports["bucket"] == true, float(self.p), float(as_probability(self.low))))
+        return bucket - 32 * np.log(2)
 
     def reports_of_seed(self, seed: int) -> Reports:
-        """All reports with one seed; privacy holds for each seed on its own."""
+        """Return all reports with one seed, for audits: privacy holds for each seed on its own."""
         reports = np.empty(self.g, self.report_dtype)
         reports["seed"], reports["bucket"] = seed, np.arange(self.g)
         return reports
@@ -164,15 +166,17 @@ class PooledOracle(PooledDevice, CodeCounting, SharedHashes, BucketsOracle):
         return kernels.pooled_support(self.seeds, cells.reshape(self.pool, self.g), candidates)
 
     def _equal_pairs(self, counts: Counts) -> tuple[float, float]:
+        # A report's own bucket stands out from the others by p - low, the factor that debiases the table.
         tables = counts.cells.reshape(self.pool, self.g).astype(np.float64)
         return centred_pairs(tables, float(self.p - as_probability(self.low)), counts.total2)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """A uniform row, then randomised response on the bucket."""
+        # A code is row * g + bucket.
         rows, buckets = np.divmod(reports.astype(np.uint64), np.uint64(self.g))
         true = kernels.buckets_of(self.seeds[rows.astype(np.intp)], np.asarray([value], np.uint64), self.g)
-        kept = np.where(buckets == true, float(self.p), float(as_probability(self.low)))
-        return np.log(kept) - np.log(self.pool)
+        bucket = np.where(buckets == true, float(self.p), float(as_probability(self.low)))
+        return np.log(bucket) - np.log(self.pool)
 
 
 class FLH(FLHDevice, PooledOracle):

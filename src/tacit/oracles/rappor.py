@@ -1,4 +1,13 @@
-"""Basic RAPPOR over a small domain, and RAPPOR with Bloom filters and cohorts over any 64-bit values."""
+"""Basic RAPPOR over a small domain, and RAPPOR with Bloom filters and cohorts over any 64-bit values.
+
+A RAPPOR tally is a table with a line per cohort, its number of reports and then how often each Bloom bit was set:
+
+    cohort 0   | reports | bit 0 | bit 1 | ... |
+    cohort 1   | reports | bit 0 | bit 1 | ... |
+
+Frequencies of candidates are the coefficients of one weighted regression of all bits of all cohorts on the bits that
+each candidate sets. Reference: Erlingsson, Pihur and Korolova, CCS 2014; docs/maths/rappor.md.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,24 +19,20 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.arrays import F64, I64, U32, U64, Mask
 from tacit.core.cell_rule import CellRule
 from tacit.core.estimate import Estimate, no_data
-from tacit.core.least_squares import LinearSolver, linear_solver
 from tacit.core.mechanism import MAX_REPORTS, Mechanism, Reports, integer_array
 from tacit.core.sharing import public_seeds, respondents_of
+from tacit.core.statistics.least_squares import LinearSolver, linear_solver
 from tacit.core.tally import Counts, count_reports, same_mechanism
-from tacit.device.coins import Coins
-from tacit.device.rappor import BasicRAPPORDevice, RAPPORDevice
+from tacit.device.kinds.rappor import BasicRAPPORDevice, RAPPORDevice
+from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.oracles.row_bits import all_row_bits, row_bits_dtype, row_tables
 from tacit.oracles.unary import UnaryOracle, all_bitmaps, bit_log_prob, padding_is_zero
 
-BOOL = npt.NDArray[np.bool_]
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-
+# Entries of (answer, cohort, candidate) arrays that are worked on at a time.
 _CHUNK_CELLS = 1 << 22
 
 
@@ -119,7 +124,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
         reports["cohort"], reports["bits"] = kernels.draw_hashed_bits(ids, self.seeds, self.bits, self.layers, coins)
         return reports
 
-    def valid(self, reports: Reports) -> BOOL:
+    def valid(self, reports: Reports) -> Mask:
         """A cohort that exists, and no bit beyond the filter."""
         return (reports["cohort"] < self.cohorts) & padding_is_zero(reports["bits"], self.bits)
 
@@ -130,27 +135,28 @@ class RAPPOR(RAPPORDevice, Mechanism):
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
         return row_tables(reports["cohort"], reports["bits"], (self.cohorts, self.bits), weights).reshape(-1)
 
-    def _bloom(self, cohorts: npt.NDArray[Any], ids: U64) -> BOOL:
-        """One Bloom filter per line: of value ids[i] in cohort cohorts[i]."""
+    def _bloom(self, cohorts: npt.NDArray[Any], ids: U64) -> Mask:
+        """A Bloom filter per line: that of value ids[i] in cohort cohorts[i]."""
         at = kernels.buckets_of(self.seeds[cohorts.astype(np.intp)], ids[:, None], self.bits)
         filters = np.zeros((len(ids), self.bits), np.bool_)
         np.put_along_axis(filters, at.astype(np.intp), True, axis=1)
         return filters
 
-    def design(self, candidates: npt.ArrayLike) -> BOOL:
-        """Row (cohort, bit), column candidate: whether the candidate sets that bit there (twice is once)."""
+    def design(self, candidates: npt.ArrayLike) -> Mask:
+        """Return the design matrix: row cohort * bits + bit, column candidate, whether the candidate sets that bit."""
         ids = self.ids(candidates)
         filters = [self._bloom(np.full(len(ids), cohort), ids).T for cohort in range(self.cohorts)]
         return np.concatenate(filters)
 
     def bit_frequencies(self, tally: Counts) -> tuple[F64, F64]:
-        """Per cohort and bit, the unbiased share of the cohort with that bit set, and its variance.
+        """Return per cohort and bit the unbiased share of the cohort whose true bit is set, and its variance.
 
         The variance r (1 - r)/(N (r1 - r0)^2), r plugged in, contains the sampling of respondents into cohorts.
         An empty cohort has share 0 and infinite variance.
         """
         same_mechanism(self, tally.mechanism, action="estimate this tally")
         parts = self._parts(tally)
+        # The rate of set bits at the estimated share, clipped to a share that can be.
         r1, r0 = map(float, self.rates)
         rate = r0 + (r1 - r0) * np.clip(parts.share, 0, 1)
         with np.errstate(divide="ignore"):
@@ -158,11 +164,14 @@ class RAPPOR(RAPPORDevice, Mechanism):
         return parts.share, variance
 
     def _parts(self, tally: Counts) -> "_Parts":
+        """Unbiased shares of set bits, with what the regression needs to weigh them."""
         table = tally.cells.reshape(self.cohorts, -1).astype(np.float64)
         squares = tally.cells2.reshape(self.cohorts, -1)[:, 0].astype(np.float64)
         sizes, r1, r0 = table[:, 0], *map(float, self.rates)
+        # An empty cohort has no rate; it gets that of bits nobody set and no effective reports, hence no weight.
         seen = sizes > 0
         rates = np.divide(table[:, 1:], sizes[:, None], out=np.full(table[:, 1:].shape, r0), where=seen[:, None])
+        # Kish's effective number of reports of a cohort: (sum w)^2 / sum w^2, the number itself without weights.
         effective = np.divide(sizes**2, squares, out=np.zeros_like(sizes), where=seen)
         return _Parts(
             ((rates - r0) / (r1 - r0)).reshape(-1),
@@ -171,7 +180,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
         )
 
     def estimate(self, tally: Counts, candidates: npt.ArrayLike | None = None, *, complete: bool = False) -> Estimate:
-        """Unbiased frequencies of the candidates by one regression on all bits of all cohorts.
+        """Return unbiased frequencies of the candidates by one regression on all bits of all cohorts.
 
         Rows are weighted by the size of their cohort, which is independent of the noise: nothing is biased.
         One intercept absorbs values that are not listed, on average over hash functions; `complete` drops it,
@@ -197,6 +206,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
         )
 
     def _chosen(self, candidates: npt.ArrayLike | None) -> U64:
+        """The candidates as ids; refused without any, and where there are more than observations."""
         if candidates is None:
             raise InvalidSpec(f"{self.kind}: the domain is not enumerated; name the candidates to estimate")
         ids = self.ids(candidates)
@@ -207,14 +217,18 @@ class RAPPOR(RAPPORDevice, Mechanism):
             )
         return ids
 
-    def _fit(self, tally: Counts, design: BOOL, complete: bool) -> "_Fit":
+    def _fit(self, tally: Counts, design: Mask, complete: bool) -> "_Fit":
+        """The regression of the bits on the candidates, with the noise of every observation."""
         parts = self._parts(tally)
         columns = design.astype(np.float64)
         if not complete:
             columns = np.column_stack([columns, np.ones(len(columns))])
         r1, r0 = map(float, self.rates)
+        # Variance of a reported bit given the true one, averaged over the cohort; and how full a filter is on average.
         bit = r0 * (1 - r0) + np.clip(parts.share, 0, 1) * (r1 * (1 - r1) - r0 * (1 - r0))
         fill = self.hashes / self.bits
+        # Rows are weighted by the size of their cohort and not by their estimated noise, which depends on the data and
+        # would bias the fit.
         return _Fit(
             linear_solver(columns, parts.effective),
             parts,
@@ -225,7 +239,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
         )
 
     def standard_error(self, n: int) -> float:
-        """The least standard error of a frequency with n reports; small designs reach about 1.1 times it."""
+        """Return the least standard error of a frequency with n reports; small designs reach about 1.1 times it."""
         r1, r0 = map(float, self.rates)
         return float(np.sqrt(r0 * (1 - r0) / (self.hashes * n)) / (r1 - r0))
 
@@ -241,7 +255,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
         return all_row_bits(self.report_dtype, "cohort", self.cohorts, all_bitmaps(self.bits))
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
-        """Cohorts are drawn one by one (ids are positions in `counts`); the bits are then binomial."""
+        """Draw a cohort per respondent (ids are positions in `counts`), then binomial bits per cohort."""
         true = np.zeros((self.cohorts, 1 + self.bits), np.int64)
         for ids in respondents_of(counts):
             true += self._true_table(rng.integers(0, self.cohorts, len(ids)), ids)
@@ -256,6 +270,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
         table = np.zeros((self.cohorts, 1 + self.bits), np.int64)
         table[:, 0] = np.bincount(cohorts, minlength=self.cohorts)
         at = kernels.buckets_of(self.seeds[cohorts], ids[:, None], self.bits).astype(np.int64)
+        # Two hash functions may set the same bit, which counts once: equal neighbours after sorting.
         at.sort(axis=1)
         fresh = np.diff(at, axis=1, prepend=-1) > 0
         places = (cohorts[:, None] * self.bits + at)[fresh]
@@ -278,13 +293,17 @@ class _Fit:
 
     solver: LinearSolver
     parts: _Parts
-    design: BOOL
+    design: Mask
+    """Indexed (cohort, bit, candidate)."""
     noise: F64
+    """Variance of one report's debiased bit, per (cohort, bit)."""
     spread: float
+    """Variance of a true bit of a value that is not listed."""
     scale: float
+    """Factor of the assignment variance: 1/(n - 1), or its like under weights."""
 
     def covariance(self, frequency: F64) -> "Callable[[F64], F64]":
-        """The variance of linear combinations (rows) of the frequencies; f is plugged in."""
+        """Return the variance of linear combinations (rows) of the frequencies, estimates plugged in."""
         cohorts, _, candidates = self.design.shape
         step = max(1, _CHUNK_CELLS // max(1, cohorts * candidates))
         known = np.clip(frequency, 0, None)
@@ -296,6 +315,8 @@ class _Fit:
         return variance
 
     def _variance(self, rows: F64, known: F64) -> F64:
+        """Variance of `rows @ coefficients`: noise of the bits, unlisted values, and the draw of the cohorts."""
+        # Answers have no weight on the intercept, which is the last coefficient where there is one.
         padding = np.zeros((len(rows), len(self.solver.scale) - rows.shape[1]))
         full = np.concatenate([rows, padding], axis=1)
         weights = full @ self.solver.operator
@@ -315,6 +336,8 @@ class _Fit:
         Only the interaction of value and cohort matters (Hoeffding 1951): what a value adds in every cohort
         alike is a truth about the respondents, and what a cohort adds for every value alike cancels.
         """
+        # Indices: r answer, c cohort, k bit, v candidate. `effect` is what a holder of v in cohort c adds to answer r;
+        # its mean over cohorts and then its mean over values are taken off, which leaves the interaction.
         cohorts, bits, _ = self.design.shape
         share = self.parts.cohort
         effect = np.einsum("rck,ckv->rcv", weights.reshape(-1, cohorts, bits), self.design, optimize=True)

@@ -1,4 +1,8 @@
-"""Sets on the server: counts of sampled elements scaled back by the padding length, and sizes of sets."""
+"""Mechanisms on sets, the collector's half: padding and sampling (which items), and sizes of sets (how many).
+
+A set is padded with dummies to a public length l and one element of it goes through a frequency oracle; the estimated
+shares times l are the shares of respondents who hold an item. Reference: Wang's dissertation, chapter 5.
+"""
 
 from dataclasses import replace
 from functools import partial
@@ -8,31 +12,28 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64, I64, U64
+from tacit.core.draws import GivenCoins
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Oracle, Reports, words
-from tacit.core.members import GivenCoins
-from tacit.core.score import Law
 from tacit.core.sets import Sets, as_sets, contained_itemsets
-from tacit.core.simulated import simulate_each
+from tacit.core.statistics.score import Law
+from tacit.core.statistics.simulated import simulate_each
 from tacit.core.wrapper import Wrapper
 from tacit.device.base import Device
-from tacit.device.coins import Coins
-from tacit.device.sets import PaddedDevice, SampledGRRDevice, SetDevice, SetSizeDevice
+from tacit.device.kinds.sets import PaddedDevice, SampledGRRDevice, SetDevice, SetSizeDevice
+from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.oracles.blocks import CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.local_hash import BLH, OLH
 from tacit.oracles.unary import OUE, RUE, SUE
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
-
 _CHUNK = 1 << 16
 
 
 def uniform_each(coin_words: U64, moduli: I64) -> I64:
-    """(word * m) >> 64 with a modulus below 2^32 for every word."""
+    """Return (word * m) >> 64 for every word and its own modulus below 2^32, in halves that fit into 64 bits."""
     half, m = np.uint64(32), moduli.astype(np.uint64)
     low = (coin_words & np.uint64(0xFFFFFFFF)) * m >> half
     return ((coin_words >> half) * m + low >> half).astype(np.int64)
@@ -55,11 +56,11 @@ class SetMechanism(SetDevice, Wrapper):
         return sets
 
     def held(self, sets: Sets) -> Sets:
-        """Which candidates each set contains."""
+        """Return which candidates each set contains, by number; without candidates they are the items themselves."""
         return contained_itemsets(sets, self.candidates, self.size) if self.candidates else sets
 
     def simulate_sets(self, values: Any, rng: np.random.Generator) -> Any:
-        """A tally of simulated respondents with these sets, drawn by the law of real reports."""
+        """Return a tally of simulated respondents with these sets, drawn by the law of real reports."""
         counts = np.zeros(self.inner.size, np.int64)
         for chunk in self.sets(values).chunks():
             counts += np.bincount(self._simulated(self.held(chunk), rng), minlength=len(counts))
@@ -101,11 +102,13 @@ class Padded(PaddedDevice, SetMechanism):
         return np.concatenate([np.empty(0, self.report_dtype), *parts])
 
     def _sweep(self, held: Sets, coins: Coins) -> Reports:
+        """All reports at once (fast path): every one takes the same number of coin words, the first for its place."""
         drawn = words(coins, len(held), 1 + (self.inner.coin_words or 0))
         places = uniform_each(drawn[:, 0], np.maximum(held.lengths, self.length))
         return self.inner.privatize(self._elements(held, places), GivenCoins(drawn[:, 1:]))
 
     def _loop(self, held: Sets, coins: Coins) -> Reports:
+        """Report by report, since each takes a random number of coin words from the stream."""
         rows = (self._one(np.array(one, np.int64), coins) for one in held.tolist())
         return self.decode(b"".join(row.tobytes() for row in rows))
 
@@ -114,8 +117,13 @@ class Padded(PaddedDevice, SetMechanism):
         return self.inner.privatize([self.element(held.tolist(), place)], coins)
 
     def _elements(self, held: Sets, places: I64) -> I64:
-        """The elements at these places of the padded sets."""
+        """The elements at these places of the padded sets.
+
+        padded set   | items of the set | dummies: choices, choices + 1, ... |
+        place        0               length                             l or more
+        """
         lengths, dummies = held.lengths, self.choices + places - held.lengths
+        # Both branches are computed for all; the appended item and the minimum keep the unused ones inside the array.
         items = np.append(held.items, 0)[np.minimum(held.starts[:-1] + places, len(held.items))]
         return np.where(places < lengths, items, dummies)
 
@@ -124,46 +132,51 @@ class Padded(PaddedDevice, SetMechanism):
         return self._elements(held, uniform_each(drawn, np.maximum(held.lengths, self.length)))
 
     def estimate(self, tally: Any, candidates: npt.ArrayLike | None = None) -> Estimate:
-        """The share of respondents whose set contains each candidate (by number), with exact variance."""
+        """Return the share of respondents whose set contains each candidate (by number), with exact variance."""
         inner = self.inner_tally(tally)
         chosen = np.arange(self.choices) if candidates is None else np.asarray(candidates)
         if chosen.size and int(chosen.max()) >= self.choices:
             raise InvalidSpec(f"padded: candidates must be numbers below {self.choices}; dummies are not estimated")
-        found = replace(self.inner.estimate(inner, chosen), labels=self._labels(candidates, chosen))
-        return self._scaled(found) if found.has_data else found
+        sampled = replace(self.inner.estimate(inner, chosen), labels=self._labels(candidates, chosen))
+        return self._scaled(sampled) if sampled.has_data else sampled
 
-    def _labels(self, given: Any, chosen: npt.NDArray[Any]) -> Any:
+    def _labels(self, candidates: Any, chosen: npt.NDArray[Any]) -> Any:
+        """Itemsets label their cells with their items, named candidates with their numbers, all items with none."""
         numbers: list[int] = chosen.tolist()
         if self.candidates:
             return [list(self.candidates[i]) for i in numbers]
-        return None if given is None else numbers
+        return None if candidates is None else numbers
 
-    def _scaled(self, found: Estimate) -> Estimate:
+    def _scaled(self, sampled: Estimate) -> Estimate:
         """The estimate of sampled shares, times the length; sampling one element adds f (l - 1)/n."""
-        length, scale = self.length, 1 / found.effective
-        share = np.clip(found.value * length, 0, 1)
+        length, scale = self.length, 1 / sampled.effective
+        share = np.clip(sampled.value * length, 0, 1)
 
         def combined(rows: F64) -> F64:
-            return length**2 * found.variance_of(rows) + scale * self.sampling_variance(rows, share)
+            return length**2 * sampled.variance_of(rows) + scale * self.sampling_variance(rows, share)
 
         return replace(
-            found,
-            value=found.value * length,
-            variance=found.variance * length**2 + scale * share * (length - 1),
+            sampled,
+            value=sampled.value * length,
+            variance=sampled.variance * length**2 + scale * share * (length - 1),
             covariance=combined,
-            law=None if found.law is None else self._law(found.law.scaled(length), scale),
+            law=None if sampled.law is None else self._law(sampled.law.scaled(length), scale),
         )
 
     def _law(self, law: Law, scale: float) -> Law:
-        """Sampling one element adds to the slope; sums of items that are held together have no law of their own."""
+        """The law with the sampling of one element, which adds to its slope.
+
+        The law of sums does not carry over (`pairs` is 0): items of one set are held together.
+        """
         return replace(law, slope=law.slope + scale * (self.length - 1), pairs=0.0)
 
     def sampling_variance(self, rows: F64, share: F64) -> F64:
-        """n times what sampling one element adds to `rows @ estimate`: at most, where items are held together.
+        """Return n times what sampling one element adds to the variance of `rows @ estimate`; an upper bound for sums.
 
         Exactly it is l sum w^2 f - E[(sum of w over the set)^2]. The last term is at least the square of the mean,
         and at least sum w^2 f for weights of one sign, where it is exact for single cells.
         """
+        # The subtracted term is bounded from below, whichever bound is larger, as items held together are not known.
         squares = rows**2 @ share
         one_sign = np.all(rows >= 0, axis=-1) | np.all(rows <= 0, axis=-1)
         least = np.maximum((rows @ share) ** 2, np.where(one_sign, squares, 0.0))
@@ -175,7 +188,10 @@ class Padded(PaddedDevice, SetMechanism):
         return self.length**2 * self.inner.variance_at_zero
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
-        """The mixture over the padded set, each place with its exact number of words."""
+        """Return the log-probability of the mixture over the padded set.
+
+        Place i is drawn by the words from edges[i] up to edges[i + 1], whose numbers may differ by one.
+        """
         held = self.contained(value)
         places = max(len(held), self.length)
         edges = [-(-(i << 64) // places) for i in range(places + 1)]
@@ -211,7 +227,7 @@ class SetSize(SetSizeDevice, SetMechanism):
         return self._numbers(held)
 
     def estimate(self, tally: Any, candidates: npt.ArrayLike | None = None) -> Estimate:
-        """The share of respondents whose set contains each number of candidates."""
+        """Return the share of respondents whose set contains each number of candidates."""
         return self.inner.estimate(self.inner_tally(tally), candidates)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:

@@ -1,4 +1,11 @@
-"""Count sketches: CMS sends one noisy row of cells, HCMS one noisy Hadamard coefficient of it."""
+"""Count mean sketches: CMS sends one noisy row of cells, HCMS one noisy Hadamard coefficient of such a row.
+
+    rows of the sketch   one public hash function each; a respondent draws one
+    cells of a row       `width`; the respondent's value is hashed to one of them
+
+An estimate adds the cells of a candidate over all rows, debiased for the noise and for collisions. Reference: Apple
+Differential Privacy Team, "Learning with Privacy at Scale" (2017); variances are derived in docs/maths.
+"""
 
 from fractions import Fraction
 from functools import cached_property
@@ -8,24 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.arrays import F64, I64, U64
 from tacit.core.cell_rule import CellRule
 from tacit.core.mechanism import MAX_REPORTS, CodeCounting, Reports, code_dtype, words
-from tacit.core.moments import Moments
 from tacit.core.pure import invert
 from tacit.core.sharing import SharedHashes, respondents_of
+from tacit.core.statistics.moments import Moments
 from tacit.core.tally import Counts
-from tacit.device.coins import Coins
-from tacit.device.exact import WORD, as_probability
-from tacit.device.sketch import CMSDevice, HCMSDevice, SketchDevice
+from tacit.device.kinds.sketch import CMSDevice, HCMSDevice, SketchDevice
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import WORD, as_probability
 from tacit.oracles.grr import grr_batch
 from tacit.oracles.hadamard import parity64
 from tacit.oracles.row_bits import all_row_bits, row_bits_dtype, row_tables
 from tacit.oracles.unary import all_bitmaps, bit_log_prob, padding_is_zero
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 
 class SketchOracle(SketchDevice, SharedHashes):
@@ -75,12 +78,14 @@ class CMS(CMSDevice, SketchOracle):
 
     @cached_property
     def _bit_variances(self) -> tuple[Fraction, Fraction]:
+        """Variance of the bit of the true cell, and of any other."""
         low = as_probability(self.thresholds[1])
         return self.p * (1 - self.p), low * (1 - low)
 
     @cached_property
     def moments(self) -> Moments:
         """Cells are independent, but two values that share a cell share its noise too."""
+        # Two values share a cell, and then its noise, with probability 1/m; otherwise their bits are independent.
         own, other = self._bit_variances
         scale, m = (self.p - self.q) ** 2, self.width
         return Moments(
@@ -124,6 +129,7 @@ class CMS(CMSDevice, SketchOracle):
         return row_tables(reports["row"], reports["bits"], (self.rows, self.width), weights).reshape(-1)
 
     def _table(self, cells: I64) -> I64:
+        """A line per row of the sketch: its number of reports, then its cells."""
         return cells.reshape(self.rows, 1 + self.width)
 
     def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
@@ -135,6 +141,7 @@ class CMS(CMSDevice, SketchOracle):
         gap = float(self.p) - low
         table, squares = self._table(counts.cells), self._table(counts.cells2)[:, 0].astype(np.float64)
         rows = table[:, :1].astype(np.float64)
+        # Debiased cells less their mean; a respondent's pair with itself, whose noise does not average out, is known.
         centred = (table[:, 1:] - rows * low) / gap - rows / m
         own, other = self._bit_variances
         alone = float(own + (m - 1) * other) / gap**2 + 1 - 1 / m
@@ -145,7 +152,6 @@ class CMS(CMSDevice, SketchOracle):
         """A uniform row, then independent bits."""
         cells = self._cells_of(reports["row"], np.full(len(reports), value, np.uint64))
         true = np.arange(self.width, dtype=np.uint64) == cells[:, None]
-        low = float(as_probability(self.thresholds[1]))
         low = as_probability(self.thresholds[1])
         return bit_log_prob(reports["bits"], true, self.p, low) - np.log(self.rows)
 
@@ -156,7 +162,7 @@ class CMS(CMSDevice, SketchOracle):
         return all_row_bits(self.report_dtype, "row", self.rows, all_bitmaps(self.width))
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
-        """Rows are drawn respondent by respondent; the bits of a cell are then sums of two binomials."""
+        """Draw a row per respondent; the bits of a cell are then sums of two binomials."""
         true = np.zeros(self.rows * self.width, np.int64)
         for values in respondents_of(counts):
             rows = rng.integers(0, self.rows, len(values), np.uint64)
@@ -196,6 +202,8 @@ class HCMS(HCMSDevice, CodeCounting, SketchOracle):
     @cached_property
     def moments(self) -> Moments:
         """Signs of different cells are orthogonal over the coefficients that are drawn."""
+        # A debiased sign is +-1/keep. Without coefficient 0 the signs of two cells add up to zero over coefficients;
+        # with it they do not, and the estimate is centred by the factor m/(m - 1).
         c2, m = 1 / self.keep**2, self.width
         if self.skip_zero:
             return Moments(own=float(c2 - 1), other=float(c2))
@@ -209,7 +217,7 @@ class HCMS(HCMSDevice, CodeCounting, SketchOracle):
 
     @property
     def report_dtype(self) -> "np.dtype[Any]":
-        """One code, 2 * (row * width + coefficient) + sign."""
+        """One code, 2 * (row * width + coefficient) + sign; sign 1 stands for -1."""
         return code_dtype(2 * self.rows * self.width)
 
     @property
@@ -220,6 +228,7 @@ class HCMS(HCMSDevice, CodeCounting, SketchOracle):
     def _codes(self, indices: U64, drawn: U64) -> U64:
         rows = kernels.uniform(drawn[:, 0], self.rows)
         coefficients = kernels.uniform(drawn[:, 1], self.width - self.first) + np.uint64(self.first)
+        # Entry (i, j) of a Hadamard matrix is -1 to the number of ones in i & j.
         true = parity64(coefficients & self._cells_of(rows, indices))
         signs = grr_batch(true, 2, self.low, drawn[:, 2])
         return (rows * np.uint64(self.width) + coefficients) << np.uint64(1) | signs
@@ -231,6 +240,7 @@ class HCMS(HCMSDevice, CodeCounting, SketchOracle):
         """A row of the sketch and a coefficient that may be drawn."""
         inside = super().valid(reports)
         if self.skip_zero:
+            # Bits of a code: row | coefficient | sign. The mask selects the coefficient, which must not be 0.
             inside &= reports & reports.dtype.type(2 * self.width - 2) != 0
         return inside
 
@@ -255,16 +265,22 @@ class HCMS(HCMSDevice, CodeCounting, SketchOracle):
         return [slice(step * row, step * row + 2 * self.first) for row in range(self.rows if self.first else 0)]
 
     def _signed(self, cells: I64) -> I64:
+        """Reports with sign + less those with sign -, per row and coefficient."""
         return (cells[0::2] - cells[1::2]).reshape(self.rows, self.width)
 
     def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
+        # The transform turns coefficients back into cells; without coefficient 0 they are centred already.
         table = kernels.walsh_hadamard(self._signed(cells))
         sums = kernels.pooled_support(self.seeds, table, candidates).astype(np.float64)
         sums *= 1 / float(self.keep)
         return sums if self.skip_zero else (sums - total / self.width) * self.width / (self.width - 1)
 
     def _equal_pairs(self, counts: Counts) -> tuple[float, float]:
-        """By Parseval, the second moment of the centred table is that of all coefficients but number 0."""
+        """As in `SharedHashes`, without a transform.
+
+        By Parseval, the second moment of the centred table is that of all coefficients but number 0.
+        """
+        # Coefficient 0 is the same for all cells, so reports on it say nothing about pairs (`constant`).
         signed = self._signed(counts.cells)[:, 1:].astype(np.float64)
         sizes = counts.cells.reshape(self.rows, -1).sum(axis=1).astype(np.float64)
         constant = counts.cells2.reshape(self.rows, self.width, 2)[:, :1].sum()
@@ -281,8 +297,8 @@ class HCMS(HCMSDevice, CodeCounting, SketchOracle):
         rows, coefficients = np.divmod(places, np.uint64(self.width))
         cells = self._cells_of(rows, np.full(len(codes), value, np.uint64))
         low = float(as_probability(self.low))
-        kept = np.where(codes & np.uint64(1) == parity64(coefficients & cells), 1 - low, low)
-        return np.log(kept) - np.log(self.rows * (self.width - self.first))
+        sign = np.where(codes & np.uint64(1) == parity64(coefficients & cells), 1 - low, low)
+        return np.log(sign) - np.log(self.rows * (self.width - self.first))
 
     def all_reports(self) -> Reports:
         """Every row, coefficient that may be drawn, and sign, up to 2^20 codes."""
@@ -290,7 +306,7 @@ class HCMS(HCMSDevice, CodeCounting, SketchOracle):
         return codes[self.valid(codes)]
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
-        """Respondents draw from a generator instead of coins; the codes are counted at once."""
+        """Draw a report per respondent from the generator and count the codes of a chunk at once."""
         cells = np.zeros(2 * self.rows * self.width, np.int64)
         for values in respondents_of(counts):
             drawn = rng.integers(0, 1 << 64, (len(values), 3), np.uint64)

@@ -9,40 +9,39 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import kernels
+from tacit.arrays import F64, I64, U8, U64
 from tacit.core.mechanism import bits_dtype
-from tacit.core.moments import Moments, independent_moments
 from tacit.core.pure import PureOracle
+from tacit.core.statistics.moments import Moments, independent_moments
 from tacit.core.tally import Counts
-from tacit.device.coins import Coins
-from tacit.device.exact import as_probability
-from tacit.device.unary import OUEDevice, RUEDevice, SUEDevice, THEDevice, UnaryDevice
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U8 = npt.NDArray[np.uint8]
-U64 = npt.NDArray[np.uint64]
+from tacit.device.kinds.unary import OUEDevice, RUEDevice, SUEDevice, THEDevice, UnaryDevice
+from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.exact import as_probability
 
 
 def unpack(packed: U8, size: int) -> U8:
-    """Bits of packed rows, bit 0 first."""
+    """Return the bits of packed rows, bit 0 of a byte first."""
     return np.unpackbits(packed, axis=1, count=size, bitorder="little")
 
 
 def padding_is_zero(packed: U8, size: int) -> npt.NDArray[np.bool_]:
-    """Rows whose last byte has no bit beyond `size`."""
+    """Return a mask of the rows whose last byte has no bit beyond `size`."""
+    # Every report has one encoding: bits that no device sets could otherwise carry anything.
     spare = 8 * packed.shape[1] - size
     return packed[:, -1] >> np.uint8(8 - spare) == 0 if spare else np.ones(len(packed), np.bool_)
 
 
 def all_bitmaps(size: int) -> U8:
-    """Every vector of `size` bits, packed."""
+    """Return every vector of `size` bits, packed."""
     codes = np.arange(1 << size, dtype=np.uint32)
     bits = (codes[:, None] >> np.arange(size, dtype=np.uint32) & 1).astype(np.uint8)
     return np.packbits(bits, axis=1, bitorder="little")
 
 
 def bit_log_prob(packed: U8, set_bits: npt.NDArray[np.bool_], p: Fraction, q: Fraction) -> F64:
-    """Log-probability of bit vectors: bits of `set_bits` (a row for all, or one each) are set with p, others with q.
+    """Return log-probabilities of bit vectors whose bits are set with p where `set_bits` is true, else with q.
+
+    `set_bits` is one row for all vectors, or one row each.
 
     The complements are rounded once from exact values: at large epsilon 1 - p is far below the rounding of p.
     """
@@ -101,7 +100,7 @@ class UnaryOracle(UnaryDevice, PureOracle):
         return all_bitmaps(self.size) if self.size <= 16 else super().all_reports()
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
-        """Columns are sums of two binomials, independent of each other."""
+        """Draw the tally at once: columns are independent, each the sum of two binomials (true bits and others)."""
         true = np.asarray(counts, np.int64)
         n = int(true.sum())
         cells = rng.binomial(true, float(self.p)) + rng.binomial(n - true, float(self.q))

@@ -1,36 +1,38 @@
-"""Rehearse SQL over private columns: read rows, privatize some of their columns, ask, and compare with the truth."""
+"""Rehearse SQL over private columns: read a table, privatize some of its columns, query it, compare with the truth."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from tacit.arrays import I64
 from tacit.core.extras import load
-from tacit.core.simulated import GeneratorCoins
+from tacit.core.statistics.simulated import GeneratorCoins
 from tacit.errors import InvalidSpec
-from tacit.tasks.analytics.connection import Connection
-from tacit.tasks.analytics.faults import is_missing
-from tacit.tasks.analytics.imports import arrow, compute
-from tacit.tasks.analytics.levels import Design
-from tacit.tasks.analytics.linked import collect
-from tacit.tasks.analytics.open import choose_design, open_table, regions_of
-from tacit.tasks.analytics.public import MAX_GROUPS, ArrowRows, Public
-from tacit.tasks.analytics.run import Answer
-from tacit.tasks.analytics.scales import Listed
-from tacit.tasks.analytics.schema import MAX_LABELS, Dimension, Schema, nearest_column
-from tacit.tasks.analytics.source import ValueSource
+from tacit.sql.connection import Connection
+from tacit.sql.design.levels import Design
+from tacit.sql.engine.linked import collect
+from tacit.sql.engine.public import MAX_GROUPS, ArrowRows, RowEvaluator
+from tacit.sql.engine.run import QueryAnswer
+from tacit.sql.engine.source import ValueSource
+from tacit.sql.open import choose_design, open_table, regions_of
+from tacit.sql.parse.syntax import ColumnRef, Select
+from tacit.sql.schema.faults import is_missing
+from tacit.sql.schema.scales import ListedScale
+from tacit.sql.schema.schema import MAX_LABELS, Dimension, Schema, nearest_column
 
-I64 = npt.NDArray[np.int64]
+# A private column on the command line: its name, and for numbers a range, as in "age:0-99".
 _PRIVATE = re.compile(r"\s*(?P<name>[^:]+?)\s*(?::\s*(?P<low>-?\d+)\s*-\s*(?P<high>-?\d+)\s*)?")
+# Mixed into the seed, so that this stream differs from those of other simulations with the same seed.
 _TAG = int.from_bytes(b"rows", "little")
 
 
 def read_rows(path: str, columns: Sequence[str] | None = None) -> Any:
-    """An Arrow table of a CSV or Parquet file; text loses the spaces around it."""
-    pa, pc = arrow(), compute()
+    """Return the Arrow table of a CSV or Parquet file; names and text are stripped of white space around them."""
     csv, parquet = load("pyarrow.csv"), load("pyarrow.parquet")
     try:
         if path.endswith((".parquet", ".pq")):
@@ -48,27 +50,27 @@ def read_rows(path: str, columns: Sequence[str] | None = None) -> Any:
 
 
 def read_schema(text: str, table: Any) -> Schema:
-    """Private columns such as `age:0-99,state`; labels without a domain are those of the data."""
+    """Return the schema of private columns such as `age:0-99,state`; without a range, the values are the data's."""
     dimensions: list[Dimension] = []
     for item in text.split(","):
-        found = _PRIVATE.fullmatch(item)
-        if found is None:
+        match = _PRIVATE.fullmatch(item)
+        if match is None:
             raise InvalidSpec(f"--private: {item[:40]!r} must be a column, or a column and a range such as age:0-99")
-        name = nearest_column(found["name"], table.column_names)
-        if found["low"] is not None:
-            dimensions.append(Dimension(name, low=int(found["low"]), high=int(found["high"])))
+        name = nearest_column(match["name"], table.column_names)
+        if match["low"] is not None:
+            dimensions.append(Dimension(name, low=int(match["low"]), high=int(match["high"])))
             continue
         dimensions.append(_labelled(name, table[name].unique().to_pylist()))
     return Schema(tuple(dimensions))
 
 
 def _labelled(name: str, values: Sequence[Any]) -> Dimension:
-    """A private column whose values are those of the data: whole numbers in their order, or labels."""
+    """A private column whose domain is the values of the data, without NULL: integers in order, or labels."""
     held = {value for value in values if not is_missing(value)}
     if len(held) > MAX_LABELS:
         raise InvalidSpec(f"{name}: {len(held)} labels are too many; give a range such as {name}:0-99")
     if held and all(isinstance(value, int) and not isinstance(value, bool) for value in held):
-        return Dimension(name, scale=Listed(tuple(sorted(held))))
+        return Dimension(name, scale=ListedScale(tuple(sorted(held))))
     return Dimension(name, labels=tuple(sorted({str(value) for value in held})))
 
 
@@ -82,16 +84,16 @@ class Rehearsal:
     design: Design
 
     def collect(self, rng: np.random.Generator) -> Connection:
-        """A connection to fresh reports on the private columns."""
+        """Return a connection to fresh reports on the private columns."""
         linked = collect(self.design, self.values, GeneratorCoins(rng), rng)
         return open_table(self.schema, self.rows, self.design, linked)
 
     def truth(self) -> Connection:
-        """A connection that knows everything."""
+        """Return a connection that answers from the true values."""
         return self.collect_nothing().with_source(ValueSource(self.values))
 
     def collect_nothing(self) -> Connection:
-        """A connection without reports, which can explain queries but not answer them."""
+        """Return a connection without reports, which can explain queries but not answer them."""
         return Connection(self.schema, self.rows, ValueSource(self.values[:0]), self.design)
 
 
@@ -108,42 +110,45 @@ def rehearse(
 
 
 def revealing(rehearsal: Rehearsal) -> list[tuple[str, str]]:
-    """Public columns with the private ones that follow from them, in these rows; those are not protected at all.
+    """Return pairs (public column, private column) where the first determines the second, which then has no protection.
 
-    A column in which most values occur once or twice follows from nothing and reveals by chance; it is left out, and so
-    is one of more values than GROUP BY takes.
+    A public column in which most values occur once or twice determines everything by chance; it is left out, and so is
+    one with more values than GROUP BY takes.
     """
-    public, schema = Public(rehearsal.rows), rehearsal.schema
-    found: list[tuple[str, str]] = []
+    public, schema = RowEvaluator(rehearsal.rows), rehearsal.schema
+    pairs_found: list[tuple[str, str]] = []
     for name in rehearsal.rows.names:
         values = public.distinct(name)
         if 2 * values > rehearsal.rows.n or not 2 <= values <= MAX_GROUPS:
             continue
-        codes, keys = public.groups([name])
+        codes, keys = public.groups([ColumnRef(name)])
         for column, place in zip(rehearsal.values.T, schema.kept, strict=True):
+            # A functional dependency: as many (public, private) pairs as there are public values.
             pairs = np.unique(codes * schema.dimensions[place].size + column)
             if len(pairs) == len(keys) and len(np.unique(column)) > 1:
-                found.append((name, schema.dimensions[place].name))
-    return found
+                pairs_found.append((name, schema.dimensions[place].name))
+    return pairs_found
 
 
-def simulate_analytics(rehearsal: Rehearsal, sql: str, *, seed: int) -> tuple[Answer, list[dict[str, Any]]]:
-    """The answer from noisy reports, and a row per aggregate with the truth beside it."""
+def simulate_analytics(rehearsal: Rehearsal, sql: str, *, seed: int) -> tuple[QueryAnswer, list[dict[str, Any]]]:
+    """Return the answer from noisy reports, and a row per aggregate with the truth beside it."""
     rng = np.random.default_rng([_TAG, seed])
     connection = rehearsal.collect(rng)
-    answer = connection.query(sql)
-    if connection.parse(sql).explain:
+    select = connection.parse(sql)
+    answer = connection.query(select)
+    # EXPLAIN has no true answer to compare with.
+    if select.explain:
         return answer, [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-    true = _true_rows(rehearsal, sql)
-    found: list[dict[str, Any]] = []
+    true = _true_rows(rehearsal, select)
+    compared: list[dict[str, Any]] = []
     for row in answer.to_rows():
         key = repr(row.get("group")), row["aggregate"]
-        found.append(row | {"truth": true.get(key)})
-    return answer, found
+        compared.append(row | {"truth": true.get(key)})
+    return answer, compared
 
 
-def _true_rows(rehearsal: Rehearsal, sql: str) -> dict[tuple[str, str], Any]:
-    """The true answers to all groups, whichever of them the noisy order puts first."""
-    unlimited = re.sub(r"(?is)\s+(limit|offset)\s+\d+", "", sql)
-    rows = rehearsal.truth().query(unlimited).to_rows()
+def _true_rows(rehearsal: Rehearsal, select: Select) -> dict[tuple[str, str], Any]:
+    """Return the true answers of all groups."""
+    # Without LIMIT and OFFSET: the true order may cut off groups that the noisy order shows.
+    rows = rehearsal.truth().query(replace(select, limit=None, offset=0)).to_rows()
     return {(repr(row.get("group")), row["aggregate"]): row["estimate"] for row in rows}

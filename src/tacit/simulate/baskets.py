@@ -1,4 +1,4 @@
-"""Populations of sets: baskets from a file, and two generators of made-up ones."""
+"""Populations of sets: baskets from a file, two generators of synthetic ones, and their true frequent itemsets."""
 
 import gzip
 from collections.abc import Sequence
@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import F64, I64, U8
 from tacit.core.sets import Sets, starts_of
 from tacit.errors import InvalidSpec, NoData
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U8 = npt.NDArray[np.uint8]
-
+# Sets whose bitmaps are made at a time.
 _CHUNK = 1 << 16
+# Most patterns that are drawn for one basket, as corruption may leave nothing of them.
 _TRIES = 50
 
 
@@ -38,17 +36,18 @@ class Baskets:
 
 
 def _numbered(items: I64, lengths: I64) -> Sets:
-    """Sets from items with repetitions, which count once; rows are the runs of these lengths."""
+    """Sets from items with repetitions, which count once; set i is the i-th run of these lengths."""
     rows = np.repeat(np.arange(len(lengths)), lengths)
     width = int(items.max()) + 1 if len(items) else 1
+    # One code per (set, item): sorting groups the sets, orders their items and puts repetitions side by side.
     codes = np.sort(rows * width + items)
     codes = codes[np.diff(codes, prepend=-1) != 0]
-    kept = np.bincount(codes // width, minlength=len(lengths))
-    return Sets(codes % width, starts_of(kept))
+    distinct = np.bincount(codes // width, minlength=len(lengths))
+    return Sets(codes % width, starts_of(distinct))
 
 
 def read_baskets(path: str | Path) -> Baskets:
-    """One basket of items, split at white space, per line; gzip is recognised by its first bytes, not by the name.
+    """Read one basket per line, items split at white space; gzip is recognised by its first bytes, not by the name.
 
     Empty lines are empty sets, but for one at the end of the file.
     """
@@ -62,12 +61,13 @@ def read_baskets(path: str | Path) -> Baskets:
 
 
 def number_items(baskets: Sequence[Sequence[str]]) -> Baskets:
-    """Baskets of labels as sets of numbers, in order of the labels."""
+    """Return baskets of labels as sets of numbers, in order of the labels."""
     places: dict[str, int] = {}
     flat = np.fromiter((places.setdefault(item, len(places)) for one in baskets for item in one), np.int64)
     labels = sorted(places)
     if len(labels) < 2:
         raise NoData("baskets: there are fewer than two different items, nothing to tell apart")
+    # Items were numbered as they appeared; `rank` maps those numbers to the order of the labels.
     rank = np.empty(len(labels), np.int64)
     rank[[places[label] for label in labels]] = np.arange(len(labels))
     lengths = np.fromiter((len(one) for one in baskets), np.int64, len(baskets))
@@ -76,7 +76,7 @@ def number_items(baskets: Sequence[Sequence[str]]) -> Baskets:
 
 
 def pos_like(n: int, *, size: int = 1657, mean: float = 7.5, most: int = 60, exponent: float = 0.9, seed: int) -> Sets:
-    """Baskets of min(Geometric(mean), most) draws from items of popularity 1/rank^exponent, repetitions removed.
+    """Draw baskets of min(Geometric(mean), most) items of popularity 1/rank^exponent, repetitions removed.
 
     Strong pairs, as in point-of-sale data, because popular items meet often.
     """
@@ -102,7 +102,7 @@ class Quest:
 
 
 def quest(n: int, parameters: Quest = Quest(), *, seed: int) -> Sets:  # noqa: B008 - a frozen value
-    """Baskets of overlapping patterns that lose items at random (Agrawal and Srikant, VLDB 1994).
+    """Draw baskets of overlapping patterns that lose items at random (Agrawal and Srikant, VLDB 1994).
 
     A pattern that would exceed the size of a basket goes in half of the time and else into the next basket. Empty
     baskets are dropped, so that there may be fewer than n.
@@ -114,26 +114,27 @@ def quest(n: int, parameters: Quest = Quest(), *, seed: int) -> Sets:  # noqa: B
     weights = rng.exponential(1.0, parameters.patterns)
     cumulative = np.cumsum(weights / weights.sum())
     corruption = np.clip(rng.normal(parameters.corruption, sqrt(parameters.variance), parameters.patterns), 0, 1)
-    made: list[set[int]] = []
+    baskets: list[set[int]] = []
     carried: list[int] = []
     for size in np.maximum(1, rng.poisson(parameters.basket, n)).tolist():
         basket, carried = _basket(size, carried, patterns, cumulative, corruption, rng)
-        made.append(basket)
-    return Sets.of(sorted(basket) for basket in made if basket)
+        baskets.append(basket)
+    return Sets.of(sorted(basket) for basket in baskets if basket)
 
 
 def _patterns(parameters: Quest, rng: np.random.Generator) -> list[I64]:
     """Itemsets, each sharing some items with the one before it."""
-    made: list[I64] = []
+    patterns: list[I64] = []
     for i in range(parameters.patterns):
         size = min(max(1, int(rng.poisson(parameters.pattern))), parameters.items)
         shared = round(min(1.0, rng.exponential(parameters.correlation)) * size) if i else 0
-        kept = rng.choice(made[-1], min(shared, size, len(made[-1])), replace=False) if i else np.zeros(0, np.int64)
-        items = set(kept.tolist())
+        last = patterns[-1] if i else np.zeros(0, np.int64)
+        taken = rng.choice(last, min(shared, size, len(last)), replace=False) if i else last
+        items = set(taken.tolist())
         while len(items) < size:
             items.add(int(rng.integers(parameters.items)))
-        made.append(np.array(sorted(items), np.int64))
-    return made
+        patterns.append(np.array(sorted(items), np.int64))
+    return patterns
 
 
 def _basket(
@@ -144,6 +145,7 @@ def _basket(
     for _ in range(_TRIES):
         if len(basket) >= size:
             break
+        # What the last basket had no room for comes first, then fresh patterns.
         itemset, carried = carried or _corrupted(patterns, cumulative, corruption, rng), []
         if not itemset:
             continue
@@ -165,38 +167,41 @@ def _corrupted(patterns: list[I64], cumulative: F64, corruption: F64, rng: np.ra
 
 
 def labelled(sets: Sets, size: int) -> Baskets:
-    """Made-up baskets, whose items are named by their numbers."""
+    """Return synthetic baskets, whose items are labelled by their numbers."""
     return Baskets(sets, [str(i) for i in range(size)])
 
 
 def percentile_length(sets: Sets, share: float = 0.9) -> int:
-    """The smallest length that this share of the sets does not exceed."""
+    """Return the smallest length that this share of the sets does not exceed."""
     return max(1, int(np.sort(sets.lengths)[max(0, int(np.ceil(share * len(sets))) - 1)])) if len(sets) else 1
 
 
 def top_itemsets(sets: Sets, size: int, k: int, *, largest: int | None = None) -> list[tuple[tuple[int, ...], int]]:
-    """The k itemsets that most sets contain, exactly, with their counts; ties go to the first in order.
+    """Return the k itemsets that most sets contain, exactly, with their counts; ties go to the first in order.
 
     Only items among the k most frequent (ties included) can take part: every item of a frequent itemset is as frequent.
-    The best itemset found so far is extended first, which never has a better extension, so that k of them suffice.
+    Best-first search: no extension of an itemset is more frequent than itself, so the k first that leave the queue are
+    the answer.
     """
     counts = sets.counts(size)
+    # The count of the k-th item: an itemset below it cannot be among the k best, as k single items are above.
     least = int(np.sort(counts)[-min(k, size)])
     items = np.flatnonzero(counts >= max(1, least))
     heap = [(-int(counts[item]), (int(item),)) for item in items]
     heapify(heap)
     bitmaps = dict(zip(items.tolist(), _bitmaps(sets, items, size), strict=True)) if largest != 1 else {}
-    found: list[tuple[tuple[int, ...], int]] = []
-    while heap and len(found) < k:
+    top: list[tuple[tuple[int, ...], int]] = []
+    while heap and len(top) < k:
         count, itemset = heappop(heap)
-        found.append((itemset, -count))
+        top.append((itemset, -count))
         if len(itemset) < (largest or size):
             _extend(heap, itemset, bitmaps)
-    return found
+    return top
 
 
 def _extend(heap: list[tuple[int, tuple[int, ...]]], itemset: tuple[int, ...], bitmaps: "dict[int, U8]") -> None:
     """Push every itemset with one further, later item that some set contains."""
+    # Only later items, so that every itemset is reached once, from its own prefix.
     held, last = np.bitwise_and.reduce([bitmaps[item] for item in itemset]), itemset[-1]
     for item, bitmap in bitmaps.items():
         if item > last and (count := int(np.bitwise_count(held & bitmap).sum())):
@@ -209,8 +214,8 @@ def _bitmaps(sets: Sets, items: I64, size: int) -> U8:
     place[items] = np.arange(len(items))
     packed = [np.zeros((len(items), 0), np.uint8)]
     for chunk in sets.chunks(_CHUNK):
-        kept = chunk.keep(place[chunk.items])
+        listed = chunk.keep(place[chunk.items])
         has = np.zeros((len(items), len(chunk)), np.bool_)
-        has[kept.items, np.repeat(np.arange(len(kept)), kept.lengths)] = True
+        has[listed.items, np.repeat(np.arange(len(listed)), listed.lengths)] = True
         packed.append(np.packbits(has, axis=1))
     return np.concatenate(packed, axis=1)

@@ -1,8 +1,8 @@
-"""Fast coins for simulations."""
+"""Fast, reproducible and insecure coins for simulated respondents."""
 
 import numpy as np
 
-from tacit.device.coins import Coins
+from tacit.device.numbers.coins import Coins
 
 _TAG = int.from_bytes(b"coins", "little")
 

@@ -1,4 +1,8 @@
-"""Simulated searches for heavy hitters: populations, and one table of protocols to compare on them."""
+"""Simulated searches for heavy hitters: populations, the registry of protocols, and one search from data to score.
+
+Protocols with a plan send real reports through the devices' code; baselines of the literature are simulated in
+aggregate. Reference for data and baselines: Wang's dissertation, chapter 4.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,17 +10,17 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from tacit.core.normal import normal_isf
-from tacit.device.domain import Bits, Domain
+from tacit.arrays import I64, U64
+from tacit.baselines import hitters as baselines
+from tacit.baselines.hitters import HitterList, TrueCounts
+from tacit.core.statistics.normal import normal_isf
+from tacit.device.domains.domain import Bits, Domain
 from tacit.errors import InvalidSpec
-from tacit.simulate import hitters_baselines as baselines
 from tacit.simulate.coins import SimulationCoins
-from tacit.simulate.hitters_baselines import Listed, Truth
 from tacit.simulate.metrics import f1_score, hit_variance, ncr_score
-from tacit.tasks.heavy_hitters import find_hitters
-from tacit.tasks.hitters_plan import (
+from tacit.tasks.hitters.hitters import find_hitters
+from tacit.tasks.hitters.plan import (
     MOST_EVALUATIONS,
     HittersPlan,
     plan_lengths,
@@ -25,13 +29,11 @@ from tacit.tasks.hitters_plan import (
     plan_pem1,
     prefix_lengths,
 )
-from tacit.tasks.spelling import Spelling, spelling_of
+from tacit.tasks.hitters.spelling import Spelling, spelling_of
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 Advance = Callable[[float], None]
 
+# Respondents that are privatized at a time.
 _CHUNK = 1 << 16
 _SYN_MEAN = 20.0
 
@@ -50,13 +52,13 @@ class Population:
         return int(self.counts.sum())
 
     def top(self, k: int) -> dict[int, int]:
-        """The k most frequent values and their counts, most frequent first; ties are broken by the index."""
+        """Return the k most frequent values and their counts, most frequent first; ties are broken by the index."""
         order = np.lexsort((self.values, -self.counts))[:k]
         return dict(zip(self.values[order].tolist(), self.counts[order].tolist(), strict=True))
 
 
 def syn(n: int, bits: int, seed: int) -> Population:
-    """Ranks floor(Exponential(mean 20)), each of them a random bit string: SYN of Wang's dissertation, section 4.4."""
+    """Draw ranks floor(Exponential(mean 20)), each a random bit string: SYN of Wang's dissertation, section 4.4."""
     rng = np.random.default_rng([0x5E5, seed])
     counts = np.bincount(np.floor(rng.exponential(_SYN_MEAN, n)).astype(np.int64))
     drawn = rng.integers(0, 1 << 64, len(counts), dtype=np.uint64) >> np.uint64(64 - bits)
@@ -93,14 +95,14 @@ class HittersOutcome:
 
 
 @dataclass(frozen=True)
-class Method:
+class HitterProtocol:
     """A protocol: real reports through devices where a plan is given, else an aggregate simulation."""
 
     name: str
     about: str
     plan: Callable[[Spelling, Search, int], HittersPlan] | None = None
     plain: bool = False
-    simulate: Callable[[Truth, float, int, np.random.Generator, float | None], Listed] | None = None
+    simulate: Callable[[TrueCounts, float, int, np.random.Generator, float | None], HitterList] | None = None
 
 
 def _pem(spelling: Spelling, search: Search, n: int) -> HittersPlan:
@@ -123,15 +125,19 @@ def _naive(spelling: Spelling, search: Search, n: int) -> HittersPlan:
     return plan_naive(spelling, epsilon=search.epsilon, n=n, k=search.k)
 
 
-def _baseline(function: Callable[..., Listed], **settings: Any) -> Any:
-    def run(truth: Truth, epsilon: float, k: int, rng: np.random.Generator, threshold: float | None) -> Listed:
+def _baseline(function: Callable[..., HitterList], **settings: Any) -> Any:
+    """A baseline with its settings fixed, as a function of population and search; it has no use for a threshold."""
+
+    def run(truth: TrueCounts, epsilon: float, k: int, rng: np.random.Generator, threshold: float | None) -> HitterList:
         del threshold
         return function(truth, epsilon, k, rng, **settings)
 
     return run
 
 
-def _private_trie(truth: Truth, epsilon: float, k: int, rng: np.random.Generator, threshold: float | None) -> Listed:
+def _private_trie(
+    truth: TrueCounts, epsilon: float, k: int, rng: np.random.Generator, threshold: float | None
+) -> HitterList:
     if threshold is None:
         raise InvalidSpec("privtrie: needs a threshold, the share from which on values are looked for")
     return baselines.private_trie(truth, epsilon, k, rng, threshold=threshold)
@@ -139,35 +145,35 @@ def _private_trie(truth: Truth, epsilon: float, k: int, rng: np.random.Generator
 
 _C, _S, _F = baselines.channels, baselines.segment_pairs, baselines.fragments
 
-METHODS: tuple[Method, ...] = (
-    Method("pem", "prefix extension, planned by detectable share, ranked by all groups", _pem),
-    Method("pem-plain", "prefix extension as in the literature: k prefixes kept, ranked by the last group", _pem_plain,
-           plain=True),
-    Method("pem1", "prefix extension by one digit per group", _pem1, plain=True),
-    Method("naive", "whole values, all of them looked at; small domains only", _naive, plain=True),
-    Method("hash", "multiple channels, blocks of 8 bits, 10 % of the respondents test",
-           simulate=_baseline(_C)),
-    Method("hash-split", "multiple channels, blocks of 8 bits, half of epsilon tests",
-           simulate=_baseline(_C, partitioned=False)),
-    Method("hash-16", "multiple channels, blocks of 16 bits, 10 % of the respondents test",
-           simulate=_baseline(_C, block=16)),
-    Method("hash-16-split", "multiple channels, blocks of 16 bits, half of epsilon tests",
-           simulate=_baseline(_C, block=16, partitioned=False)),
-    Method("spm", "segment pairs of 16 bits, 10 % of the respondents test", simulate=_baseline(_S, block=16)),
-    Method("spm-split", "segment pairs of 16 bits, three reports of a third of epsilon",
-           simulate=_baseline(_S, block=16, partitioned=False)),
-    Method("treehist", "a prefix of whole bytes and the word, half of epsilon each",
-           simulate=_baseline(baselines.tree_histogram)),
-    Method("sfp", "sequence fragment puzzle, 10 % of the respondents send words", simulate=_baseline(_F)),
-    Method("sfp-split", "sequence fragment puzzle, half of epsilon for the word",
-           simulate=_baseline(_F, partitioned=False)),
-    Method("privtrie", "an interactive trie of bytes, with a threshold", simulate=_private_trie),
+METHODS: tuple[HitterProtocol, ...] = (
+    HitterProtocol("pem", "prefix extension, planned by detectable share, ranked by all groups", _pem),
+    HitterProtocol("pem-plain", "prefix extension as in the literature: k prefixes kept, ranked by the last group",
+                   _pem_plain, plain=True),
+    HitterProtocol("pem1", "prefix extension by one digit per group", _pem1, plain=True),
+    HitterProtocol("naive", "whole values, all of them looked at; small domains only", _naive, plain=True),
+    HitterProtocol("hash", "multiple channels, blocks of 8 bits, 10 % of the respondents test",
+                   simulate=_baseline(_C)),
+    HitterProtocol("hash-split", "multiple channels, blocks of 8 bits, half of epsilon tests",
+                   simulate=_baseline(_C, partitioned=False)),
+    HitterProtocol("hash-16", "multiple channels, blocks of 16 bits, 10 % of the respondents test",
+                   simulate=_baseline(_C, block=16)),
+    HitterProtocol("hash-16-split", "multiple channels, blocks of 16 bits, half of epsilon tests",
+                   simulate=_baseline(_C, block=16, partitioned=False)),
+    HitterProtocol("spm", "segment pairs of 16 bits, 10 % of the respondents test", simulate=_baseline(_S, block=16)),
+    HitterProtocol("spm-split", "segment pairs of 16 bits, three reports of a third of epsilon",
+                   simulate=_baseline(_S, block=16, partitioned=False)),
+    HitterProtocol("treehist", "a prefix of whole bytes and the word, half of epsilon each",
+                   simulate=_baseline(baselines.tree_histogram)),
+    HitterProtocol("sfp", "sequence fragment puzzle, 10 % of the respondents send words", simulate=_baseline(_F)),
+    HitterProtocol("sfp-split", "sequence fragment puzzle, half of epsilon for the word",
+                   simulate=_baseline(_F, partitioned=False)),
+    HitterProtocol("privtrie", "an interactive trie of bytes, with a threshold", simulate=_private_trie),
 )  # fmt: skip
 """Every protocol. Those without a plan are simulated in aggregate, over bit strings alone, for comparison."""
 
 
-def find_hitters_method(name: str) -> Method:
-    """The method of a name, or InvalidSpec naming what is known."""
+def find_hitters_method(name: str) -> HitterProtocol:
+    """Return the protocol of a name; InvalidSpec lists the known ones."""
     for method in METHODS:
         if method.name == name:
             return method
@@ -177,7 +183,7 @@ def find_hitters_method(name: str) -> Method:
 def simulate_hitters(
     population: Population, search: Search, method: str, *, seed: int, advance: Advance | None = None
 ) -> HittersOutcome:
-    """One search: F1 and NCR of what is found, against the k most frequent values or those above the threshold."""
+    """Run one search and score it by F1 and NCR, against the k most frequent values or those above the threshold."""
     chosen = find_hitters_method(method)
     if not population.n:
         raise InvalidSpec("heavy hitters: there are no respondents")
@@ -191,6 +197,7 @@ def simulate_hitters(
     plan = chosen.plan(spelling, search, population.n)
     tally = _collect(plan, population, seed, advance)
     begun = perf_counter()
+    # With a threshold the number of hits is unknown, so the list is given room before it is cut at the threshold.
     found = find_hitters(
         plan.mechanism, tally, spelling, k=search.k if search.threshold is None else 4 * search.k, keep=plan.keep,
         threshold=search.threshold, plain=chosen.plain, most_evaluations=search.most_evaluations,
@@ -202,12 +209,13 @@ def simulate_hitters(
 
 
 def work_of(population: Population) -> float:
-    """What `advance` adds up to over one search: collecting and walking count alike."""
+    """Return the total that `advance` reaches over one search: collecting and walking count alike."""
     return 2.0 * population.n
 
 
 def _collect(plan: HittersPlan, population: Population, seed: int, advance: Advance | None) -> Any:
-    """Reports of simulated respondents, chunk by chunk."""
+    """The tally of simulated respondents in random order, chunk by chunk."""
+    # Shuffled, as devices do not report in the order of their values; chunks then differ by chance alone.
     values = np.repeat(population.values, population.counts)
     np.random.default_rng([0xC0FFEE, seed]).shuffle(values)
     mechanism, coins = plan.mechanism, SimulationCoins(seed)
@@ -220,17 +228,20 @@ def _collect(plan: HittersPlan, population: Population, seed: int, advance: Adva
     return tally
 
 
-def _aggregate(population: Population, search: Search, method: Method, seed: int) -> Listed:
+def _aggregate(population: Population, search: Search, method: HitterProtocol, seed: int) -> HitterList:
     spelling = spelling_of(population.domain)
     if spelling.fanout != 2 or spelling.size != 1 << spelling.digits:
         raise InvalidSpec(f"{method.name}: is simulated over bit strings and bytes alone")
     assert method.simulate is not None
-    truth = Truth(population.values, population.counts, spelling.digits)
+    truth = TrueCounts(population.values, population.counts, spelling.digits)
     rng = np.random.default_rng([0xBA5E, seed])
     return method.simulate(truth, float(search.epsilon), search.k, rng, search.threshold)
 
 
-def _scored(population: Population, truth: dict[int, int], method: str, found: Listed, start: float) -> HittersOutcome:
+def _scored(
+    population: Population, truth: dict[int, int], method: str, found: HitterList, start: float
+) -> HittersOutcome:
+    """The outcome of a baseline, whose list has normal 95 % intervals."""
     half = normal_isf(0.025) * found.deviation
     columns = (found.values, found.share, found.share - half, found.share + half, found.deviation)
     names = ("index", "frequency", "low", "high", "standard_error")

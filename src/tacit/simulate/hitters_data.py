@@ -1,4 +1,4 @@
-"""Populations out of files: one value a line, value and count, or columns of a CSV."""
+"""Populations from files: a value per line, value and count split by a tab, or columns of a CSV; also gzipped."""
 
 import csv
 import gzip
@@ -11,9 +11,9 @@ from unicodedata import normalize
 
 import numpy as np
 
-from tacit.device.domain import Bits, Domain
-from tacit.device.reals import Integers
-from tacit.device.text import Text
+from tacit.device.domains.domain import Bits, Domain
+from tacit.device.domains.reals import Integers
+from tacit.device.domains.text import Text
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.simulate.hitters import Population
 
@@ -30,7 +30,7 @@ class Columns:
 
     @property
     def given(self) -> bool:
-        """Whether anything was said, so that the file is a CSV whatever its name."""
+        """Whether any column was named, so that the file is read as CSV whatever its name."""
         return bool(self.value or self.count or self.names)
 
 
@@ -44,10 +44,11 @@ class Read:
 
 
 def value_domain(values: str, bits: int, alphabet: str | None = None, length: int | None = None) -> Domain:
-    """The domain of a file's values: text in `bits` bits of UTF-8 or over an alphabet, bit strings, or integers."""
+    """Return the domain of a file's values: text in `bits` bits of UTF-8 or over an alphabet, bits, or integers."""
     if values == "bits":
         return Bits("value", bits)
     if values == "integers":
+        # The domain of integers ends at 2^52; longer ones are bit strings that are written as integers.
         return Integers("value", 0, (1 << min(bits, 52)) - 1) if bits <= 52 else Bits("value", bits)
     if alphabet is None and bits % 8:
         raise InvalidSpec(f"text: bits is {bits}, must be a multiple of 8 for text as bytes; or name an alphabet")
@@ -61,9 +62,10 @@ def _longest(alphabet: str) -> int:
 def read_population(
     path: str, domain: Domain, *, columns: Columns, integers: bool = False, lower: bool = False
 ) -> Read:
-    """Respondents of a file. Text that is too long is cut; what is in no domain is skipped; both are counted."""
+    """Read respondents from a file. Too long text is cut, values outside the domain are skipped; both are counted."""
     with _opened(path) as stream:
         is_csv = columns.given or path.removesuffix(".gz").endswith(".csv")
+        # Equal texts are added up first, so that every different one is encoded once. A count of -1 is a bad row.
         rows = Counter[str]()
         skipped = 0
         for value, count in _csv_rows(stream, columns) if is_csv else _lines(stream):
@@ -86,6 +88,7 @@ def read_population(
 
 
 def _opened(path: str) -> TextIO:
+    # gzip by its magic bytes: names of downloads are not to be trusted.
     with Path(path).open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     if packed:
@@ -126,7 +129,7 @@ def _place(names: list[str], name: str | None) -> int:
 
 
 def _encoder(domain: Domain, integers: bool, lower: bool) -> Callable[[str], tuple[int, bool]]:
-    """Text of a row to an index, and whether it was cut."""
+    """A function from the text of a row to its index, and whether it was cut."""
     if isinstance(domain, Bits) and integers:
         return lambda text: (_below(text, domain.size), False)
     if not isinstance(domain, Text):
@@ -148,7 +151,8 @@ def _below(text: str, size: int) -> int:
 
 
 def _cut(domain: Text, text: str) -> str:
-    """The longest beginning, in whole characters, that the domain has room for."""
+    """The longest prefix, in whole characters, that the domain has room for."""
     if not domain.is_bytes:
         return text[: domain.length]
+    # "ignore" drops the bytes of a character that the cut went through.
     return text.encode()[: domain.length].decode("utf-8", "ignore")

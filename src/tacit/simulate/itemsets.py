@@ -1,4 +1,4 @@
-"""Run a plan for frequent items or itemsets over simulated respondents and score what it finds."""
+"""Run an adaptive plan for frequent items or itemsets over simulated respondents, and score its result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,17 +6,16 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import I64
+from tacit.baselines.itemsets import ITEMSETS, plan_steps
 from tacit.core.sets import Sets
 from tacit.oracles.sets import SetMechanism
 from tacit.simulate.baskets import percentile_length, top_itemsets
 from tacit.simulate.metrics import f1_score, hit_variance, ncr_score
-from tacit.tasks.itemsets import Mining
-from tacit.tasks.ldpminer import ITEMSETS, plan_steps
-from tacit.tasks.plans import Result, Round, drive
+from tacit.tasks.itemsets.itemsets import Mining
+from tacit.tasks.plans import PlanResult, Round, drive
 
-I64 = npt.NDArray[np.int64]
 Truth = list[tuple[tuple[int, ...], int]]
 
 
@@ -24,7 +23,7 @@ Truth = list[tuple[tuple[int, ...], int]]
 class ItemsetOutcome:
     """How one simulated plan went."""
 
-    result: Result
+    result: PlanResult
     f1: float
     ncr: float
     hits: int
@@ -34,7 +33,7 @@ class ItemsetOutcome:
 
 
 class _Crowd:
-    """Respondents in random order, of whom each group takes the next ones."""
+    """Respondents in random order; each group takes the next ones, so that groups are disjoint."""
 
     def __init__(self, sets: Sets, rng: np.random.Generator, advance: Callable[[int], None] | None) -> None:
         self._sets, self._rng, self._advance = sets, rng, advance
@@ -42,7 +41,7 @@ class _Crowd:
         self._groups: dict[int, I64] = {}
 
     def ask(self, question: Round) -> Any:
-        """The tally of a round."""
+        """Return the tally of a round; rounds of the same group ask the same respondents again."""
         mechanism = question.mechanism
         assert isinstance(mechanism, SetMechanism)
         if question.group not in self._groups:
@@ -54,13 +53,14 @@ class _Crowd:
         return tally
 
     def _next(self, share: float) -> I64:
+        # Rounded running sums instead of rounded shares: groups neither overlap nor leave a gap.
         n, start = len(self._order), self._taken
         self._taken += share
         return self._order[round(start * n) : min(n, round(self._taken * n))]
 
 
 def true_itemsets(sets: Sets, size: int, k: int, method: str) -> Truth:
-    """What a method should find: the k most frequent itemsets, or items for methods that look for items only."""
+    """Return what a method should find: the k most frequent itemsets, or items for methods that find items only."""
     return top_itemsets(sets, size, k, largest=None if method in ITEMSETS else 1)
 
 
@@ -68,7 +68,7 @@ def simulate_itemsets(
     sets: Sets, mining: Mining, method: str, *, seed: int, truth: Truth | None = None,
     advance: Callable[[int], None] | None = None,
 ) -> ItemsetOutcome:  # fmt: skip
-    """One run of a plan over these respondents, each of whom answers one round (two of LDPMiner's)."""
+    """Run a plan once over these respondents, each of whom answers one round (two of LDPMiner's)."""
     known = true_itemsets(sets, mining.size, mining.k, method) if truth is None else truth
     start = perf_counter()
     crowd = _Crowd(sets, np.random.default_rng([seed, 0x17E3]), advance)

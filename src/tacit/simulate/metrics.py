@@ -1,4 +1,4 @@
-"""How good a list of found values is, against the truth: F1, NCR and the variance of the hits."""
+"""Scores of a list of found values against the truth: F1, normalised cumulative rank (NCR), variance of the hits."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -7,12 +7,12 @@ import numpy as np
 
 
 def true_top(counts: Mapping[Any, float], k: int) -> list[Any]:
-    """The k values of largest count, most frequent first; ties are broken by the value."""
+    """Return the k values of largest count, most frequent first; ties are broken by the value."""
     return sorted(counts, key=lambda value: (-counts[value], value))[:k]
 
 
 def f1_score(truth: Iterable[Hashable], found: Iterable[Hashable]) -> float:
-    """Harmonic mean of precision and recall; 0 if nothing that is true was found.
+    """Return the harmonic mean of precision and recall; 0 without a hit.
 
     >>> f1_score([2, 3, 4, 5], [1, 2, 3])
     0.5714285714285714
@@ -23,7 +23,7 @@ def f1_score(truth: Iterable[Hashable], found: Iterable[Hashable]) -> float:
 
 
 def ncr_score(truth: Sequence[Hashable], found: Iterable[Hashable]) -> float:
-    """Normalised cumulative rank: a true value scores k for rank 1 down to 1 for rank k, over the best possible sum.
+    """Return the normalised cumulative rank: k points for rank 1 down to 1 for rank k, over the best possible sum.
 
     >>> ncr_score(["a", "b", "c"], ["a", "x"])
     0.5
@@ -34,7 +34,7 @@ def ncr_score(truth: Sequence[Hashable], found: Iterable[Hashable]) -> float:
 
 
 def hit_variance(truth: Mapping[Any, float], found: Mapping[Any, float]) -> float | None:
-    """Mean squared error of the estimated counts over the true values that were found; None if none was.
+    """Return the mean squared error of the estimated counts over the hits; None without a hit.
 
     Only hits count, so a method with few hits is scored on easy values.
 

@@ -7,29 +7,26 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from tacit.core.compose import OneOf
-from tacit.core.mechanism import Mechanism, Oracle
-from tacit.device.levels import Tree
+from tacit.arrays import F64, I64
+from tacit.core.mechanism import Mechanism
 from tacit.errors import InvalidSpec
-from tacit.post.levels import Shape
-from tacit.tasks.range_plan_error import Workload
-from tacit.tasks.range_plan_options import averaged, expected_error, expected_uncertainty
-from tacit.tasks.ranges import Ranges, solve_ranges
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
+from tacit.post.trees.levels import TreeShape
+from tacit.tasks.ranges.error import Workload
+from tacit.tasks.ranges.options import averaged, expected_error, expected_uncertainty
+from tacit.tasks.ranges.ranges import Ranges, range_levels, solve_ranges
 
 MASSES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """The true shares from which on relative errors are averaged."""
 
+# Up to these sizes (of complete and of ragged trees) the prediction uses the true counts, which takes time.
 _PLUGGED_COMPLETE, _PLUGGED_RAGGED = 1 << 18, 1 << 11
+# Respondents per step of the progress bar, and the most steps.
 _PART, _PARTS = 1 << 22, 16
 
 
 def all_ranges_mse(error: F64) -> float:
-    """The mean squared error of all ranges, from the errors of the cumulative shares at boundaries 0 .. size.
+    """Return the mean squared error of all ranges, from the errors of the cumulative shares at boundaries 0 .. size.
 
     In O(size): the sum over x < y of (e_y - e_x)^2 is (size + 1) times the sum of squares around the mean.
     """
@@ -38,12 +35,12 @@ def all_ranges_mse(error: F64) -> float:
 
 
 def prefixes_mse(error: F64) -> float:
-    """The mean squared error of all prefixes, the whole domain included."""
+    """Return the mean squared error of all prefixes, the whole domain included."""
     return float(np.mean(error[1:] ** 2))
 
 
 def some_ranges(size: int, most: int, rng: np.random.Generator) -> tuple[I64, I64]:
-    """Boundaries of all ranges where there are at most so many, or of that many at random."""
+    """Return the boundaries of all ranges, or of `most` random ones where there are more."""
     if size * (size + 1) // 2 <= most:
         low, high = np.triu_indices(size + 1, 1)
         return low.astype(np.int64), high.astype(np.int64)
@@ -56,7 +53,7 @@ def some_ranges(size: int, most: int, rng: np.random.Generator) -> tuple[I64, I6
 def error_by_mass(
     truth: F64, found: F64, low: I64, high: I64, masses: Sequence[float] = MASSES
 ) -> dict[float, float | None]:
-    """The mean relative error over the ranges whose true share is at least x, by x; None where there is none.
+    """Return the mean relative error over the ranges whose true share is at least x, by x; None where there is none.
 
     `truth` and `found` are cumulative shares at boundaries. Kulkarni's dissertation, section 5.5.
     """
@@ -70,32 +67,27 @@ def error_by_mass(
 
 
 def predicted_mse(mechanism: Mechanism, counts: I64, workload: str = "ranges") -> float:
-    """The expected squared error, averaged over a workload, with these true counts plugged in.
+    """Return the expected squared error, averaged over a workload, with these true counts plugged in.
 
-    On very large domains (and large ragged ones) it is that of uniform data, which takes no time.
+    On very large domains (and large ragged ones) it is that of uniform data, which has a closed form.
     """
-    shape, asked = _asked(mechanism)
+    shape, levels = _levels(mechanism)
     n, work = max(2, int(counts.sum())), Workload.parse(workload, shape.size)
     if shape.size <= (_PLUGGED_COMPLETE if shape.complete else _PLUGGED_RAGGED):
         truth = counts / max(1, int(counts.sum()))
-        return averaged(expected_uncertainty(shape, asked, n, truth), work)
-    if len(asked) < shape.top:
+        return averaged(expected_uncertainty(shape, levels, n, truth), work)
+    if len(levels) < shape.top:
         raise InvalidSpec("ranges: an error is predicted on large domains only if every level is asked")
-    by_height = sorted(asked, key=lambda level: level[0])
+    by_height = sorted(levels, key=lambda level: level[0])
     members, weights = [level[1] for level in by_height], [level[2] for level in by_height]
     return expected_error(shape, work, members, weights, n) / n
 
 
-def _asked(mechanism: Mechanism) -> tuple[Shape, list[tuple[int, Mechanism, float]]]:
-    """The tree and what is asked of it: heights, mechanisms and shares of the respondents."""
-    if isinstance(mechanism, OneOf) and isinstance(mechanism.family, Tree):
-        family = mechanism.family
-        levels = range(len(family))
-        asked = [(family.heights[i], mechanism.member(i), mechanism.probability(i)) for i in levels]
-        return Shape(family.size, family.fanout), asked
-    if isinstance(mechanism, Oracle):
-        return Shape(mechanism.size, mechanism.size), [(0, mechanism, 1.0)]
-    raise InvalidSpec(f"ranges: {mechanism.kind} does not answer ranges; plan the question with task ranges")
+def _levels(mechanism: Mechanism) -> tuple[TreeShape, list[tuple[int, Mechanism, float]]]:
+    """The tree and its levels: height, mechanism and share of the respondents. A plain oracle is a tree of leaves."""
+    asked = range_levels(mechanism)
+    levels = zip(asked.heights, asked.members, asked.shares, strict=True)
+    return TreeShape(asked.sizes[0], asked.fanouts[0]), [(height, member, share) for (height,), member, share in levels]
 
 
 @dataclass(frozen=True)
@@ -104,7 +96,7 @@ class RangeOutcome:
 
     runs: int
     rmse: float
-    """Over all ranges and runs."""
+    """Root mean squared error over all ranges and runs."""
     predicted_rmse: float
     prefix_rmse: float
     coverage: float
@@ -119,21 +111,21 @@ def simulate_ranges(
     mechanism: Mechanism, counts: I64, *, runs: int, seed: int, sample: int = 1000,
     advance: Callable[[int], None] | None = None,
 ) -> RangeOutcome:  # fmt: skip
-    """Simulated collections, `counts[i]` respondents with value i: the error of all ranges, and intervals of some."""
-    shape, _ = _asked(mechanism)
+    """Simulate collections, `counts[i]` respondents with value i: errors of all ranges, and intervals of `sample`."""
+    shape, _ = _levels(mechanism)
     if len(counts) != shape.size or runs < 1 or not counts.sum():
         raise InvalidSpec(
             f"ranges: needs at least one run and one respondent, and a count for each of {shape.size} values"
         )
     start, rng = perf_counter(), np.random.default_rng(seed)
     truth = np.concatenate([[0.0], np.cumsum(counts / counts.sum())])
-    asked, many = some_ranges(shape.size, sample, rng), some_ranges(shape.size, 1 << 18, rng)
+    sampled, many = some_ranges(shape.size, sample, rng), some_ranges(shape.size, 1 << 18, rng)
     scores: list[tuple[float, float, float]] = []
     last: Ranges | None = None  # Earlier answers are not kept: those of a large domain are large.
     for _ in range(runs):
         last = solve_ranges(mechanism, _tally(mechanism, counts, rng, advance))
         error = last.cumulative - truth
-        scores.append((all_ranges_mse(error), prefixes_mse(error), _covered(last, truth, *asked)))
+        scores.append((all_ranges_mse(error), prefixes_mse(error), _covered(last, truth, *sampled)))
     assert last is not None
     squares, prefixes, covered = np.mean(scores, axis=0).tolist()
     return RangeOutcome(
@@ -148,23 +140,25 @@ def simulate_ranges(
     )
 
 
-def _covered(found: Ranges, truth: F64, low: I64, high: I64) -> float:
-    """The share of 95 % intervals that hold the truth; rounding does not count against the whole domain."""
-    down, up = found.ranges(low, high - 1).interval(0.95)
+def _covered(answers: Ranges, truth: F64, low: I64, high: I64) -> float:
+    """The coverage of 95 % intervals."""
+    down, up = answers.ranges(low, high - 1).interval(0.95)
     share = truth[high] - truth[low]
+    # The interval of the whole domain is the single point 1, which rounding must not miss.
     return float(np.mean((down <= share + 1e-12) & (share - 1e-12 <= up)))
 
 
 def _tally(mechanism: Mechanism, counts: I64, rng: np.random.Generator, advance: Callable[[int], None] | None) -> Any:
     """One simulated collection; in parts where every respondent is drawn, so that a progress bar moves."""
-    _, asked = _asked(mechanism)
-    drawn = not all(member.exact_simulation for _, member, _ in asked)
+    _, levels = _levels(mechanism)
+    drawn = not all(member.exact_simulation for _, member, _ in levels)
     parts = min(_PARTS, 1 + int(counts.sum()) // _PART) if drawn else 1
     tally = None
     for part in range(parts):
+        # Parts of every count that differ by at most one and add up to it.
         some = counts * (part + 1) // parts - counts * part // parts
-        found = mechanism.simulate_tally(some, rng)
-        tally = found if tally is None else tally + found
+        more = mechanism.simulate_tally(some, rng)
+        tally = more if tally is None else tally + more
         if advance:
             advance(int(some.sum()))
     return tally

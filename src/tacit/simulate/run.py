@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import I64
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import Oracle
-from tacit.post.methods import process
+from tacit.post.frequencies.methods import process
 from tacit.simulate.coins import SimulationCoins
 from tacit.simulate.population import respondents
 
-I64 = npt.NDArray[np.int64]
+# Respondents that are privatized at a time.
 _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SimulationOutcome:
     """How one or more simulated collections went."""
 
     runs: int
@@ -39,6 +39,7 @@ def collect(mechanism: Oracle, values: I64, seed: int, *, advance: Callable[[int
         tally = part if tally is None else tally + part
         if advance:
             advance(len(chunk))
+    # Nobody answered: the empty tally gives an estimate without data.
     tally = mechanism.tally(np.empty(0, mechanism.report_dtype)) if tally is None else tally
     return mechanism.estimate(tally)
 
@@ -51,8 +52,8 @@ def _chunks(values: I64) -> Iterator[I64]:
 def simulate_oracle(
     mechanism: Oracle, counts: I64, *, runs: int, seed: int, advance: Callable[[int], None] | None = None,
     post: str | None = None,
-) -> Outcome:  # fmt: skip
-    """Mean squared error over all values and runs against the prediction, and the coverage of 95 % intervals."""
+) -> SimulationOutcome:  # fmt: skip
+    """Run collections and return the error over all values against the prediction, and the intervals' coverage."""
     n = int(counts.sum())
     truth = counts.astype(np.float64) / n
     errors: list[float] = []
@@ -61,13 +62,14 @@ def simulate_oracle(
     start, estimate = perf_counter(), no_data(mechanism.size)
     values = respondents(counts, np.random.default_rng(seed))
     for run in range(runs):
+        # Every run gets coins of its own; the factor keeps runs of neighbouring seeds apart.
         estimate = collect(mechanism, values, seed * 1_000_003 + run, advance=advance)
         low, high = estimate.interval(0.95)
         errors.append(float(np.mean((estimate.value - truth) ** 2)))
         if post is not None:
             processed.append(float(np.mean((process(estimate, post).value - truth) ** 2)))
         covered.append(float(np.mean((low <= truth) & (truth <= high))))
-    return Outcome(
+    return SimulationOutcome(
         runs=runs,
         rmse=float(np.sqrt(np.mean(errors))),
         predicted_rmse=mechanism.standard_error(n),

@@ -1,4 +1,7 @@
-"""SEL-FO: which frequency oracle to use, by exact average error, report size and server work."""
+"""Which frequency oracle to use, by exact average error, report size and server work (SEL-FO).
+
+The functions below count the server's operations for n reports: what one report costs to add, plus the final estimate.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,7 +9,7 @@ from math import ceil, inf, log2
 from typing import Any
 
 from tacit.core.mechanism import Oracle
-from tacit.device.budget import Budget, as_budget
+from tacit.device.numbers.budget import Budget, as_budget
 from tacit.errors import InvalidSpec
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
@@ -21,7 +24,7 @@ TOLERANCE = 1.03
 
 
 @dataclass(frozen=True)
-class Option:
+class OracleOption:
     """One oracle, what it would cost and how well it would do."""
 
     kind: str
@@ -50,34 +53,40 @@ class Option:
 class Choice:
     """The pick and every option it was compared with, best first."""
 
-    pick: Option
-    options: tuple[Option, ...]
+    pick: OracleOption
+    options: tuple[OracleOption, ...]
     reason: str
 
 
 def _linear(mechanism: Oracle, n: int) -> float:
+    """One increment per report, one division per value."""
     return n + mechanism.size
 
 
 def _transform(mechanism: Oracle, n: int) -> float:
+    """One increment per report, then a fast Hadamard transform."""
     return n + mechanism.size * max(1.0, log2(mechanism.size))
 
 
 def _fourier(mechanism: Oracle, n: int) -> float:
+    """One increment per report, then a cyclic convolution by three fast Fourier transforms."""
     m = getattr(mechanism, "m", mechanism.size)
     return n + 3 * m * max(1.0, log2(m))
 
 
 def _span(mechanism: Oracle, n: int) -> float:
+    """One increment per reported sign, then a fast Hadamard transform."""
     signs = getattr(mechanism, "signs", 2)
     return n * signs + mechanism.size * max(1.0, log2(mechanism.size))
 
 
 def _bits(mechanism: Oracle, n: int) -> float:
+    """Packed bit vectors are added byte by byte, eight values at a time."""
     return n * ceil(mechanism.size / 8)
 
 
 def _pairs(mechanism: Oracle, n: int) -> float:
+    """Every report is evaluated at every value, as local hashing requires."""
     return float(n) * mechanism.size
 
 
@@ -98,15 +107,21 @@ OPTIONS: tuple[tuple[type[Oracle], Work], ...] = (
 """Every oracle the chooser compares, with the server operations of n reports."""
 
 
-def _option(kind: type[Oracle], work: Work, size: int, budget: Budget, n: int, target: float | None) -> Option | None:
+def _option(
+    kind: type[Oracle], work: Work, size: int, budget: Budget, n: int, target: float | None
+) -> OracleOption | None:
+    """Return the option of one oracle; None where it does not support the size or the budget."""
     make: Any = kind
     try:
         mechanism: Oracle = make(size=size, epsilon=budget)
         error = mechanism.average_error()
     except InvalidSpec:  # The domain is too large or too small for this kind.
         return None
+    # The error is n times a variance, so dividing by the target variance gives the respondents that are needed.
     needed = None if target is None else ceil(error / target**2)
-    return Option(kind.kind, mechanism, error, (error / n) ** 0.5, mechanism.report_bits, work(mechanism, n), needed)
+    return OracleOption(
+        kind.kind, mechanism, error, (error / n) ** 0.5, mechanism.report_bits, work(mechanism, n), needed
+    )
 
 
 def choose_oracle(
@@ -118,7 +133,7 @@ def choose_oracle(
     max_report_bits: int | None = None,
     options: Sequence[tuple[type[Oracle], Work]] = OPTIONS,
 ) -> Choice:
-    """The oracle to use for `size` values at `epsilon` with about n respondents.
+    """Choose the oracle for `size` values at `epsilon` with about n respondents.
 
     All oracles are compared by the exact average error M over the domain, which does not depend on the data.
     Among those within 3 % of the best, the one with the least server work wins, then the shortest report. The
@@ -131,6 +146,7 @@ def choose_oracle(
     budget = as_budget(epsilon)
     possible = [_option(kind, work, size, budget, n, target_error) for kind, work in options]
     limit = inf if max_report_bits is None else max_report_bits
+    # The limit is a constraint, not a criterion: it filters before anything is ranked.
     fitting = [option for option in possible if option and option.report_bits <= limit]
     if not fitting:
         bound = "" if max_report_bits is None else f" with reports of at most {max_report_bits} bits; allow longer ones"
@@ -140,14 +156,15 @@ def choose_oracle(
     return Choice(pick, tuple(ranked), _reason(pick, ranked[0]))
 
 
-def _cheapest(ranked: Sequence[Option]) -> Option:
-    """The least work, then the shortest report, among the options whose error is close to the first one's."""
+def _cheapest(ranked: Sequence[OracleOption]) -> OracleOption:
+    """Return the option with the least work, then the shortest report, among those close to the least error."""
     close = [option for option in ranked if option.average_error <= TOLERANCE * ranked[0].average_error]
     # Work that differs by less than a factor of two is the same work.
     return min(close, key=lambda o: (round(log2(o.server_operations)), o.report_bits, o.average_error))
 
 
-def _reason(pick: Option, best: Option) -> str:
+def _reason(pick: OracleOption, best: OracleOption) -> str:
+    """Return the sentence that explains the pick: least error, or close to it and cheaper."""
     excess = pick.average_error / best.average_error - 1
     if excess <= 1e-9:
         return f"{pick.kind} has the least error"

@@ -1,17 +1,17 @@
-"""The task `histogram`: the share of every answer."""
+"""The task `histogram`: the share of every answer to a question with a list of answers."""
 
 from dataclasses import replace
 from typing import cast
 
 from tacit.core.mechanism import Mechanism, Oracle
-from tacit.device.budget import Budget
-from tacit.device.domain import MAX_LABELS, Domain
-from tacit.device.items import Items
-from tacit.device.text import Text
+from tacit.device.domains.domain import MAX_LABELS, Domain
+from tacit.device.domains.items import Items
+from tacit.device.domains.text import Text
+from tacit.device.numbers.budget import Budget
 from tacit.errors import InvalidSpec
-from tacit.post.methods import default_method, process
+from tacit.post.frequencies.methods import default_method, process
 from tacit.tasks.choose import choose_oracle
-from tacit.tasks.task import Answer, Forecast, Part, Task
+from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask
 
 _OTHERWISE = {
     "strings": "set its task to heavy_hitters, which looks up the texts that are named later",
@@ -23,7 +23,7 @@ _OTHERWISE = {
 
 
 def check_listed(domain: Domain, who: str) -> None:
-    """Refuse questions whose answers are no list of which every respondent gives one, and say what to do."""
+    """Raise InvalidSpec unless every respondent gives one answer of a list; the message says what to do instead."""
     if isinstance(domain, Items):
         raise InvalidSpec(
             f"{who}: '{domain.name}' is answered with a set of items, not with one label; set its task to items or "
@@ -34,6 +34,7 @@ def check_listed(domain: Domain, who: str) -> None:
             f"{who}: '{domain.name}' is answered with free text, whose values are not listed; set its task to "
             "heavy_hitters, which finds the most frequent ones, or list the answers as categories"
         )
+    # Answers list every label, so the limit is on what can be shown, not on what an oracle can estimate.
     if domain.size > MAX_LABELS:
         name, todo = getattr(domain, "name", domain.kind), _OTHERWISE.get(domain.kind, "declare fewer answers")
         raise InvalidSpec(f"{who}: '{name}' has {domain.size} values, at most {MAX_LABELS} are listed; {todo}")
@@ -44,15 +45,17 @@ def _plan(domain: Domain, budget: Budget, n: int) -> Mechanism:
     return choose_oracle(size=domain.size, epsilon=budget, n=n).pick.mechanism
 
 
-def _answer(domain: Domain, part: Part) -> Answer:
+def _answer(domain: Domain, part: QuestionTally) -> Answer:
     labelled = replace(part.estimate(), labels=domain.all_labels())
-    made = process(labelled, default_method("histogram"))
-    return Answer("share", labelled, made.estimate, made.method.name)
+    processed = process(labelled, default_method("histogram"))
+    return Answer("share", labelled, processed.estimate, processed.method.name)
 
 
 def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
+    """Return the expected error of a share, and the oracles that the pick was compared with."""
     error = cast("Oracle", mechanism).standard_error(n)
     choice = choose_oracle(size=domain.size, epsilon=mechanism.budget, n=n)
+    # A hand-written document may use another oracle than the planner's pick; then the comparison does not explain it.
     if choice.pick.kind != mechanism.kind:
         return Forecast(error)
     rows = (
@@ -62,4 +65,4 @@ def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
     return Forecast(error, why=choice.reason, options=tuple(rows))
 
 
-HISTOGRAM = Task("histogram", _plan, _answer, _forecast)
+HISTOGRAM = QuestionTask("histogram", _plan, _answer, _forecast)

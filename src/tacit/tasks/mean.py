@@ -1,16 +1,19 @@
-"""The task `mean`: the mean of an integer question."""
+"""The task `mean`: the mean of an integer question.
+
+The mechanism works on the grid 0 .. top; answers are mapped back to the question's numbers, low + step * grid.
+"""
 
 from dataclasses import replace
 from typing import cast
 
 from tacit.core.mechanism import Mechanism
-from tacit.core.score import Law
-from tacit.device.budget import Budget
-from tacit.device.domain import Domain
-from tacit.device.reals import Integers
+from tacit.core.statistics.score import Law
+from tacit.device.domains.domain import Domain
+from tacit.device.domains.reals import Integers
+from tacit.device.numbers.budget import Budget
 from tacit.errors import InvalidSpec
 from tacit.numeric.mean import OneBit
-from tacit.tasks.task import Answer, Forecast, Part, Task
+from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask
 
 
 def _plan(domain: Domain, budget: Budget, n: int) -> Mechanism:
@@ -20,10 +23,12 @@ def _plan(domain: Domain, budget: Budget, n: int) -> Mechanism:
     return OneBit(top=domain.size - 1, epsilon=budget)
 
 
-def _answer(domain: Domain, part: Part) -> Answer:
+def _answer(domain: Domain, part: QuestionTally) -> Answer:
+    """Return the mean in the question's units; no consistent version, since a mean has nothing to agree with."""
     assert isinstance(domain, Integers)
     estimate = part.estimate()
     step, spread = float(domain.step), estimate.spread
+    # An affine map: the low end moves the value only, the step scales standard errors and hence variances by step^2.
     scaled = replace(
         estimate,
         value=float(domain.low) + step * estimate.value,
@@ -36,7 +41,7 @@ def _answer(domain: Domain, part: Part) -> Answer:
 
 
 def _moved(law: Law, low: float, step: float) -> Law:
-    """The law of a mean on the grid as one of the mean of the question's numbers."""
+    """Return the variance law of a mean on the grid, rescaled to the question's numbers."""
     return replace(law, low=low + step * law.low, high=low + step * law.high)
 
 
@@ -45,4 +50,4 @@ def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
     return Forecast(float(domain.step) * cast("OneBit", mechanism).standard_error(n), "the mean")
 
 
-MEAN = Task("mean", _plan, _answer, _forecast)
+MEAN = QuestionTask("mean", _plan, _answer, _forecast)

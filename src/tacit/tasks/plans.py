@@ -1,15 +1,24 @@
 """Adaptive plans: generators that ask fresh respondents round by round and return what was found.
 
-A plan yields a `Round`, receives the mechanism and the tally of its reports, and goes on; it does no input or output
-and draws no coins. Being a function of its fields and of what it received, it is resumed by replaying stored tallies.
+    plan (generator)                          driver (simulation or collector)
+    yield Round(name, share, mechanism)  -->  puts it to fresh respondents, waits, counts
+    receives (mechanism, tally)          <--  send((mechanism, tally))
+    ...
+    return PlanResult                    -->  StopIteration.value
+
+A plan does no input or output and draws no coins. Being a deterministic function of its fields and of what it received,
+it needs no saved state: after a restart it is resumed by replaying the stored tallies (`resume`).
 """
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from tacit.arrays import F64
 from tacit.core.mechanism import Mechanism
-from tacit.core.normal import normal_isf
+from tacit.core.statistics.normal import normal_isf
 from tacit.errors import InvalidSpec
 
 
@@ -19,15 +28,15 @@ class Round:
 
     name: str
     share: float
-    """Of all respondents of the plan."""
+    """The share of all respondents of the plan that this round is put to."""
     mechanism: Mechanism
     about: str
-    """What is asked, in words."""
+    """What is asked, in a sentence for respondents and analysts."""
     group: int
     """Which respondents: rounds of one group ask the same people again, which only a simulation does."""
 
     def to_row(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data for JSON."""
         return {
             "name": self.name,
             "share": self.share,
@@ -39,17 +48,17 @@ class Round:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the true share is at least and at most: two unbiased estimates with their standard errors."""
+    """Lower and upper bounds of a true share: two unbiased estimates with their standard errors."""
 
     least: float
     least_error: float
     most: float
     most_error: float
     listed: float = 1.0
-    """The part of all candidates that is listed: the highest of many estimates are too high more often than others."""
+    """The part of all candidates that is listed: intervals of selected, thus high, estimates must be wider."""
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Of all intervals that are listed, a share `level` at least holds the truth; the true share ends at 1.
+        """Return an interval; of all listed ones, a share of at least `level` holds the truth on average.
 
         Adjusted for having chosen what to list (Benjamini and Yekutieli 2005: 1 - level times the part that is listed).
         """
@@ -58,15 +67,15 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One thing that was found, with its uncertainty."""
+class RankedItem:
+    """One item or itemset of a result, with its uncertainty."""
 
     items: tuple[int, ...]
     frequency: float
     standard_error: float
     bounds: Bounds
     noise: float
-    """The probability that noise alone lifts any of the candidates of the plan as high, at most (Bonferroni)."""
+    """An upper bound on the probability that noise alone lifts any candidate of the plan as high (Bonferroni)."""
 
     @property
     def low(self) -> float:
@@ -79,7 +88,7 @@ class Row:
         return self.bounds.interval(0.95)[1]
 
     def to_row(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data for JSON."""
         return {
             "items": list(self.items),
             "frequency": self.frequency,
@@ -91,24 +100,29 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Result:
-    """What a plan found: the k highest estimates, best first, and what to think of them."""
+class PlanResult:
+    """The result of a plan: the k highest estimates, best first, with notes on how to read them."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[RankedItem, ...]
     respondents: int
     detectable: float | None
     """The smallest share that stands out from noise among all candidates; None without data."""
     notes: tuple[str, ...] = ()
     details: "dict[str, Any]" = field(default_factory=dict[str, Any])
-    """Numbers met on the way, such as padding lengths."""
+    """Intermediate numbers for diagnosis, such as padding lengths."""
 
     @property
     def status(self) -> str:
-        """Whether there is anything to show."""
+        """`ok`, or `no_data` where there is nothing to show."""
         return "ok" if self.rows else "no_data"
 
+    def intervals(self, level: float) -> tuple[F64, F64]:
+        """Return both ends of the interval of every row; they are not symmetric, see `Bounds`."""
+        ends = np.array([row.bounds.interval(level) for row in self.rows]).reshape(-1, 2)
+        return ends[:, 0], ends[:, 1]
+
     def to_row(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data for JSON."""
         return {
             "status": self.status,
             "respondents": self.respondents,
@@ -122,14 +136,15 @@ class Result:
 Received = tuple[Mechanism, Any]
 """The mechanism of a round and the tally of its reports."""
 
-Steps = Generator[Round, Received, Result]
+Steps = Generator[Round, Received, PlanResult]
+"""A running plan."""
 
 
 class Diary:
-    """What a running plan keeps: who answered which round, and remarks for the reader."""
+    """The record of a running plan: how many answered which round, and notes for the reader of the result."""
 
     def __init__(self) -> None:
-        """Start with nothing."""
+        """Start an empty record."""
         self.notes: list[str] = []
         self.details: dict[str, Any] = {}
         self.asked = 0.0
@@ -138,17 +153,19 @@ class Diary:
 
     @property
     def respondents(self) -> int:
-        """Everybody who answered; a group that is asked twice counts once."""
+        """The number of respondents who answered; a group that is asked twice counts once."""
         return sum(self._answered.values())
 
     def ask(
         self, name: str, share: float, mechanism: Mechanism, about: str, *, group: int | None = None
     ) -> Generator[Round, Received, Any]:
-        """The tally of a round; None if nobody answered it, with a note."""
+        """Yield a round and return its tally; None, with a note, if nobody answered."""
         number = len(self._answered) if group is None else group
-        given, tally = yield Round(name, share, mechanism, about, number)
-        if given.digest != mechanism.digest or tally.mechanism.digest != mechanism.digest:
+        answered_with, tally = yield Round(name, share, mechanism, about, number)
+        # A replay with tallies in another order would silently give nonsense: compare the mechanisms' digests.
+        if answered_with.digest != mechanism.digest or tally.mechanism.digest != mechanism.digest:
             raise InvalidSpec(f"plan: round {name} received a tally of another mechanism; replay rounds in their order")
+        # A group that is asked twice has the larger of its turnouts, and its share counts once.
         self.asked += 0.0 if number in self._answered else share
         self._answered[number] = max(self._answered.get(number, 0), tally.n)
         self.details[f"{name}_respondents"] = tally.n
@@ -157,28 +174,22 @@ class Diary:
             return None
         return tally
 
-    def result(self, rows: Iterable[Row], detectable: float | None) -> Result:
-        """What the plan returns."""
-        return Result(tuple(rows), self.respondents, detectable, tuple(self.notes), self.details)
+    def result(self, rows: Iterable[RankedItem], detectable: float | None) -> PlanResult:
+        """Return the plan's result with everything recorded."""
+        return PlanResult(tuple(rows), self.respondents, detectable, tuple(self.notes), self.details)
 
 
-def drive(steps: Steps, ask: Callable[[Round], Any]) -> Result:
-    """Run a plan to its end; `ask` puts a round to respondents and returns the tally of their reports."""
-    received: Received | None = None
-    while True:
-        try:
-            question = next(steps) if received is None else steps.send(received)
-        except StopIteration as stop:
-            return stop.value
-        received = question.mechanism, ask(question)
-
-
-def resume(steps: Steps, received: Iterable[Received]) -> "Round | Result":
-    """The round that comes next after these, or the result if there is none."""
+def proceed(steps: Steps, received: Received | None = None) -> "Round | PlanResult":
+    """The round that comes next, or the result if there is none; a plan begins with nothing received."""
     try:
-        question = next(steps)
-        for answer in received:
-            question = steps.send(answer)
+        return next(steps) if received is None else steps.send(received)
     except StopIteration as stop:
         return stop.value
-    return question
+
+
+def drive(steps: Steps, ask: Callable[[Round], Any]) -> PlanResult:
+    """Run a plan to its end; `ask` puts a round to respondents and returns the tally of their reports."""
+    said = proceed(steps)
+    while isinstance(said, Round):
+        said = proceed(steps, (said.mechanism, ask(said)))
+    return said

@@ -1,4 +1,4 @@
-"""SPLIT-USERS: ask every respondent one of Q questions, or all of them at epsilon/Q each?
+"""Ask every respondent one of Q questions, or all of them at epsilon/Q each (SPLIT-USERS)?
 
 Wang's dissertation, section 3.4.2, compares the noise alone, and asking one question always wins. Counting
 the error of having asked a random part of the respondents, splitting the budget wins above some epsilon.
@@ -12,19 +12,20 @@ from math import sqrt
 import numpy as np
 
 from tacit.core.mechanism import Oracle
-from tacit.device.budget import HIGHEST, LOWEST, Budget, Share, as_epsilon
+from tacit.device.numbers.budget import HIGHEST, LOWEST, Budget, Share, as_epsilon
 from tacit.errors import InvalidSpec
 
 MakeOracle = Callable[..., Oracle]
 """An oracle class, called with `size` and `epsilon`."""
 
 _DECIMALS = 4
+"""The crossover is found to so many decimals; a budget is a decimal text, so this is its precision too."""
 _SCAN = 1.05
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Exact error of one frequency, averaged over the questions, under both ways of asking them."""
+    """The exact variance of one frequency, averaged over the questions, under both ways of asking them."""
 
     questions: int
     frequency: float
@@ -46,7 +47,7 @@ class Comparison:
 
     @property
     def standard_error(self) -> float:
-        """The error of the better way."""
+        """The standard error of the better way."""
         return sqrt(min(self.one_question_variance, self.all_questions_variance))
 
 
@@ -73,7 +74,7 @@ def split_users_or_budget(
 
 
 def _variances(oracle: MakeOracle, sizes: Sequence[int], epsilon: str, n: int, frequency: float) -> tuple[float, float]:
-    """Mean variance of asking one question, with groups of n/Q, and of asking all at epsilon/Q."""
+    """Return the mean variance of asking one question, with groups of n/Q, and of asking all at epsilon/Q."""
     count = len(sizes)
 
     def noise(budget: Budget) -> float:
@@ -81,18 +82,23 @@ def _variances(oracle: MakeOracle, sizes: Sequence[int], epsilon: str, n: int, f
         at, times = np.array([frequency]), Counter(sizes).items()
         return sum(k * float(oracle(size=d, epsilon=budget).moments.variance(at)[0]) for d, k in times) / count
 
+    # A group of n/Q out of n without replacement: f(1 - f)/(n/Q) * (n - n/Q)/(n - 1), the finite population correction.
     sampling = frequency * (1 - frequency) * (count - 1) / (n - 1)
     whole, part = noise(as_epsilon(epsilon)), noise(Share(epsilon, f"1/{count}"))
     return whole * count / n + sampling, part / n
 
 
 def _crossover(oracle: MakeOracle, sizes: Sequence[int], n: int, frequency: float) -> float | None:
-    """The first epsilon above which splitting wins, by a geometric scan and bisection to four decimals."""
+    """Return the least epsilon at which splitting wins, by a geometric scan and bisection; None if there is none.
+
+    The scan comes first because variances need not cross only once.
+    """
 
     def splitting_wins(epsilon: float) -> bool:
         sampled, split = _variances(oracle, sizes, f"{epsilon:.{_DECIMALS}f}", n, frequency)
         return split < sampled
 
+    # First upwards in steps of 5 % to the first win, then bisection between the last loss and that win.
     low = high = float(LOWEST)
     while not splitting_wins(high):
         if high >= HIGHEST:

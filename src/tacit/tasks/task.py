@@ -1,43 +1,56 @@
-"""What a task is: how one question of a collection is planned before and answered after."""
+"""What a task is: how questions of a collection are planned before they are asked, and answered afterwards.
+
+There are four sorts, which differ in what is planned and in what an answer is made of:
+
+| sort           | planned                            | answered from                    |
+|----------------|------------------------------------|----------------------------------|
+| `QuestionTask` | one question at a time             | the tally of the question        |
+| `JointTask`    | several questions as one mechanism | the tally of all of them         |
+| `RowsTask`     | private columns beside public rows | SQL, query by query              |
+| `AdaptiveTask` | one question, round after round    | the tallies of all closed rounds |
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally, PerMember, against_everyone
-from tacit.device.budget import Budget
-from tacit.device.domain import Domain
+from tacit.device.domains.domain import Domain
+from tacit.device.numbers.budget import Budget, Epsilon
 from tacit.errors import InvalidSpec
-from tacit.tasks.plans import Steps
+from tacit.tasks.memo import Memo
+from tacit.tasks.plans import PlanResult, Steps
 
 Of = TypeVar("Of")
 """What a query is about: the domain of one question, or questions that are asked together."""
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """What one question got: the reports of its mechanism, and the respondents that they speak for."""
+class QuestionTally:
+    """The reports on one question, counted, and the respondents that they speak for."""
 
     mechanism: Mechanism
     tally: AnyTally
     respondents: int
     """Everybody who took part; more than the reports where each respondent answered one of several questions."""
-    other: "Part | None" = None
+    other: "QuestionTally | None" = None
     """What the same question got in another collection, for queries that compare two."""
     place: int = 0
-    """Which attribute of the mechanism the question is, where several are asked together."""
+    """The question's index in its collection: the attribute of the mechanism, where several are asked together."""
+    memo: Memo = field(default_factory=Memo)
+    """Results computed from the tally of the collection, shared by all its questions."""
 
     def estimate(self) -> Estimate:
-        """The estimate of a plain mechanism, against all respondents."""
+        """Return the estimate of a plain mechanism, with variances that speak for all respondents."""
         assert not isinstance(self.tally, PerMember)
         return against_everyone(self.mechanism.estimate(self.tally), self.tally, self.respondents)
 
 
 @dataclass(frozen=True)
-class Asked:
+class JointQuestions:
     """Questions that are asked together: their names and domains, in the order of the mechanism's attributes."""
 
     names: tuple[str, ...]
@@ -45,7 +58,7 @@ class Asked:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Numbers of answers."""
+        """The number of answers of every question."""
         return tuple(domain.size for domain in self.domains)
 
 
@@ -60,36 +73,36 @@ class Answer:
 
 
 def plain_number(value: Any) -> float | None:
-    """A number as JSON has it: None for what is not known, or not finite."""
+    """Return a number for JSON: None for NaN, infinity and what is not known."""
     return float(value) if value is not None and isfinite(value) else None
 
 
 def plain_label(label: Any) -> Any:
-    """A label of a domain as JSON has it: that of several attributes is a list."""
+    """Return a label for JSON: that of several attributes is a list instead of a tuple."""
     return [plain_label(part) for part in cast("tuple[Any, ...]", label)] if isinstance(label, tuple) else label
 
 
 @dataclass(frozen=True)
-class Query(Generic[Of]):
-    """What an analyst may ask of one question, or of several together, with text parameters as an address has them."""
+class TaskQuery(Generic[Of]):
+    """A query that an analyst may send about one question, or several together; parameters are text, as in a URL."""
 
     name: str
     about: str
     parameters: Mapping[str, str]
-    """Names and what they mean."""
-    run: Callable[[Of, Part, Mapping[str, str], float], dict[str, Any]]
+    """The names of the parameters, with a description of each."""
+    run: Callable[[Of, QuestionTally, Mapping[str, str], float], dict[str, Any]]
 
 
-def find_query(queries: Sequence[Query[Of]], name: str, given: Mapping[str, str], who: str) -> Query[Of]:
-    """The query of a name that takes these parameters, or InvalidSpec naming what is known."""
-    found = next((query for query in queries if query.name == name), None)
-    if found is None:
+def find_query(queries: Sequence[TaskQuery[Of]], name: str, given: Mapping[str, str], who: str) -> TaskQuery[Of]:
+    """Return the query of a name that takes these parameters; InvalidSpec lists the known ones if there is none."""
+    match = next((query for query in queries if query.name == name), None)
+    if match is None:
         known = ", ".join(query.name for query in queries) or "none"
         raise InvalidSpec(f"{who}: query is {name[:40]!r}, must be one of {known}")
-    for unknown in sorted(given.keys() - found.parameters.keys()):
-        known = ", ".join(found.parameters) or "none"
+    for unknown in sorted(given.keys() - match.parameters.keys()):
+        known = ", ".join(match.parameters) or "none"
         raise InvalidSpec(f"query {name}: unknown parameter '{unknown[:40]}', must be one of {known}")
-    return found
+    return match
 
 
 @dataclass(frozen=True)
@@ -105,27 +118,75 @@ class Forecast:
 
 
 @dataclass(frozen=True)
-class Together:
-    """How questions that are asked together are planned: for tables of k of them."""
-
-    plan: Callable[[Asked, Budget, int, int], Mechanism]
-    forecast: Callable[[Asked, Mechanism, int, int], Forecast]
-
-
-@dataclass(frozen=True)
-class Task:
-    """What a question asks for."""
+class QuestionTask:
+    """A task whose questions are planned and answered one by one."""
 
     name: str
     plan: Callable[[Domain, Budget, int], Mechanism]
-    """The mechanism for about this many respondents."""
-    answer: Callable[[Domain, Part], Answer]
+    """Returns the mechanism for about this many respondents."""
+    answer: Callable[[Domain, QuestionTally], Answer]
     forecast: Callable[[Domain, Mechanism, int], Forecast]
-    """How precise the answer of n reports would be."""
-    queries: tuple[Query[Domain], ...] = field(default=())
-    steps: Callable[[Domain, Budget, int, int], Steps] | None = None
-    """For adaptive tasks: the rounds that look for the k best with about n respondents."""
-    method: str = ""
-    """The name of the plan of an adaptive task."""
-    together: Together | None = None
-    """For tasks whose questions are asked together."""
+    """Returns how precise the answer from n reports would be."""
+    queries: tuple[TaskQuery[Domain], ...] = ()
+    """The queries about one question beyond its answer."""
+
+
+@dataclass(frozen=True)
+class JointTask:
+    """A task whose questions are attributes of one mechanism, so that tables over k of them can be estimated."""
+
+    rule: ClassVar[str] = 'questions of this task are asked together; set the policy to "joint"'
+
+    name: str
+    plan: Callable[[JointQuestions, Budget, int, int], Mechanism]
+    """The mechanism for about n respondents and tables of k questions."""
+    answer: Callable[[Domain, QuestionTally], Answer]
+    """The answer to one of the questions, from the tally of all of them."""
+    forecast: Callable[[JointQuestions, Mechanism, int, int], Forecast]
+    """How precise a table of k questions would be with n respondents."""
+
+
+@dataclass(frozen=True)
+class PublicRows:
+    """The public side of a table that is asked with SQL, and the queries it is planned for."""
+
+    table: str
+    columns: tuple[tuple[str, str], ...]
+    """Names and types of the public columns."""
+    queries: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RowsTask:
+    """A task whose questions are private columns of a table with public ones; there is no answer without a query."""
+
+    rule: ClassVar[str] = "questions of this task come with public rows and are asked with SQL; state rows in the draft"
+
+    name: str
+    plan: Callable[[JointQuestions, PublicRows, Epsilon, int], tuple[str, Mechanism]]
+    """The policy and the mechanism for about n respondents."""
+    forecast: Callable[[JointQuestions, Mechanism, int], Forecast]
+    """How precise the share of a condition would be with n respondents."""
+
+
+@dataclass(frozen=True)
+class AdaptiveTask:
+    """A task that asks one question in rounds, each of which goes to fresh respondents and depends on those before."""
+
+    rule: ClassVar[str] = (
+        "goes round by round and must be the only question; ask the other questions in a collection of their own"
+    )
+
+    name: str
+    method: str
+    """The name of the plan, which documents state."""
+    steps: Callable[[Domain, Budget, int, int], Steps]
+    """The rounds that look for the k best with about n respondents."""
+    answer: Callable[[Domain, PlanResult], Answer]
+    """The answer of a plan that has come to its end."""
+    forecast: Callable[[Domain, Mechanism, int], Forecast]
+    """How precise the first round would be if n respondents took part in all of them."""
+
+
+Task = QuestionTask | JointTask | RowsTask | AdaptiveTask
+"""Any of the four sorts; `tasks.table` lists all tasks."""

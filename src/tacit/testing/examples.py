@@ -1,4 +1,4 @@
-"""One small and one ordinary instance of every kind, for laws, audits and documentation."""
+"""Tiny instances of every kind, small enough to enumerate, for laws, audits and documentation."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from tacit.catalog import CATALOG
 from tacit.core.compose import Questions
 from tacit.core.mechanism import Mechanism
-from tacit.device.budget import Share
+from tacit.device.numbers.budget import Share
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR
 from tacit.oracles.sets import Padded
@@ -48,7 +48,7 @@ _COMPOSED: dict[str, Callable[[Any], dict[str, Any]]] = {
 
 
 def example(kind: str, epsilon: Any) -> Mechanism:
-    """A tiny instance of a kind: small enough to enumerate, large enough to be itself."""
+    """Return a tiny instance of a kind: small enough to enumerate, large enough to show all of its behaviour."""
     cls: Any = next(entry for entry in CATALOG if entry.kind == kind)
     make = _COMPOSED.get(kind)
     fields = _FIELDS.get(kind, {"size": 5}) if make is None else make(epsilon)
@@ -62,7 +62,7 @@ _FURTHER: dict[str, tuple[dict[str, Any], ...]] = {
 
 
 def examples(kind: str, epsilon: Any) -> list[Mechanism]:
-    """Tiny instances of a kind: one of every sort that differs in what it guarantees."""
+    """Return tiny instances of a kind, one for every set of guarantees that it can have."""
     first: Any = example(kind, epsilon)
     return [
         first,

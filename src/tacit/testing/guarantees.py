@@ -1,6 +1,7 @@
-"""Every guarantee that a kind states, by enumeration where there are few enough reports; not by its own formula.
+"""Privacy guarantees by enumeration: the largest likelihood ratio over all reports, without the kind's own formula.
 
-Memoised coins stand for an ideal function: a fresh, uniform stream for every key. That HMAC is one is assumed.
+For memoised mechanisms whole sequences of reports are enumerated. HMAC is modelled as a random function: a fresh,
+uniform stream of coins for every key.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,40 +13,43 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import F64
 from tacit.core.mechanism import Mechanism
-from tacit.device.rappor import LayeredDevice
+from tacit.device.kinds.rappor import LayeredDevice
 from tacit.errors import InvalidSpec
 from tacit.numeric.bit_flip import DBitFlip
 from tacit.numeric.mean import OneBit
 from tacit.numeric.memo import Memoized
 from tacit.testing.laws import enumerated_epsilon, values_of
 
-F64 = npt.NDArray[np.float64]
 Once = tuple[int, ...]
+"""What a device draws once and keeps: sampled buckets, or the rounding offset of a number."""
 
+# Entries of the largest table of probabilities that is enumerated: 128 megabytes.
 _MOST_NUMBERS = 1 << 24
 
 
 def enumerated_guarantees(mechanism: Mechanism) -> "list[float | None]":
-    """The largest log-likelihood ratio behind each of `mechanism.guarantees()`; None where it is not enumerated."""
-    found = [enumerated_epsilon(mechanism)]
+    """Return the largest log-likelihood ratio behind each of `mechanism.guarantees()`; None if not enumerated."""
+    losses = [enumerated_epsilon(mechanism)]
     if isinstance(mechanism, LayeredDevice):
         # Any number of reports is a function of the permanent bits, and tells them in the limit.
-        found.append(enumerated_epsilon(replace(mechanism, zero="", one="")))
+        losses.append(enumerated_epsilon(replace(mechanism, zero="", one="")))
     if isinstance(mechanism, Memoized):
-        found = [_constant(mechanism), _same_pattern(mechanism)]
+        losses = [_constant(mechanism), _same_pattern(mechanism)]
     stated = len(mechanism.guarantees())
-    return (found + [None] * stated)[:stated]
+    return (losses + [None] * stated)[:stated]
 
 
 def _constant(mechanism: Memoized) -> float | None:
-    """Two reports on one value; a third would repeat them once more."""
+    """The loss of repeated reports on one value; two stand for any number, as all are equal."""
     return sequence_loss(mechanism, [(value, value) for value in values_of(mechanism)])
 
 
 def _same_pattern(mechanism: Memoized) -> float | None:
-    """As many values as are answered, in every pattern of that many times."""
+    """The largest loss between sequences of values with the same pattern of repetition."""
     sequences = product(values_of(mechanism), repeat=mechanism.most_values)
+    # The pattern of (7, 2, 7) is (0, 1, 0): where every value appeared first.
     groups: dict[Once, list[Sequence[int]]] = {}
     for sequence in sequences:
         groups.setdefault(tuple(sequence.index(value) for value in sequence), []).append(sequence)
@@ -54,7 +58,7 @@ def _same_pattern(mechanism: Memoized) -> float | None:
 
 
 def sequence_loss(mechanism: Memoized, sequences: "Sequence[Sequence[int]]") -> float | None:
-    """The largest log-likelihood ratio of any sequence of reports between any two of these sequences of values.
+    """Return the largest log-likelihood ratio of any sequence of reports between any two of these value sequences.
 
     It is infinite where one of them can make reports that another cannot; None where there are too many to list.
     """
@@ -62,9 +66,11 @@ def sequence_loss(mechanism: Memoized, sequences: "Sequence[Sequence[int]]") -> 
         reports = mechanism.all_reports()
     except InvalidSpec:
         return None
+    # All sequences have one length, since they share a pattern.
     if len(reports) ** len(sequences[0]) * len(sequences) > _MOST_NUMBERS:
         return None
     laws = np.array([_law(mechanism, reports, sequence) for sequence in sequences])
+    # The worst pair for a sequence of reports is the largest against the smallest probability over all values.
     high, low = laws.max(axis=0), laws.min(axis=0)
     with np.errstate(divide="ignore"):
         return float(np.max(np.log(high[high > 0]) - np.log(low[high > 0])))
@@ -72,15 +78,16 @@ def sequence_loss(mechanism: Memoized, sequences: "Sequence[Sequence[int]]") -> 
 
 def _law(mechanism: Memoized, reports: npt.NDArray[Any], sequence: Sequence[int]) -> F64:
     """The probability of every sequence of reports, over what the device draws once and the coins of every key."""
+    # Column c of `sent` is one sequence of reports: the index of the report at every time.
     sent = np.indices((len(reports),) * len(sequence)).reshape(len(sequence), -1)
     law = np.zeros(sent.shape[1])
     for once, chance in _draws(mechanism):
-        law += chance * _given(mechanism, reports, sequence, once, sent)
+        law += chance * _conditional(mechanism, reports, sequence, once, sent)
     return law
 
 
 def _draws(mechanism: Memoized) -> "Iterator[tuple[Once, float]]":
-    """What a device may draw once, and how likely that is."""
+    """Everything a device may draw once, with its probability."""
     inner = mechanism.inner
     if isinstance(inner, DBitFlip):
         for buckets in combinations(range(inner.size), inner.sampled):
@@ -92,10 +99,13 @@ def _draws(mechanism: Memoized) -> "Iterator[tuple[Once, float]]":
         yield (), 1.0
 
 
-def _given(
+def _conditional(
     mechanism: Memoized, reports: npt.NDArray[Any], sequence: Sequence[int], once: Once, sent: npt.NDArray[np.intp]
 ) -> F64:
-    """Equal keys send equal reports, different ones independent reports; beyond the cap the last one is repeated."""
+    """The probability of every sequence of reports, given what was drawn once.
+
+    Equal keys send equal reports, different keys independent ones; beyond the cap the last report is repeated.
+    """
     law, first = np.ones(sent.shape[1]), dict[bytes, int]()
     for time, value in enumerate(sequence):
         key = mechanism.value_key(once, value)
@@ -113,6 +123,7 @@ def _one(mechanism: Memoized, reports: npt.NDArray[Any], value: int, once: Once)
     """The probability of every report on one value, given what was drawn once."""
     inner = mechanism.inner
     if isinstance(inner, DBitFlip):
+        # The inner probability includes the draw of the buckets, which is divided out again.
         chosen = (reports["buckets"] == np.array(once)).all(axis=1)
         return np.where(chosen, np.exp(inner.log_prob(reports, value)) * comb(inner.size, inner.sampled), 0.0)
     key = int(mechanism.value_key(once, value))

@@ -5,29 +5,27 @@ A law a kind cannot keep is named in `EXEMPT` with the reason.
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.catalog import parse
-from tacit.core.compose import AllOf, OneOf, PerMember
+from tacit.core.compose import PerMember
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.tally import Counts
 from tacit.core.tally_check import check_tally
-from tacit.decode.em import all_values
-from tacit.device.coins import ReplayCoins
-from tacit.device.exact import WORD
-from tacit.device.grid import Grid
-from tacit.device.levels import Tree
+from tacit.device.numbers.coins import ReplayCoins
+from tacit.device.numbers.exact import WORD
 from tacit.errors import InvalidSpec, SpecMismatch
 from tacit.oracles.rappor import RAPPOR
 from tacit.oracles.sets import SetMechanism
 from tacit.simulate.coins import SimulationCoins
 from tacit.testing.statistics import assert_fits, assert_unbiased, assert_variance
 
+# Rounding of log-probabilities, which are doubles; the realised odds themselves are exact.
 _ULP = 1e-12
 
 _REASONS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
@@ -65,16 +63,12 @@ EXEMPT: dict[tuple[str, str], str] = {
 
 
 def values_of(mechanism: Mechanism) -> list[Any]:
-    """All values of a small domain, or a few of a large one; answers to several questions are tuples."""
-    if isinstance(mechanism, OneOf) and isinstance(mechanism.family, (Tree, Grid)):
-        return list(range(min(mechanism.family.size, 16)))
-    if isinstance(mechanism, OneOf) and hasattr(mechanism.family, "of_answers"):
-        return list(all_values(mechanism))
-    if isinstance(mechanism, OneOf):
-        sizes = [getattr(mechanism.member(i), "size") for i in range(len(mechanism.family))]  # noqa: B009
-        return list(product(*map(range, sizes)))
-    if isinstance(mechanism, AllOf):
-        return list(product(*(range(getattr(member, "size")) for member in mechanism.members)))  # noqa: B009
+    """Return all values of a small domain, or a few of a large one; answers to several questions are tuples."""
+    if mechanism.drawn_from is not None:
+        values = mechanism.drawn_from.values()
+        return list(islice(values, 16) if mechanism.domain_size else values)
+    if len(mechanism.per_question) > 1:
+        return list(product(*(range(getattr(member, "size")) for member in mechanism.per_question)))  # noqa: B009
     if isinstance(mechanism, SetMechanism):
         items = range(min(mechanism.size, 6))
         return [one for length in range(len(items) + 1) for one in combinations(items, length)]
@@ -83,15 +77,15 @@ def values_of(mechanism: Mechanism) -> list[Any]:
 
 
 def _batch(values: list[Any]) -> Any:
-    """Values as a batch takes them: an array, or a list where they are sets of several lengths."""
+    """Values as `privatize` takes them: an array, or a list where they are sets of several lengths."""
     ragged = isinstance(values[0], tuple) and len({len(value) for value in values}) > 1
     return values if ragged else np.array(values)
 
 
 def estimates_of(mechanism: Mechanism, tally: Any) -> list[Estimate]:
-    """The estimates of all members (one of a plain mechanism), of a few candidates where nobody enumerates."""
-    found: Any = mechanism.estimate(tally, values_of(mechanism) if isinstance(mechanism, RAPPOR) else None)
-    return found if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownVariableType]
+    """Return the estimates of all members (a plain mechanism has one); RAPPOR is asked for a few candidates."""
+    answer: Any = mechanism.estimate(tally, values_of(mechanism) if isinstance(mechanism, RAPPOR) else None)
+    return answer if isinstance(answer, list) else [answer]  # pyright: ignore[reportUnknownVariableType]
 
 
 def law_privacy(mechanism: Mechanism) -> None:
@@ -105,13 +99,14 @@ def law_privacy(mechanism: Mechanism) -> None:
 def law_enumeration(mechanism: Mechanism) -> None:
     """Over all reports: probabilities sum to one and no likelihood ratio exceeds the realised odds."""
     logs = _log_probs(mechanism)
+    # For hashing kinds only the reports of a few seeds are listed, so their total is equal for all values, not one.
     whole = np.exp(logs).sum(axis=1)
     assert np.allclose(whole, whole[0], rtol=1e-9)
     if not hasattr(mechanism, "reports_of_seed"):
         assert np.allclose(whole, 1, rtol=1e-9)
-    found = enumerated_epsilon(mechanism)
-    assert found is not None
-    assert found <= mechanism.realised_epsilon() + _ULP
+    epsilon = enumerated_epsilon(mechanism)
+    assert epsilon is not None
+    assert epsilon <= mechanism.realised_epsilon() + _ULP
 
 
 def _log_probs(mechanism: Mechanism) -> npt.NDArray[np.float64]:
@@ -120,7 +115,7 @@ def _log_probs(mechanism: Mechanism) -> npt.NDArray[np.float64]:
 
 
 def enumerated_epsilon(mechanism: Mechanism) -> float | None:
-    """The largest log-likelihood ratio over all reports and pairs of values; None if they cannot be listed."""
+    """Return the largest log-likelihood ratio over all reports and pairs of values; None if they cannot be listed."""
     try:
         logs = _log_probs(mechanism)
     except InvalidSpec:
@@ -129,7 +124,7 @@ def enumerated_epsilon(mechanism: Mechanism) -> float | None:
 
 
 def reports_to_audit(mechanism: Mechanism) -> npt.NDArray[Any]:
-    """All reports, or for hashing kinds all reports of a few seeds."""
+    """Return all reports, or for hashing kinds all reports of a few seeds."""
     of_seed: Callable[[int], npt.NDArray[Any]] | None = getattr(mechanism, "reports_of_seed", None)
     if of_seed is None:
         return mechanism.all_reports()
@@ -153,6 +148,7 @@ def law_samples(mechanism: Mechanism) -> None:
     reports = mechanism.all_reports()
     keys = {report.tobytes(): i for i, report in enumerate(reports)}
     for value in values_of(mechanism)[:2]:
+        # A report outside `all_reports` is a KeyError, which fails the law as well.
         drawn = mechanism.privatize(np.array([value] * 20_000), SimulationCoins(7))
         codes = np.array([keys[report.tobytes()] for report in drawn])
         assert_fits(np.bincount(codes, minlength=len(reports)), np.exp(mechanism.log_prob(reports, value)))
@@ -162,9 +158,9 @@ def _law_kept(mechanism: Mechanism) -> None:
     """Hashing kinds have too many seeds to enumerate: the share of reports that keep their bucket fits p."""
     for value in values_of(mechanism)[:2]:
         logs = mechanism.log_prob(mechanism.privatize(np.full(20_000, value), SimulationCoins(value + 1)), value)
-        kept = int(np.count_nonzero(logs == logs.max()))
+        truthful = int(np.count_nonzero(logs == logs.max()))
         p = float(getattr(mechanism, "p"))  # noqa: B009 - pure oracles only
-        assert_fits(np.array([kept, len(logs) - kept]), np.array([p, 1 - p]))
+        assert_fits(np.array([truthful, len(logs) - truthful]), np.array([p, 1 - p]))
 
 
 def law_monoid(mechanism: Mechanism) -> None:
@@ -174,6 +170,7 @@ def law_monoid(mechanism: Mechanism) -> None:
     parts = mechanism.tally(reports[:3]) + mechanism.tally(reports[3:])
     for other in (parts, whole + empty, empty + whole):
         assert same_tally(whole, other)
+    # The same spec but for epsilon: nothing else tells the two apart.
     stranger = parse(mechanism.spec() | {"epsilon": "31"})
     try:
         _ = whole + stranger.tally(reports[:0])
@@ -194,8 +191,9 @@ def same_tally(a: Any, b: Any) -> bool:
 
 
 def law_stored(mechanism: Mechanism) -> None:
-    """Tallies of real reports pass the check of stored ones, weighted or not, and have as many cells as is said."""
+    """Tallies of real reports pass the check of stored ones, weighted or not, and have `cell_count` cells."""
     reports = mechanism.privatize(_batch(values_of(mechanism) * 5), ReplayCoins(b"stored"))
+    # Weights of both signs and zero.
     for weights in (None, np.arange(len(reports)) % 7 - 2):
         tally = mechanism.tally(reports, weights)
         check_tally(mechanism, tally + tally)
@@ -238,7 +236,7 @@ def _oracle(mechanism: Mechanism) -> Oracle:
 
 
 def _replicas(mechanism: Oracle, runs: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], int]:
-    """Errors of all cells over many collections, the true frequencies, and n of each collection."""
+    """Errors of all cells over many simulated collections, the true frequencies, and n of each collection."""
     counts = np.array([40 * (i + 1) for i in range(mechanism.size)])
     truth, values = counts / counts.sum(), np.repeat(np.arange(mechanism.size), counts)
     coins = SimulationCoins(20_240_601)
@@ -250,6 +248,7 @@ def law_unbiased(mechanism: Mechanism) -> None:
     """Means over 400 collections hit the truth (false-alarm probability 1e-7)."""
     oracle = _oracle(mechanism)
     errors, truth, n = _replicas(oracle, 400)
+    # Without the last cell: where estimates sum to one, it is a function of the others and not independent.
     assert_unbiased(errors[:, :-1], oracle.moments.variance(truth)[:-1] / n)
 
 
@@ -300,8 +299,8 @@ LAWS: dict[str, Callable[[Mechanism], None]] = {
 
 
 def check_laws(mechanism: Mechanism, *, exempt: Mapping[tuple[str, str], str] = EXEMPT) -> list[str]:
-    """Run every law that a mechanism is not exempt from, by (kind, law) with the reason; returns their names."""
-    kept = [name for name in LAWS if (mechanism.kind, name) not in exempt]
-    for name in kept:
+    """Run every law that a mechanism is not exempt from and return their names; `exempt` maps (kind, law) to reason."""
+    applying = [name for name in LAWS if (mechanism.kind, name) not in exempt]
+    for name in applying:
         LAWS[name](mechanism)
-    return kept
+    return applying

@@ -19,6 +19,7 @@ from tacit.errors import ReportRejected
 
 MAGIC = b"TCB1"
 MEDIA_TYPE = "application/vnd.tacit.batch"
+# Magic, collection digest and batch id: offsets 0, 4 and 36 of a batch.
 _HEAD = len(MAGIC) + 32 + 16
 _HEX = frozenset("0123456789abcdef")
 
@@ -52,7 +53,7 @@ def new_batch_id() -> bytes:
 
 
 def encode_batch(batch: Batch) -> bytes:
-    """The binary form."""
+    """Return the binary form of a batch."""
     head = MAGIC + bytes.fromhex(batch.collection) + batch.batch
     blocks = (
         block.member.to_bytes(4, "little") + block.count.to_bytes(4, "little") + block.payload for block in batch.blocks
@@ -61,23 +62,25 @@ def encode_batch(batch: Batch) -> bytes:
 
 
 def read_head(data: bytes) -> tuple[str, bytes]:
-    """Collection id and batch id of a binary batch; what follows is decoded once the collection is known."""
+    """Return collection id and batch id of a binary batch; the blocks are decoded once the collection is known."""
     if len(data) < _HEAD or data[: len(MAGIC)] != MAGIC:
         raise ReportRejected("batch: not a report batch; it begins with other bytes or is too short")
     return data[4:36].hex(), bytes(data[36:52])
 
 
 def decode_batch(data: bytes, widths: Sequence[int]) -> Batch:
-    """A binary batch; `widths` are the report widths of the collection's members, in bytes."""
+    """Decode a binary batch; `widths` are the report widths of the collection's members, in bytes."""
     collection, batch_id = read_head(data)
     blocks: list[Block] = []
     at = _HEAD
+    # Every block is checked against the bytes that are there before it is cut out.
     while at < len(data):
         if len(data) - at < 8:
             raise ReportRejected("batch: the last block is truncated")
         member, count = int.from_bytes(data[at : at + 4], "little"), int.from_bytes(data[at + 4 : at + 8], "little")
         if member >= len(widths):
             raise ReportRejected(f"batch: member is {member}, must be below {len(widths)}")
+        # Python integers do not overflow, so a forged count only makes `end` too large.
         end = at + 8 + count * widths[member]
         if count == 0 or end > len(data):
             raise ReportRejected(f"batch: a block claims {count} reports of {widths[member]} bytes; it has other bytes")
@@ -87,7 +90,7 @@ def decode_batch(data: bytes, widths: Sequence[int]) -> Batch:
 
 
 def batch_to_json(batch: Batch, widths: Sequence[int]) -> dict[str, Any]:
-    """The JSON twin: one object per report, payloads in hexadecimal."""
+    """Return the JSON form: one object per report, payloads in hexadecimal."""
     reports = [
         {
             "member": block.member,
@@ -100,7 +103,7 @@ def batch_to_json(batch: Batch, widths: Sequence[int]) -> dict[str, Any]:
 
 
 def batch_from_json(value: Any, widths: Sequence[int]) -> Batch:
-    """Read the JSON twin, strictly."""
+    """Read the JSON form; unknown fields, upper-case digits and wrong lengths are refused."""
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     if fields.keys() != {"collection", "batch", "reports"} or not isinstance(fields["reports"], list):
         raise ReportRejected('batch: must be an object with "collection", "batch" and a list of "reports"')
@@ -111,6 +114,7 @@ def batch_from_json(value: Any, widths: Sequence[int]) -> Batch:
 def _report(value: Any, widths: Sequence[int]) -> Block:
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     member = fields.get("member", 0)
+    # `type` and not `isinstance`: JSON's true would pass for the integer 1.
     if not set(fields) <= {"member", "report"} or type(member) is not int or not 0 <= member < len(widths):
         raise ReportRejected(f'batch: a report must have "report" and "member" below {len(widths)}')
     return Block(member, 1, _hex(fields.get("report"), widths[member]))

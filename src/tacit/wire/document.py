@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import Any, Self, cast
 
 from tacit.device.base import Device
-from tacit.device.canonical import canonical, digest
-from tacit.device.domain import Domain
-from tacit.device.kinds import KINDS, device_of
-from tacit.device.product import domain_of
+from tacit.device.catalog import KINDS, device_of
+from tacit.device.domains.domain import Domain
+from tacit.device.domains.product import domain_of
+from tacit.device.numbers.canonical import canonical, digest
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.wire.rows import Rows, check_word
 
@@ -88,7 +88,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlanRound:
     """A round of an adaptive plan: every round is a document of its own, for respondents who were not asked before."""
 
     method: str
@@ -154,7 +154,7 @@ class Collection:
     retention_days: int = 365
     origins: tuple[str, ...] = ()
     invitations: bool = False
-    plan: Plan | None = None
+    plan: PlanRound | None = None
     """Where this is a round of an adaptive plan."""
     rows: Rows | None = None
     """Public columns that come with every report and stay linked to it."""
@@ -185,7 +185,7 @@ class Collection:
             retention_days=_whole(given["retention_days"], "document.retention_days", 1, 36500),
             origins=_origins(given["origins"]),
             invitations=_boolean(given["invitations"], "document.invitations"),
-            plan=None if given["plan"] is None else Plan.from_json(given["plan"]),
+            plan=None if given["plan"] is None else PlanRound.from_json(given["plan"]),
             rows=None if given["rows"] is None else Rows.from_json(given["rows"]),
         )
         made.check()
@@ -203,10 +203,11 @@ class Collection:
             raise InvalidSpec(
                 f"document: the policy is {self.policy}, the mechanism is {self.mechanism.kind}; they must agree"
             )
-        if self.policy == "one_of" and self._family.kind != "questions":
+        family = self.mechanism.drawn_from
+        if self.policy == "one_of" and family.kind != "questions":
             raise InvalidSpec(
                 f"document: the policy is one_of, so the family must be questions, with a member each; it is "
-                f"{self._family.kind}, whose members are parts of one answer"
+                f"{family.kind}, whose members are parts of one answer"
             )
         parts = self.members
         if len(parts) != len(self.questions):
@@ -221,13 +222,13 @@ class Collection:
 
     def _check_joint(self) -> None:
         """The mechanism must be about all questions together, each an attribute."""
-        sizes = getattr(self._family, "sizes", None)
-        if sizes is None or not hasattr(self._family, "of_answers"):
+        family = self.mechanism.drawn_from
+        if family is None or not family.together:
             raise InvalidSpec(
                 "document: the policy is joint, so the mechanism must be one_of a family about all questions"
             )
-        domains = tuple(question.domain.size for question in self.questions)
-        if tuple(sizes) != domains:
+        domains, sizes = tuple(question.domain.size for question in self.questions), family.answer_sizes()
+        if sizes != domains:
             raise InvalidSpec(
                 f"document: the mechanism is for attributes of {list(sizes)[:8]} values, "
                 f"the domains of the questions have {list(domains)[:8]}"
@@ -245,16 +246,11 @@ class Collection:
             raise InvalidSpec("document.rows: reports of an adaptive plan are counted, not kept with rows")
 
     @property
-    def _family(self) -> Any:
-        return getattr(self.mechanism, "family", None)
-
-    @property
     def members(self) -> tuple[Device, ...]:
         """The mechanism of every question; of questions that are asked together, the one of all."""
         if self.policy in ("single", "joint"):
             return (self.mechanism,)
-        family = self._family
-        return cast("tuple[Device, ...]", getattr(family or self.mechanism, "mechanisms" if family else "members", ()))
+        return self.mechanism.per_question
 
     @property
     def epsilon(self) -> Any:
@@ -303,7 +299,7 @@ class Collection:
                 raise InvalidValue(f"question '{question.name}' has no answer; every question must be answered")
             indices.append(question.domain.encode(answers[question.name]))
         if self.policy == "joint":
-            return self._family.of_answers(indices)
+            return self.mechanism.drawn_from.of_answers(indices)
         return indices[0] if self.policy == "single" else tuple(indices)
 
 

@@ -24,13 +24,14 @@ from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally, PerMember
 from tacit.core.tally import Counts, Log
 from tacit.core.tally_check import check_tally
-from tacit.device.canonical import canonical, digest
+from tacit.device.numbers.canonical import canonical, digest
 from tacit.errors import InvalidSpec, ReportRejected
 from tacit.wire.tallies import dump_tally, empty_tally, load_tally
 
 REPORTS_MAGIC = b"TACITREP"
 TALLY_MAGIC = b"TACITTAL"
 VERSION = 1
+# Bounds on what a damaged or forged file can make a reader allocate at a time.
 _MAX_HEADER = 1 << 24
 _MAX_BLOCK = 1 << 28
 
@@ -50,6 +51,7 @@ class Writer:
     def __init__(self, stream: BinaryIO, magic: bytes, mechanism: Mechanism, **extra: Any) -> None:
         """Write magic, version and header."""
         self._stream, self._hash, self._n = stream, sha256(), 0
+        # Canonical JSON, so that equal tallies give equal files.
         header = canonical({"spec": mechanism.spec(), "digest": mechanism.digest} | extra)
         self._write(magic + VERSION.to_bytes(2, "little") + len(header).to_bytes(4, "little") + header)
 
@@ -78,8 +80,7 @@ class Reader:
     def __init__(self, stream: BinaryIO, magic: bytes, name: str) -> None:
         """Read and check magic, version and header."""
         self._stream, self._hash, self.name = stream, sha256(), name
-        found = self._read(8)
-        if found != magic:
+        if self._read(8) != magic:
             raise ReportRejected(f"{name}: not a {_what(magic)} file; it begins with other bytes")
         version = int.from_bytes(self._read(2), "little")
         if version != VERSION:
@@ -105,18 +106,20 @@ class Reader:
             if isinstance(error, InvalidSpec):
                 raise
             raise ReportRejected(f"{self.name}: the header is damaged") from None
+        # The checksum at the end covers this too, but a foreign spec should not be read that far.
         if digest(fields["spec"]) != fields.get("digest"):
             raise ReportRejected(f"{self.name}: the header's digest does not match its spec; the file was altered")
         rest = {key: value for key, value in fields.items() if key not in ("spec", "digest", "domain")}
         return Header(mechanism, fields.get("domain"), rest)
 
     def blocks(self) -> Iterator[bytes]:
-        """Every payload; raises at the end if the file was truncated or altered."""
+        """Yield every payload; raises at the end if the file was truncated or altered."""
         while length := int.from_bytes(self._read(4), "little"):
             if length > _MAX_BLOCK:
                 raise ReportRejected(f"{self.name}: a block claims {length} bytes; the file is damaged")
             yield self._read(length)
         self.n = int.from_bytes(self._read(8), "little")
+        # One byte more than a checksum has, so that anything behind it is noticed too.
         if self._stream.read(33) != self._hash.digest():
             raise ReportRejected(f"{self.name}: the checksum does not match; nothing of it was counted")
 
@@ -126,7 +129,7 @@ def _what(magic: bytes) -> str:
 
 
 def report_blocks(reader: Reader, at_least: int = 1 << 18) -> Iterator[npt.NDArray[Any]]:
-    """Batches of reports from a `.reports` file, small blocks gathered into batches worth a kernel call."""
+    """Yield batches of reports from a `.reports` file; small blocks are joined, as every kernel call has overhead."""
     mechanism, waiting, n = reader.header.mechanism, bytearray(), 0
     for payload in reader.blocks():
         waiting += payload
@@ -134,6 +137,7 @@ def report_blocks(reader: Reader, at_least: int = 1 << 18) -> Iterator[npt.NDArr
             n += len(waiting) // mechanism.report_dtype.itemsize
             yield mechanism.decode(bytes(waiting))
             waiting = bytearray()
+    # The last batch is held back until the number of reports and the checksum have been verified.
     n += len(waiting) // mechanism.report_dtype.itemsize
     if n != reader.n:
         raise ReportRejected(f"{reader.name}: {n} reports where {reader.n} are stated; nothing of it was counted")
@@ -164,7 +168,7 @@ def write_tally(stream: BinaryIO, tally: AnyTally, domain: dict[str, Any] | None
 
 
 def _write_arrays(writer: Writer, arrays: list[npt.NDArray[Any]], reports: int) -> None:
-    """All arrays one after the other, little-endian, in blocks of bounded size."""
+    """Write all arrays one after the other, little-endian, in blocks of bounded size."""
     for array in arrays:
         data = np.ascontiguousarray(array).tobytes()
         for start in range(0, len(data), _MAX_BLOCK // 2):
@@ -173,13 +177,15 @@ def _write_arrays(writer: Writer, arrays: list[npt.NDArray[Any]], reports: int) 
 
 
 def read_tally(stream: BinaryIO, name: str) -> tuple[AnyTally, dict[str, Any] | None]:
-    """The tally of a file, and its domain."""
+    """Return the tally of a file, checked, and its domain if it has one."""
     reader = Reader(stream, TALLY_MAGIC, name)
     data = b"".join(reader.blocks())
     fields, mechanism = reader.header.extra, reader.header.mechanism
     weighted = fields.get("weighted") is True
-    if 8 * mechanism.cell_count > len(data):  # Before a forged spec can ask for more memory than there is.
+    # Before the empty tally below is allocated: a forged spec could ask for more memory than there is.
+    if 8 * mechanism.cell_count > len(data):
         raise ReportRejected(f"{name}: the file holds fewer cells than its spec has; it is damaged")
+    # The state follows from the spec; the header's word for it is only compared.
     expected = empty_tally(mechanism)
     state = "members" if isinstance(expected, PerMember) else "log" if isinstance(expected, Log) else "counts"
     if fields.get("state") != state:
@@ -195,6 +201,7 @@ def read_tally(stream: BinaryIO, name: str) -> tuple[AnyTally, dict[str, Any] | 
 
 
 def _read_counts(mechanism: Mechanism, data: bytes, reader: Reader, shape: tuple[int, ...], weighted: bool) -> Counts:
+    # Totals are decimal text, since JSON numbers beyond 2^53 are not exact everywhere.
     stated = reader.header.extra.get("total"), reader.header.extra.get("total_squared")
     totals = [int(text) for text in stated if isinstance(text, str) and re.fullmatch("-?[0-9]{1,20}", text)]
     cells = np.frombuffer(data, "<i8").astype(np.int64) if len(data) % 8 == 0 else np.zeros(0, np.int64)
@@ -208,7 +215,7 @@ def _read_counts(mechanism: Mechanism, data: bytes, reader: Reader, shape: tuple
 
 
 def _read_members(mechanism: Mechanism, data: bytes, reader: Reader) -> AnyTally:
-    """The bytes that a store keeps; the number of reports stands at the end of the file, too."""
+    """A tally per member, in the format of `tacit.wire.tallies`; both state the number of reports, and must agree."""
     tally = load_tally(mechanism, data)
     if tally.n != reader.n:
         raise ReportRejected(f"{reader.name}: {tally.n} reports where {reader.n} are stated; the file is damaged")
@@ -216,7 +223,7 @@ def _read_members(mechanism: Mechanism, data: bytes, reader: Reader) -> AnyTally
 
 
 def _read_log(mechanism: Mechanism, data: bytes, n: int, weighted: bool) -> Log:
-    """All reports, then all weights."""
+    """A log: the bytes of all reports, then all weights."""
     width = mechanism.report_dtype.itemsize
     if len(data) != n * (width + (8 if weighted else 0)):
         raise ReportRejected(f"tally: {len(data)} bytes do not hold the {n} reports stated; the file is damaged")

@@ -8,19 +8,21 @@ from dataclasses import fields
 from typing import Any
 
 from tacit.device.base import Device
-from tacit.device.compose import Family
-from tacit.device.kinds import FAMILIES, KINDS
-from tacit.device.product import DOMAINS
+from tacit.device.catalog import FAMILIES, KINDS
+from tacit.device.domains.product import DOMAINS
+from tacit.device.families.compose import Family
 from tacit.wire.document import MAX_QUESTIONS, POLICIES, VERSION
 from tacit.wire.rows import KEYWORDS, MAX_COLUMNS, RESERVED, SYSTEM, TYPES
 
 Schema = dict[str, Any]
 """A JSON Schema, or a part of one."""
 
+# The largest integer that a JSON number holds exactly in every language.
 _SAFE = (1 << 53) - 1
 _NAME: Schema = {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,39}$"}
 _LABEL: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
 _BOOLEAN: Schema = {"type": "boolean"}
+# Decimal text in normal form: no leading zeros, no trailing zeros after the point.
 _DECIMAL = "(0|[1-9][0-9]{0,14})(\\.[0-9]{0,17}[1-9])?"
 
 
@@ -68,6 +70,7 @@ _INTEGER: Schema = {
     "anyOf": [_whole(0, _SAFE), {"type": "string", "pattern": "^[1-9][0-9]{15,19}$"}],
 }
 
+# Fields of a spec by the annotation of the dataclass; an unlisted annotation allows anything.
 _OF_TYPES: dict[Any, Schema] = {
     int: _ref("integer"),
     str: {"type": "string", "maxLength": 64},
@@ -81,7 +84,7 @@ _OF_TYPES: dict[Any, Schema] = {
 
 
 def _of_class(kind: type[Any]) -> Schema:
-    """The spec of a mechanism: kind and every field."""
+    """The spec of a mechanism or family: its kind and every field of the class."""
     pairs = {f.name: _ref("epsilon") if f.name == "epsilon" else _OF_TYPES.get(f.type, {}) for f in fields(kind)}
     return {"title": f"spec_{kind.kind}"} | _record({"kind": {"const": kind.kind}} | pairs)
 
@@ -111,7 +114,7 @@ _DOMAIN_FIELDS: Schema = {
     "max_bytes": _whole(1, 1 << 16),
     "attributes": _items(_ref("domain"), 1, 1024),
 }
-"""What a field of this name may be, in whichever kind of domain it is."""
+"""Schemas of the fields of domains, by name; a name means the same in every kind of domain."""
 
 _HAVE_DEFAULTS = ("name", "other", "most", "step", "open_below", "open_above")
 
@@ -125,6 +128,7 @@ def _domain(kind: type[Any]) -> Schema:
 def _domain_of_draft(kind: type[Any]) -> Schema:
     """A domain as a draft may state it: some fields have defaults, and it is named after its question."""
     own = {f.name: _DOMAIN_FIELDS.get(f.name, {}) for f in fields(kind)}
+    # Drafts may write edges as numbers or in any decimal form; publishing brings them into normal form.
     if "edges" in own:
         own["edges"] = _items(_EDGE_OF_DRAFT, 1, 1 << 20)
     needed = {name: schema for name, schema in own.items() if name not in _HAVE_DEFAULTS}
@@ -133,12 +137,12 @@ def _domain_of_draft(kind: type[Any]) -> Schema:
 
 
 def _by_policy() -> list[Schema]:
-    """One question stands alone; several are asked by a mechanism that asks one of some things, or all."""
+    """Conditions between the policy, the number of questions and the kind of mechanism."""
 
     def rule(policy: str, then: Schema) -> Schema:
         return {"if": {"properties": {"policy": {"const": policy}}}, "then": {"properties": then}}
 
-    together = [kind.kind for kind in FAMILIES if hasattr(kind, "of_answers")]
+    together = [kind.kind for kind in FAMILIES if kind.together]
     mechanisms: dict[str, Schema] = {
         "one_of": {"kind": {"const": "one_of"}, "family": {"properties": {"kind": {"const": "questions"}}}},
         "all_of": {"kind": {"const": "all_of"}},
@@ -161,7 +165,7 @@ def _settings() -> Schema:
 
 
 def _plan() -> Schema:
-    """A round of an adaptive plan."""
+    """A round of an adaptive plan; every round but the first links to the first and to the previous one."""
     linked: Schema = {"type": "string", "pattern": "^([0-9a-f]{64})?$"}
     pairs = _record({
         "method": {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,39}$"},
@@ -196,10 +200,11 @@ def _document() -> Schema:
         "plan": {"anyOf": [{"type": "null"}, _plan()]},
         "rows": _rows(),
     }
+    # With rows there is no adaptive plan, and questions become columns, whose names must be legal in SQL.
     with_rows: Schema = {"properties": {"rows": {"type": "object"}}}
     named: Schema = {"items": {"properties": {"name": _ref("sql_name")}}}
-    counted: Schema = {"if": with_rows, "then": {"properties": {"plan": {"type": "null"}, "questions": named}}}
-    rules = [*_by_policy(), counted]
+    in_tables: Schema = {"if": with_rows, "then": {"properties": {"plan": {"type": "null"}, "questions": named}}}
+    rules = [*_by_policy(), in_tables]
     return {"description": "A published document."} | _record(pairs | _settings()) | {"allOf": rules}
 
 
@@ -217,12 +222,12 @@ def _draft() -> Schema:
         "rows": _rows(),
         "queries": _items({"type": "string", "maxLength": 20_000}, 0, 64),
     }
-    said = "What `tacit collection create` takes; everything but title, questions and epsilon has a default."
-    return {"description": said} | _record(needed, optional | _settings())
+    description = "What `tacit collection create` takes; everything but title, questions and epsilon has a default."
+    return {"description": description} | _record(needed, optional | _settings())
 
 
 def definitions() -> Schema:
-    """Every part by name, `document` and `draft` first; references are to `#/$defs/`."""
+    """Return every part by name, `document` and `draft` first; references are to `#/$defs/`."""
     mechanisms = {kind.kind: _of_class(kind) for kind in KINDS}
     families = {kind.kind: _of_class(kind) for kind in FAMILIES}
     domains = {kind.kind: _domain(kind) for kind in DOMAINS}
@@ -231,12 +236,12 @@ def definitions() -> Schema:
     share: Schema = {"type": "string", "pattern": "^[1-9][0-9]{0,8}/[1-9][0-9]{0,8}$"}
     amplified = _record({"of": decimal, "sampled": _whole(1, 1 << 20)})
     question = {"name": _NAME, "text": _texts(500), "domain": _ref("domain"), "task": _NAME}
-    asked = {"name": _NAME, "text": _texts_of_draft(500), "domain": _ref("draft_domain")}
+    drafted_question = {"name": _NAME, "text": _texts_of_draft(500), "domain": _ref("draft_domain")}
     return {
         "document": _document(),
         "draft": _draft(),
         "question": _record(question),
-        "draft_question": _record(asked, {"task": _NAME}),
+        "draft_question": _record(drafted_question, {"task": _NAME}),
         "origin": {"type": "string", "pattern": "^(https?://[a-z0-9.-]+(:[0-9]{1,5})?|\\*)$"},
         "sql_name": _NAME | {"not": {"anyOf": [{"enum": list(KEYWORDS)}, {"pattern": f"^{SYSTEM}"}]}},
         "integer": _INTEGER,
@@ -245,11 +250,11 @@ def definitions() -> Schema:
         "family": _one_by_kind(families),
         "domain": _one_by_kind(domains),
         "draft_domain": _one_by_kind(drafted),
-    } | {made["title"]: made for group in (mechanisms, families, domains, drafted) for made in group.values()}
+    } | {part["title"]: part for group in (mechanisms, families, domains, drafted) for part in group.values()}
 
 
 def collection_schema() -> Schema:
-    """The whole schema: of a document at its root, of a draft under `#/$defs/draft`."""
+    """Return the whole schema: of a document at its root, of a draft under `#/$defs/draft`."""
     head: Schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:tacit:schema:collection:1",

@@ -1,4 +1,4 @@
-"""Any tally as bytes, for storage next to a mechanism that is known: counts, logs and one tally per member.
+"""Tallies as bytes for a database, where the mechanism is known: counts, logs and one tally per member.
 
 ::
 
@@ -15,23 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.core.mechanism import Mechanism
-from tacit.core.members import AnyTally, Grid, Part, PerMember
+from tacit.core.members import AnyTally, MemberCounts, Part, PerMember
 from tacit.core.tally import Counts, Log
 from tacit.core.tally_check import check_tally
 from tacit.errors import ReportRejected
 
 _MAGIC, _VERSION = b"TCTL", 1
 _COUNTS, _LOG, _MEMBERS = 0, 1, 2
+# Offsets: magic 0, version 4, digest 6, state 38, n 39, arrays 47.
 _HEAD = len(_MAGIC) + 2 + 32 + 1 + 8
 
 
 def empty_tally(mechanism: Mechanism) -> AnyTally:
-    """The tally of no reports."""
+    """Return the tally of no reports, which also says which state a mechanism keeps."""
     return mechanism.tally(mechanism.decode(b""))
 
 
 def dump_tally(tally: AnyTally) -> bytes:
-    """The bytes of a tally; `load_tally` with the same mechanism gives it back."""
+    """Return the bytes of a tally; `load_tally` with the same mechanism gives it back."""
     state = _MEMBERS if isinstance(tally, PerMember) else _LOG if isinstance(tally, Log) else _COUNTS
     digest = bytes.fromhex(tally.mechanism.digest)
     head = _MAGIC + _VERSION.to_bytes(2, "little") + digest + bytes([state]) + tally.n.to_bytes(8, "little")
@@ -39,6 +40,7 @@ def dump_tally(tally: AnyTally) -> bytes:
 
 
 def _framed(array: npt.NDArray[Any]) -> bytes:
+    """An array with its length in bytes in front."""
     data = np.ascontiguousarray(array).tobytes()
     return len(data).to_bytes(8, "little") + data
 
@@ -48,6 +50,7 @@ def _whole(*numbers: int) -> npt.NDArray[Any]:
 
 
 def _arrays(tally: AnyTally) -> list[npt.NDArray[Any]]:
+    """The arrays of a tally in the order in which they are stored; without weights, those of weights are empty."""
     if isinstance(tally, PerMember):
         return _member_arrays(tally)
     if isinstance(tally, Log):
@@ -58,9 +61,10 @@ def _arrays(tally: AnyTally) -> list[npt.NDArray[Any]]:
 
 
 def _member_arrays(tally: PerMember) -> list[npt.NDArray[Any]]:
+    """Part by part: members with the same mechanism share a table; logs and nested families come one by one."""
     arrays: list[npt.NDArray[Any]] = []
     for part in tally.parts:
-        if isinstance(part, Grid):
+        if isinstance(part, MemberCounts):
             numbers = [part.n, part.total, part.total2, part.cells, part.cells2 if part.is_weighted else _whole()]
             arrays += [array.astype("<i8") for array in numbers]
         else:
@@ -76,7 +80,7 @@ class _Arrays:
         self._data, self._at = data, at
 
     def bytes(self) -> bytes:
-        """The next array, as it is."""
+        """Return the bytes of the next array."""
         start = self._at + 8
         end = start + int.from_bytes(self._data[self._at : start], "little")
         if end > len(self._data):
@@ -85,20 +89,20 @@ class _Arrays:
         return self._data[start:end]
 
     def integers(self, size: int, *, optional: bool = False) -> npt.NDArray[np.int64]:
-        """The next array as integers, of which there must be this many; or none, if they are optional."""
+        """Return the next array as integers; it must have this size, or be empty if it is optional."""
         data = self.bytes()
         if len(data) != 8 * size and (data or not optional):
             raise ReportRejected("tally: the stored cells do not fit the mechanism")
         return np.frombuffer(data, "<i8").astype(np.int64)
 
     def end(self) -> None:
-        """Refuse bytes that nobody read."""
+        """Raise ReportRejected if bytes are left over."""
         if self._at != len(self._data):
             raise ReportRejected("tally: the stored bytes go on after the last array")
 
 
 def load_tally(mechanism: Mechanism, data: bytes) -> AnyTally:
-    """The tally of a mechanism from its bytes; those of another mechanism are refused."""
+    """Return the tally of a mechanism from its bytes, checked; those of another mechanism are refused."""
     if data[:6] != _MAGIC + _VERSION.to_bytes(2, "little") or len(data) < _HEAD:
         raise ReportRejected("tally: the stored bytes are not a tally of this version")
     if data[6:38] != bytes.fromhex(mechanism.digest):
@@ -107,13 +111,14 @@ def load_tally(mechanism: Mechanism, data: bytes) -> AnyTally:
     tally = _loaders(empty)[data[38]](mechanism, n, arrays) if data[38] in _loaders(empty) else None
     if tally is None:
         raise ReportRejected("tally: the stored state is not the one that the mechanism keeps")
+    # Trailing bytes are refused, then the numbers themselves: the database is not trusted.
     arrays.end()
     check_tally(mechanism, tally)
     return tally
 
 
 def _loaders(empty: AnyTally) -> dict[int, Callable[[Mechanism, int, _Arrays], AnyTally]]:
-    """How to load the one state that a mechanism keeps, given its empty tally."""
+    """The loader of the one state that a mechanism keeps, by its number; `empty` is the mechanism's empty tally."""
     if isinstance(empty, PerMember):
         return {_MEMBERS: lambda mechanism, n, arrays: _load_members(empty, n, arrays)}
     if isinstance(empty, Log):
@@ -143,16 +148,17 @@ def _load_members(empty: PerMember, n: int, arrays: _Arrays) -> PerMember:
 
 
 def _load_part(empty: Part, arrays: _Arrays) -> Part:
-    if isinstance(empty, Grid):
+    if isinstance(empty, MemberCounts):
         rows, shape = len(empty.n), empty.cells.shape
         n, total, total2 = (arrays.integers(rows) for _ in range(3))
         cells = arrays.integers(empty.cells.size).reshape(shape)
         squares = arrays.integers(empty.cells.size, optional=True)
-        return Grid(empty.mechanism, n, cells, squares.reshape(shape) if squares.size else cells, total, total2)
+        return MemberCounts(empty.mechanism, n, cells, squares.reshape(shape) if squares.size else cells, total, total2)
     return tuple(_load_member(member, arrays) for member in empty)
 
 
 def _load_member(empty: Log | PerMember, arrays: _Arrays) -> Log | PerMember:
+    # Members that are not in a table state their own number of reports first.
     n = int(arrays.integers(1)[0])
     if isinstance(empty, PerMember):
         return _load_members(empty, n, arrays)

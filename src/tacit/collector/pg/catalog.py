@@ -12,6 +12,8 @@ from time import monotonic
 from typing import Any
 
 import apsw
+import sqlglot
+from sqlglot import exp
 
 from tacit.collector.pg import values as pg
 from tacit.collector.pg.catalog_data import (
@@ -27,12 +29,12 @@ from tacit.collector.pg.catalog_functions import LONGEST, STANDING, ArrayAgg, Lo
 from tacit.collector.pg.catalog_rewrite import Unknown, rewritten, type_of
 from tacit.collector.pg.messages import PgError
 from tacit.collector.pg.values import Field
-from tacit.collector.tables import TableInfo
-from tacit.tasks.analytics.imports import expressions, sqlglot
+from tacit.collector.tables.info import TableInfo
 
 _SECONDS, _STEPS = 2.0, 1_000
 _MOST_ROWS, _MOST_CHARACTERS, _MOST_BYTES = 50_000, 1 << 24, 1 << 27
-_ALLOWED = (apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION)
+_ALLOWED = (apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE)
+"""Recursion is how asyncpg looks up types of arrays; one without an end runs into the limits of time and memory."""
 _AGGREGATES = ("array_agg_of", "array_agg")
 _BUILT_IN = (
     "abs avg coalesce count current_date current_time current_timestamp dense_rank first_value group_concat ifnull iif "
@@ -43,7 +45,7 @@ _FUNCTIONS = frozenset((*_BUILT_IN, *_AGGREGATES, *STANDING))
 
 
 @dataclass(frozen=True)
-class Found:
+class CatalogResult:
     """Columns and rows, and what a reader should know."""
 
     fields: tuple[Field, ...]
@@ -81,7 +83,7 @@ class Catalogue:
             words[oids[table.name]][0] = f"aggregates of {table.n} rows of collection {table.collection[:12]}"
         self._functions = Lookups(oids, words, session).functions()
 
-    def answer(self, tree: Any) -> Found:
+    def answer(self, tree: Any) -> CatalogResult:
         """The answer to a query, given as sqlglot's tree."""
         problems: list[PgError] = []
         watch = _Watch(problems)
@@ -122,8 +124,8 @@ class Catalogue:
         database.set_progress_handler(watch.is_over, _STEPS)
         return database
 
-    def _run(self, database: Any, tree: Any, original: Any) -> Found:
-        text = tree.sql(dialect="sqlite", identify=True, unsupported_level=sqlglot().ErrorLevel.IGNORE)
+    def _run(self, database: Any, tree: Any, original: Any) -> CatalogResult:
+        text = tree.sql(dialect="sqlite", identify=True, unsupported_level=sqlglot.ErrorLevel.IGNORE)
         cursor, described = database.cursor(), list[tuple[str, Any]]()
 
         def note(cursor: Any, *_: Any) -> bool:
@@ -139,7 +141,7 @@ class Catalogue:
             if len(rows) > _MOST_ROWS or size > _MOST_CHARACTERS:
                 raise PgError("54000", "the catalogue query returns too much")
         fields = self._fields(described, rows, original)
-        return Found(fields, self._with_names(fields, rows))
+        return CatalogResult(fields, self._with_names(fields, rows))
 
     def _with_names(self, fields: tuple[Field, ...], rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Rows with names of tables, types and functions; inside they are numbers, which are compared and joined."""
@@ -160,19 +162,18 @@ class Catalogue:
             found.append(Field(names[place] if names else name, oid or _type_of_values(row[place] for row in rows)))
         return tuple(found)
 
-    def _nothing(self, tree: Any) -> Found:
+    def _nothing(self, tree: Any) -> CatalogResult:
         """No rows, under the names that the query gives its columns."""
         selects = _selects(tree)
         fields = tuple(Field(_name(item, "?column?"), type_of(item, self._functions) or pg.TEXT) for item in selects)
-        if not tree.find(expressions().Table):
+        if not tree.find(exp.Table):
             raise PgError("0A000", "an expression without a table is not understood",
                           hint="Write SELECT aggregates FROM a table; \\d lists the tables.") from None  # fmt: skip
-        return Found(fields, [], ["this catalogue query is not understood here; it is answered with no rows"])
+        return CatalogResult(fields, [], ["this catalogue query is not understood here; it is answered with no rows"])
 
 
 def _selects(tree: Any) -> list[Any]:
     """The columns of a query; those of a subquery where all of them are asked for."""
-    exp = expressions()
     found: list[Any] = list(getattr(tree, "selects", []))
     source = tree.args.get("from_") or tree.args.get("from")
     if len(found) == 1 and isinstance(found[0], exp.Star) and source is not None and not tree.args.get("joins"):
@@ -233,7 +234,6 @@ _OF_NODES = {"Case": "case", "Array": "array", "Exists": "exists", "Coalesce": "
 
 def _name(item: Any, otherwise: str) -> str:
     """What PostgreSQL calls a column of a result."""
-    exp = expressions()
     kind = type(item).__name__
     if isinstance(item, (exp.Alias, exp.Column)) or kind in _OF_NODES:
         return otherwise if isinstance(item.this, exp.Star) else _OF_NODES.get(kind) or _folded(item)
@@ -258,7 +258,7 @@ def _name(item: Any, otherwise: str) -> str:
 
 def _folded(item: Any) -> str:
     """A name, in lower case unless it is in quotes."""
-    name = item.args.get("alias") if isinstance(item, expressions().Alias) else item.this
+    name = item.args.get("alias") if isinstance(item, exp.Alias) else item.this
     return item.alias_or_name if name is None or name.args.get("quoted") else item.alias_or_name.lower()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tacit.collector.pg import values as pg
 from tacit.collector.pg.catalog_shapes import EMPTY, FILLED
-from tacit.collector.tables import ColumnInfo, TableInfo
+from tacit.collector.tables.info import ColumnInfo, TableInfo
 
 VERSION = "14.0"
 """The version whose catalogue this resembles; clients choose their queries by it."""
@@ -54,8 +54,16 @@ TYPES: tuple[tuple[int, str, str, int, str], ...] = (
 )
 """Number, name, name in SQL, width and category."""
 
+_SPACED = ("date", "timestamp", "timestamptz", "numeric")
+"""Types whose functions PostgreSQL writes with an underscore, such as date_recv beside int4recv."""
+
+
+def _procedure(name: str, end: str) -> str:
+    return f"{name}_{end}" if name in _SPACED else name + end
+
+
 PROCS = {"array_in": 750, "array_out": 751, "array_recv": 2400, "array_send": 2401} | {
-    name + end: 9000 + 4 * place + turn
+    _procedure(name, end): 9000 + 4 * place + turn
     for place, (_, name, *_) in enumerate(TYPES)
     for turn, end in enumerate(("in", "out", "recv", "send"))
 }
@@ -83,7 +91,7 @@ KEYWORDS = (
 
 
 @dataclass(frozen=True)
-class Shape:
+class CatalogShape:
     """A table of the catalogue: its names and the kinds of its columns."""
 
     names: tuple[str, ...]
@@ -91,12 +99,12 @@ class Shape:
 
 
 @cache
-def shapes() -> dict[str, Shape]:
+def shapes() -> dict[str, CatalogShape]:
     """Every table of the catalogue; those of the information schema are called by both names."""
-    found: dict[str, Shape] = {}
+    found: dict[str, CatalogShape] = {}
     for table, text in (FILLED | EMPTY).items():
         pairs = [column.split(":") for column in text.split()]
-        found[table] = Shape(tuple(name for name, _ in pairs), tuple(kind for _, kind in pairs))
+        found[table] = CatalogShape(tuple(name for name, _ in pairs), tuple(kind for _, kind in pairs))
     return found
 
 
@@ -135,7 +143,7 @@ def _type(oid: int, name: str, width: int, category: str) -> Row:
 
 def _procs(name: str) -> Row:
     ends = {"typinput": "in", "typoutput": "out", "typreceive": "recv", "typsend": "send"}
-    return {column: PROCS[name + end] for column, end in ends.items()}
+    return {column: PROCS[_procedure(name, end)] for column, end in ends.items()}
 
 
 def _proc(name: str, oid: int) -> Row:

@@ -14,7 +14,7 @@ from tacit.collector.pg import values as pg
 from tacit.collector.pg.catalog_data import KEYWORDS, NUMBERS, OWNER_NAME, PROCS, PUBLIC, SYSTEM, TYPES, VERSION
 from tacit.collector.pg.messages import PgError
 from tacit.collector.pg.patterns import ilike, like, regex
-from tacit.collector.pg.settings import Settings
+from tacit.collector.pg.settings import SessionSettings
 
 Function = Callable[..., Any]
 LONGEST = 1 << 16
@@ -34,7 +34,8 @@ def _by_name() -> dict[str, int]:
     return found | {"int": pg.INT4, "float": pg.FLOAT8, "double": pg.FLOAT8, "decimal": pg.NUMERIC, "string": pg.TEXT}
 
 
-_BY_NAME = _by_name()
+_BY_NAME = _by_name() | {"uint[]": pg.OIDS}
+"""Types by name; sqlglot has no oid, so that arrays of it come as those of its unsigned numbers."""
 _SPELT = {oid: spelt for oid, _, spelt, *_ in TYPES}
 
 
@@ -365,7 +366,7 @@ class Lookups:
 class SessionFacts:
     """What functions may know of the session that asks, and the one thing they may do: change a setting."""
 
-    def __init__(self, user: str, database: str, process: int, port: int, settings: Settings) -> None:
+    def __init__(self, user: str, database: str, process: int, port: int, settings: SessionSettings) -> None:
         """Facts of one connection; names that change are remembered until they are taken."""
         self.user, self.database, self.process, self.port, self.settings = user, database, process, port, settings
         self.changed: set[str] = set()

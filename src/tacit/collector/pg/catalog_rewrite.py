@@ -6,10 +6,12 @@ A query that has something else raises Unknown, and is then answered with no row
 from collections.abc import Callable
 from typing import Any, cast
 
+from sqlglot import exp
+from sqlglot.expressions.core import Expression
+
 from tacit.collector.pg import values as pg
 from tacit.collector.pg.catalog_data import NUMBERS, shapes
 from tacit.collector.pg.catalog_functions import STANDING, type_oid
-from tacit.tasks.analytics.imports import expressions
 
 SYSTEM_SCHEMAS = {"pg_catalog", "information_schema"}
 _INFORMATION = "information_schema"
@@ -29,22 +31,21 @@ class Unknown(Exception):
     """Something that SQLite is not asked."""
 
 
-def is_system(table: Any) -> bool:
+def is_system(table: exp.Table) -> bool:
     """Whether a table of a query belongs to the catalogue."""
-    if not isinstance(table.this, expressions().Identifier):
+    if not isinstance(table.this, exp.Identifier):
         return True
     schema, name = table.db.lower(), table.name.lower()
     return schema in SYSTEM_SCHEMAS or (not schema and name.startswith("pg_"))
 
 
-def tables_in(tree: Any) -> list[Any]:
+def tables_in(tree: Expression) -> list[exp.Table]:
     """All tables that a query names, without those that it defines itself."""
-    exp = expressions()
     own = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
     return [table for table in tree.find_all(exp.Table) if table.db or table.name.lower() not in own]
 
 
-def stored_name(table: Any) -> str:
+def stored_name(table: exp.Table) -> str:
     """What a table of the catalogue is called in SQLite."""
     schema, name = table.db.lower(), table.name.lower()
     full = f"{_INFORMATION}.{name}" if schema == _INFORMATION else name
@@ -53,9 +54,9 @@ def stored_name(table: Any) -> str:
     return full
 
 
-def rewritten(tree: Any) -> Any:
+def rewritten(tree: Expression) -> Expression:
     """The tree that SQLite understands; the one that is given is left alone."""
-    found, exp = tree.copy(), expressions()
+    found = tree.copy()
     numbers: dict[str, int] = {}
     for table in tables_in(found):
         if isinstance(table.this, exp.Identifier):
@@ -68,7 +69,7 @@ def rewritten(tree: Any) -> Any:
     return _walk(found)
 
 
-def _walk(node: Any) -> Any:
+def _walk(node: Expression) -> Expression:
     """Children first, so that what replaces a node is made of what SQLite understands."""
     for child in list(node.iter_expressions()):
         changed = _walk(child)
@@ -78,19 +79,18 @@ def _walk(node: Any) -> Any:
     return node if handler is None else handler(node)
 
 
-def _rename(table: Any) -> None:
-    exp = expressions()
+def _rename(table: exp.Table) -> None:
     full, alias = stored_name(table), table.alias or table.name
     table.set("this", exp.to_identifier(full, quoted=True))
     table.set("db", None)
     table.set("catalog", None)
     if not table.alias:
-        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(str(alias))))
 
 
-def _table(node: Any) -> Any:
+def _table(node: Expression) -> Expression:
     """A function in FROM: the items of an array, or numbers in a row, by way of JSON."""
-    exp, inner = expressions(), node.this
+    inner = node.this
     if isinstance(inner, exp.Identifier):
         return node
     kind = type(inner).__name__
@@ -104,41 +104,56 @@ def _table(node: Any) -> Any:
     return _items(items, node)
 
 
-def _unnest(node: Any) -> Any:
+def _unnest(node: Expression) -> Expression:
     if len(node.expressions) != 1 or node.args.get("offset"):
         raise Unknown("WITH ORDINALITY")
     return _items(_call("array_json", node.expressions[0]), node)
 
 
-def _items(items: Any, node: Any) -> Any:
-    exp, alias = expressions(), node.args.get("alias")
+def _values(node: Expression) -> Expression:
+    """VALUES in FROM with names of its columns, as psql's \\gdesc sends them; SQLite knows no such names."""
+    alias = node.args.get("alias")
+    if alias is None or not all(isinstance(row, exp.Tuple) for row in node.expressions):
+        return node
+    rows = [row.expressions for row in node.expressions]
+    names = [column.name for column in alias.columns]
+    names += [f"column{i + 1}" for i in range(len(names), max(map(len, rows)))]
+    selects = [exp.select(*(exp.alias_(v, n, quoted=True) for v, n in zip(row, names, strict=False))) for row in rows]
+    union = selects[0]
+    for select in selects[1:]:
+        union = exp.Union(this=union, expression=select, distinct=False)
+    name = exp.Identifier(this=alias.name, quoted=True)
+    return exp.Subquery(this=union, alias=exp.TableAlias(this=name))
+
+
+def _items(items: Expression, node: Expression) -> Expression:
+    alias = node.args.get("alias")
     name = alias.name if alias is not None else "unnest"
     column = alias.columns[0].name if alias is not None and alias.columns else name
     source = exp.Table(this=_call("json_each", items))
     return exp.select(exp.alias_(exp.column("value"), column)).from_(source).subquery(name)
 
 
-def _call(name: str, *arguments: Any) -> Any:
-    return expressions().Anonymous(this=name, expressions=list(arguments))
+def _call(name: str, *arguments: Any) -> Expression:
+    return exp.Anonymous(this=name, expressions=list(arguments))
 
 
-def _column(node: Any) -> Any:
+def _column(node: Expression) -> Expression:
     if node.args.get("db"):
         node.set("db", None)
         node.set("catalog", None)
-    if not node.table and node.name.lower() in _KEYWORDS and not node.this.args.get("quoted"):
+    if not node.text("table") and node.name.lower() in _KEYWORDS and not node.this.args.get("quoted"):
         return _call(node.name.lower())
     return node
 
 
-def _dot(node: Any) -> Any:
-    exp = expressions()
+def _dot(node: Expression) -> Expression:
     if isinstance(node.this, exp.Identifier) and node.this.name.lower() in SYSTEM_SCHEMAS:
         return node.expression
     raise Unknown("a field of a row")
 
 
-def type_of_cast(node: Any) -> tuple[str, int]:
+def type_of_cast(node: Expression) -> tuple[str, int]:
     """The name and number of the type that a cast names."""
     word = node.args["to"].sql(dialect="postgres").lower().removeprefix("pg_catalog.").split("(")[0]
     return word.strip('"'), type_oid(word) or 0
@@ -152,8 +167,7 @@ _REGISTERED = {
 _TO_TEXT = dict(_REGISTERED.values()) | {"to_regtype": "format_type", "to_regclass": "class_text"}
 
 
-def _cast(node: Any) -> Any:
-    exp = expressions()
+def _cast(node: Expression) -> Expression:
     word, oid = type_of_cast(node)
     inner = node.this.unnest()
     if word in _REGISTERED:
@@ -171,9 +185,9 @@ def _cast(node: Any) -> Any:
     return exp.Cast(this=node.this, to=exp.DataType.build(affinity, dialect="sqlite"))
 
 
-def _comparison(node: Any) -> Any:
+def _comparison(node: Expression) -> Expression:
     """`= ANY` and `<> ALL` of an array or a subquery; sqlglot takes ALL for a function."""
-    exp, right = expressions(), node.expression
+    right = node.expression
     word = right.name.upper() if isinstance(right, exp.Anonymous) else type(right).__name__.upper()
     if word not in (("ANY", "SOME") if isinstance(node, exp.EQ) else ("ALL",)):
         return node
@@ -185,8 +199,7 @@ def _comparison(node: Any) -> Any:
     return exp.Not(this=found) if isinstance(node, exp.NEQ) else found
 
 
-def _array(node: Any) -> Any:
-    exp = expressions()
+def _array(node: Expression) -> Expression:
     items = node.expressions
     if len(items) != 1 or not isinstance(items[0].unnest(), exp.Select):
         return _call("make_array", *items)
@@ -198,8 +211,7 @@ def _array(node: Any) -> Any:
     return _call("same", collected.subquery())
 
 
-def _operator(node: Any) -> Any:
-    exp = expressions()
+def _operator(node: Expression) -> Expression:
     sign = str(node.args["operator"]).rpartition(".")[2]
     if sign in ("=", "<>"):
         return (exp.EQ if sign == "=" else exp.NEQ)(this=node.this, expression=node.expression)
@@ -210,36 +222,35 @@ def _operator(node: Any) -> Any:
     return exp.Not(this=found) if name.startswith("!") else found
 
 
-def _like(node: Any) -> Any:
-    exp = expressions()
+def _like(node: Expression) -> Expression:
     found = _call("pg_ilike" if isinstance(node, exp.ILike) else "pg_like", node.this, node.expression)
     return exp.Not(this=found) if node.args.get("negate") else found
 
 
-def _regex(node: Any) -> Any:
-    name = "pg_iregex" if isinstance(node, expressions().RegexpILike) else "pg_regex"
+def _regex(node: Expression) -> Expression:
+    name = "pg_iregex" if isinstance(node, exp.RegexpILike) else "pg_regex"
     return _call(name, node.this, node.expression)
 
 
-def _inside(node: Any) -> Any:
+def _inside(node: Expression) -> Expression:
     return node.this
 
 
-def _array_agg(node: Any) -> Any:
+def _array_agg(node: Expression) -> Expression:
     return _call("array_agg_of", node.this)
 
 
-def _quoted(node: Any) -> Any:
-    return expressions().Literal.string(node.this)
+def _quoted(node: Expression) -> Expression:
+    return exp.Literal.string(node.this)
 
 
-def _missing(node: Any) -> Any:
+def _missing(node: Expression) -> Expression:
     del node
-    return expressions().Null()
+    return exp.Null()
 
 
-def _escape(node: Any) -> Any:
-    call = node.this.find(expressions().Anonymous)
+def _escape(node: Expression) -> Expression:
+    call = node.this.find(exp.Anonymous)
     if call is None:
         raise Unknown("ESCAPE")
     call.append("expressions", node.expression)
@@ -255,31 +266,30 @@ _NAMED = {
 }  # fmt: skip
 
 
-def _named(node: Any) -> Any:
-    exp = expressions()
+def _named(node: Expression) -> Expression:
     given: list[Any] = []
     for value in node.args.values():
         given += cast("list[Any]", value) if isinstance(value, list) else [value]
-    return _call(_NAMED[type(node).__name__], *(item for item in given if isinstance(item, exp.Expression)))
+    return _call(_NAMED[type(node).__name__], *(item for item in given if isinstance(item, Expression)))
 
 
-def _bracket(node: Any) -> Any:
+def _bracket(node: Expression) -> Expression:
     if len(node.expressions) != 1:
         raise Unknown("a slice of an array")
-    exp, place = expressions(), node.expressions[0]
+    place = node.expressions[0]
     # sqlglot counts from zero where a number is written, and leaves everything else as it was.
     counted = place if isinstance(place, exp.Literal) else exp.Sub(this=place, expression=exp.Literal.number(1))
     return _call("array_item", node.this, counted)
 
 
-def _lateral(node: Any) -> Any:
+def _lateral(node: Expression) -> Expression:
     raise Unknown(type(node).__name__)
 
 
-_HANDLERS: dict[str, Callable[[Any], Any]] = dict.fromkeys(_NAMED, _named) | {
+_HANDLERS: dict[str, Callable[[Expression], Expression]] = dict.fromkeys(_NAMED, _named) | {
     "Column": _column, "Dot": _dot, "Cast": _cast, "TryCast": _cast, "EQ": _comparison, "NEQ": _comparison,
     "Array": _array, "Operator": _operator, "Escape": _escape, "Bracket": _bracket,
-    "Lateral": _lateral, "Unnest": _unnest, "Table": _table,
+    "Lateral": _lateral, "Unnest": _unnest, "Values": _values, "Table": _table,
     "Collate": _inside, "ArrayAgg": _array_agg, "Like": _like, "ILike": _like, "RegexpLike": _regex,
     "RegexpILike": _regex, "ByteString": _quoted, "Parameter": _missing, "Placeholder": _missing,
 }  # fmt: skip
@@ -290,9 +300,9 @@ _TRUTHS = (
 )  # fmt: skip
 
 
-def type_of(node: Any, functions: "dict[str, tuple[Any, int]]") -> int:
+def type_of(node: Expression, functions: "dict[str, tuple[Any, int]]") -> int:
     """The type of an expression of a query, as far as its form tells; 0 if it does not."""
-    exp, kind = expressions(), type(node).__name__
+    kind = type(node).__name__
     if isinstance(node, (exp.Alias, exp.Paren, exp.Collate)):
         return type_of(node.this, functions)
     if isinstance(node, exp.Dot):

@@ -12,7 +12,7 @@ from typing import Any
 from tacit.collector.pg import values as pg
 from tacit.collector.pg.catalog_functions import SessionFacts
 from tacit.collector.pg.messages import PgError
-from tacit.collector.pg.statement import Prepared, Result
+from tacit.collector.pg.statement import Prepared, StatementResult
 from tacit.collector.pg.text import Statement
 from tacit.collector.pg.values import Field
 
@@ -22,7 +22,6 @@ _WRITES = {
     "VACUUM", "ANALYZE", "ANALYSE", "REINDEX", "CLUSTER", "REFRESH", "IMPORT", "REASSIGN", "SECURITY", "CALL", "DO",
 }  # fmt: skip
 _INSTEAD = {
-    "COPY": "Write a SELECT; psql --csv prints it as CSV.",
     "PREPARE": "Send the query with parameters; libraries prepare it themselves.",
     "EXECUTE": "Send the query itself.",
     "NOTIFY": "There are no notifications.",
@@ -40,7 +39,7 @@ class Portal:
     prepared: Prepared
     values: "Sequence[pg.Value | list[pg.Value]]" = ()
     formats: tuple[int, ...] = ()
-    result: Result | None = None
+    result: StatementResult | None = None
     at: int = 0
     hold: bool = False
 
@@ -60,7 +59,7 @@ class Portal:
 
 
 @dataclass(eq=False)
-class State:
+class SessionState:
     """What a session remembers between statements."""
 
     facts: SessionFacts
@@ -89,7 +88,7 @@ def is_query(statement: Statement) -> bool:
     return statement.words[0] in QUERIES
 
 
-def check_transaction(state: State, statement: Statement) -> None:
+def check_transaction(state: SessionState, statement: Statement) -> None:
     """After a failure inside a transaction, only its end is understood, as clients rely on."""
     if state.transaction == "E" and statement.words[0] not in _AFTER_FAILURE:
         raise PgError("25P02", "current transaction is aborted, commands ignored until end of transaction block")
@@ -108,48 +107,48 @@ def check_command(statement: Statement) -> None:
                       hint="A query begins with SELECT or EXPLAIN SELECT.")  # fmt: skip
 
 
-def run_command(state: State, statement: Statement) -> Result:
+def run_command(state: SessionState, statement: Statement) -> StatementResult:
     """Run a statement that is not a query."""
     check_command(statement)
     word = statement.words[0]
     if word in _IDLE:
-        return Result(word)
+        return StatementResult(word)
     return _COMMANDS[word](state, statement)
 
 
-def _begin(state: State, statement: Statement) -> Result:
+def _begin(state: SessionState, statement: Statement) -> StatementResult:
     already = state.transaction == "T"
     state.transaction = "T"
     tag = "START TRANSACTION" if statement.words[0] == "START" else "BEGIN"
-    return Result(tag, notices=("there is already a transaction in progress",) if already else ())
+    return StatementResult(tag, notices=("there is already a transaction in progress",) if already else ())
 
 
-def _commit(state: State, statement: Statement) -> Result:
+def _commit(state: SessionState, statement: Statement) -> StatementResult:
     del statement
     failed, outside = state.transaction == "E", state.transaction == "I"
     state.end_transaction()
     notices = ("there is no transaction in progress",) if outside else ()
-    return Result("ROLLBACK" if failed else "COMMIT", notices=notices)
+    return StatementResult("ROLLBACK" if failed else "COMMIT", notices=notices)
 
 
-def _rollback(state: State, statement: Statement) -> Result:
+def _rollback(state: SessionState, statement: Statement) -> StatementResult:
     if "TO" in statement.words:
         _inside(state, "ROLLBACK TO SAVEPOINT")
         state.transaction = "T"
-        return Result("ROLLBACK")
+        return StatementResult("ROLLBACK")
     outside = state.transaction == "I"
     state.end_transaction()
-    return Result("ROLLBACK", notices=("there is no transaction in progress",) if outside else ())
+    return StatementResult("ROLLBACK", notices=("there is no transaction in progress",) if outside else ())
 
 
-def _inside(state: State, what: str) -> None:
+def _inside(state: SessionState, what: str) -> None:
     if state.transaction == "I":
         raise PgError("25P01", f"{what} can only be used in transaction blocks")
 
 
-def _savepoint(state: State, statement: Statement) -> Result:
+def _savepoint(state: SessionState, statement: Statement) -> StatementResult:
     _inside(state, statement.words[0])
-    return Result(statement.words[0])
+    return StatementResult(statement.words[0])
 
 
 _SET = re.compile(r"(?is)set\s+(?:(session|local)\s+)?(.*)")
@@ -162,14 +161,14 @@ _HARMLESS = re.compile(r"(?is)(transaction|characteristics\s+as\s+transaction|co
 _ROLES = re.compile(r"(?is)(?:session\s+)?(role|authorization)\s+(.+)")
 
 
-def _set(state: State, statement: Statement) -> Result:
+def _set(state: SessionState, statement: Statement) -> StatementResult:
     scope, rest = (_SET.fullmatch(statement.text) or _refuse_set()).groups()
     if _HARMLESS.fullmatch(rest):
-        return Result("SET")
+        return StatementResult("SET")
     if found := _ROLES.fullmatch(rest):
         if _unquoted(found[2]).lower() not in ("none", "default"):
             raise PgError("42501", "there are no roles here; what may be read depends on the token")
-        return Result("SET")
+        return StatementResult("SET")
     assigned = next(((name, found[1]) for pattern, name in _OTHER if (found := pattern.fullmatch(rest))), None)
     name, value = assigned or (_ASSIGN.fullmatch(rest) or _refuse_set()).groups()
     before = state.facts.settings.find(name)
@@ -177,7 +176,7 @@ def _set(state: State, statement: Statement) -> Result:
     state.facts.set(name, None if spelt in ("default", "local") else _unquoted(value))
     if (scope or "").lower() == "local" and state.transaction == "T":
         state.local.setdefault(name, before)
-    return Result("SET")
+    return StatementResult("SET")
 
 
 def _refuse_set() -> Any:
@@ -195,13 +194,13 @@ def _unquoted(value: str) -> str:
     return ", ".join(plain) if "," in value else " ".join(plain)
 
 
-def _reset(state: State, statement: Statement) -> Result:
+def _reset(state: SessionState, statement: Statement) -> StatementResult:
     name = statement.text.split(None, 1)[1].strip() if len(statement.words) > 1 else ""
     if name.lower() == "all":
         state.facts.reset_all()
     elif not re.fullmatch(r"(?is)(session\s+authorization|role)", name):
         state.facts.set({"time zone": "TimeZone"}.get(" ".join(name.lower().split()), name), None)
-    return Result("RESET")
+    return StatementResult("RESET")
 
 
 def show_fields(statement: Statement) -> tuple[Field, ...]:
@@ -216,15 +215,15 @@ def _shown(statement: Statement) -> str:
     return several.get(name.lower(), name)
 
 
-def _show(state: State, statement: Statement) -> Result:
+def _show(state: SessionState, statement: Statement) -> StatementResult:
     name, settings = _shown(statement), state.facts.settings
     if name.lower() == "all":
         rows: list[tuple[Any, ...]] = [(key, value, "") for key, value in sorted(settings.all().items())]
-        return Result("SHOW", show_fields(statement), rows)
-    return Result("SHOW", show_fields(statement), [(settings.get(name),)])
+        return StatementResult("SHOW", show_fields(statement), rows)
+    return StatementResult("SHOW", show_fields(statement), [(settings.get(name),)])
 
 
-def _discard(state: State, statement: Statement) -> Result:
+def _discard(state: SessionState, statement: Statement) -> StatementResult:
     what = statement.words[1] if len(statement.words) > 1 else ""
     if what == "ALL":
         if state.transaction != "I":
@@ -232,33 +231,33 @@ def _discard(state: State, statement: Statement) -> Result:
         state.statements.clear()
         state.portals.clear()
         state.facts.reset_all()
-    return Result(f"DISCARD {what}".strip())
+    return StatementResult(f"DISCARD {what}".strip())
 
 
-def _deallocate(state: State, statement: Statement) -> Result:
+def _deallocate(state: SessionState, statement: Statement) -> StatementResult:
     words = statement.text.split()[1:]
     words = words[1:] if len(words) > 1 and words[0].upper() == "PREPARE" else words
     name = words[0] if words else ""
     if name.upper() == "ALL":
         state.statements = {key: kept for key, kept in state.statements.items() if not key}
-        return Result("DEALLOCATE ALL")
+        return StatementResult("DEALLOCATE ALL")
     if state.statements.pop(_identifier(name), None) is None:
         raise PgError("26000", f"prepared statement {name[:63]!r} does not exist")
-    return Result("DEALLOCATE")
+    return StatementResult("DEALLOCATE")
 
 
 def _identifier(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 
 
-def _close(state: State, statement: Statement) -> Result:
+def _close(state: SessionState, statement: Statement) -> StatementResult:
     name = " ".join(statement.text.split()[1:])
     if name.upper() == "ALL":
         state.portals.clear()
-        return Result("CLOSE CURSOR ALL")
+        return StatementResult("CLOSE CURSOR ALL")
     if state.portals.pop(_identifier(name), None) is None:
         raise PgError("34000", f"cursor {name[:63]!r} does not exist")
-    return Result("CLOSE CURSOR")
+    return StatementResult("CLOSE CURSOR")
 
 
 _NAME = r'("(?:[^"]|"")+"|\w+)'
@@ -293,7 +292,7 @@ def fetched(statement: Statement) -> tuple[str, int]:
     return _identifier(found[3]), int(words[-1][:9]) if count is None else count
 
 
-_COMMANDS: dict[str, Callable[[State, Statement], Result]] = {
+_COMMANDS: dict[str, Callable[[SessionState, Statement], StatementResult]] = {
     "BEGIN": _begin, "START": _begin, "COMMIT": _commit, "END": _commit, "ROLLBACK": _rollback, "ABORT": _rollback,
     "SAVEPOINT": _savepoint, "RELEASE": _savepoint, "SET": _set, "RESET": _reset, "SHOW": _show, "DISCARD": _discard,
     "DEALLOCATE": _deallocate, "CLOSE": _close,

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from struct import Struct, error, pack
 from typing import Any
 
-from tacit.tasks.analytics.sql import MAX_TEXT
-
 VERSION_3 = 3 << 16
 SSL_REQUEST = 80877103
 GSS_REQUEST = 80877104
@@ -37,7 +35,7 @@ class PgLimits:
     lingering_seconds: float = 3.0
     opening_bytes: int = 10_000
     message_bytes: int = 1 << 20
-    text_bytes: int = MAX_TEXT
+    text_bytes: int = 20_000
     """Characters of one statement: no more than a query may have, so that a longer one is not even cut into words."""
     statements: int = 500
     portals: int = 20
@@ -49,7 +47,6 @@ class PgLimits:
     message_seconds: float = 30.0
     """From the first byte of a message to its last."""
     write_seconds: float = 30.0
-    query_seconds: float = 30.0
     cells_each: int = 1_000_000
     """Values that the open cursors of one token hold, in all of its sessions."""
 
@@ -125,7 +122,7 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Query:
+class SimpleQuery:
     """Statements to run at once."""
 
     sql: str
@@ -182,7 +179,7 @@ class Plain:
     letter: str
 
 
-Message = Query | Parse | Bind | Describe | Execute | Close | Plain
+Message = SimpleQuery | Parse | Bind | Describe | Execute | Close | Plain
 
 
 def decode(letter: bytes, data: bytes) -> Message:
@@ -197,7 +194,7 @@ def decode(letter: bytes, data: bytes) -> Message:
 def _decode(letter: bytes, body: Body) -> Message:
     match letter:
         case b"Q":
-            return Query(body.text())
+            return SimpleQuery(body.text())
         case b"P":
             name, sql = body.text(), body.text()
             return Parse(name, sql, tuple(body.uint32() for _ in range(body.count())))

@@ -8,8 +8,10 @@ import re
 from functools import lru_cache
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tacit.collector.pg.messages import PgError
-from tacit.tasks.analytics.imports import arrow, compute
 
 LONGEST_TEXT, LONGEST_PATTERN = 1000, 256
 """Characters of a text that are looked at, and of a pattern."""
@@ -84,9 +86,9 @@ def regex(value: Any, pattern: Any, *, ignore_case: bool = False) -> int | None:
     """
     if value is None or pattern is None:
         return None
-    text, expression = arrow().scalar(str(value)[:LONGEST_TEXT]), _checked(_short(pattern))
+    text, expression = pa.scalar(str(value)[:LONGEST_TEXT]), _checked(_short(pattern))
     try:
-        found = compute().match_substring_regex(text, expression, ignore_case=ignore_case)
-    except arrow().lib.ArrowException:
+        found = pc.match_substring_regex(text, expression, ignore_case=ignore_case)
+    except pa.lib.ArrowException:
         raise PgError("2201B", "invalid regular expression") from None
     return int(found.as_py())

@@ -8,82 +8,30 @@ import asyncio
 import hmac
 import secrets
 import socket
-import ssl
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from ipaddress import ip_address
-from pathlib import Path
 from struct import unpack
 from time import monotonic
 from typing import Any
 
-from tacit.collector.access import READ, Access, Bearer
+from tacit.collector.collections.access import READ, Access, Bearer
 from tacit.collector.pg import messages as say
 from tacit.collector.pg.catalog_functions import SessionFacts
 from tacit.collector.pg.channel import Channel, Closed
-from tacit.collector.pg.messages import PgError, PgLimits
+from tacit.collector.pg.listen import PgSettings
+from tacit.collector.pg.messages import PgError
 from tacit.collector.pg.session import ENDING, Jobs, Session, say_goodbye, secure
-from tacit.collector.pg.settings import REPORTED, Settings, opening_options
-from tacit.collector.pg.statement import Desk, TablesPort, as_error
-from tacit.collector.tables import DATABASE
+from tacit.collector.pg.settings import REPORTED, SessionSettings, opening_options
+from tacit.collector.pg.statement import Desk, as_error
+from tacit.collector.tables.info import DATABASE
+from tacit.collector.tables.tables import Tables
 from tacit.collector.work import Work
-from tacit.errors import InvalidSpec, StorageUnavailable
 
 _GRACE_SECONDS = 5.0
 _KEEPALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 20), ("TCP_KEEPCNT", 3))
-
-
-@dataclass(frozen=True)
-class PgSettings:
-    """Where the server listens, and how it is protected."""
-
-    port: int
-    host: str = "127.0.0.1"
-    cert: Path | None = None
-    key: Path | None = None
-    insecure: bool = False
-    """Take passwords in the clear from other machines, for networks that protect them otherwise."""
-    limits: PgLimits = field(default_factory=PgLimits)
-
-    def __post_init__(self) -> None:
-        """Refuse to ask for tokens in the clear across a network."""
-        if (self.cert is None) != (self.key is None):
-            raise InvalidSpec("serve: --pg-cert and --pg-key go together")
-        if self.cert is None and not self.insecure and not _is_loopback(self.host):
-            raise InvalidSpec(
-                f"serve: tokens would cross the network in the clear to {self.host}:{self.port}; give --pg-cert and "
-                "--pg-key, or --pg-host 127.0.0.1, or (if the network itself is protected) --pg-insecure"
-            )
-
-    def context(self) -> ssl.SSLContext | None:
-        """TLS, if there is a certificate."""
-        if self.cert is None:
-            return None
-        found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        found.minimum_version = ssl.TLSVersion.TLSv1_2
-        try:
-            found.load_cert_chain(self.cert, self.key)
-        except (OSError, ssl.SSLError) as error:
-            raise InvalidSpec(f"serve: the certificate or its key cannot be read ({type(error).__name__})") from None
-        return found
-
-    def listen(self) -> socket.socket:
-        """A socket that listens; it is bound before anything is announced."""
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        try:
-            return socket.create_server((self.host, self.port), family=family, backlog=128)
-        except OSError:
-            raise StorageUnavailable(f"serve: could not listen on {self.host}:{self.port}") from None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @dataclass(eq=False)
@@ -103,7 +51,7 @@ class _Guest:
 class PgServer:
     """Serves tables of a collector to clients of PostgreSQL."""
 
-    def __init__(self, tables: TablesPort, access: Access, work: Work, settings: PgSettings) -> None:
+    def __init__(self, tables: Tables, access: Access, work: Work, settings: PgSettings) -> None:
         """Nothing listens yet; statements are answered as jobs of `work`."""
         self._tables, self._access, self._work, self._settings = tables, access, work, settings
         self._limits, self._context = settings.limits, settings.context()
@@ -290,8 +238,8 @@ class PgServer:
         body.end()
         return found
 
-    def _options(self, given: dict[str, str], user: str) -> Settings:
-        settings = Settings(user, given.get("application_name", ""))
+    def _options(self, given: dict[str, str], user: str) -> SessionSettings:
+        settings = SessionSettings(user, given.get("application_name", ""))
         for name, value in opening_options(given.get("options", "")):
             settings.set(name, value)
         skipped = ("user", "database", "options", "replication", "client_encoding", "application_name")
@@ -320,7 +268,7 @@ class PgServer:
                           hint=f'Connect to "{DATABASE}", or to the id of a collection with rows.')  # fmt: skip
         return bearer
 
-    def _greet(self, guest: _Guest, settings: Settings) -> None:
+    def _greet(self, guest: _Guest, settings: SessionSettings) -> None:
         channel = guest.channel
         channel.write(say.encode("R", b"\0\0\0\0"))
         for name in REPORTED:

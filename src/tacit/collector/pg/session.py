@@ -4,7 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tacit.collector.pg import messages as say
@@ -13,7 +13,7 @@ from tacit.collector.pg.catalog_functions import SessionFacts
 from tacit.collector.pg.channel import Channel, Closed
 from tacit.collector.pg.commands import (
     Portal,
-    State,
+    SessionState,
     check_command,
     check_transaction,
     declared,
@@ -22,9 +22,10 @@ from tacit.collector.pg.commands import (
     run_command,
     show_fields,
 )
+from tacit.collector.pg.copying import CopyFormat, copy_messages, read_copy
 from tacit.collector.pg.messages import PgError, PgLimits
 from tacit.collector.pg.settings import REPORTED
-from tacit.collector.pg.statement import Desk, Prepared, Result, as_error
+from tacit.collector.pg.statement import Desk, Prepared, StatementResult, as_error
 from tacit.collector.pg.text import Statement, statements
 from tacit.collector.pg.values import Field
 from tacit.collector.problems import Problem
@@ -54,7 +55,7 @@ class Session:
     def __init__(self, channel: Channel, desk: Desk, facts: SessionFacts, limits: PgLimits, jobs: Jobs) -> None:
         """Statements are answered as jobs of the token's bearer."""
         self._channel, self._desk, self._limits, self._jobs = channel, desk, limits, jobs
-        self._state = State(facts)
+        self._state = SessionState(facts)
         self._cancelled = asyncio.Event()
         self._skipping = False
         self.busy = self.leaving = False
@@ -131,7 +132,7 @@ class Session:
 
     async def _handle(self, message: say.Message) -> None:
         match message:
-            case say.Query(sql):
+            case say.SimpleQuery(sql):
                 await self._simple(sql)
             case say.Parse():
                 await self._parse(message)
@@ -164,30 +165,37 @@ class Session:
             self._channel.write(say.encode("I"))
         for statement in found:
             check_transaction(self._state, statement)
-            if statement.places:
-                raise PgError("42P02", f"there is no parameter ${statement.places[0].number}")
-            prepared = await self._prepare(statement, ())
-            result = await self._run(Portal(prepared))
-            if result.fields is not None:
+            if statement.parameters:
+                raise PgError("42P02", f"there is no parameter ${statement.parameters[0]}")
+            result = await self._answer(statement)
+            if result.copy is not None:
+                await self._copy(result, result.copy)
+            elif result.fields is not None:
                 formats = (0,) * len(result.fields)
                 self._channel.write(say.row_description([item.described for item in result.fields], formats))
                 await self._send(result.rows, result.fields, formats)
             self._finish(result)
         await self._ready()
 
+    async def _answer(self, statement: Statement) -> StatementResult:
+        """The result of a statement of the simple protocol: a query is one job, under one time limit."""
+        if not is_query(statement):
+            return await self._run(Portal(await self._prepare(statement, ())))
+        return await self._in_thread(lambda: self._desk.run(self._desk.prepare(statement)), statement)
+
     async def _cut(self, sql: str) -> list[Statement]:
-        """The statements of a text; a long one is cut elsewhere, so that nobody waits for it."""
+        """The statements of a text. A long one is cut in a thread, as the lexer would hold up the event loop."""
         if len(sql) < _SHORT_TEXT:
             return statements(sql, self._limits.text_bytes)
         return await self._in_thread(lambda: statements(sql, self._limits.text_bytes))
 
-    def _finish(self, result: Result, rows: int | None = None) -> None:
+    def _finish(self, result: StatementResult, rows: int | None = None) -> None:
         self._notify(result)
         self._report_settings()
         tag = result.tag if rows is None or not result.tag.startswith("SELECT") else f"SELECT {rows}"
         self._channel.write(say.complete(tag))
 
-    def _notify(self, result: Result) -> None:
+    def _notify(self, result: StatementResult) -> None:
         if self._state.facts.settings.get("client_min_messages").lower() in ("warning", "error", "log", "fatal"):
             return
         for words in result.notices:
@@ -199,12 +207,21 @@ class Session:
         for row in rows:
             values = [pg.encode_value(value, *kind, digits) for value, kind in zip(row, kinds, strict=True)]
             self._channel.write(say.data_row(values))
-            if self._channel.unsent > _FLUSH_BYTES:
-                await self._flush()
-                await asyncio.sleep(0)  # Others have their turn during a long answer.
+            await self._pause()
+
+    async def _copy(self, result: StatementResult, form: CopyFormat) -> None:
+        for message in copy_messages(form, result.fields or (), result.rows, self._state.facts.settings.digits):
+            self._channel.write(message)
+            await self._pause()
+
+    async def _pause(self) -> None:
+        """Send what is written, and let others have their turn, during a long answer."""
+        if self._channel.unsent > _FLUSH_BYTES:
+            await self._flush()
+            await asyncio.sleep(0)
 
     async def _prepare(self, statement: Statement, types: Sequence[int]) -> Prepared:
-        """Look at a statement; whoever asks is told at once what is wrong with it."""
+        """Parse a statement when it is sent, so that mistakes are reported by Parse and not first by Execute."""
         word = statement.words[0]
         if is_query(statement):
             return await self._in_thread(lambda: self._desk.prepare(statement, types), statement)
@@ -213,8 +230,15 @@ class Session:
             inner = statements(statement.text[start:], self._limits.text_bytes)
             if len(inner) != 1 or not is_query(inner[0]):
                 raise PgError("42601", "a cursor is for one SELECT")
-            query = await self._in_thread(lambda: self._desk.prepare(inner[0], types))
+            query = await self._in_thread(
+                lambda: self._desk.prepare(inner[0], types),
+                replace(inner[0], start=statement.start + start + inner[0].start),
+            )
             return Prepared(statement, "declare", query.types, inner=query)
+        if word == "COPY":
+            query, form = read_copy(statement, self._limits.text_bytes)
+            inner = await self._in_thread(lambda: self._desk.prepare(query, types), query)
+            return Prepared(statement, "copy", inner.types, inner=inner, copy=form)
         check_command(statement)
         fields = show_fields(statement) if word == "SHOW" else None
         if word == "FETCH":
@@ -230,7 +254,7 @@ class Session:
     def _fields(self, prepared: Prepared) -> tuple[Field, ...] | None:
         return self._desk.fields(prepared)
 
-    async def _run(self, portal: Portal) -> Result:
+    async def _run(self, portal: Portal) -> StatementResult:
         """The result of a portal, which is computed once."""
         prepared = portal.prepared
         if portal.result is not None:
@@ -238,6 +262,9 @@ class Session:
         word = prepared.statement.words[0]
         if prepared.kind == "declare":
             portal.result = self._declare(prepared, portal)
+        elif prepared.kind == "copy" and (query := prepared.inner) is not None:
+            result = await self._in_thread(lambda: self._desk.run(query, portal.values), query.statement)
+            portal.result = replace(result, tag=f"COPY {len(result.rows)}", copy=prepared.copy)
         elif prepared.kind != "command":
             portal.result = await self._in_thread(lambda: self._desk.run(prepared, portal.values), prepared.statement)
         elif word in ("FETCH", "MOVE"):
@@ -254,29 +281,33 @@ class Session:
             raise PgError("53200", f"the open cursors of this token hold more than {self._limits.cells_each} cells",
                           hint="Close cursors, or end the transactions that they belong to.")  # fmt: skip
 
-    async def _run_or_check(self, portal: Portal) -> Result:
-        """The result of a portal; where it was computed before, its rows go to nobody whose token was revoked since."""
+    async def _run_or_check(self, portal: Portal) -> StatementResult:
+        """The result of a portal. Rows of an earlier computation are sent only if the token may still read them."""
         if portal.result is not None and is_query(portal.prepared.statement):
             await self._in_thread(lambda: self._desk.check(portal.prepared))
         return await self._run(portal)
 
-    def _declare(self, prepared: Prepared, portal: Portal) -> Result:
+    def _declare(self, prepared: Prepared, portal: Portal) -> StatementResult:
         name, hold, _ = declared(prepared.statement)
         if name in self._state.portals:
             raise PgError("42P03", f"cursor {name[:63]!r} already exists")
         assert prepared.inner is not None
         self._keep_portal(name, Portal(prepared.inner, portal.values, hold=hold))
-        return Result("DECLARE CURSOR")
+        return StatementResult("DECLARE CURSOR")
 
-    async def _fetch(self, statement: Statement) -> Result:
+    async def _fetch(self, statement: Statement) -> StatementResult:
         name, limit = fetched(statement)
         cursor = self._portal(name)
-        result = await self._run_or_check(cursor)
+        try:
+            result = await self._run_or_check(cursor)
+        except PgError as error:
+            error.position = 0  # The text at fault is that of DECLARE, which was sent before.
+            raise
         rows, _ = cursor.take(min(limit, _MOST_FETCHED))
         if statement.words[0] == "MOVE":
-            return Result(f"MOVE {len(rows)}")
+            return StatementResult(f"MOVE {len(rows)}")
         notices = result.notices if cursor.at == len(rows) else ()
-        return Result(f"FETCH {len(rows)}", result.fields, rows, notices)
+        return StatementResult(f"FETCH {len(rows)}", result.fields, rows, notices)
 
     def _keep_portal(self, name: str, portal: Portal) -> None:
         if len(self._state.portals) >= self._limits.portals and name not in self._state.portals:
@@ -339,6 +370,10 @@ class Session:
         check_transaction(self._state, portal.prepared.statement)
         first = portal.result is None
         result = await self._run_or_check(portal)
+        if result.copy is not None:
+            await self._copy(result, result.copy)
+            self._finish(result)
+            return
         if result.fields is None:
             self._finish(result)
             return
@@ -349,13 +384,16 @@ class Session:
         if more:
             self._channel.write(say.encode("s"))
         else:
-            self._finish(result if first else Result(result.tag), len(rows))
+            self._finish(result if first else StatementResult(result.tag), len(rows))
 
     async def _in_thread(self, work: Callable[[], T], about: Statement | None = None) -> T:
-        """The result of some work, unless it is cancelled, takes too long, or nobody waits for it any more."""
-        asked = self._state.facts.settings.timeout_seconds
-        longest = min(self._limits.query_seconds, self._jobs.work.limits.seconds)
-        seconds = min(asked or longest, longest)
+        """The result of a job on the collector's threads, under their time limit or a shorter `statement_timeout`.
+
+        The job is given up when the client cancels it, leaves, or the time is over. `about` is the statement in whose
+        text an error has its position.
+        """
+        longest = self._jobs.work.limits.seconds
+        seconds = min(self._state.facts.settings.timeout_seconds or longest, longest)
         self._cancelled.clear()
         self.busy = True
         try:
@@ -385,9 +423,8 @@ class Session:
 
 
 def _placed(error: PgError, statement: Statement | None) -> PgError:
-    """An error that points into the text as it was sent; where parameters were filled in, it points nowhere."""
-    known = error.position and statement is not None and not statement.places
-    error.position = error.position + statement.start if known and statement is not None else 0
+    """An error that points into the text as it was sent, in which the statement may not be the first."""
+    error.position = error.position + statement.start if error.position and statement is not None else 0
     return error
 
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from tacit.collector.pg.catalog_data import VERSION
 from tacit.collector.pg.messages import PgError
 from tacit.collector.pg.values import truth
-from tacit.core.level import check_level
+from tacit.core.statistics.level import check_level
 from tacit.errors import InvalidSpec
 
 _MOST, _LONGEST = 300, 1000
@@ -67,7 +67,7 @@ _FIXED = {
 _LIKE = {name.lower(): name for name in DEFAULTS}
 
 
-class Settings:
+class SessionSettings:
     """Names with values. Those that would change how answers are spelt or whether they are read only stay."""
 
     def __init__(self, user: str, application: str = "") -> None:

@@ -1,57 +1,48 @@
-"""Statements that return rows: routed to the catalogue or to a collection's table, described, and answered."""
+"""Statements that return rows: parsed, routed to the catalogue or to a collection's table, described, and answered.
+
+A client prepares a statement, may ask for its columns, and then runs it any number of times with other parameters.
+The text is parsed in `Desk.prepare` alone; `Desk.run` puts values into a copy of the tree.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from tacit.collector.access import READ, Access, Bearer
+from sqlglot import exp
+
+from tacit.collector.collections.access import READ, Access
 from tacit.collector.pg import values as pg
 from tacit.collector.pg.catalog import Catalogue
 from tacit.collector.pg.catalog_functions import SessionFacts
 from tacit.collector.pg.catalog_rewrite import is_system, tables_in
+from tacit.collector.pg.copying import CopyFormat
 from tacit.collector.pg.messages import PgError
-from tacit.collector.pg.text import Statement, fill, parameter_types, parsed
+from tacit.collector.pg.parameters import bind, example_values, parameter_types
+from tacit.collector.pg.text import Statement
 from tacit.collector.pg.values import Field
 from tacit.collector.problems import Problem, as_problem
-from tacit.collector.tables import TableInfo
-from tacit.tasks.analytics.aggregate import ERROR_ENDS, flat_row
-from tacit.tasks.analytics.imports import expressions
-from tacit.tasks.analytics.plan import Plan
-from tacit.tasks.analytics.run import Answer
-from tacit.tasks.analytics.syntax import Column, Select
+from tacit.collector.tables.info import TableInfo
+from tacit.collector.tables.tables import Tables
+from tacit.sql.engine.aggregate import ERROR_ENDS, flat_row
+from tacit.sql.engine.plan import QueryPlan
+from tacit.sql.engine.run import QueryAnswer
+from tacit.sql.parse.parsing import ParsedQuery, parse_text
+from tacit.sql.parse.syntax import Aggregate, Select, type_of
 
 PLAN_FIELDS = (Field("QUERY PLAN"),)
-_DUMMIES: dict[int, Any] = {pg.BOOL: True, pg.DATE: "2000-01-01", pg.TEXT: "x"}
-
-
-class TablesPort(Protocol):
-    """The tables of a collector; `tables.Tables` is one."""
-
-    def readable(self, bearer: Bearer, database: str = "") -> list[TableInfo]:
-        """The tables that a token may read, in a database."""
-        ...
-
-    def query(self, info: TableInfo, sql: str, level: float = 0.95) -> Answer:
-        """The answer to a SELECT."""
-        ...
-
-    def explain(self, info: TableInfo, sql: str) -> Plan:
-        """How a query will be answered."""
-        ...
-
-    def select(self, info: TableInfo, sql: str) -> Select:
-        """What a query asks for; no row is looked at."""
-        ...
+_OPTIONS = ("ANALYZE", "ANALYSE", "VERBOSE", "(")
 
 
 @dataclass(frozen=True)
-class Result:
+class StatementResult:
     """What a statement returns: rows under columns, or nothing (None) but its tag."""
 
     tag: str
     fields: tuple[Field, ...] | None = None
     rows: Sequence[tuple[Any, ...]] = ()
     notices: tuple[str, ...] = ()
+    copy: CopyFormat | None = None
+    """How the rows are written where COPY asked for them."""
 
 
 @dataclass(eq=False)
@@ -60,27 +51,26 @@ class Prepared:
 
     statement: Statement
     kind: str
-    """catalogue, select, explain, columns (of a table, without rows), command or declare."""
+    """catalogue, select, explain, columns (of a table, without rows), command, declare or copy."""
     types: tuple[int, ...] = ()
     fields: tuple[Field, ...] | None = None
     info: TableInfo | None = None
+    parsed: ParsedQuery | None = None
+    """The tree of a query, in which parameters are still to be replaced by values."""
     select: Select | None = None
+    """What is asked of a table; with parameters, examples of their types stand in their places."""
     inner: "Prepared | None" = None
-    """The query of a cursor."""
+    """The query of a cursor or of a COPY."""
+    copy: CopyFormat | None = None
 
 
 _STATES = {
     "unauthorized": "28000", "forbidden": "42501", "not_found": "42P01", "no_data": "02000", "closed": "55000",
     "below_minimum_cohort": "55000", "conflict": "55000", "too_large": "54000", "invalid_value": "22000",
     "query_timeout": "57014", "rate_limited": "53400", "unavailable": "57P03", "storage_full": "53100",
-    "damaged": "58030", "internal": "XX000",
+    "damaged": "58030", "internal": "XX000", "invalid_spec": "22023", "malformed": "XX001",
 }  # fmt: skip
-_OF_WORDS = (
-    ("there is no column", "42703"), ("there is no table", "42P01"), ("the text is not sql", "42601"),
-    ("level must", "22023"), ("is never", "22000"), ("compare it with", "42804"), ("must be a number", "42804"),
-    ("several statements", "42601"), ("nested too deeply", "54001"), ("groups, must be at most", "54000"),
-    ("characters, must have at most", "54000"), ("neither in group by", "42803"), ("is not a truth value", "22P02"),
-)  # fmt: skip
+"""The SQLSTATE of every kind of problem that does not come with its own, as those of queries do."""
 
 
 def as_error(error: BaseException) -> PgError:
@@ -88,15 +78,14 @@ def as_error(error: BaseException) -> PgError:
     if isinstance(error, PgError):
         return error
     problem = as_problem(error) if isinstance(error, Exception) else Problem("internal", "the collector stopped")
-    words = problem.detail.lower()
-    state = next((found for part, found in _OF_WORDS if part in words), "0A000")
-    return PgError(_STATES.get(problem.kind, state), problem.detail, position=getattr(problem, "position", 0))
+    state = problem.code or _STATES.get(problem.kind, "0A000")
+    return PgError(state, problem.detail, position=problem.position)
 
 
 class Desk:
     """Prepares and answers the statements of one session; everything here may take a while."""
 
-    def __init__(self, tables: TablesPort, access: Access, token: str, facts: SessionFacts, database: str) -> None:
+    def __init__(self, tables: Tables, access: Access, token: str, facts: SessionFacts, database: str) -> None:
         """Whoever shows this token asks about these tables."""
         self._tables, self._access, self._token, self._facts, self._database = tables, access, token, facts, database
 
@@ -110,38 +99,38 @@ class Desk:
         return {info.name: info for info in self._tables.readable(bearer, self._database)}
 
     def prepare(self, statement: Statement, types: Sequence[int] = ()) -> Prepared:
-        """Look at a query; PgError says what is wrong with it."""
-        tables = self.readable()
-        explain = statement.words[0] == "EXPLAIN"
-        body = _explained(statement) if explain else statement
-        tree = parsed(body.text)
-        named = tables_in(tree)
+        """Parse a query, once and for all; PgError or InvalidQuery says what is wrong with it."""
+        _check_explain(statement)
+        tables, parsed = self.readable(), parse_text(statement.text)
+        named = tables_in(parsed.tree)
         mine = [table for table in named if not is_system(table)]
         if not mine:
-            if explain:
+            if parsed.explain:
                 raise PgError("0A000", "EXPLAIN is for queries over a collection's table")
-            return self._prepare_catalogue(statement, tree, types, tables)
+            return self._prepare_catalogue(statement, parsed, types, tables)
         if len(mine) < len(named):
             raise PgError("0A000", "a collection's table cannot be joined with the catalogue")
         info = _find(mine[0], tables)
         columns = {column.name: pg.OF_COLUMNS[column.type] for column in info.columns}
-        known = tuple(parameter_types(tree, body, types, columns))
-        if _asks_nothing(tree):
+        known = parameter_types(parsed, types, columns)
+        if _asks_nothing(parsed.tree):
             fields = tuple(Field(column.name, columns[column.name]) for column in info.columns)
             return Prepared(statement, "columns", known, fields, info)
-        select = self._tables.select(info, fill(body, [_dummy(oid) for oid in known], lists=True))
-        kind = "explain" if explain else "select"
-        fields = PLAN_FIELDS if explain else self._fields(select, columns)
-        return Prepared(statement, kind, known, fields, info, select)
+        # Columns do not depend on the values of parameters, so any of the right type will do to find them out.
+        select = self._tables.select(info, bind(parsed, example_values(parsed, known), lists=True))
+        kind = "explain" if parsed.explain else "select"
+        kinds = {column.name: column.type for column in info.columns}
+        fields = PLAN_FIELDS if parsed.explain else self._fields(select, kinds)
+        return Prepared(statement, kind, known, fields, info, parsed, select)
 
     def _prepare_catalogue(
-        self, statement: Statement, tree: Any, types: Sequence[int], tables: Mapping[str, TableInfo]
+        self, statement: Statement, parsed: ParsedQuery, types: Sequence[int], tables: Mapping[str, TableInfo]
     ) -> Prepared:
-        if not isinstance(tree, expressions().Query):
+        if not isinstance(parsed.tree, exp.Query):
             raise PgError("0A000", "only SELECT is answered; answers are read only")
-        known = tuple(parameter_types(tree, statement, types, {}))
-        fields = self._catalogue(tables).answer(tree).fields
-        return Prepared(statement, "catalogue", known, fields)
+        known = parameter_types(parsed, types, {})
+        fields = self._catalogue(tables).answer(parsed.tree).fields
+        return Prepared(statement, "catalogue", known, fields, parsed=parsed)
 
     def _catalogue(self, tables: Mapping[str, TableInfo]) -> Catalogue:
         return Catalogue(list(tables.values()), self._facts)
@@ -150,16 +139,15 @@ class Desk:
         """The columns that a prepared statement returns under the settings of now."""
         if prepared.kind != "select" or prepared.info is None or prepared.select is None:
             return prepared.fields
-        columns = {column.name: pg.OF_COLUMNS[column.type] for column in prepared.info.columns}
-        return self._fields(prepared.select, columns)
+        return self._fields(prepared.select, {column.name: column.type for column in prepared.info.columns})
 
-    def _fields(self, select: Select, columns: Mapping[str, int]) -> tuple[Field, ...]:
+    def _fields(self, select: Select, columns: Mapping[str, str]) -> tuple[Field, ...]:
         found: list[Field] = []
         for output in select.outputs:
-            if isinstance(output.item, Column):
-                found.append(Field(output.name, columns[output.item.name]))
+            if not isinstance(output.item, Aggregate):
+                found.append(Field(output.name, pg.OF_TYPES.get(type_of(output.item, columns), pg.TEXT)))
                 continue
-            found.append(Field(output.name, pg.FLOAT8))
+            found.append(Field(output.name, pg.OF_TYPES.get(output.type, pg.FLOAT8)))
             found += [Field(output.name + end, pg.FLOAT8) for end in ERROR_ENDS] if self._facts.settings.errors else []
         return tuple(found)
 
@@ -171,33 +159,31 @@ class Desk:
             raise PgError("42P01", f"relation {info.name!r} does not exist any more")
         return tables
 
-    def run(self, prepared: Prepared, values: "Sequence[pg.Value | list[pg.Value]]" = ()) -> Result:
-        """Answer a prepared query."""
+    def run(self, prepared: Prepared, values: "Sequence[pg.Value | list[pg.Value]]" = ()) -> StatementResult:
+        """Answer a prepared query, whose parameters have these values."""
         tables = self.check(prepared)
-        if prepared.kind == "catalogue":
-            found = self._catalogue(tables).answer(parsed(fill(prepared.statement, values)))
-            fields = prepared.fields if prepared.fields and len(prepared.fields) == len(found.fields) else found.fields
-            return Result(f"SELECT {len(found.rows)}", fields, found.rows, tuple(found.notices))
-        assert prepared.info is not None
-        info = tables[prepared.info.name]
         if prepared.kind == "columns":
-            return Result("SELECT 0", prepared.fields)
-        text = fill(prepared.statement, values, lists=True)
+            return StatementResult("SELECT 0", prepared.fields)
+        assert prepared.parsed is not None
+        if prepared.kind == "catalogue":
+            found = self._catalogue(tables).answer(bind(prepared.parsed, values).tree)
+            fields = prepared.fields if prepared.fields and len(prepared.fields) == len(found.fields) else found.fields
+            return StatementResult(f"SELECT {len(found.rows)}", fields, found.rows, tuple(found.notices))
+        assert prepared.info is not None and prepared.select is not None
+        info, select = tables[prepared.info.name], prepared.select
+        if prepared.types:
+            select = self._tables.select(info, bind(prepared.parsed, values, lists=True))
         if prepared.kind == "explain":
-            body = _explained(Statement(text, prepared.statement.words)).text
-            return Result("EXPLAIN", PLAN_FIELDS, _plan_rows(self._tables.explain(info, body)))
+            return StatementResult("EXPLAIN", PLAN_FIELDS, _plan_rows(self._tables.explain(info, select)))
         fields, errors = self.fields(prepared), self._facts.settings.errors
-        answer = self._tables.query(info, text, self._facts.settings.level)
+        answer = self._tables.query(info, select, self._facts.settings.level)
         rows = [flat_row(row, errors=errors) for row in answer.rows]
-        return Result(f"SELECT {len(rows)}", fields, rows, _notices(answer))
+        return StatementResult(f"SELECT {len(rows)}", fields, rows, _notices(answer))
 
 
-def _explained(statement: Statement) -> Statement:
-    """The statement without EXPLAIN, at the same places."""
-    if len(statement.words) > 1 and statement.words[1] in ("ANALYZE", "ANALYSE", "VERBOSE", "("):
+def _check_explain(statement: Statement) -> None:
+    if statement.words[:1] == ("EXPLAIN",) and statement.words[1:2] and statement.words[1] in _OPTIONS:
         raise PgError("0A000", "EXPLAIN takes no options", hint="Write EXPLAIN SELECT ...")
-    blank = " " * len("EXPLAIN")
-    return Statement(blank + statement.text[len(blank) :], statement.words[1:], statement.places, statement.start)
 
 
 def _find(table: Any, tables: Mapping[str, TableInfo]) -> TableInfo:
@@ -211,18 +197,23 @@ def _find(table: Any, tables: Mapping[str, TableInfo]) -> TableInfo:
 
 
 def _asks_nothing(tree: Any) -> bool:
-    """`SELECT * ... LIMIT 0`, with which tools ask for the columns of a table."""
-    exp = expressions()
-    limit = tree.args.get("limit") if isinstance(tree, exp.Select) else None
-    amount: Any = None if limit is None else limit.expression
-    stars = [item for item in getattr(tree, "selects", []) if item.is_star and not isinstance(item, exp.Count)]
-    return bool(stars) and len(tree.selects) == 1 and isinstance(amount, exp.Literal) and amount.name == "0"
+    """`SELECT * ... LIMIT 0` or `WHERE 1 = 0`, with which tools ask for the columns of a table."""
+    if not isinstance(tree, exp.Select) or len(tree.selects) != 1 or not tree.selects[0].is_star:
+        return False
+    limit, where = tree.args.get("limit"), tree.args.get("where")
+    amount = None if limit is None else limit.args.get("count") or limit.expression
+    if isinstance(amount, exp.Literal) and amount.name == "0":
+        return True
+    return where is not None and _is_false(where.this.unnest())
 
 
-def _dummy(oid: int) -> Any:
-    if oid in pg.ELEMENTS:
-        return [_dummy(pg.ELEMENTS[oid])]
-    return _DUMMIES.get(oid, "x" if oid in (pg.VARCHAR, pg.BPCHAR, pg.NAME, pg.UNKNOWN) else 1)
+def _is_false(condition: Any) -> bool:
+    """FALSE, or two different numbers that are compared, as tools write it."""
+    if isinstance(condition, exp.EQ):
+        sides = condition.this.unnest(), condition.expression.unnest()
+        numbers = all(isinstance(side, exp.Literal) and not side.is_string for side in sides)
+        return numbers and sides[0].name != sides[1].name
+    return isinstance(condition, exp.Boolean) and not condition.this
 
 
 _WHY = {
@@ -233,7 +224,7 @@ _WHY = {
 }
 
 
-def _notices(answer: Answer) -> tuple[str, ...]:
+def _notices(answer: QueryAnswer) -> tuple[str, ...]:
     """Why cells are NULL."""
     empty: dict[tuple[str, str], int] = {}
     for cell in answer.cells():
@@ -246,7 +237,7 @@ def _notices(answer: Answer) -> tuple[str, ...]:
     )
 
 
-def _plan_rows(plan: Plan) -> list[tuple[str]]:
+def _plan_rows(plan: QueryPlan) -> list[tuple[str]]:
     lines = [(f"Mechanism: {plan.method}",)]
     for row in plan.to_rows():
         shown = [f"{name}={_spelt(value)}" for name, value in row.items() if name not in ("mechanism", "aggregate")]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from math import isfinite, isinf, isnan
 from struct import error as struct_error
@@ -11,7 +11,7 @@ from struct import pack
 from typing import Any
 
 from tacit.collector.pg.messages import Body, PgError, unpacked
-from tacit.tasks.analytics.truths import truth_of
+from tacit.sql.schema.truths import truth_of
 
 BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT4, TEXT, OID = 16, 17, 18, 19, 20, 21, 23, 25, 26
 FLOAT4, FLOAT8, UNKNOWN, VARCHAR, BPCHAR, DATE, NUMERIC = 700, 701, 705, 1043, 1042, 1082, 1700
@@ -34,6 +34,12 @@ ELEMENTS = {
 
 OF_COLUMNS = {"integer": INT8, "number": FLOAT8, "text": TEXT, "boolean": BOOL, "date": DATE}
 """The types of columns of a table."""
+
+OF_TYPES = {
+    "bigint": INT8, "integer": INT4, "smallint": INT2, "double precision": FLOAT8, "real": FLOAT4, "numeric": NUMERIC,
+    "text": TEXT, "boolean": BOOL, "date": DATE, "timestamp": TIMESTAMP, "timestamptz": TIMESTAMPTZ,
+}  # fmt: skip
+"""The types of columns of an answer, by their names in SQL."""
 
 _WHOLE = {INT2: "!h", INT4: "!i", INT8: "!q", OID: "!I", XID: "!I"}
 _REAL = {FLOAT4: "!f", FLOAT8: "!d"}
@@ -72,8 +78,12 @@ def _text(value: Any, oid: int, digits: int = 0) -> str:
         return "t" if value else "f"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if oid == NUMERIC:
+        return numeric_text(value)
     if isinstance(value, float):
         return float_text(value, digits)
+    if isinstance(value, datetime):
+        return value.isoformat(" ").removesuffix(":00") if value.tzinfo else value.isoformat(" ")
     return str(value).replace("\0", "")
 
 
@@ -90,6 +100,40 @@ def float_text(value: float, digits: int = 0) -> str:
     return f"{value:.{digits}g}" if digits else repr(float(value)).removesuffix(".0")
 
 
+def numeric_text(value: Any) -> str:
+    """A number as PostgreSQL writes a numeric, which has no exponent.
+
+    >>> numeric_text(2030.0), numeric_text(1e-7), numeric_text(12.5)
+    ('2030', '0.0000001', '12.5')
+    """
+    number = float(value)
+    if not isfinite(number):
+        return float_text(number)
+    return f"{Decimal(float_text(number)):f}"
+
+
+_NUMERIC_SPECIAL = {"NaN": 0xC000, "Infinity": 0xD000, "-Infinity": 0xF000}
+
+
+def _binary_numeric(value: Any) -> bytes:
+    """A numeric: digits to the base of 10,000, the power of the first one, the sign, and how many decimals it shows."""
+    text = numeric_text(value)
+    if text in _NUMERIC_SPECIAL:
+        return pack("!hhHh", 0, 0, _NUMERIC_SPECIAL[text], 0)
+    whole, _, decimals = text.lstrip("-").partition(".")
+    # Four decimal digits each, aligned at the point:   12345.678  ->  0001 2345 . 6780
+    padded = whole.rjust(-(-len(whole) // 4) * 4, "0") + decimals.ljust(-(-len(decimals) // 4) * 4, "0")
+    digits = [int(padded[i : i + 4]) for i in range(0, len(padded), 4)]
+    weight = -(-len(whole) // 4) - 1
+    head = pack("!hhHh", len(digits), weight, 0x4000 if text.startswith("-") else 0, len(decimals))
+    return head + b"".join(pack("!h", digit) for digit in digits)
+
+
+def _microseconds(value: datetime) -> int:
+    naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    return (naive - datetime(2000, 1, 1)) // timedelta(microseconds=1)
+
+
 def _binary(value: Any, oid: int) -> bytes:
     try:
         if oid == BOOL:
@@ -98,6 +142,10 @@ def _binary(value: Any, oid: int) -> bytes:
             return pack(_WHOLE[oid], int(value))
         if oid in _REAL:
             return pack(_REAL[oid], float(value))
+        if oid == NUMERIC:
+            return _binary_numeric(value)
+        if oid in _MOMENTS and isinstance(value, datetime):
+            return pack("!q", _microseconds(value))
         if oid == DATE:
             day = value if isinstance(value, date) else date.fromisoformat(str(value))
             return pack("!i", (day - _EPOCH).days)

@@ -1,9 +1,9 @@
-"""Reading an Arrow stream that anybody may have sent: within limits, and checked before a value of it is looked at.
+"""Reading Arrow streams from untrusted clients: bounded in memory, and validated before any value is used.
 
-Arrow allocates what a compressed buffer claims to hold, so compressed streams are refused before they are read. Without
-compression every buffer is a part of the body, yet the size of the body bounds little: columns may share a buffer,
-nulls need none, and a column of one-byte indices can stand for a long text in every row. So what a stream would come
-to is computed before it is done, and the messages of a stream are few.
+Arrow allocates what a compressed buffer claims to hold (a decompression bomb), so compressed streams are refused from
+their metadata. Even without compression the size of the body bounds little: columns may share a buffer, nulls need
+none, and a column of one-byte dictionary indices can stand for a long text in every row. So the decoded size is
+computed before anything is decoded, and a stream may have few messages only.
 """
 
 from collections.abc import Iterator
@@ -12,29 +12,29 @@ from typing import Any
 
 from tacit.collector.limits import MOST_BATCH_BYTES, MOST_BATCH_ROWS
 from tacit.collector.problems import Problem
-from tacit.tasks.analytics.imports import arrow, compute
+from tacit.core.extras import load
 from tacit.wire.rows import MAX_COLUMNS
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 
 MOST_PARTS = 64
-"""Record batches of a stream."""
+"""Limit of record batches in a stream: each costs fixed work, however few rows it has."""
 
 MOST_DICTIONARY_BYTES = 1 << 26
-"""What dictionaries may come to, each counted once for every record batch and column that refers to it."""
+"""Limit of the bytes of dictionaries, counted once per record batch and column: validation reads them every time."""
 
 _HEADER, _LENGTH, _ID, _DATA, _DELTA, _COMPRESSION = 2, 0, 0, 1, 2, 3
-"""Places of fields in Arrow's metadata: the header of a message; the length of a record batch; the id of a dictionary,
-its data, and whether it adds to another; the compression of data."""
+"""Field numbers in Arrow's Flatbuffers schema (format/Message.fbs): Message.header; RecordBatch.length;
+DictionaryBatch.id, .data and .isDelta; RecordBatch.compression."""
 
 
 def most_rows(row_bytes: int) -> int:
-    """How many rows a batch may have, if each takes so many bytes where it is kept, beside its texts."""
+    """How many rows a batch may have if each takes so many bytes once decoded, not counting its texts."""
     return max(1, min(MOST_BATCH_ROWS, MOST_BATCH_BYTES // row_bytes))
 
 
 def check_rows(rows: int, row_bytes: int) -> None:
-    """Refuse a batch of more rows than that."""
+    """Problem `too_large` for a batch of more rows than `most_rows` allows."""
     if rows > most_rows(row_bytes):
         raise Problem(
             "too_large", f"a batch of this collection has at most {most_rows(row_bytes)} rows, not {rows}; send several"
@@ -42,11 +42,12 @@ def check_rows(rows: int, row_bytes: int) -> None:
 
 
 def read_stream(body: bytes, row_bytes: int) -> Iterator[Any]:
-    """The record batches of a stream, valid and with dictionaries decoded; a problem if it is none or too large.
+    """Yield the record batches of a stream, fully validated and with dictionaries decoded.
 
-    `row_bytes` is what a row takes where it is kept, beside its texts.
+    `row_bytes` is what a row takes once decoded, not counting its texts. Raises a Problem if the body is not a stream,
+    is too large, or uses a feature that is not allowed.
     """
-    pa = arrow()
+    pa = load("pyarrow")
     try:
         rows = _look_over(pa, body)
         check_rows(rows, row_bytes)
@@ -54,17 +55,17 @@ def read_stream(body: bytes, row_bytes: int) -> Iterator[Any]:
     except Problem:
         raise
     except Exception:
-        # Arrow's reader meets bytes that nobody foresaw with all kinds of errors; none of them is the collector's.
+        # Arrow's reader raises all kinds of exceptions on corrupt bytes; whichever it is, the body is at fault.
         raise Problem("malformed", "batch: the body is not a stream of Arrow record batches") from None
 
 
 def _look_over(pa: Any, body: bytes) -> int:
-    """Look at the metadata of every message before one is read; returns the number of rows that they state."""
+    """Check the metadata of every message without decoding any; returns the number of rows that they claim."""
     reader = pa.ipc.MessageReader.open_stream(pa.BufferReader(body))
     rows = parts = 0
     dictionaries: set[int] = set()
     while (message := next(reader, None)) is not None:
-        # Streams of older versions say in another place that they are compressed.
+        # Before version 5 compression was declared in another place, which this check would miss.
         if message.metadata_version != pa.ipc.MetadataVersion.V5:
             raise Problem("malformed", "batch: the Arrow stream has metadata of an old version; write version 5")
         data = message.metadata.to_pybytes()
@@ -79,7 +80,7 @@ def _look_over(pa: Any, body: bytes) -> int:
 
 
 def _rows(data: bytes, header: int, parts: int) -> int:
-    """Number of rows of a record batch, after so many others."""
+    """Number of rows of a record batch; `parts` record batches came before it."""
     rows = _integer(data, _field(data, header, _LENGTH))
     if rows < 1:
         raise Problem("malformed", "batch: there is a record batch without rows")
@@ -89,7 +90,7 @@ def _rows(data: bytes, header: int, parts: int) -> int:
 
 
 def _dictionary(data: bytes, header: int, seen: set[int]) -> int:
-    """Where the data of a dictionary is; each may come once, and whole."""
+    """Offset of the record batch inside a dictionary message; delta and replacement dictionaries are refused."""
     delta, number = _field(data, header, _DELTA), _integer(data, _field(data, header, _ID))
     if number in seen or (delta and data[delta]) or len(seen) >= MAX_COLUMNS:
         raise Problem("malformed", "batch: a dictionary of the Arrow stream must come once; unify dictionaries first")
@@ -97,12 +98,19 @@ def _dictionary(data: bytes, header: int, seen: set[int]) -> int:
     return _follow(data, _field(data, header, _DATA))
 
 
+# A minimal Flatbuffers reader, as pyarrow does not expose these fields. A table begins with the (signed) distance back
+# to its vtable; the vtable holds its own size, the table's size, and a 16-bit offset per field, 0 if it is absent:
+#
+#     vtable: [size u16][table size u16][field 0 u16][field 1 u16]...      table: [i32 back to vtable][fields...]
+#
+# All reads are bounds-checked by struct, whose errors `read_stream` turns into a Problem.
 def _follow(data: bytes, at: int) -> int:
+    """Follow a relative 32-bit offset."""
     return at + unpack_from("<I", data, at)[0]
 
 
 def _field(data: bytes, table: int, number: int) -> int:
-    """Where a field of a table is; 0 if the table does not have it. Metadata are Flatbuffers."""
+    """The position of a field of a table; 0 if the table does not have it."""
     names = table - unpack_from("<i", data, table)[0]
     place = 4 + 2 * number
     offset = unpack_from("<H", data, names + place)[0] if place < unpack_from("<H", data, names)[0] else 0
@@ -114,12 +122,13 @@ def _integer(data: bytes, at: int) -> int:
 
 
 def _batches(pa: Any, body: bytes, room: int) -> Iterator[Any]:
-    """The record batches; there is room for so many bytes of texts."""
+    """Yield the record batches; `room` is how many bytes their texts may take once decoded."""
     looked = 0
     with pa.ipc.open_stream(body) as reader:
         _check_schema(pa, reader.schema)
         for batch in reader:
-            # First what costs little and makes the sizes true, then every value.
+            # The cheap check first: it proves that offsets and lengths fit the buffers, so that nbytes can be trusted.
+            # Only then the full one, which looks at every value, and only if the sizes are allowed.
             batch.validate()
             coded = [column for column in batch if pa.types.is_dictionary(column.type)]
             looked += sum(column.dictionary.nbytes for column in coded)
@@ -154,7 +163,7 @@ def _is_text(pa: Any, type_: Any) -> bool:
 
 
 def _is_taken(pa: Any, type_: Any) -> bool:
-    """Whether some column may be of a type; all others are refused before anything reads them."""
+    """Whether a column of an upload may have this type; nested types, for one, are refused before they are read."""
     kinds = pa.types
     taken = (
         kinds.is_null, kinds.is_boolean, kinds.is_integer, kinds.is_floating, kinds.is_string, kinds.is_large_string,
@@ -164,8 +173,9 @@ def _is_taken(pa: Any, type_: Any) -> bool:
 
 
 def _decoded_bytes(pa: Any, column: Any) -> int:
-    pc = compute()
-    # As whole numbers of 64 bits, for many long texts add up to more than 32 hold.
+    """How many bytes of text a dictionary-encoded column would decode to."""
+    pc = load("pyarrow.compute")
+    # In 64 bits: lengths are int32, and the sum over a hostile batch would overflow it.
     lengths = pc.binary_length(column.dictionary).cast(pa.int64())
     return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
 

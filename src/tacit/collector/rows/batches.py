@@ -1,8 +1,12 @@
-"""Uploads with rows: read, judged report by report, and packed for the store; and unpacked again when they are sealed.
+"""Uploads with rows: reading, validating report by report, packing for the store, and unpacking when they are sealed.
 
-What waits in the store is one payload per batch. A few rows are packed as MessagePack, many as an Arrow record batch of
-a schema that the document states, so that it need not be repeated. The first byte tells which. Columns that are null
-from end to end take no room in either: a small upload must not become a large one by leaving columns out.
+The store keeps one payload per batch, whose first byte tells its format:
+
+    1  MessagePack   [concatenated reports, column or nil, ...]              JSON uploads: a few rows each
+    2  Arrow         [indices of columns, record batch without schema]       bulk uploads
+
+The schema follows from the collection's document and is not repeated. Columns that are NULL from end to end take no
+room in either format: a small upload must not become a large payload by leaving columns out.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,14 +19,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tacit.collector.active import Active
+from tacit.collector.collections.active import Active
 from tacit.collector.ports import StoredBatch
 from tacit.collector.problems import Problem
 from tacit.collector.rows.arrow_stream import check_rows, read_stream
 from tacit.collector.rows.columns import EPOCH, MEMBER, REPORT, Mask, fitted, report_array, schema_of
+from tacit.core.extras import load
 from tacit.errors import InvalidValue, ReportRejected
-from tacit.tasks.analytics.imports import arrow
-from tacit.tasks.analytics.public import arrow_type
 from tacit.wire.rows import Rows
 
 _PACKED, _ARROW = b"\1", b"\2"
@@ -31,7 +34,7 @@ _pack, _unpack = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder().dec
 
 @dataclass(frozen=True)
 class Judged:
-    """An upload with rows: what is to be stored of it, and which reports are not."""
+    """A validated upload with rows: the payload to store, and the indices of refused reports and refused rows."""
 
     payload: bytes
     count: int
@@ -45,18 +48,21 @@ class Judged:
 
 
 def rows_of(active: Active) -> Rows:
-    """The public columns of a collection that has some."""
+    """The public columns of a collection with rows."""
     assert active.collection.rows is not None
     return active.collection.rows
 
 
 def row_bytes(active: Active) -> int:
-    """What a row counts for beside its texts: its report, and 8 bytes for every column, no type of which needs more."""
+    """Upper bound of the decoded bytes of a row without its texts: its report, and 8 bytes per column."""
     return active.dtype.itemsize + 8 * len(rows_of(active).columns)
 
 
 def split_rows(active: Active, value: Any) -> tuple[Any, list[Any]]:
-    """Take the rows out of a JSON twin, as if the collection had none; None for one that is missing."""
+    """Take the rows out of a JSON batch, so that the rest can be read like one of a collection without rows.
+
+    Returns the batch and a row (or None) per report. Malformed input is returned as it is, for the next step to refuse.
+    """
     fields: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     items: Any = fields.get("reports")
     if not isinstance(items, list):
@@ -68,7 +74,7 @@ def split_rows(active: Active, value: Any) -> tuple[Any, list[Any]]:
 
 
 def judge_json(active: Active, payload: bytes, rows: Sequence[Any]) -> Judged:
-    """Judge reports, in the mechanism's layout, and the rows that came with them as JSON."""
+    """Validate reports (in the mechanism's layout) and their JSON rows, and pack the good ones."""
     reports = np.frombuffer(payload, active.dtype)
     valid = active.mechanism.valid(reports)
     public = rows_of(active)
@@ -88,24 +94,27 @@ def _fits(public: Rows, row: Any) -> bool:
 
 
 def _by_column(public: Rows, rows: Sequence[dict[str, Any]]) -> list[list[Any] | None]:
-    """The values of rows, column by column; None for a column that is null in all. No work for what rows leave out."""
+    """Transpose rows to columns; None for a column that is NULL in all rows.
+
+    The cost is that of the values present, not rows times columns: a tiny upload may name a collection of many columns.
+    """
     kinds = {column.name: _KEPT.get(column.type) for column in public.columns}
-    found: dict[str, list[Any]] = {}
+    columns: dict[str, list[Any]] = {}
     for i, row in enumerate(rows):
         for name, value in row.items():
             if value is not None:
-                if name not in found:
-                    found[name] = [None] * len(rows)
-                kept = kinds[name]
-                found[name][i] = value if kept is None else kept(value)
-    return [found.get(column.name) for column in public.columns]
+                if name not in columns:
+                    columns[name] = [None] * len(rows)
+                convert = kinds[name]
+                columns[name][i] = value if convert is None else convert(value)
+    return [columns.get(column.name) for column in public.columns]
 
 
 _KEPT: dict[str, Callable[[Any], Any]] = {
     "date": lambda value: date.fromisoformat(value).toordinal() - EPOCH,
     "number": float,
 }
-"""What is kept of a value of JSON, where it is not the value itself."""
+"""Conversions from JSON to stored values, by type of column: dates become days since 1970, numbers become floats."""
 
 
 def _judged(payload: bytes, valid: Mask, fits: Mask) -> Judged:
@@ -114,8 +123,8 @@ def _judged(payload: bytes, valid: Mask, fits: Mask) -> Judged:
 
 
 def judge_arrow(active: Active, body: bytes) -> Judged:
-    """Read and judge an Arrow stream, whole columns at a time."""
-    pa = arrow()
+    """Read and validate an Arrow stream, whole columns at a time, and pack the good rows."""
+    pa = load("pyarrow")
     parts = [_arrow_part(active, batch) for batch in read_stream(body, row_bytes(active))]
     if not parts:
         raise Problem("malformed", "batch: there are no reports in it")
@@ -130,8 +139,8 @@ def judge_arrow(active: Active, body: bytes) -> Judged:
 
 
 def _arrow_part(active: Active, batch: Any) -> tuple[Any, Mask, Mask]:
-    """One record batch in the types that are kept, which reports are valid, and which rows fit."""
-    pa, public, names = arrow(), rows_of(active), list(batch.schema.names)
+    """One record batch in the stored types, the mask of valid reports, and the mask of rows whose values fit."""
+    pa, public, names = load("pyarrow"), rows_of(active), list(batch.schema.names)
     known = {REPORT, MEMBER, *(column.name for column in public.columns)}
     if REPORT not in names or len(set(names)) < len(names) or not set(names) <= known:
         columns = ", ".join(column.name for column in public.columns[:12])
@@ -146,37 +155,33 @@ def _arrow_part(active: Active, batch: Any) -> tuple[Any, Mask, Mask]:
 
 
 def _reports(active: Active, batch: Any, names: Sequence[str]) -> npt.NDArray[Any]:
-    """The reports of a record batch in the mechanism's layout."""
+    """The reports of a record batch as an array in the mechanism's layout."""
     payload = _report_bytes(batch.column(REPORT), active.widths[0])
     members = _members(active, batch.column(MEMBER) if MEMBER in names else None, batch.num_rows)
-    if not active.sampled:
-        return np.frombuffer(payload, active.dtype)
-    reports = np.empty(batch.num_rows, active.dtype)
-    reports["member"] = members
-    reports["payload"] = np.frombuffer(payload, np.uint8).reshape(batch.num_rows, active.widths[0])
-    return reports
+    return active.mechanism.join_batch(members, payload)
 
 
 def _report_bytes(column: Any, width: int) -> bytes:
-    """Reports end to end; each must be there and have the width of the mechanism's."""
-    pa = arrow()
+    """The concatenated reports of a column; a Problem unless each is present and has exactly `width` bytes."""
+    pa = load("pyarrow")
     kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
     if not any(is_kind(column.type) for is_kind in kinds):
         raise Problem("malformed", f"batch: column report must be of binary type, each of {width} bytes")
     try:
-        kept = column.cast(pa.binary(width)) if column.null_count == 0 else None
+        fixed = column.cast(pa.binary(width)) if column.null_count == 0 else None
     except pa.ArrowException:
-        kept = None
-    if kept is None:
+        fixed = None
+    if fixed is None:
         raise Problem("width", f"batch: every report must have {width} bytes")
-    data = kept.buffers()[1]
-    start = kept.offset * width
-    return data.slice(start, len(kept) * width).to_pybytes() if data is not None else b""
+    # A sliced column starts somewhere inside its buffer.
+    data = fixed.buffers()[1]
+    start = fixed.offset * width
+    return data.slice(start, len(fixed) * width).to_pybytes() if data is not None else b""
 
 
 def _members(active: Active, column: Any, n: int) -> npt.NDArray[np.uint32]:
-    """The members that reports are about; below their number, and 0 where there is one."""
-    pa = arrow()
+    """The member (level) that every report answers, checked to be in range; 0 where the mechanism has only one."""
+    pa = load("pyarrow")
     if column is None and not active.sampled:
         return np.zeros(n, np.uint32)
     if column is None or not pa.types.is_integer(column.type) or column.null_count:
@@ -188,8 +193,8 @@ def _members(active: Active, column: Any, n: int) -> npt.NDArray[np.uint32]:
 
 
 def stored_table(active: Active, batches: Sequence[StoredBatch]) -> Any:
-    """The rows of batches that waited in the store, as one table."""
-    pa, public = arrow(), rows_of(active)
+    """Unpack waiting batches into one table of the segment schema; ReportRejected if rows are missing."""
+    pa, public = load("pyarrow"), rows_of(active)
     schema = schema_of(public, active.dtype.itemsize)
     packed = [_unpack(batch.payload[1:]) for batch in batches if batch.payload[:1] == _PACKED]
     parts = [_arrow_stored(schema, batch) for batch in batches if batch.payload[:1] == _ARROW]
@@ -202,28 +207,32 @@ def stored_table(active: Active, batches: Sequence[StoredBatch]) -> Any:
 
 
 def _arrow_stored(schema: Any, stored: StoredBatch) -> Any:
-    """A record batch with the columns that its payload has, and nulls in the others."""
-    pa = arrow()
+    """Unpack an Arrow payload; columns that it leaves out are filled with NULLs."""
+    pa = load("pyarrow")
     held, data = _unpack(stored.payload[1:])
-    kept = pa.schema([schema.field(REPORT), *(schema.field(1 + i) for i in held)])
-    batch = pa.ipc.read_record_batch(pa.py_buffer(data), kept)
-    given = dict(zip(batch.schema.names, batch.columns, strict=True))
-    arrays = [given[f.name] if f.name in given else pa.nulls(batch.num_rows, f.type) for f in schema]
+    stored_schema = pa.schema([schema.field(REPORT), *(schema.field(1 + i) for i in held)])
+    batch = pa.ipc.read_record_batch(pa.py_buffer(data), stored_schema)
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(batch.num_rows, f.type) for f in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _packed_part(public: Rows, schema: Any, packed: Sequence[Any]) -> Any:
-    pa, width = arrow(), schema.field(REPORT).type.byte_width
+    """Unpack MessagePack payloads, all batches at once: building Arrow arrays costs more per call than per row."""
+    from tacit.sql.engine.public import arrow_type
+
+    pa, width = load("pyarrow"), schema.field(REPORT).type.byte_width
     arrays = [report_array(b"".join(batch[0] for batch in packed), width)]
     for i, column in enumerate(public.columns):
         columns = [batch[1 + i] or [None] * (len(batch[0]) // width) for batch in packed]
+        # Dates are packed as days since 1970; Arrow makes dates of integers by a cast only.
         kind = pa.int32() if column.type == "date" else arrow_type(column.type)
         arrays.append(pa.array(list(chain.from_iterable(columns)), kind).cast(arrow_type(column.type)))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def reports_of(active: Active, table: Any) -> npt.NDArray[Any]:
-    """The reports of a table of rows, in the mechanism's layout."""
+    """The reports of a table as an array in the mechanism's layout: a view of the column's buffer, not a copy."""
     column = table.column(REPORT).combine_chunks()
     if not len(column):
         return np.empty(0, active.dtype)

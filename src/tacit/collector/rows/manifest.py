@@ -1,4 +1,13 @@
-"""The manifest of a shard: which sealed segments hold its rows. It is kept where other collections keep a tally."""
+"""The manifest of a shard: the list of sealed segments that hold its rows.
+
+It is stored in the database in the place of a tally, so that sealing rows is a fold like any other, with the same
+exactly-once transaction. The life of a segment file:
+
+    *.part, fsync --rename--> <sha256>.parquet --commit--> named by a manifest --merged--> not named --sweep--> removed
+    (killed: swept)           (killed: swept later)        (queries read it)
+
+The file always exists before a manifest names it, and is removed only after no manifest has named it for a while.
+"""
 
 import json
 from collections.abc import Iterable
@@ -12,24 +21,24 @@ _START = b"["
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A segment: its file, what is in it, and the checksum that its bytes must have."""
+class SegmentEntry:
+    """One segment: file name, number of rows, size, checksum, and memory."""
 
     file: str
     rows: int
     bytes: int
     sha256: str
     memory: int
-    """Bytes of its rows once they are read."""
+    """Bytes of its rows once decoded, which decides whether it can be merged."""
 
 
-def dump_manifest(entries: Iterable[Entry]) -> bytes:
-    """The bytes of a manifest: a JSON list."""
+def dump_manifest(entries: Iterable[SegmentEntry]) -> bytes:
+    """Encode a manifest as a compact JSON list."""
     return json.dumps([asdict(entry) for entry in entries], separators=(",", ":")).encode()
 
 
-def load_manifest(data: bytes | None) -> tuple[Entry, ...]:
-    """The segments of a manifest; none where there is no manifest yet."""
+def load_manifest(data: bytes | None) -> tuple[SegmentEntry, ...]:
+    """Decode a manifest; empty for None, which is a shard that was never folded. ReportRejected if it is malformed."""
     if data is None:
         return ()
     try:
@@ -40,14 +49,14 @@ def load_manifest(data: bytes | None) -> tuple[Entry, ...]:
         raise ReportRejected("segments: the stored manifest cannot be read") from None
 
 
-def _entry(item: dict[str, Any]) -> Entry:
-    entry = Entry(**item)
-    # The name is made of the checksum alone, so that no manifest can point to another place.
+def _entry(item: dict[str, Any]) -> SegmentEntry:
+    entry = SegmentEntry(**item)
+    # The name must be derived from the checksum, so that a tampered manifest cannot point outside of the folder.
     if entry.file != entry.sha256 + SUFFIX or len(bytes.fromhex(entry.sha256)) != 32:
         raise ValueError
     return entry
 
 
 def is_manifest(tally: bytes) -> bool:
-    """Whether a stored tally is a manifest; all others begin with letters."""
+    """Whether the stored bytes of a shard are a manifest; tallies begin with a letter, never with a bracket."""
     return tally[:1] == _START

@@ -1,56 +1,70 @@
-"""Sealing: waiting batches with rows become segments, and small segments become larger ones on the way.
+"""Sealing: the fold of collections with rows. Waiting batches become segments, merging small segments on the way.
 
-Rows are sorted by member, report and columns, so that nothing of the order of arrival is left, and equal rows always
-make the same file: a fold that is repeated after a failure does no harm.
+    waiting batches --stored_table--> table --+--> sort --> split --> Parquet files --> new entries --+
+    small segments of the manifest --read-----+                                                        +--> manifest
+    other segments of the manifest ------------------------------------------------------- unchanged --+
+
+It is like the compaction of a log-structured merge tree. Rows are sorted by member, report and columns, so that
+nothing is left of the order of arrival. That also makes files deterministic: equal rows give the same bytes and name,
+so that a fold that is repeated after a crash writes the same file again and does no harm.
 """
 
 import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tacit.collector.active import Active
+from tacit.collector.collections.active import Active
+from tacit.collector.limits import FoldLimits
 from tacit.collector.ports import Fold, StoredBatch
 from tacit.collector.rows.batches import reports_of, row_bytes, stored_table
 from tacit.collector.rows.columns import MEMBER, REPORT
-from tacit.collector.rows.manifest import Entry, dump_manifest, load_manifest
+from tacit.collector.rows.manifest import SegmentEntry, dump_manifest, load_manifest
 from tacit.collector.rows.segments import SegmentFiles
+from tacit.core.extras import load
 from tacit.errors import SegmentDamaged
-from tacit.tasks.analytics.imports import arrow, compute
 
 LOG = logging.getLogger("tacit.collector")
 
-MAX_ROWS, MAX_MEMORY = 1 << 20, 1 << 27
-"""A segment has no more rows than this, and bytes in memory: what a fold rewrites at most, beside what is new."""
-
 _GROWTH = 2
-"""Segments up to so many times what is new are merged with it, so that those that are left at least double in size."""
+"""A segment is merged if it is at most this many times as large as all that is merged before it.
+
+Segments that stay then at least double in size from one to the next, so there are O(log n) of them, and every row is
+rewritten O(log n) times.
+"""
 
 
-def sealing(active: Active, files: SegmentFiles) -> Fold:
-    """How the batches of a collection are folded: into the manifest of a shard."""
+def sealing(active: Active, files: SegmentFiles, limits: FoldLimits) -> Fold:
+    """The fold function of a collection with rows: (manifest, batches) -> new manifest. It writes segment files.
+
+    The store commits the returned manifest in the transaction that drops the batches. Files are durable before this
+    returns; if the transaction fails they are garbage, which the sweep removes.
+    """
 
     def sealed(data: bytes | None, batches: list[StoredBatch]) -> bytes:
-        entries, (*full, last) = load_manifest(data), list(_groups(active, batches))
-        made = [entry for group in full for entry in _written(active, files, stored_table(active, group))]
+        entries, (*full, last) = load_manifest(data), list(_groups(active, batches, limits))
+        written = [entry for group in full for entry in _written(active, files, stored_table(active, group), limits)]
         new = stored_table(active, last)
-        merged, tables = _readable(active, files, to_merge(entries, new.num_rows, new.nbytes))
-        made += _written(active, files, arrow().concat_tables([new, *tables]))
-        left = list(entries)
+        merged, tables = _readable(active, files, to_merge(entries, new.num_rows, new.nbytes, limits))
+        written += _written(active, files, load("pyarrow").concat_tables([new, *tables]), limits)
+        unchanged = list(entries)
         for entry in merged:
-            # One of two equal ones, where equal rows were sealed twice.
-            left.remove(entry)
-        return dump_manifest([*left, *made])
+            # By value, and one at a time: equal rows that were sealed twice have two equal entries.
+            unchanged.remove(entry)
+        return dump_manifest([*unchanged, *written])
 
     return sealed
 
 
-def _groups(active: Active, batches: Sequence[StoredBatch]) -> Iterable[list[StoredBatch]]:
-    """Batches together as long as they fit into memory: nulls take room there, and none while they wait."""
+def _groups(active: Active, batches: Sequence[StoredBatch], limits: FoldLimits) -> Iterable[list[StoredBatch]]:
+    """Split batches into groups that fit into memory once decoded; the last group is the one merged with segments.
+
+    Sizes are estimated from rows, not payloads, because columns of NULLs take no room in a payload.
+    """
     group: list[StoredBatch] = []
     size, each = 0, row_bytes(active)
     for batch in batches:
         needed = batch.count * each + len(batch.payload)
-        if group and size + needed > MAX_MEMORY:
+        if group and size + needed > limits.segment_memory:
             yield group
             group, size = [], 0
         group.append(batch)
@@ -58,29 +72,38 @@ def _groups(active: Active, batches: Sequence[StoredBatch]) -> Iterable[list[Sto
     yield group
 
 
-def _written(active: Active, files: SegmentFiles, table: Any) -> list[Entry]:
-    """Rows in as many segments as they need."""
-    return [files.write(active.id, part) for part in _parts(sorted_rows(active, table))]
+def _written(active: Active, files: SegmentFiles, table: Any, limits: FoldLimits) -> list[SegmentEntry]:
+    """Sort rows and write them, in as many segments as the limits require."""
+    return [files.write(active.id, part) for part in _parts(sorted_rows(active, table), limits)]
 
 
-def to_merge(entries: Iterable[Entry], rows: int, memory: int) -> list[Entry]:
-    """The smallest segments, each not much larger than all before it together, as long as one segment holds them."""
-    found: list[Entry] = []
+def to_merge(entries: Iterable[SegmentEntry], rows: int, memory: int, limits: FoldLimits) -> list[SegmentEntry]:
+    """Choose the segments to merge with so many new rows: from the smallest up, while the merged one stays in limits.
+
+    It stops at the first segment that is more than `_GROWTH` times as large as all before it.
+    """
+    chosen: list[SegmentEntry] = []
     for entry in sorted(entries, key=lambda entry: entry.rows):
         rows, memory = rows + entry.rows, memory + entry.memory
-        if entry.rows > _GROWTH * (rows - entry.rows) or rows > MAX_ROWS or memory > MAX_MEMORY:
+        is_full = rows > limits.segment_rows or memory > limits.segment_memory
+        if is_full or entry.rows > _GROWTH * (rows - entry.rows):
             break
-        found.append(entry)
-    return found
+        chosen.append(entry)
+    return chosen
 
 
-def _readable(active: Active, files: SegmentFiles, entries: Sequence[Entry]) -> tuple[list[Entry], list[Any]]:
-    """Those segments that can be read; a damaged one stays in its manifest as it is, and does not hold up new rows."""
-    merged: list[Entry] = []
+def _readable(
+    active: Active, files: SegmentFiles, entries: Sequence[SegmentEntry]
+) -> tuple[list[SegmentEntry], list[Any]]:
+    """The segments that can be read, and their tables; a damaged one is logged, and stays in the manifest unmerged.
+
+    Folding goes on without it, so that new reports are not held up until an operator restores the file.
+    """
+    merged: list[SegmentEntry] = []
     tables: list[Any] = []
     for entry in entries:
         try:
-            # What is written again gets a checksum of its own, which must not make damage look whole.
+            # The checksum is verified again (`anew`): merging damaged rows would give them a new, valid checksum.
             tables.append(files.read(active, entry, anew=True))
             merged.append(entry)
         except SegmentDamaged as error:
@@ -89,23 +112,25 @@ def _readable(active: Active, files: SegmentFiles, entries: Sequence[Entry]) -> 
 
 
 def sorted_rows(active: Active, table: Any) -> Any:
-    """Rows in an order that says nothing about when they came."""
-    pa, keys = arrow(), [(name, "ascending") for name in table.column_names]
+    """Rows in canonical order: by member, report and columns, which says nothing about when they came."""
+    pa, keys = load("pyarrow"), [(name, "ascending") for name in table.column_names]
     if not active.sampled:
-        return table.take(compute().sort_indices(table, sort_keys=keys)).combine_chunks()
+        return table.take(load("pyarrow.compute").sort_indices(table, sort_keys=keys)).combine_chunks()
+    # The member is inside the bytes of a report, little-endian, so that sorting bytes would not sort by member; as a
+    # column of its own it makes the reports of a level contiguous, which compresses well and links fast.
     members = pa.array(reports_of(active, table)[MEMBER])
     keyed = table.append_column(_BY_MEMBER, members)
-    order = compute().sort_indices(keyed, sort_keys=[(_BY_MEMBER, "ascending"), *keys])
+    order = load("pyarrow.compute").sort_indices(keyed, sort_keys=[(_BY_MEMBER, "ascending"), *keys])
     return table.take(order).combine_chunks()
 
 
 _BY_MEMBER = "-" + REPORT
-"""A name that no column has."""
+"""The name of the temporary sort column, which no public column can have."""
 
 
-def _parts(table: Any) -> Iterable[Any]:
-    """Pieces that are small enough for a segment each."""
-    pieces = max(-(-table.num_rows // MAX_ROWS), -(-table.nbytes // MAX_MEMORY), 1)
+def _parts(table: Any, limits: FoldLimits) -> Iterable[Any]:
+    """Split a table evenly into pieces within the limits of a segment."""
+    pieces = max(-(-table.num_rows // limits.segment_rows), -(-table.nbytes // limits.segment_memory), 1)
     size = -(-table.num_rows // pieces)
     for start in range(0, table.num_rows, size):
         yield table.slice(start, size)

@@ -1,7 +1,10 @@
-"""Segments: sealed rows as Parquet files in a folder, written once, named by their checksum, and checked when opened.
+"""Segments: sealed rows as immutable Parquet files, named by their SHA-256 and verified when first opened.
 
-A file is on the disk under its name before the transaction commits that names it in a manifest, and is removed only
-when no manifest names it. Whoever is killed in between leaves a file that nobody names, and the sweep removes it later.
+Crash safety is a matter of order (see the life cycle in `manifest`): a file is on the disk, under its final name,
+before the transaction commits whose manifest names it, and it is removed only after no manifest names it any more. A
+process that is killed in between leaves a file that nobody names, which the sweep removes later.
+
+Processes that share the folder coordinate by flock on `.lock`: writers and copies hold it shared, a sweep exclusively.
 """
 
 import errno
@@ -13,40 +16,38 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import numpy.typing as npt
 
-from tacit.collector.active import Active
+from tacit.collector.clock import Clock
+from tacit.collector.collections.active import Active
+from tacit.collector.durable import NO_FOLDER, make_folder, sync
+from tacit.collector.limits import Intervals
 from tacit.collector.rows.batches import reports_of, rows_of
 from tacit.collector.rows.columns import REPORT, schema_of
-from tacit.collector.rows.manifest import SUFFIX, Entry
+from tacit.collector.rows.manifest import SUFFIX, SegmentEntry
+from tacit.core.extras import load
 from tacit.errors import InvalidSpec, SegmentDamaged, StorageFull, StorageUnavailable
-from tacit.tasks.analytics.imports import arrow, parquet
 
 LOCK, PART = ".lock", ".part"
-NO_FOLDER = "this collector has no folder for rows; its operator starts it with --segments FOLDER"
-
-CONFIRM_SECONDS = 900.0
-"""For how long a file must have been without a name in any manifest, before it is removed.
-
-A commit whose outcome nobody heard may still be taking effect, and a query may be reading a segment that was merged.
-"""
 
 
 class SegmentFiles:
-    """The folder of segments, one folder in it for every collection."""
+    """The folder of segments, with a subfolder per collection."""
 
-    def __init__(self, folder: Path | None, ticks: Callable[[], float] = monotonic) -> None:
-        """Work in a folder, which is made when it is needed; None where the collector was not given one."""
-        self._folder, self._ticks = folder, ticks
+    def __init__(self, folder: Path | None, clock: Clock | None = None, intervals: Intervals | None = None) -> None:
+        """Work in a folder, which is created on first use; None if the collector was not given one."""
+        self._folder, self._clock = folder, clock or Clock()
+        self._confirm = (intervals or Intervals()).confirm_sweep
+        # Segments whose checksum this process has verified: files are immutable, so once is enough for queries.
         self._checked: set[tuple[str, str]] = set()
+        # Unnamed files, and when a sweep first saw them so.
         self._noticed: dict[Path, float] = {}
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is a place for segments."""
+        """Whether the collector has a folder for segments, and so can take rows."""
         return self._folder is not None
 
     @property
@@ -58,7 +59,7 @@ class SegmentFiles:
 
     @contextmanager
     def shared(self) -> Generator[None]:
-        """Keep sweeps away, in whichever process: from writing a segment until it is named, or while copying."""
+        """Hold the shared lock: no process sweeps meanwhile. Held from writing a segment until the commit names it."""
         with explained(self.folder):
             make_folder(self.folder)
             lock = os.open(self.folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
@@ -66,11 +67,12 @@ class SegmentFiles:
             fcntl.flock(lock, fcntl.LOCK_SH)
             yield
         finally:
+            # Closing releases the lock, as does the death of the process: no stale locks to clean up.
             os.close(lock)
 
     @contextmanager
     def _alone(self) -> Generator[bool]:
-        """Whether nobody is writing, in this or another process; for as long as the block runs nobody begins."""
+        """Try to get the exclusive lock, without waiting; yields whether it is held. Nobody writes while it is."""
         lock = os.open(self.folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
         alone = True
         try:
@@ -82,8 +84,8 @@ class SegmentFiles:
         finally:
             os.close(lock)
 
-    def write(self, collection: str, table: Any) -> Entry:
-        """Make rows durable as a segment; writing the same rows again gives the same file."""
+    def write(self, collection: str, table: Any) -> SegmentEntry:
+        """Write rows as a segment, durable when this returns; writing the same rows again gives the same file."""
         folder = self.folder / collection
         part = folder / f"{secrets.token_hex(8)}{PART}"
         try:
@@ -91,7 +93,8 @@ class SegmentFiles:
                 if make_folder(folder):
                     sync(self.folder)
                 entry = _write(part, table)
-                # Replacing a file of the same name replaces it by the same bytes.
+                # Order matters for crashes: contents are synced in `_write`, then the name appears atomically, then
+                # the folder is synced so that the name is durable. A file of this name has the same bytes already.
                 os.replace(part, folder / entry.file)
                 sync(folder)
         finally:
@@ -99,29 +102,32 @@ class SegmentFiles:
                 part.unlink(missing_ok=True)
         return entry
 
-    def read(self, active: Active, entry: Entry, *, anew: bool = False) -> Any:
-        """The rows of a segment; its checksum is verified when this process opens it first, or anew."""
+    def read(self, active: Active, entry: SegmentEntry, *, anew: bool = False) -> Any:
+        """The rows of a segment; SegmentDamaged if it is not as it was sealed.
+
+        The checksum is verified the first time that this process opens the file, and every time with `anew`.
+        """
         path = self.folder / active.id / entry.file
         if anew or (active.id, entry.sha256) not in self._checked:
             check_file(path, entry)
             self._checked.add((active.id, entry.sha256))
         try:
-            table = parquet().ParquetFile(path, page_checksum_verification=True).read()
+            table = load("pyarrow.parquet").ParquetFile(path, page_checksum_verification=True).read()
         except FileNotFoundError:
             self._checked.discard((active.id, entry.sha256))
             raise damaged(path, "is missing") from None
-        except (OSError, arrow().ArrowException):
+        except (OSError, load("pyarrow").ArrowException):
             raise damaged(path, "cannot be read") from None
         if table.num_rows != entry.rows or not table.schema.equals(schema_of(rows_of(active), active.dtype.itemsize)):
             raise damaged(path, "has other rows or columns than were sealed")
         return table
 
     def sweep(self, named: Callable[[str], Iterable[str] | None]) -> int:
-        """Remove files that no manifest names and that were not named for long enough; returns how many.
+        """Garbage collection: remove files that no manifest has named for long enough; returns how many.
 
-        `named` gives the files of a collection that its manifests name, or None to leave all of them alone. Nobody
-        writes meanwhile, in any process, so what it says is true until the sweep ends; if somebody writes already,
-        there is no sweep this time.
+        `named` returns the files that the manifests of a collection name, or None to leave the collection alone. The
+        exclusive lock is held, so that its result stays true until the sweep ends; if a writer has the lock, this
+        sweep is skipped.
         """
         if self._folder is None or not self._folder.is_dir():
             return 0
@@ -134,11 +140,13 @@ class SegmentFiles:
         return removed
 
     def _sweep_folder(self, folder: Path, named: set[str]) -> int:
-        now, removed = self._ticks(), 0
+        now, removed = self._clock.seconds(), 0
         for path in folder.iterdir():
             if path.name in named:
                 self._noticed.pop(path, None)
-            elif path.suffix == PART or now - self._noticed.setdefault(path, now) >= CONFIRM_SECONDS:
+            # A part belongs to a writer, and there are none while the lock is held: its writer was killed. A whole file
+            # waits, because a query may have read the manifest before and not opened the file yet.
+            elif path.suffix == PART or now - self._noticed.setdefault(path, now) >= self._confirm:
                 self._remove(path)
                 removed += 1
         return removed
@@ -149,7 +157,7 @@ class SegmentFiles:
         self._checked.discard((path.parent.name, path.stem))
 
     def drop(self, collection: str) -> None:
-        """Remove the files of a collection whose reports were dropped; what somebody holds up waits for the sweep."""
+        """Remove the files of a collection whose reports were dropped; if a writer has the lock, the sweep does it."""
         if self._folder is None or not (self._folder / collection).is_dir():
             return
         with explained(self._folder), self._alone() as alone:
@@ -159,25 +167,26 @@ class SegmentFiles:
                 (self._folder / collection).rmdir()
 
     def usage(self) -> tuple[int, int]:
-        """Number of segments on the disk and their bytes, those that wait for the sweep included."""
+        """Number and bytes of segment files on the disk, garbage that waits for the sweep included."""
         if self._folder is None:
             return 0, 0
         sizes: list[int] = []
         for path in self._folder.glob(f"*/*{SUFFIX}"):
+            # A sweep may remove a file between the listing and this call.
             with suppress(FileNotFoundError):
                 sizes.append(path.stat().st_size)
         return len(sizes), sum(sizes)
 
 
-def _write(part: Path, table: Any) -> Entry:
+def _write(part: Path, table: Any) -> SegmentEntry:
     public = [name for name in table.column_names if name != REPORT]
     with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600), "w+b") as file:
-        parquet().write_table(
+        load("pyarrow.parquet").write_table(
             table,
             file,
             row_group_size=max(1, table.num_rows),
             compression="zstd",
-            # Noise has no words that come again.
+            # Reports are noise: a dictionary of them would be as large as the column.
             use_dictionary=public,
             write_page_checksum=True,
         )
@@ -185,11 +194,11 @@ def _write(part: Path, table: Any) -> Entry:
         os.fsync(file.fileno())
         file.seek(0)
         digest = file_digest(file, "sha256").hexdigest()
-        return Entry(digest + SUFFIX, table.num_rows, file.tell(), digest, table.nbytes)
+        return SegmentEntry(digest + SUFFIX, table.num_rows, file.tell(), digest, table.nbytes)
 
 
-def check_file(path: Path, entry: Entry) -> None:
-    """Refuse a file that is missing or has other bytes than its manifest says."""
+def check_file(path: Path, entry: SegmentEntry) -> None:
+    """SegmentDamaged if a file is missing, or its size or checksum is not the manifest's."""
     try:
         with path.open("rb") as file:
             fits = os.fstat(file.fileno()).st_size == entry.bytes
@@ -203,7 +212,7 @@ def check_file(path: Path, entry: Entry) -> None:
 
 
 def damaged(path: Path, fault: str) -> SegmentDamaged:
-    """The error that names a file that is not as it was sealed."""
+    """The error of a segment file that is not as it was sealed; it names the file and what to do."""
     where = f"{path.parent.name}/{path.name}"
     return SegmentDamaged(
         f"segment {where}: {fault}; bring this file back from a backup, nothing is answered without it"
@@ -216,13 +225,13 @@ class RowSegment:
 
     files: SegmentFiles
     active: Active
-    entry: Entry
+    entry: SegmentEntry
 
     @property
     def key(self) -> str:
-        """What tells segments of all collections apart: the place of the file, whose name is its checksum.
+        """The cache key of a segment: collection and checksum.
 
-        Equal rows of two collections are two segments, for their reports may mean other things.
+        The checksum alone is not enough: equal bytes in two collections may be reports of different mechanisms.
         """
         return f"{self.active.id}/{self.entry.sha256}"
 
@@ -237,27 +246,9 @@ class RowSegment:
         return table.drop_columns([REPORT]), reports_of(self.active, table)
 
 
-def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def make_folder(folder: Path) -> bool:
-    """Make a private folder; False if it is there already."""
-    if folder.is_dir():
-        return False
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    sync(folder.parent)
-    return True
-
-
 @contextmanager
 def explained(path: Path) -> Generator[None]:
-    """Turn errors of files into the collector's."""
+    """Translate OSError: StorageFull for a full disk or quota, StorageUnavailable for everything else."""
     try:
         yield
     except OSError as error:

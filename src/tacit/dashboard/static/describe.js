@@ -34,8 +34,10 @@ function marks(device, domain, bytes, say) {
 /** One mechanism's bytes in words. @param {any} device @param {any} domain @param {number[]} bytes @param {Say} say */
 function words(device, domain, bytes, say) {
   const { kind, family } = device;
-  const inner = { member: numberOf(bytes.slice(0, 4)), bytes: bytes.slice(4) };
-  if (family?.mechanisms) return drawn(family, domain, inner, say);
+  if (family?.mechanisms) {
+    const { member, payload } = device.unpack(Uint8Array.from(bytes));
+    return drawn(family, domain, { member, bytes: [...payload] }, say);
+  }
   if (kind === "padded" || kind === "set_size") return ofSet(device, domain, bytes, say);
   if (kind === "grr") return say("saysValue", { value: labelOf(domain, numberOf(bytes), say), ...chances(device) });
   if (["sue", "oue", "rue", "the", "ss"].includes(kind)) return marks(device, domain, bytes, say);
@@ -89,18 +91,18 @@ function drawn(family, domain, { member, bytes }, say) {
   if (kind === "tree" && ["text", "bits"].includes(domain.kind)) {
     return `${beginning(family, domain, member, say)} ${words(device, domain, bytes, say)}`;
   }
-  if (kind !== "tree" && kind !== "grid") return say(codeWords(device), { bytes: bytes.length });
-  const attributes = domain.attributes ?? [domain];
-  const decode = (/** @type {number} */ node) =>
-    kind === "grid" ? cornerOf(family, attributes, member, node, say) : nodeOf(family, domain, member, node, say);
+  const { stretchOf } = FAMILIES[kind] ?? {};
+  if (!stretchOf) return say(codeWords(device), { bytes: bytes.length });
+  const attributes = (family.sizes && domain.attributes) || [domain];
+  const decode = (/** @type {number} */ node) => stretchOf(family, attributes, member, node, say);
   const single = [family.heights[member]].flat().every((height) => height === 0);
-  const asked = kind === "grid" && attributes.length > 1 ? "saysGrid" : single ? "saysLeaves" : "saysGroups";
+  const asked = attributes.length > 1 ? "saysGrid" : single ? "saysLeaves" : "saysGroups";
   return `${say(asked, { groups: device.size, example: decode(0) })} ${words(device, { decode }, bytes, say)}`;
 }
 
-/** The neighbouring answers that a node stands for. @param {any} family @param {any} domain @param {number} member
- * @param {number} node @param {Say} say @returns {string} */
-const nodeOf = ({ fanout, heights, size }, domain, member, node, say) =>
+/** The neighbouring answers that a node of a tree stands for. @param {any} family @param {any[]} attributes
+ * @param {number} member @param {number} node @param {Say} say @returns {string} */
+const nodeOf = ({ fanout, heights, size }, [domain], member, node, say) =>
   stretch(domain, node, fanout ** heights[member], size, say);
 
 /** How many answers a node of every attribute stands for. @param {any} family @param {number} member @returns {number[]} */
@@ -173,23 +175,38 @@ function reported({ policy, members, questions, mechanism }, { member, report },
   return together(members, questions, bytes, say, text);
 }
 
-/** Which attributes a member of a family looks at. @param {any} family @param {number} member @returns {number[]} */
-function lookedAt(family, member) {
-  if (family.kind === "views") return family.views[member];
-  if (family.kind === "coefficients") return family.member(member).map((/** @type {number[]} */ [a]) => a);
-  const widths = widthsOf(family, member);
-  return [...widths.keys()].filter((a) => widths[a] < family.sizes[a]);
-}
-
-/** A cell of a view as a combination of answers. @param {any[]} domains @param {number} cell @param {Say} say */
-function combination(domains, cell, say) {
+/** A cell of a view as a combination of answers. @param {any} family @param {any[]} domains @param {number} member
+ * @param {number} cell @param {Say} say @returns {string} */
+function combination(family, domains, member, cell, say) {
   const parts = [];
-  for (const domain of [...domains].reverse()) {
+  for (const attribute of [...family.views[member]].reverse()) {
+    const domain = domains[attribute];
     parts.unshift(span(domain, cell % domain.size, cell % domain.size, say));
     cell = Math.floor(cell / domain.size);
   }
   return parts.join(" · ");
 }
+
+/**
+ * What this page says of each family that asks about parts of the answers, by its kind:
+ * `lookedAt` gives the questions that a member looks at, `cellOf` what one of its values stands for among several
+ * questions, and `stretchOf` what it stands for within one answer.
+ * @type {Record<string, {lookedAt?: (family: any, member: number) => number[], cellOf?: Value, stretchOf?: Value}>}
+ * @typedef {(family: any, domains: any[], member: number, value: number, say: Say) => string} Value
+ */
+const FAMILIES = {
+  tree: { stretchOf: nodeOf },
+  grid: {
+    lookedAt: (family, member) => {
+      const widths = widthsOf(family, member);
+      return [...widths.keys()].filter((a) => widths[a] < family.sizes[a]);
+    },
+    cellOf: cornerOf,
+    stretchOf: cornerOf,
+  },
+  views: { lookedAt: (family, member) => family.views[member], cellOf: combination },
+  coefficients: { lookedAt: (family, member) => family.member(member).map((/** @type {number[]} */ [a]) => a) },
+};
 
 /**
  * A report on questions that are asked together: which of them were drawn, and what is said about them.
@@ -202,17 +219,16 @@ function combination(domains, cell, say) {
  */
 function jointly(family, questions, { member, bytes }, say, text) {
   const device = family.mechanism(member);
-  const looked = lookedAt(family, member);
-  const named = looked.map((a) => say("quoted", { text: text(questions[a].text) })).join(", ");
-  if (family.kind === "coefficients") {
+  const { lookedAt, cellOf } = FAMILIES[family.kind];
+  const looked = /** @type {any} */ (lookedAt)(family, member);
+  const named = looked.map((/** @type {number} */ a) => say("quoted", { text: text(questions[a].text) })).join(", ");
+  if (!cellOf) {
     const sign = say(numberOf(bytes) === 0 ? "plus" : "minus");
     return [say("saysSign", { sign, questions: named, ...chances(device) })];
   }
   const domains = questions.map(({ domain }) => domain);
-  const chosen = looked.map((a) => domains[a]);
-  const decode = (/** @type {number} */ cell) =>
-    family.kind === "views" ? combination(chosen, cell, say) : cornerOf(family, domains, member, cell, say);
-  const [question] = looked.map((a) => text(questions[a].text));
+  const decode = (/** @type {number} */ cell) => cellOf(family, domains, member, cell, say);
+  const [question] = looked.map((/** @type {number} */ a) => text(questions[a].text));
   const alone = looked.length === 1;
   const several = { questions: named, groups: device.size, example: decode(0) };
   const which = alone ? say("picked", { question }) : say("saysView", several);

@@ -21,7 +21,6 @@ export class Participation {
   /** @param {string} id */
   constructor(id) {
     this.address = new URL(`/c/${id}`, location.href).href;
-    this.base = location.origin;
     this.client = new Respondent({ attempts: 2 });
     this.id = id;
     addEventListener("pagehide", () => this.client.beacon());
@@ -51,8 +50,7 @@ export class Participation {
    * @param {Record<string, any>} [row] the public columns that go along as they are
    */
   draw(answers, invitation, row) {
-    const { base, client } = this;
-    return client.store.record(this.collection, answers, { coins: client.coins, base, invitation, row, state: HELD });
+    return this.client.prepare(this.address, answers, { collection: this.collection, invitation, row });
   }
 
   /** Send the report that was shown. @returns {Promise<any>} */
@@ -92,9 +90,10 @@ export class Preview {
   /** @param {Record<string, any>} answers @param {string} _ @param {Record<string, any>} [row] */
   draw(answers, _, row) {
     const { id, epsilon, mechanism } = this.collection;
-    const bytes = mechanism.privatizeOne(this.collection.encode(answers), new SystemCoins());
-    const [member, at] = mechanism.family?.mechanisms ? [new DataView(bytes.buffer).getUint32(0, true), 4] : [0, 0];
-    const report = Array.from(bytes.slice(at), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    const { member, payload } = mechanism.unpack(
+      mechanism.privatizeOne(this.collection.encode(answers), new SystemCoins()),
+    );
+    const report = Array.from(payload, (/** @type {number} */ byte) => byte.toString(16).padStart(2, "0")).join("");
     this.kept = { collection: id, epsilon, member, report, batch: "", row: this.collection.checkRow(row), state: HELD };
     return this.kept;
   }

@@ -12,7 +12,7 @@ const page = byId("survey");
 const status = byId("status");
 const { id, state: published } = page.dataset;
 const preview = published === "draft";
-const desk = preview ? new Preview(id) : canRemember() ? new Participation(id) : null;
+const participation = preview ? new Preview(id) : canRemember() ? new Participation(id) : null;
 
 /** @type {any} */
 let collection;
@@ -180,10 +180,10 @@ function form() {
     const answers = read();
     if (!answers) return;
     try {
-      await desk?.draw(answers, invitation(), collection.rows ? publics.read() : undefined);
+      await participation?.draw(answers, invitation(), collection.rows ? publics.read() : undefined);
     } catch (error) {
       // Another tab may have answered in the meantime: then there is a report to show.
-      if (desk?.entry()) return show(firstView());
+      if (participation?.entry()) return show(firstView());
       problem.hidden = false;
       problem.textContent = say("notDrawn", { reason: reasonOf(error) });
       return;
@@ -213,7 +213,7 @@ function forget() {
 
 function review() {
   forget();
-  const entry = desk?.entry();
+  const entry = participation?.entry();
   const send = h("button", { class: "primary", type: "button", onclick: transmit }, say("send"));
   return h(
     "section",
@@ -232,7 +232,7 @@ function review() {
 async function transmit(event) {
   event.target.disabled = true;
   announce(say("sending"));
-  await desk?.send();
+  await participation?.send();
   show("after");
 }
 
@@ -280,7 +280,7 @@ function receipt(/** @type {any} */ entry) {
 
 function after() {
   forget();
-  const entry = desk?.entry();
+  const entry = participation?.entry();
   const retry = h("button", { type: "button", onclick: transmit }, say("retry"));
   if (entry.state === "preview")
     return outcome(
@@ -303,8 +303,8 @@ function after() {
 }
 
 function ledger() {
-  if (preview || !desk) return null;
-  const { rows, total } = desk.ledger();
+  if (preview || !participation) return null;
+  const { rows, total } = participation.ledger();
   const cell = (/** @type {number} */ epsilon) =>
     h("td", { class: "right number" }, `ε = ${Number(epsilon.toPrecision(4))}`);
   const line = (/** @type {any} */ row) =>
@@ -384,7 +384,7 @@ function show(next) {
 }
 
 function firstView() {
-  const entry = desk?.entry();
+  const entry = participation?.entry();
   returned = entry?.state === "sent";
   if (entry && entry.state !== "held") return "after";
   if (entry && entry.collection !== id && !preview) return "passed";
@@ -397,9 +397,11 @@ addEventListener("unhandledrejection", ({ reason }) => confess(reason));
 
 async function start() {
   say = speaker(navigator.language.slice(0, 2));
-  if (!desk) return page.replaceChildren(h("h1", {}, say("failedTitle")), h("p", { class: "problem" }, say("storage")));
+  if (!participation) {
+    return page.replaceChildren(h("h1", {}, say("failedTitle")), h("p", { class: "problem" }, say("storage")));
+  }
   try {
-    collection = await desk.open();
+    collection = await participation.open();
   } catch (error) {
     return page.replaceChildren(
       h("h1", {}, say("failedTitle")),
@@ -411,8 +413,9 @@ async function start() {
   view = firstView();
   render();
   addEventListener("offline", () => view === "ask" || render());
-  addEventListener("online", () => desk.entry()?.state === "pending" && desk.send().then(() => show("after")));
-  if (desk.entry()?.state === "pending") desk.send().then(() => show("after"));
+  const resend = () => participation.entry()?.state === "pending" && participation.send().then(() => show("after"));
+  addEventListener("online", resend);
+  resend();
 }
 
 await start().catch((error) => {

@@ -1,0 +1,1 @@
+"""Baselines: protocols and estimators that exist for comparison alone; nothing a collection offers."""

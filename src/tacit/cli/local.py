@@ -1,0 +1,104 @@
+"""The operator's calls on the folder of an embedded database, for a machine that holds the data.
+
+Modules of the collector are imported when they are used, so that `tacit --help` stays quick.
+"""
+
+import json
+from functools import cached_property
+from time import monotonic
+from typing import Any
+
+
+class LocalOperator:
+    """The same methods as `tacit.client.operator.Operator`, on a folder; a collector may be running there or not.
+
+    Whoever can read the folder can read all of it, so queries run with the rights of the owner and need no token.
+    """
+
+    def __init__(self, collector: Any) -> None:
+        """Work on a collector of this process."""
+        self._collector, self._store = collector, collector.store
+
+    def _shown(self, record: Any) -> dict[str, Any]:
+        # A draft has no document yet: what publishing would fix is still open.
+        name = "draft" if record.state == "draft" else "document"
+        return {"id": record.id, "state": record.state, name: json.loads(record.document)}
+
+    def create(self, draft: Any) -> dict[str, Any]:
+        """Store a draft and return it with its id."""
+        from tacit.collector.collections.publish import create_draft
+
+        return self._shown(create_draft(self._store, self._collector.planner, draft))
+
+    def publish(self, collection: str) -> dict[str, Any]:
+        """Publish a draft as a collection."""
+        from tacit.collector.collections.publish import publish
+
+        return self._shown(publish(self._store, self._collector.planner, collection))
+
+    def close(self, collection: str) -> dict[str, Any]:
+        """Close a collection: it takes no more reports."""
+        from tacit.collector.collections.publish import close
+
+        return self._shown(close(self._store, collection))
+
+    def advance(self, collection: str) -> dict[str, Any]:
+        """Close the current round of an adaptive plan and publish the next one."""
+        return self._collector.advance(collection)
+
+    def list(self) -> list[dict[str, Any]]:
+        """Return all collections."""
+        return self._collector.summaries()
+
+    def show(self, collection: str) -> dict[str, Any]:
+        """Return one collection with its counts of reports."""
+        from tacit.collector.collections.publish import find_record
+
+        return self._shown(find_record(self._store, collection)) | self._collector.status(collection)
+
+    def export(self, collection: str, form: str, level: float, post: str | None = None) -> bytes:
+        """Return the answers as JSON, CSV or Parquet."""
+        from tacit.collector.answers.answer import to_csv, to_parquet
+
+        answers = self._collector.answers(collection, level, post)
+        if form == "parquet":
+            return to_parquet(answers)
+        return to_csv(answers).encode() if form == "csv" else json.dumps(answers.to_json(), ensure_ascii=False).encode()
+
+    def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
+        """Return the answer to a query about one question."""
+        return self._collector.ask(collection, question, query, given, level)
+
+    def joint(self, collection: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
+        """Return the answer to a query about questions that were asked together."""
+        return self._collector.joint(collection, query, given, level)
+
+    @cached_property
+    def _tables(self) -> Any:
+        from tacit.collector.tables.tables import Tables
+
+        return Tables(self._collector)
+
+    def tables(self) -> "list[dict[str, Any]]":
+        """Return the collections with rows, as tables."""
+        from tacit.collector.collections.access import OWNER
+        from tacit.collector.tables.rendering import table_json
+
+        return [table_json(info) for info in self._tables.readable(OWNER)]
+
+    def query(self, collection: str, sql: str, level: float) -> dict[str, Any]:
+        """Return the answer to SQL as JSON."""
+        from tacit.collector.collections.access import OWNER
+        from tacit.collector.tables.rendering import query_json, run_query
+
+        started = monotonic()
+        info, select, answer = run_query(self._tables, OWNER, collection, sql, level)
+        return query_json(info, select, answer, level, monotonic() - started)
+
+    def query_csv(self, collection: str, sql: str, level: float) -> str:
+        """Return the answer to SQL as the text of a CSV file."""
+        from tacit.collector.collections.access import OWNER
+        from tacit.collector.tables.rendering import query_csv, run_query
+
+        _, select, answer = run_query(self._tables, OWNER, collection, sql, level)
+        return query_csv(select, answer)

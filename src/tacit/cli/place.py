@@ -1,0 +1,107 @@
+"""Where the collections of a command are: on a server, or in the folder of an embedded database.
+
+Commands are written against the protocol `Place` and do not know which of the two they work on.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import click
+
+from tacit.cli.local import LocalOperator
+from tacit.cli.output import CommandRefused
+from tacit.client.operator import Operator, Refused
+from tacit.client.transport import Unreachable
+from tacit.errors import InvalidQuery
+
+
+def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options --server, --token and --data to a command."""
+    # Decorators apply from the inside out, so the last one here comes first in the help text.
+    for option in (
+        click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Work on a folder."),
+        click.option("--token", default="", envvar="TACIT_TOKEN", help="Token for the server; or TACIT_TOKEN."),
+        click.option("--server", default="", envvar="TACIT_SERVER", help="Address of a server; or TACIT_SERVER."),
+    ):
+        command = option(command)
+    return command
+
+
+class Place(Protocol):
+    """The operations of the commands, wherever the collections are: an `Operator`, or a `LocalOperator`."""
+
+    def create(self, draft: Any) -> dict[str, Any]:
+        """Store a draft and return it with its id."""
+        ...
+
+    def publish(self, collection: str) -> dict[str, Any]:
+        """Publish a draft as a collection."""
+        ...
+
+    def close(self, collection: str) -> dict[str, Any]:
+        """Close a collection: it takes no more reports."""
+        ...
+
+    def advance(self, collection: str) -> dict[str, Any]:
+        """Close the current round of an adaptive plan and publish the next one."""
+        ...
+
+    def list(self) -> list[dict[str, Any]]:
+        """Return all collections."""
+        ...
+
+    def show(self, collection: str) -> dict[str, Any]:
+        """Return one collection with its counts of reports."""
+        ...
+
+    def export(self, collection: str, form: str, level: float, post: str | None = None) -> bytes:
+        """Return the answers as JSON, CSV or Parquet."""
+        ...
+
+    def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
+        """Return the answer to a query about one question."""
+        ...
+
+    def joint(self, collection: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
+        """Return the answer to a query about questions that were asked together."""
+        ...
+
+    def tables(self) -> "list[dict[str, Any]]":
+        """Return the collections with rows, as tables."""
+        ...
+
+    def query(self, collection: str, sql: str, level: float) -> dict[str, Any]:
+        """Return the answer to SQL as JSON."""
+        ...
+
+    def query_csv(self, collection: str, sql: str, level: float) -> str:
+        """Return the answer to SQL as the text of a CSV file."""
+        ...
+
+
+@contextmanager
+def open_place(server: str, token: str, data: Path | None) -> Generator[Place]:
+    """Yield the place that the options name; a refusal by it ends the command with one line and exit code 2."""
+    if data is None:
+        if not server:
+            raise click.UsageError("name a server with --server (and --token), or a folder with --data")
+        try:
+            yield Operator(server, token)
+        except (Refused, Unreachable, InvalidQuery) as error:
+            raise CommandRefused(str(error)) from None
+        return
+    from tacit.collector.problems import Problem, as_problem
+    from tacit.collector.server import open_store
+    from tacit.collector.service import Collector
+
+    collector = Collector(open_store(data))
+    try:
+        yield LocalOperator(collector)
+    except (Problem, InvalidQuery) as error:
+        problem = as_problem(error)
+        place = f" (at character {problem.position})" if problem.position else ""
+        raise CommandRefused(problem.detail + place) from None
+    finally:
+        collector.stop()

@@ -1,0 +1,130 @@
+"""The operator's calls to a collector over HTTP: create, publish, close and read collections, and ask SQL.
+
+Standard library only. The command line, the demo and `tacit.client.sql` all speak to a collector through this module.
+"""
+
+import json
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode
+from urllib.request import Request, urlopen
+
+from tacit.client.transport import Unreachable
+from tacit.errors import InvalidQuery, TacitError
+
+TIMEOUT_SECONDS = 60.0
+"""Longer than a device's: an analyst's query may take the collector many seconds."""
+
+
+class Refused(TacitError):
+    """The collector refused a call: a token that may not do it, no such collection, a draft that cannot be asked."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A collector and a token for it; what a method may do depends on the scope of the token.
+
+    Every method raises `Refused` with the words of the collector, `InvalidQuery` where the text of a query is at fault,
+    and `Unreachable` if nothing comes back. Nothing is tried again: an operator sees the failure and decides.
+    """
+
+    server: str
+    token: str
+    timeout_seconds: float = TIMEOUT_SECONDS
+
+    def create(self, draft: Any) -> dict[str, Any]:
+        """Store a draft on the collector and return it with its id."""
+        return self._json("POST", "collections", draft)
+
+    def publish(self, collection: str) -> dict[str, Any]:
+        """Publish a draft: from now on its document is fixed and it takes reports."""
+        return self._json("POST", f"{_path(collection)}/publish")
+
+    def close(self, collection: str) -> dict[str, Any]:
+        """Close a collection: it takes no more reports, and its answers stay."""
+        return self._json("POST", f"{_path(collection)}/close")
+
+    def advance(self, collection: str) -> dict[str, Any]:
+        """Close the current round of an adaptive plan and publish the next one."""
+        return self._json("POST", f"{_path(collection)}/advance")
+
+    def list(self) -> "list[dict[str, Any]]":
+        """Return all collections that the token may read."""
+        return self._json("GET", "collections")["collections"]
+
+    def show(self, collection: str) -> dict[str, Any]:
+        """Return one collection with its counts of reports."""
+        counts = self._json("GET", f"{_path(collection)}/status")
+        return self._json("GET", _path(collection)) | counts
+
+    def export(self, collection: str, form: str, level: float, post: str | None = None) -> bytes:
+        """Return the answers as JSON, CSV or Parquet; `post` names a post-processing method other than the default."""
+        suffix = "" if form == "json" else f".{form}"
+        chosen = {"level": str(level)} | ({} if post is None else {"post": post})
+        return self._call("GET", f"{_path(collection)}/answers{suffix}?{urlencode(chosen)}")
+
+    def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
+        """Return the answer to a query about one question, such as a range or quantiles."""
+        path = f"{_path(collection)}/questions/{quote(question, '')}/{quote(query, '')}"
+        return self._json("GET", f"{path}?{urlencode(given | {'level': str(level)})}")
+
+    def joint(self, collection: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
+        """Return the answer to a query about questions that were asked together, such as a table of two of them."""
+        path = f"{_path(collection)}/joint/{quote(query, '')}"
+        return self._json("GET", f"{path}?{urlencode(given | {'level': str(level)})}")
+
+    def tables(self) -> "list[dict[str, Any]]":
+        """Return the collections with rows that the token may read, as tables: collection, name and columns."""
+        return self._json("GET", "tables")["tables"]
+
+    def query(self, collection: str, sql: str, level: float) -> dict[str, Any]:
+        """Return the answer to SQL as JSON."""
+        return self._json("POST", f"{_path(collection)}/query", {"sql": sql, "level": level})
+
+    def query_csv(self, collection: str, sql: str, level: float) -> str:
+        """Return the answer to SQL as the text of a CSV file."""
+        return self._call("POST", f"{_path(collection)}/query.csv", {"sql": sql, "level": level}).decode()
+
+    def _json(self, method: str, path: str, body: Any = None) -> Any:
+        """Call the collector and parse its reply as JSON."""
+        reply = self._call(method, path, body)
+        try:
+            return json.loads(reply)
+        except ValueError:
+            # A proxy or a login page answers 200 as well.
+            raise Refused(f"{self.server}: the reply is not JSON; give the address of a collector") from None
+
+    def _call(self, method: str, path: str, body: Any = None) -> bytes:
+        """Send one request with the token and return the body; failures as the class describes."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        request = Request(f"{self.server.rstrip('/')}/api/v1/{path}", data, headers, method=method)
+        try:
+            with urlopen(request, timeout=self.timeout_seconds) as response:
+                return response.read()
+        except HTTPError as error:
+            with error:
+                raise _problem(error) from None
+        # URLError and timeouts are an OSError; a reply that breaks off in the middle is an HTTPException.
+        except (OSError, HTTPException) as error:
+            raise Unreachable(f"{self.server} cannot be reached: {getattr(error, 'reason', error)}") from None
+
+
+def _path(collection: str) -> str:
+    return f"collections/{quote(collection, '')}"
+
+
+def _problem(error: HTTPError) -> TacitError:
+    """Return the error that a problem document (RFC 9457) describes, or the bare status if there is none."""
+    try:
+        problem = json.loads(error.read())
+        place = f" (at character {problem['position']})" if "position" in problem else ""
+        # The type is a URN; its last part names the kind of problem.
+        kind, words = problem["type"].rpartition(":")[2], f"{problem['title']}: {problem['detail']}{place}"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Refused(f"the server answered {error.code} {error.reason}")
+    if kind != "invalid_query":
+        return Refused(f"{words} ({error.code})")
+    return InvalidQuery(f"{words} ({error.code})", code=problem.get("code", ""), position=problem.get("position", 0))

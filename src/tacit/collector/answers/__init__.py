@@ -1,0 +1,1 @@
+"""Answers and queries of published collections."""

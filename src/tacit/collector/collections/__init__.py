@@ -1,0 +1,1 @@
+"""Collections: drafts, publishing, rounds, access, retention."""

@@ -1,0 +1,275 @@
+"""Drafts and publishing: a draft is planned, rehearsed, and becomes an immutable document, whose id is its digest."""
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tacit.collector.collections.active import ID, Catalog, parsed_json
+from tacit.collector.collections.draft_texts import check_texts
+from tacit.collector.collections.parts import Total, parts_of
+from tacit.collector.collections.policies import Wanted, asked_of, plan_policy, reports_each, wanted_k
+from tacit.collector.collections.rehearsal import rehearse
+from tacit.collector.durable import NO_FOLDER
+from tacit.collector.ports import CollectionRecord, Store
+from tacit.collector.problems import Problem
+from tacit.core.mechanism import Mechanism
+from tacit.core.patience import check
+from tacit.core.statistics.normal import normal_isf
+from tacit.device.numbers.budget import Epsilon
+from tacit.device.numbers.canonical import canonical
+from tacit.errors import InvalidSpec
+from tacit.tasks.histogram import HISTOGRAM
+from tacit.tasks.marginals.task import MARGINALS
+from tacit.tasks.rows import ANALYTICS
+from tacit.tasks.table import TASKS, find_task
+from tacit.tasks.task import AdaptiveTask, Forecast, JointTask, QuestionTask, RowsTask, Task
+from tacit.wire.document import MAX_QUESTIONS, VERSION, Collection, Question
+from tacit.wire.tallies import empty_tally
+
+# A draft has labels in it, so it may be large, but every device has to download the document made of it.
+MAX_DRAFT_BYTES = 1 << 20
+MAX_RESPONDENTS = 10**10
+_DEFAULTS: dict[str, Any] = {
+    "about": "",
+    "policy": "",
+    "respondents": 10_000,
+    "minimum_cohort": 100,
+    "retention_days": 365,
+    "origins": [],
+    "invitations": False,
+    "k": None,
+    "rows": None,
+    "queries": [],
+}
+_KNOWN = ("title", "questions", "epsilon", *_DEFAULTS)
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Turns drafts into documents, with the mechanisms and tasks that collections may use."""
+
+    catalog: Catalog
+    tasks: tuple[Task, ...] = TASKS
+    takes_rows: bool = True
+    """Whether the collector has a folder for segments."""
+
+    def plan(self, draft: Mapping[str, Any]) -> tuple[Collection, int]:
+        """The collection that a draft describes, and its number of respondents; InvalidSpec if there is none."""
+        fields = _draft_fields(draft)
+        if fields["rows"] is not None and not self.takes_rows:
+            raise InvalidSpec(f"draft.rows: {NO_FOLDER}")
+        task = _default_task(fields)
+        questions = tuple(_question(item, f"questions[{i}]", task) for i, item in enumerate(fields["questions"]))
+        respondents = _respondents(fields["respondents"])
+        wanted = Wanted(questions, Epsilon(fields["epsilon"]), respondents, fields, self.tasks)
+        policy, mechanism, plan = plan_policy(wanted)
+        document = {
+            "version": VERSION,
+            "title": _texts(fields["title"]),
+            "about": _texts(fields["about"] or fields["title"]),
+            "questions": [question.to_json() for question in questions],
+            "policy": policy,
+            "epsilon": mechanism.budget.to_spec(),
+            "mechanism": mechanism.spec(),
+            "plan": None if plan is None else plan.to_json(),
+            "rows": fields["rows"],
+        }
+        kept = {name: fields[name] for name in ("minimum_cohort", "retention_days", "origins", "invitations")}
+        # Through the parser that devices use: what it refuses is not published, and defaults are those of the wire.
+        collection = Collection.from_json(document | kept, self.catalog)
+        check_texts(collection)
+        self._rehearse(collection)
+        return collection, respondents
+
+    def _rehearse(self, collection: Collection) -> None:
+        """A dry run: report example answers, and answer from an empty tally. What would fail later is refused now."""
+        rehearse(collection)
+        mechanism = collection.mechanism
+        assert isinstance(mechanism, Mechanism)
+        if collection.rows is not None:
+            return
+        parts = parts_of(collection, mechanism, Total(empty_tally(mechanism)))
+        for question, part in zip(collection.questions, parts, strict=True):
+            check()
+            task = find_task(question.task, self.tasks)
+            if isinstance(task, QuestionTask | JointTask):
+                task.answer(question.domain, part)
+
+    def predict(self, draft: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The expected precision of every question of a draft: standard error and half-width of a 95 % interval."""
+        collection, n = self.plan(draft)
+        task, asked = find_task(collection.questions[0].task, self.tasks), asked_of(collection.questions)
+        mechanism = collection.mechanism
+        assert isinstance(mechanism, Mechanism)
+        # Questions that are asked together share one mechanism, and so one forecast.
+        if isinstance(task, JointTask):
+            forecast = task.forecast(asked, mechanism, n, wanted_k(draft.get("k")))
+        elif isinstance(task, RowsTask):
+            forecast = task.forecast(asked, mechanism, n)
+        else:
+            return self._predict_each(collection, n)
+        return [_prediction(question, mechanism, forecast, n) for question in collection.questions]
+
+    def _predict_each(self, collection: Collection, n: int) -> list[dict[str, Any]]:
+        """A forecast per question, each of which has a mechanism of its own."""
+        reports = reports_each(collection.policy, len(collection.questions), n)
+        predictions: list[dict[str, Any]] = []
+        for question, member in zip(collection.questions, collection.members, strict=True):
+            check()
+            task = find_task(question.task, self.tasks)
+            assert isinstance(member, Mechanism) and isinstance(task, QuestionTask | AdaptiveTask)
+            predictions.append(_prediction(question, member, task.forecast(question.domain, member, reports), reports))
+        return predictions
+
+
+def _prediction(question: Question, member: Mechanism, forecast: Forecast, n: int) -> dict[str, Any]:
+    """The forecast of one question from n reports, as plain data."""
+    return {
+        "name": question.name,
+        "mechanism": member.spec(),
+        "standard_error": forecast.standard_error,
+        "half_width_95": float(normal_isf(0.025)) * forecast.standard_error,
+        "of": forecast.of,
+        "why": forecast.why,
+        "options": [dict(option) for option in forecast.options],
+        "report_bits": member.report_bits,
+        "reports": n,
+    }
+
+
+def _draft_fields(draft: Any) -> dict[str, Any]:
+    if not isinstance(draft, Mapping):
+        raise InvalidSpec("draft must be an object with title, questions and epsilon")
+    given = cast("Mapping[str, Any]", draft)
+    # Unknown fields are refused: a misspelt `minimum_cohort` would otherwise silently be the default.
+    for name in sorted(set(map(str, given)) - set(_KNOWN)):
+        raise InvalidSpec(f"draft: unknown field '{name[:40]}', must be one of {', '.join(sorted(_KNOWN))}")
+    for name in ("title", "questions", "epsilon"):
+        if name not in given:
+            raise InvalidSpec(f"draft: field '{name}' is missing")
+    fields = _DEFAULTS | dict(given)
+    items = fields["questions"]
+    if not isinstance(items, list) or not 1 <= len(cast("list[Any]", items)) <= MAX_QUESTIONS:
+        raise InvalidSpec(f"draft.questions must be a list of 1 to {MAX_QUESTIONS} questions")
+    # Documents have epsilon as text, so that it is exact; floats are refused later, a plain integer is convenience.
+    if type(fields["epsilon"]) is int:
+        fields["epsilon"] = str(fields["epsilon"])
+    return fields
+
+
+def _default_task(fields: Mapping[str, Any]) -> str:
+    """The task of questions that do not name one."""
+    if fields["rows"] is not None:
+        return ANALYTICS.name
+    return MARGINALS.name if fields["policy"] == "joint" else HISTOGRAM.name
+
+
+def _question(item: Any, where: str, task: str) -> Question:
+    """One question of a draft; its text may be plain, and its task is the one given unless told."""
+    if not isinstance(item, dict):
+        raise InvalidSpec(f"{where} must be an object with name, text and domain")
+    fields = {"task": task} | cast("dict[str, Any]", item)
+    domain = fields.get("domain")
+    if isinstance(domain, dict):
+        fields["domain"] = _domain(cast("dict[str, Any]", domain), fields.get("name"))
+    return Question.from_json(fields | {"text": _texts(fields.get("text"))}, where)
+
+
+_DOMAIN_DEFAULTS: dict[str, dict[str, Any]] = {
+    "categories": {"other": None},
+    "integers": {"step": 1},
+    "buckets": {"open_below": False, "open_above": False},
+    "items": {"most": None},
+}
+
+
+def _domain(spec: dict[str, Any], name: Any) -> dict[str, Any]:
+    """A domain spec with defaults filled in; its name is the question's unless it has one."""
+    kind = spec.get("kind")
+    filled = _DOMAIN_DEFAULTS.get(str(kind), {}) | spec
+    return filled if kind == "product" else {"name": name} | filled
+
+
+def _texts(value: Any) -> Any:
+    """Texts by language; a plain string counts as English."""
+    return {"en": value} if isinstance(value, str) else value
+
+
+def _respondents(value: Any) -> int:
+    if type(value) is not int or not 1 <= value <= MAX_RESPONDENTS:
+        raise InvalidSpec(f"draft.respondents must be an integer from 1 to {MAX_RESPONDENTS}")
+    return value
+
+
+def create_draft(store: Store, planner: Planner, draft: Any) -> CollectionRecord:
+    """Store a new draft; InvalidSpec if it could not be published."""
+    planner.plan(draft)
+    record = CollectionRecord(f"draft-{secrets.token_hex(16)}", "draft", _draft_bytes(draft))
+    store.add_collection(record)
+    return record
+
+
+def replace_draft(store: Store, planner: Planner, collection: str, draft: Any) -> CollectionRecord:
+    """Replace a draft; Problem `conflict` for a published collection, which never changes."""
+    _draft_of(store, collection)
+    planner.plan(draft)
+    record = CollectionRecord(collection, "draft", _draft_bytes(draft))
+    store.replace_draft(record)
+    return record
+
+
+def delete_draft(store: Store, collection: str) -> None:
+    """Delete a draft; Problem `conflict` for a published collection, which can only be closed."""
+    _draft_of(store, collection)
+    store.delete_draft(collection)
+
+
+def publish(store: Store, planner: Planner, collection: str) -> CollectionRecord:
+    """Turn a draft into a published collection, whose id is the digest of its document."""
+    draft = _draft_of(store, collection)
+    # Published before the draft is deleted: after a crash in between, publishing again gives the same document.
+    record = publish_document(store, planner.plan(parsed_json(draft.document))[0])
+    store.delete_draft(collection)
+    return record
+
+
+def publish_document(store: Store, collection: Collection) -> CollectionRecord:
+    """Publish a document after a rehearsal; idempotent, as the id is the digest of the document."""
+    rehearse(collection)
+    record = CollectionRecord(collection.id, "published", canonical(collection.to_json()))
+    store.add_collection(record)
+    # The id is the digest of the document: if it was published before, it may be closed by now.
+    return store.collection(record.id) or record
+
+
+def close(store: Store, collection: str) -> CollectionRecord:
+    """Close a published collection: it takes no more reports, and its answers stay."""
+    record = find_record(store, collection)
+    if record.state == "draft":
+        raise Problem("conflict", "a draft takes no reports; delete it, or publish it first")
+    store.close_collection(collection)
+    return find_record(store, collection)
+
+
+def find_record(store: Store, collection: str) -> CollectionRecord:
+    """A collection in any state; Problem `not_found` if there is none."""
+    record = store.collection(collection) if ID.fullmatch(collection) else None
+    if record is None:
+        raise Problem("not_found", "there is no such collection")
+    return record
+
+
+def _draft_of(store: Store, collection: str) -> CollectionRecord:
+    record = find_record(store, collection)
+    if record.state != "draft":
+        raise Problem("conflict", "the collection is published; its document never changes, publish a new one instead")
+    return record
+
+
+def _draft_bytes(draft: Any) -> bytes:
+    data = json.dumps(draft, ensure_ascii=False, separators=(",", ":")).encode()
+    if len(data) > MAX_DRAFT_BYTES:
+        raise Problem("too_large", f"a draft may have at most {MAX_DRAFT_BYTES} bytes")
+    return data

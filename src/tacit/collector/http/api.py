@@ -1,0 +1,335 @@
+"""The JSON API of operators and analysts under /api/v1: authorisation and (de)serialisation, no logic of its own."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from tacit.collector.answers.answer import to_csv, to_parquet
+from tacit.collector.answers.ask import records_csv
+from tacit.collector.collections import publish as publishing
+from tacit.collector.collections.access import PREFIX, READ, WRITE, Bearer, token_id
+from tacit.collector.collections.active import parsed_json
+from tacit.collector.http.common import json_response, read_body
+from tacit.collector.http.downloads import disposition, file_name
+from tacit.collector.http.work import answered
+from tacit.collector.ports import CollectionRecord, TokenRecord
+from tacit.collector.problems import Problem
+from tacit.collector.service import Collector
+from tacit.core.statistics.level import check_level
+from tacit.errors import InvalidSpec
+
+COOKIE = "tacit_session"
+"""The session cookie of the dashboard: a token, HttpOnly, so that scripts cannot read it."""
+
+CSRF_HEADER = "tacit-csrf"
+"""Required with the cookie for every change: pages of other origins cannot set a custom header without CORS."""
+
+# Actions in one response, the newest first; there is no paging.
+MOST_AUDIT = 1000
+_ONE = "/api/v1/collections/{id}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One authorised request, parsed."""
+
+    bearer: Bearer
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Any
+
+    @property
+    def id(self) -> str:
+        """The id of the collection or token in the path."""
+        return self.path.get("id", "")
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The query's own parameters: the query string without `level` and without the token of a share link."""
+        # `share` is also a parameter of some queries, so it counts as a token only if it looks like one.
+        own = {"level"} | ({"share"} if self.query.get("share", PREFIX).startswith(PREFIX) else set[str]())
+        return {name: value for name, value in self.query.items() if name not in own}
+
+    @property
+    def level(self) -> float:
+        """The confidence level of the query string, 0.95 by default."""
+        return check_level(self.query.get("level", 0.95))
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The body as a JSON object; Problem `malformed` if it is something else."""
+        body: object = self.body
+        if not isinstance(body, dict):
+            raise Problem("malformed", "the body must be a JSON object")
+        return cast("dict[str, Any]", body)
+
+    def fields_among(self, who: str, *names: str) -> dict[str, Any]:
+        """The body, which may have these fields only: a misspelt field would silently count as absent."""
+        fields = self.fields
+        for unknown in sorted(fields.keys() - set(names)):
+            raise InvalidSpec(f"{who}: unknown field '{unknown[:40]}', must be one of {', '.join(names)}")
+        return fields
+
+
+Handler = Callable[[Call], Response]
+
+
+def token_of(request: Request, writes: bool) -> str:
+    """The token of a request: Authorization header, else the dashboard's cookie, else (to read) a share link."""
+    given = request.headers.get("authorization", "")
+    if given:
+        scheme, _, token = given.partition(" ")
+        return token.strip() if scheme.lower() == "bearer" else ""
+    cookie = request.cookies.get(COOKIE, "")
+    if cookie and writes and not request.headers.get(CSRF_HEADER):
+        raise Problem("forbidden", "a change by session cookie needs the header Tacit-CSRF")
+    return cookie or ("" if writes else request.query_params.get("share", ""))
+
+
+class Api:
+    """The endpoints under /api/v1."""
+
+    def __init__(self, collector: Collector) -> None:
+        """Serve a collector."""
+        self._collector, self._store = collector, collector.store
+
+    def routes(self) -> list[BaseRoute]:
+        """All endpoints, with the action that a token must allow."""
+        one, tokens = _ONE, "/api/v1/tokens"
+        return [
+            self._route("GET", "/api/v1/collections", READ, self.list_collections, anything=True),
+            self._route("POST", "/api/v1/collections", WRITE, self.create, heavy=True),
+            self._route("GET", one, READ, self.show),
+            self._route("PUT", one, WRITE, self.replace, heavy=True),
+            self._route("DELETE", one, WRITE, self.delete),
+            self._route("POST", f"{one}/publish", WRITE, self.publish, heavy=True),
+            self._route("POST", f"{one}/close", WRITE, self.close),
+            self._route("POST", f"{one}/advance", WRITE, self.advance, heavy=True),
+            self._route("GET", f"{one}/status", READ, self.status),
+            self._route("GET", f"{one}/answers", READ, self.answers, heavy=True),
+            self._route("GET", f"{one}/answers.csv", READ, self.answers_csv, heavy=True),
+            self._route("GET", f"{one}/answers.parquet", READ, self.answers_parquet, heavy=True),
+            self._route("GET", f"{one}/questions/{{question}}/{{query}}", READ, self.ask, heavy=True),
+            self._route("GET", f"{one}/joint/synthetic.csv", READ, self.synthetic_csv, heavy=True),
+            self._route("GET", f"{one}/joint/{{query}}", READ, self.joint, heavy=True),
+            self._route("POST", f"{one}/invitations", WRITE, self.invite),
+            self._route("POST", "/api/v1/plan", READ, self.plan, anything=True, heavy=True),
+            self._route("GET", tokens, WRITE, self.list_tokens),
+            self._route("POST", tokens, WRITE, self.create_token),
+            self._route("DELETE", f"{tokens}/{{id}}", WRITE, self.revoke_token),
+            self._route("POST", f"{tokens}/{{id}}/rotate", WRITE, self.rotate_token),
+            self._route("GET", "/api/v1/audit", WRITE, self.audit),
+        ]
+
+    def _route(
+        self, method: str, path: str, action: str, handler: Handler, *, anything: bool = False, heavy: bool = False
+    ) -> BaseRoute:
+        """A route that checks the token, reads the body, and runs the handler in a thread.
+
+        `anything` marks routes that a token limited to one collection may use too; `heavy` marks expensive ones, which
+        run as jobs of the thread pool, with limits by token.
+        """
+
+        async def endpoint(request: Request) -> Response:
+            given, query = dict(request.path_params), dict(request.query_params)
+            token = token_of(request, method != "GET")
+            collection = given.get("id", "") if path.startswith(_ONE) else ""
+            # Authorised before the body is read, so that strangers cannot make the collector parse large bodies.
+            bearer = await run_in_threadpool(self._bearer, token, action, collection, anything)
+            body = await self._body(request) if method in ("POST", "PUT") else None
+            call = Call(bearer, given, query, body)
+            if not heavy:
+                return await run_in_threadpool(handler, call)
+            work = self._collector.work
+            seconds = work.limits.write_seconds if action == WRITE else work.limits.seconds
+            job = work.submit(bearer.key, lambda: handler(call), seconds)
+            return await answered(job, request.receive)
+
+        return Route(path, cast("Callable[[Request], Awaitable[Response]]", endpoint), methods=[method])
+
+    def _bearer(self, token: str, action: str, collection: str, anything: bool) -> Bearer:
+        access = self._collector.access
+        # A token for one collection may list (and sees that one only) or plan: it is checked against its own.
+        if anything:
+            held = access.bearer(token) if token else None
+            collection = held.collection if held else ""
+        return access.check(token, action, collection)
+
+    async def _body(self, request: Request) -> Any:
+        data = await read_body(request.receive)
+        if not data:
+            return {}
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise Problem("unsupported_media_type", "send JSON as application/json")
+        try:
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise Problem("malformed", "the body is not JSON") from None
+
+    def list_collections(self, call: Call) -> Response:
+        """Every collection that the token may read."""
+        found = self._collector.summaries(lambda collection: call.bearer.may(READ, collection))
+        return json_response({"collections": found})
+
+    def _shown(self, record: CollectionRecord, status: int = 200) -> Response:
+        name = "draft" if record.state == "draft" else "document"
+        value = {"id": record.id, "state": record.state, name: parsed_json(record.document)}
+        headers = {"location": f"/api/v1/collections/{record.id}"} if status == 201 else None
+        return json_response(value, status, headers)
+
+    def _noted(self, call: Call, action: str, subject: str) -> None:
+        self._collector.access.note(call.bearer, action, subject)
+
+    def create(self, call: Call) -> Response:
+        """Keep a new draft."""
+        record = publishing.create_draft(self._store, self._collector.planner, call.body)
+        self._noted(call, "create", record.id)
+        return self._shown(record, 201)
+
+    def show(self, call: Call) -> Response:
+        """A draft or a document."""
+        return self._shown(publishing.find_record(self._store, call.id))
+
+    def replace(self, call: Call) -> Response:
+        """Change a draft."""
+        record = publishing.replace_draft(self._store, self._collector.planner, call.id, call.body)
+        self._noted(call, "replace", record.id)
+        return self._shown(record)
+
+    def delete(self, call: Call) -> Response:
+        """Remove a draft."""
+        publishing.delete_draft(self._store, call.id)
+        self._noted(call, "delete", call.id)
+        return Response(status_code=204)
+
+    def publish(self, call: Call) -> Response:
+        """Publish a draft."""
+        record = publishing.publish(self._store, self._collector.planner, call.id)
+        self._noted(call, "publish", record.id)
+        return self._shown(record)
+
+    def close(self, call: Call) -> Response:
+        """Close a published collection."""
+        record = publishing.close(self._store, call.id)
+        self._noted(call, "close", record.id)
+        return self._shown(record)
+
+    def advance(self, call: Call) -> Response:
+        """Close the open round of an adaptive plan and publish the next."""
+        state = self._collector.advance(call.id)
+        self._noted(call, "advance", state["current"])
+        return json_response(state)
+
+    def status(self, call: Call) -> Response:
+        """Counts of a collection."""
+        return json_response(self._collector.status(call.id))
+
+    def _answers(self, call: Call) -> Any:
+        return self._collector.answers(call.id, call.level, call.query.get("post"))
+
+    def ask(self, call: Call) -> Response:
+        """A query of a question's task."""
+        given = call.given
+        question, query = call.path["question"], call.path["query"]
+        # The route has authorised the collection in the path only; the second one needs its own check.
+        if "other" in given and not call.bearer.may(READ, given["other"]):
+            raise Problem("forbidden", "the token does not allow reading the other collection")
+        return json_response(self._collector.ask(call.id, question, query, given, call.level))
+
+    def _joint(self, call: Call, query: str) -> dict[str, Any]:
+        return self._collector.joint(call.id, query, call.given, call.level)
+
+    def joint(self, call: Call) -> Response:
+        """A query about questions that were asked together."""
+        return json_response(self._joint(call, call.path["query"]))
+
+    def synthetic_csv(self, call: Call) -> Response:
+        """Synthetic records as CSV."""
+        data = records_csv(self._joint(call, "synthetic")).encode()
+        return _download(data, "text/csv; charset=utf-8", self._file(call, "synthetic", "csv"))
+
+    def answers(self, call: Call) -> Response:
+        """Answers as JSON."""
+        named = disposition(self._file(call, "answers", "json"), "inline")
+        return json_response(self._answers(call).to_json(), headers=named)
+
+    def answers_csv(self, call: Call) -> Response:
+        """Answers as CSV."""
+        data = to_csv(self._answers(call)).encode()
+        return _download(data, "text/csv; charset=utf-8", self._file(call, "answers", "csv"))
+
+    def answers_parquet(self, call: Call) -> Response:
+        """Answers as Parquet."""
+        data = to_parquet(self._answers(call))
+        return _download(data, "application/vnd.apache.parquet", self._file(call, "answers", "parquet"))
+
+    def _file(self, call: Call, what: str, end: str) -> str:
+        return file_name(self._collector.find(call.id).collection.title, call.id, what, end)
+
+    def invite(self, call: Call) -> Response:
+        """Make single-use invitations."""
+        if not self._collector.find(call.id).collection.invitations:
+            raise Problem("conflict", "the collection takes reports from everybody; publish one with invitations: true")
+        invitations = self._collector.access.invite(call.id, call.fields_among("invitations", "count").get("count", 1))
+        self._noted(call, f"invite {len(invitations)}", call.id)
+        return json_response({"invitations": invitations}, 201)
+
+    def plan(self, call: Call) -> Response:
+        """How precise the answers of a draft would be."""
+        # Either a bare draft, or {"draft": ..., "respondents": n} to try other numbers of respondents.
+        fields = call.fields
+        inner = fields.get("draft")
+        draft = cast("dict[str, Any]", inner) if isinstance(inner, dict) else fields
+        if draft is not fields and "respondents" in fields:
+            draft = draft | {"respondents": fields["respondents"]}
+        return json_response({"questions": self._collector.planner.predict(draft)})
+
+    def list_tokens(self, call: Call) -> Response:
+        """What is kept of every token."""
+        del call
+        return json_response({"tokens": [_token(record) for record in self._collector.access.tokens()]})
+
+    def create_token(self, call: Call) -> Response:
+        """Make a token; it is shown this once."""
+        options = dict(call.fields_among("token", "scope", "collection", "label", "days"))
+        token, record = self._collector.access.create(options.pop("scope", None), **options)
+        self._noted(call, f"create token {record.scope}", token_id(record))
+        return json_response(_token(record) | {"token": token}, 201)
+
+    def rotate_token(self, call: Call) -> Response:
+        """Replace a token by a fresh one."""
+        token, record = self._collector.access.rotate(call.id)
+        self._noted(call, "rotate token", token_id(record))
+        return json_response(_token(record) | {"token": token}, 201)
+
+    def revoke_token(self, call: Call) -> Response:
+        """End a token."""
+        self._collector.access.revoke(call.id)
+        self._noted(call, "revoke token", call.id)
+        return Response(status_code=204)
+
+    def audit(self, call: Call) -> Response:
+        """The latest actions of operators."""
+        del call
+        entries = self._store.audit_log(MOST_AUDIT)
+        return json_response({"entries": [dict(vars(entry)) for entry in entries]})
+
+
+def _token(record: TokenRecord) -> dict[str, Any]:
+    return {
+        "id": token_id(record),
+        "scope": record.scope,
+        "collection": record.collection,
+        "label": record.label,
+        "expires": record.expires,
+    }
+
+
+def _download(data: bytes, media_type: str, name: str) -> Response:
+    return Response(data, 200, {"cache-control": "no-store"} | disposition(name), media_type)

@@ -1,0 +1,385 @@
+"""The OpenAPI 3.1 description of the HTTP interface, built as data from the same constants as the code."""
+
+import json
+from functools import cache
+from typing import Any
+
+from tacit import __version__
+from tacit.collector.collections.access import MAX_INVITATIONS, SCOPES
+from tacit.collector.ingest.uploads import REASONS
+from tacit.collector.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
+from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
+from tacit.core.statistics.level import LEAST_LEVEL, MOST_LEVEL
+from tacit.post.frequencies.methods import NAMES
+from tacit.tasks.marginals.joint import JOINT
+from tacit.tasks.table import TASKS, queries_of
+from tacit.wire.batch import MEDIA_TYPE as BATCH
+from tacit.wire.schema import definitions
+
+PARQUET = "application/vnd.apache.parquet"
+_ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 64}}
+_CONFIDENCE = {"type": "number", "minimum": LEAST_LEVEL, "maximum": MOST_LEVEL, "default": 0.95}
+_LEVEL = {"name": "level", "in": "query", "schema": _CONFIDENCE}
+_POST = {"name": "post", "in": "query", "schema": {"type": "string", "enum": list(NAMES)}}
+_BATCH_NAME = {
+    "name": "Tacit-Batch",
+    "in": "header",
+    "description": "the batch id of an Arrow stream of reports with rows",
+    "schema": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+}
+_RETRY = {
+    "Retry-After": {
+        "description": "seconds, with 429 (the token asks for too much at once) and 503 (too much, or too slow, now)",
+        "schema": {"type": "integer", "minimum": 1},
+    }
+}
+_INVITATION = {"name": "Tacit-Invitation", "in": "header", "schema": {"type": "string", "maxLength": 100}}
+_OBJECT: dict[str, Any] = {"type": "object"}
+_TEXT: dict[str, Any] = {"type": "string"}
+_WHOLE: dict[str, Any] = {"type": "integer", "minimum": 0}
+_POSITIVE: dict[str, Any] = {"type": "number", "minimum": 0}
+_TEXTS: dict[str, Any] = {"type": "object", "additionalProperties": _TEXT}
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _fields(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(required), "properties": required | optional}
+
+
+def _closed(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
+    """A request body in which unknown fields are refused, so that misspelt ones are noticed."""
+    return _fields(required, **optional) | {"additionalProperties": False}
+
+
+def _bytes(media_type: str) -> dict[str, Any]:
+    """Binary content of a media type, as OpenAPI 3.1 describes it."""
+    return {media_type: {"schema": {"contentMediaType": media_type}}}
+
+
+def _list(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_CELL = _fields({name: {"type": "number"} for name in ("estimate", "standard_error", "low", "high")})
+_STATE = {"type": "string", "enum": ["draft", "published", "closed"]}
+_DAMAGED = {
+    "type": "boolean",
+    "description": "what is stored is not as it was written: nothing of it is counted or answered until it is restored",
+}
+_SUMMARY = _fields(
+    {
+        "id": _TEXT,
+        "state": _STATE,
+        "damaged": _DAMAGED,
+        "title": _TEXTS,
+        "epsilon": {"type": ["string", "object", "integer"]},
+        "questions": _WHOLE,
+        "round": {"type": ["integer", "null"]},
+        "reports": _WHOLE,
+        "minimum_cohort": {"type": ["integer", "null"]},
+    }
+)
+_OPTION = _fields({"name": _TEXT, "standard_error": _POSITIVE, "report_bits": _WHOLE, "picked": {"type": "boolean"}})
+_PREDICTION = _fields(
+    {
+        "name": _TEXT,
+        "mechanism": _ref("mechanism"),
+        "standard_error": _POSITIVE,
+        "half_width_95": _POSITIVE,
+        "of": _TEXT,
+        "why": _TEXT,
+        "options": _list(_OPTION),
+        "report_bits": _WHOLE,
+        "reports": _WHOLE,
+    }
+)
+_ENTRY = _fields({"day": _WHOLE, "actor": _TEXT, "action": _TEXT, "subject": _TEXT})
+_TABLE = _fields({"collection": _TEXT, "name": _TEXT, "columns": _list(_OBJECT), "n": _WHOLE, "damaged": _DAMAGED})
+
+SCHEMAS: dict[str, Any] = {
+    "Problem": _fields(
+        {
+            "type": {"type": "string", "enum": [TYPE_PREFIX + kind for kind in KINDS]},
+            "title": _TEXT,
+            "status": {"type": "integer"},
+            "detail": _TEXT,
+        }
+    ),
+    "Batch": _closed(
+        {
+            "collection": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+            "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+            "reports": _list(
+                _closed({"report": {"type": "string", "pattern": "^[0-9a-f]*$"}}, member=_WHOLE, row=_OBJECT)
+            ),
+        }
+    ),
+    "Receipt": _fields(
+        {
+            "accepted": _WHOLE,
+            "rejected": _list(_fields({"index": _WHOLE, "reason": {"type": "string", "enum": list(REASONS)}})),
+            "duplicate": {"type": "boolean"},
+        }
+    ),
+    "Collection": _fields({"id": _TEXT, "state": _STATE}, draft=_ref("draft"), document=_ref("document")),
+    "Collections": _fields({"collections": _list(_SUMMARY)}),
+    "Status": _fields(
+        {
+            "id": _TEXT,
+            "state": _STATE,
+            "damaged": _DAMAGED,
+            "reports": _WHOLE,
+            "rejected": {"type": "object", "additionalProperties": _WHOLE},
+            "minimum_cohort": {"type": ["integer", "null"]},
+            "plan": {"anyOf": [{"type": "null"}, _ref("PlanState")]},
+        }
+    ),
+    "PlanState": _fields(
+        {
+            "plan": _TEXT,
+            "method": _TEXT,
+            "k": _WHOLE,
+            "finished": {"type": "boolean"},
+            "current": _TEXT,
+            "rounds": _list(_OBJECT),
+        }
+    ),
+    "Answers": _fields(
+        {
+            "id": _TEXT,
+            "n": _WHOLE,
+            "epsilon": {},
+            "realised_epsilon": {"type": "number"},
+            "level": {"type": "number"},
+            "status": {"type": "string", "enum": ["ok", "below_minimum_cohort", "asking"]},
+            "questions": _list(
+                _fields(
+                    {
+                        "name": _TEXT,
+                        "task": _TEXT,
+                        "unit": _TEXT,
+                        "text": _OBJECT,
+                        "n": _WHOLE,
+                        "status": _TEXT,
+                        "method": _TEXT,
+                        "rows": _list(
+                            _fields({"value": {}, "raw": _CELL, "consistent": {"anyOf": [_CELL, {"type": "null"}]}})
+                        ),
+                    }
+                )
+            ),
+        }
+    ),
+    "Plan": _fields({"questions": _list(_PREDICTION)}),
+    "Token": _fields(
+        {
+            "id": _TEXT,
+            "scope": {"type": "string", "enum": list(SCOPES)},
+            "collection": _TEXT,
+            "label": _TEXT,
+            "expires": _WHOLE,
+        },
+        token=_TEXT,
+    ),
+    "Tokens": _fields({"tokens": _list(_ref("Token"))}),
+    "NewToken": _closed(
+        {"scope": {"type": "string", "enum": list(SCOPES)}}, collection=_TEXT, label=_TEXT, days=_WHOLE
+    ),
+    "Audit": _fields({"entries": _list(_ENTRY)}),
+    "Query": _closed({"sql": _TEXT}, level=_CONFIDENCE),
+    "Result": _fields(
+        {"table": _TEXT, "n": _WHOLE, "seconds": _POSITIVE},
+        columns=_list(
+            _fields(
+                {"name": _TEXT, "kind": {"type": "string", "enum": ["group", "aggregate"]}},
+                ordered={"type": "boolean"},
+            )
+        ),
+        rows=_list(_list({})),
+        level={"type": "number"},
+        plan=_list(_OBJECT),
+    ),
+    "Tables": _fields({"tables": _list(_TABLE)}),
+    "Invitations": _fields({"invitations": _list(_TEXT)}),
+    "InvitationCount": _closed({}, count={"type": "integer", "minimum": 1, "maximum": MAX_INVITATIONS}),
+}
+
+
+def _json(name: str) -> dict[str, Any]:
+    return {"application/json": {"schema": _ref(name)}}
+
+
+def _operation(
+    summary: str, answer: str | None, *, status: int = 200, body: str | None = None, public: bool = False, **more: Any
+) -> dict[str, Any]:
+    """One operation: its success response, and problem documents for 4XX and 5XX."""
+    content: dict[str, Any] = {"content": _json(answer)} if answer else {}
+    responses: dict[str, Any] = {
+        str(status): {"description": "as asked"} | content,
+        "4XX": {"description": "refused", "headers": _RETRY, "content": {MEDIA_TYPE: {"schema": _ref("Problem")}}},
+        "5XX": {"description": "not now", "headers": _RETRY, "content": {MEDIA_TYPE: {"schema": _ref("Problem")}}},
+    }
+    operation: dict[str, Any] = {"summary": summary, "responses": responses | more.pop("responses", {})} | more
+    if body:
+        operation["requestBody"] = {"required": True, "content": _json(body)}
+    return operation if public else operation | {"security": [{"bearer": []}]}
+
+
+def _reports() -> dict[str, Any]:
+    headers = [_ID, _INVITATION, _BATCH_NAME]
+    operation = _operation("Send a batch of reports", "Receipt", status=201, public=True, parameters=headers)
+    operation["requestBody"] = {
+        "required": True,
+        "content": _bytes(BATCH) | _json("Batch") | {"text/plain": {"schema": _TEXT}} | _bytes(ARROW),
+    }
+    operation["responses"]["200"] = {"description": "sent before; counted once", "content": _json("Receipt")}
+    return operation
+
+
+def _plain(summary: str, media_type: str, *, public: bool = False, **more: Any) -> dict[str, Any]:
+    schema = more.pop("schema", _OBJECT if media_type == "application/json" else _TEXT)
+    operation = _operation(summary, None, public=public, **more)
+    operation["responses"]["200"] = {"description": "as asked", "content": {media_type: {"schema": schema}}}
+    return operation
+
+
+def _document() -> dict[str, Any]:
+    operation = _plain("The document", "application/json", public=True, schema=_ref("document"), parameters=[_ID])
+    operation["responses"]["304"] = {"description": "the client has it already, as its If-None-Match says"}
+    return operation
+
+
+def _query() -> dict[str, Any]:
+    """The route of task queries; every task defines the parameters and the result of its own."""
+    queries = {query.name: query for task in TASKS for query in queries_of(task)}
+    names = sorted({name for query in queries.values() for name in query.parameters})
+    known = {"type": "string", "enum": sorted(queries)}
+    return _plain(
+        "Ask a question's task: " + "; ".join(f"{query.name}: {query.about}" for query in queries.values()),
+        "application/json",
+        schema=_fields({"question": _TEXT, "query": _TEXT, "n": _WHOLE, "level": {"type": "number"}, "status": _TEXT}),
+        parameters=[
+            _ID,
+            {"name": "question", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 40}},
+            {"name": "query", "in": "path", "required": True, "schema": known},
+            _LEVEL,
+            *({"name": name, "in": "query", "schema": _TEXT} for name in names),
+        ],
+    )
+
+
+def _joint() -> dict[str, Any]:
+    """The route of queries about questions that were asked together; every query defines its own result."""
+    names = sorted({name for query in JOINT for name in query.parameters})
+    return _plain(
+        "Ask about several questions: " + "; ".join(f"{query.name}: {query.about}" for query in JOINT),
+        "application/json",
+        schema=_fields({"query": _TEXT, "n": _WHOLE, "level": {"type": "number"}, "status": _TEXT}),
+        parameters=[
+            _ID,
+            {"name": "query", "in": "path", "required": True, "schema": {"enum": [query.name for query in JOINT]}},
+            _LEVEL,
+            *({"name": name, "in": "query", "schema": _TEXT} for name in names),
+        ],
+    )
+
+
+def _records() -> dict[str, Any]:
+    known = next(query for query in JOINT if query.name == "synthetic").parameters
+    given = ({"name": name, "in": "query", "schema": _TEXT} for name in known)
+    return _plain("Synthetic records as CSV", "text/csv", parameters=[_ID, _LEVEL, *given])
+
+
+def _collection_paths() -> dict[str, Any]:
+    one = "/api/v1/collections/{id}"
+    by_id: dict[str, Any] = {"parameters": [_ID]}
+    parquet = _operation("Answers as Parquet", None, parameters=[_ID, _LEVEL, _POST])
+    parquet["responses"]["200"]["content"] = _bytes(PARQUET)
+    return {
+        "/api/v1/collections": {
+            "get": _operation("List collections", "Collections"),
+            "post": _operation("Create a draft", "Collection", status=201, body="draft"),
+        },
+        one: {
+            "get": _operation("Show a draft or a document", "Collection", **by_id),
+            "put": _operation("Change a draft", "Collection", body="draft", **by_id),
+            "delete": _operation("Remove a draft", None, status=204, **by_id),
+        },
+        f"{one}/publish": {"post": _operation("Publish a draft", "Collection", **by_id)},
+        f"{one}/close": {"post": _operation("Take no more reports", "Collection", **by_id)},
+        f"{one}/advance": {"post": _operation("Go to the next round of a plan", "PlanState", **by_id)},
+        f"{one}/status": {"get": _operation("Counts and refusals", "Status", **by_id)},
+        f"{one}/answers": {"get": _operation("Answers with intervals", "Answers", parameters=[_ID, _LEVEL, _POST])},
+        f"{one}/answers.csv": {"get": _plain("Answers as CSV", "text/csv", parameters=[_ID, _LEVEL, _POST])},
+        f"{one}/answers.parquet": {"get": parquet},
+        f"{one}/questions/{{question}}/{{query}}": {"get": _query()},
+        f"{one}/joint/{{query}}": {"get": _joint()},
+        f"{one}/joint/synthetic.csv": {"get": _records()},
+        f"{one}/invitations": {
+            "post": _operation("Make invitations", "Invitations", status=201, body="InvitationCount", **by_id)
+        },
+        "/api/v1/plan": {"post": _operation("Predict the error of a draft", "Plan", body="draft")},
+    }
+
+
+def _sql_paths() -> dict[str, Any]:
+    """The routes of SQL over the rows of a collection."""
+    # A GET query must fit into the request's head (see `Limits.head_bytes`); longer ones are posted.
+    sql = {"name": "sql", "in": "query", "required": True, "schema": {"type": "string", "maxLength": 4000}}
+    path = "/api/v1/collections/{id}/query"
+    asked: dict[str, Any] = {"parameters": [_ID, sql, _LEVEL]}
+    body: dict[str, Any] = {"requestBody": {"required": True, "content": _json("Query")}}
+    words = "Answer a SELECT of aggregates over rows, or show its plan (EXPLAIN)"
+    return {
+        "/api/v1/tables": {"get": _operation("List the tables that SQL can be asked of", "Tables")},
+        path: {
+            "get": _operation(words, "Result", **asked),
+            "post": _operation(words, "Result", body="Query", parameters=[_ID]),
+        },
+        f"{path}.csv": {
+            "get": _plain("The same as CSV", "text/csv", **asked),
+            "post": _plain("The same as CSV", "text/csv", parameters=[_ID], **body),
+        },
+    }
+
+
+def _other_paths() -> dict[str, Any]:
+    by_id: dict[str, Any] = {"parameters": [_ID]}
+    return {
+        "/healthz": {"get": _plain("The process lives", "application/json", public=True)},
+        "/readyz": {"get": _plain("Reports can be stored", "application/json", public=True)},
+        "/metrics": {"get": _plain("Counters for Prometheus", "text/plain", public=True)},
+        "/openapi.json": {"get": _plain("This document", "application/json", public=True)},
+        "/c/{id}/document.json": {"get": _document()},
+        "/c/{id}/reports": {"post": _reports()},
+        "/api/v1/tokens": {
+            "get": _operation("List tokens", "Tokens"),
+            "post": _operation("Make a token", "Token", status=201, body="NewToken"),
+        },
+        "/api/v1/tokens/{id}": {"delete": _operation("Revoke a token", None, status=204, **by_id)},
+        "/api/v1/tokens/{id}/rotate": {"post": _operation("Rotate a token", "Token", status=201, **by_id)},
+        "/api/v1/audit": {"get": _operation("Actions of operators", "Audit")},
+    }
+
+
+@cache
+def _parts() -> dict[str, Any]:
+    """The JSON Schemas of documents and drafts from the specification, with references rewritten for OpenAPI."""
+    # Round trip through text: that rewrites every nested $ref at once, and makes a copy that may be changed.
+    return json.loads(json.dumps(definitions()).replace("#/$defs/", "#/components/schemas/"))
+
+
+def openapi() -> dict[str, Any]:
+    """The whole OpenAPI document."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Tacit collector", "version": __version__},
+        "paths": _collection_paths() | _sql_paths() | _other_paths(),
+        "components": {
+            "schemas": SCHEMAS | _parts(),
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }

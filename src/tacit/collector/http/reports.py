@@ -1,0 +1,283 @@
+"""POST /c/{id}/reports: the hot route. It is plain ASGI without Starlette, and has a fast path without a task.
+
+    whole binary request --HttpConnection--> take()      fast path: no asyncio task, answered by callback
+    everything else ------App-------------> __call__()   validated inline, or in a thread if it is large
+
+Both hand batches to `Outcomes`, which groups them for the writer.
+"""
+
+from asyncio import get_running_loop, to_thread
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+from urllib.parse import parse_qs
+
+from starlette.types import Receive, Scope, Send
+
+from tacit.collector.collections.access import REPORT
+from tacit.collector.collections.active import Active
+from tacit.collector.http.common import (
+    PREFLIGHT,
+    Header,
+    cors_headers,
+    encode_json,
+    problem_headers,
+    read_body,
+    send_plain,
+    send_problem,
+)
+from tacit.collector.http.connection import Answer, header_lines
+from tacit.collector.ingest.outcomes import Outcomes
+from tacit.collector.ingest.uploads import Form, JudgedBatch
+from tacit.collector.limits import MOST_WAITING_BYTES, Limits, RateLimit
+from tacit.collector.ports import INVALID, STORED, NewBatch, Outcome
+from tacit.collector.problems import MEDIA_TYPE as PROBLEM_TYPE
+from tacit.collector.problems import Problem, as_problem
+from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW_TYPE
+from tacit.collector.service import Collector
+from tacit.errors import Busy
+from tacit.wire.batch import MAGIC, MEDIA_TYPE
+
+Head = dict[bytes, bytes]
+
+FORMS = {
+    MEDIA_TYPE: Form.BINARY,
+    "application/json": Form.JSON,
+    "text/plain": Form.JSON,
+    ARROW_TYPE: Form.ARROW,
+}
+"""Content types of a batch. navigator.sendBeacon may send text/plain across origins without a CORS preflight."""
+
+_EXACT = {name.encode(): form for name, form in FORMS.items()}
+_IN_THREAD_BYTES = {Form.BINARY: 1 << 16, Form.JSON: 1 << 12, Form.ARROW: 0}
+"""Bodies above these sizes are validated in a thread, so that they do not stall the event loop. JSON is slow to read,
+so its limit is lower; Arrow always goes to a thread."""
+# Few, so that validating large uploads does not crowd out the event loop and the writer.
+_JUDGES = 2
+# Layout of a binary batch of one block: magic, collection id (32 bytes), batch id (16), member (4), count (4), reports.
+_BLOCK = len(MAGIC) + 32 + 16
+_PAYLOAD = _BLOCK + 8
+_NONE: Mapping[str, int] = {}
+_BINARY = MEDIA_TYPE.encode()
+_REPLY: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+
+
+_JSON = header_lines([(b"content-type", b"application/json"), *_REPLY])
+_CREATED = b'{"accepted":%d,"rejected":[],"duplicate":false}'
+"""The receipt of a batch whose reports were all stored, preformatted; `JudgedBatch.receipt` makes all others."""
+
+
+class ReportRoute:
+    """POST /c/{id}/reports."""
+
+    def __init__(self, collector: Collector, limits: Limits) -> None:
+        """Serve a collector within limits."""
+        self._collector, self._ingest, self.limits = collector, collector.ingest, limits
+        self._rate = RateLimit(limits, collector.clock.seconds)
+        self._metrics, self._outcomes = collector.metrics, Outcomes(collector.writer)
+        # A pool of its own: large uploads must not take the threads of other routes.
+        self._judges, self._judging_bytes = ThreadPoolExecutor(_JUDGES, "tacit-judge"), 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, collection: str) -> None:
+        """Answer one request; every exception becomes a problem document."""
+        # A plain dict: of repeated headers the last one counts, which is fine for the few that are looked at here.
+        head, cors = dict[bytes, bytes](scope["headers"]), list[Header]()
+        try:
+            # The token is checked only once the address is over its limit: that takes a database read.
+            if not self._rate.allows(scope["client"][0] if scope.get("client") else ""):
+                await self._admit(scope, head)
+            active = self._collector.shelf.kept(collection) or await to_thread(self._ingest.find, collection)
+            if active.collection.origins:
+                cors = cors_headers(head.get(b"origin", b""), active.collection.origins)
+            if scope["method"] == "OPTIONS":
+                await send_plain(send, 204, b"", b"text/plain", [*PREFLIGHT, *cors])
+                return
+            if scope["method"] != "POST":
+                cors.append((b"allow", b"POST, OPTIONS"))
+                raise Problem("method_not_allowed", "send reports with POST")
+            status, receipt = await self._take(scope, receive, head, active)
+        except Exception as error:
+            await send_problem(send, self.problem_of(error), cors)
+            return
+        await send_plain(send, status, receipt, b"application/json", [*_REPLY, *cors])
+
+    async def _admit(self, scope: Scope, head: Head) -> None:
+        """Problem `rate_limited`, unless the request has a token that allows reporting without a limit."""
+        kind, _, token = head.get(b"authorization", b"").partition(b" ")
+        if kind.lower() == b"bearer" and token:
+            bearer = await to_thread(self._collector.access.bearer, token.decode("latin-1"))
+            if bearer is not None and bearer.may(REPORT, scope["path"].split("/")[2]):
+                return
+        raise Problem("rate_limited", "too many requests from one address; send larger batches", retry_seconds=1)
+
+    async def _take(self, scope: Scope, receive: Receive, head: Head, active: Active) -> tuple[int, bytes]:
+        """Read, validate and store a batch; returns status and receipt once it is durable."""
+        form = _form(head)
+        try:
+            body = await read_body(receive)
+        except Problem as problem:
+            if problem.kind == "too_large":
+                self._collector.rejections.add(active.id, problem.kind)
+            raise
+        begun = perf_counter()
+        if form is Form.BINARY and len(body) <= _IN_THREAD_BYTES[form]:
+            batch = plain_batch(active, body)
+            if batch is not None:
+                # INVALID means that some report is bad: the batch is then validated again, report by report.
+                outcome = await self._outcomes.of_unjudged(active, batch)
+                if outcome != INVALID:
+                    return self.receipt(active, JudgedBatch(batch, batch.count), outcome, begun)
+        invitation = head.get(b"tacit-invitation", b"").decode("latin-1") or _from_query(scope)
+        named = head.get(b"tacit-batch", b"").decode("latin-1")
+        return await self._take_other(active, body, form, (invitation, named), begun)
+
+    async def _take_other(
+        self, active: Active, body: bytes, form: Form, told: tuple[str, str], begun: float
+    ) -> tuple[int, bytes]:
+        """Validate and store an upload that is not in the common form, or has reports to refuse.
+
+        `told` is the invitation and the batch id from the headers.
+        """
+        if len(body) > _IN_THREAD_BYTES[form]:
+            upload = await self._judge_in_thread(active, body, form, told)
+        else:
+            upload = self._ingest.judge(active, body, form, *told)
+        self._count_refused(upload)
+        if upload.batch is None:
+            return 201, encode_json(self._ingest.nothing_stored(active, upload))
+        outcome = await self._outcomes.of(upload.batch)
+        return self.receipt(active, upload, outcome, begun)
+
+    async def _judge_in_thread(self, active: Active, body: bytes, form: Form, told: tuple[str, str]) -> JudgedBatch:
+        """Validate in a thread; Busy (back-pressure) if too many bytes wait for that already."""
+        if self._judging_bytes + len(body) > max(MOST_WAITING_BYTES, self.limits.body_bytes):
+            raise Busy("collector: many batches wait to be read; send the same one again shortly")
+        self._judging_bytes += len(body)
+        try:
+            loop = get_running_loop()
+            return await loop.run_in_executor(self._judges, self._ingest.judge, active, body, form, *told)
+        finally:
+            self._judging_bytes -= len(body)
+
+    def take(self, path: bytes, headers: list[Header], body: bytes, address: str, answer: Answer) -> bool:
+        """Fast path of `HttpConnection`: take a complete request without an asyncio task; `answer` is called later.
+
+        Returns False, having changed nothing that matters, for requests that must go through `__call__`.
+        """
+        # The id between "/c/" and "/reports". From the cache only: a database read would block the event loop.
+        active = self._collector.shelf.kept(path[3:-8].decode("latin-1"))
+        head = dict(headers)
+        if active is None or active.collection.origins or b"content-encoding" in head:
+            return False
+        if head.get(b"content-type") != _BINARY or len(body) > min(
+            _IN_THREAD_BYTES[Form.BINARY], self.limits.body_bytes
+        ):
+            return False
+        # The rate limit comes last, as it takes a token; a refused address is handled in `__call__`.
+        batch = plain_batch(active, body)
+        if batch is None or not self._rate.allows(address):
+            return False
+        self._outcomes.add_unjudged(active, batch, _Ticket(self, active, body, JudgedBatch(batch, batch.count), answer))
+        return True
+
+    def judge_again(self, ticket: "_Ticket") -> None:
+        """Validate a batch with bad reports one by one, and store the good ones."""
+        ticket.upload = upload = self._ingest.judge(ticket.active, ticket.body, Form.BINARY)
+        self._count_refused(upload)
+        if upload.batch is None:
+            ticket.answer(201, _JSON, encode_json(self._ingest.nothing_stored(ticket.active, upload)))
+        else:
+            self._outcomes.add(upload.batch, ticket)
+
+    def _count_refused(self, upload: JudgedBatch) -> None:
+        for reason, reports in upload.refused.items():
+            self._metrics.count("tacit_rejected_total", f'reason="{reason}"', reports)
+
+    def problem_of(self, error: BaseException) -> Problem:
+        """The problem of an exception; it is counted in the metrics."""
+        problem = as_problem(error)
+        self._metrics.count("tacit_rejected_total", f'reason="{problem.kind}"')
+        return problem
+
+    def receipt(self, active: Active, upload: JudgedBatch, outcome: Outcome, begun: float) -> tuple[int, bytes]:
+        """Status and receipt after the commit; raises the Problem of a batch that was refused."""
+        if outcome == STORED and not (upload.rejected or upload.bad_rows):
+            status, receipt = 201, _CREATED % upload.accepted
+        else:
+            told = self._ingest.settle(active, upload, outcome)
+            status, receipt = 200 if told["duplicate"] else 201, encode_json(told)
+        # Folding is asynchronous: the collection is only marked here.
+        self._collector.touch(active.id)
+        self._metrics.batch(outcome, upload.accepted if outcome == STORED else 0, perf_counter() - begun)
+        return status, receipt
+
+
+class _Ticket:
+    """The waiter of a fast-path request: a future look-alike that writes the response when the outcome arrives."""
+
+    __slots__ = ("_begun", "_route", "active", "answer", "body", "upload")
+
+    def __init__(self, route: ReportRoute, active: Active, body: bytes, upload: JudgedBatch, answer: Answer) -> None:
+        self._route, self._begun = route, perf_counter()
+        self.active, self.body, self.upload, self.answer = active, body, upload, answer
+
+    # Never cancelled: if the client disconnects, its batch is stored all the same, and `_answer` drops the receipt.
+    def cancelled(self) -> bool:
+        return False
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, outcome: Outcome, /) -> None:
+        try:
+            if outcome == INVALID:
+                self._route.judge_again(self)
+                return
+            status, receipt = self._route.receipt(self.active, self.upload, outcome, self._begun)
+        except Exception as error:
+            self.set_exception(error)
+            return
+        self.answer(status, _JSON, receipt)
+
+    def set_exception(self, exception: BaseException, /) -> None:
+        problem = self._route.problem_of(exception)
+        headers: list[Header] = [(b"content-type", PROBLEM_TYPE.encode()), *problem_headers(problem)]
+        self.answer(problem.status, header_lines(headers), encode_json(problem.to_json()))
+
+
+def plain_batch(active: Active, body: bytes) -> NewBatch | None:
+    """The batch of a body in the common form, a single block of a plain collection; its reports are not validated.
+
+    None for everything else, which `Ingest.judge` decodes carefully, or refuses with an explanation.
+    """
+    # Compares the fixed parts instead of parsing: the count must be exactly what the length of the body implies.
+    width = active.widths[0]
+    count = (len(body) - _PAYLOAD) // width
+    head = MAGIC + bytes.fromhex(active.id)
+    block = bytes(4) + count.to_bytes(4, "little") if 0 < count < 1 << 32 else b""
+    if not active.plain or _PAYLOAD + count * width != len(body):
+        return None
+    if not block or body[: len(head)] != head or body[_BLOCK:_PAYLOAD] != block:
+        return None
+    return NewBatch(active.id, body[len(head) : _BLOCK], body[_PAYLOAD:], count, _NONE)
+
+
+def _form(head: Head) -> Form:
+    media_type = head.get(b"content-type", b"")
+    form = _EXACT.get(media_type) or FORMS.get(_media_type(media_type))
+    if form is None:
+        raise Problem("unsupported_media_type", f"a batch is one of {', '.join(FORMS)}")
+    # Refused rather than decompressed: a small body could expand to gigabytes.
+    if head.get(b"content-encoding", b"") not in (b"", b"identity"):
+        raise Problem("unsupported_media_type", "a batch is sent without a content encoding; noise does not shrink")
+    return form
+
+
+def _media_type(header: bytes) -> str:
+    return header.decode("latin-1").partition(";")[0].strip().lower()
+
+
+def _from_query(scope: Scope) -> str:
+    """The invitation from the query string, for beacons, which cannot send headers."""
+    query: bytes = scope.get("query_string", b"")
+    return parse_qs(query.decode("latin-1")).get("invitation", [""])[0] if query else ""

@@ -1,0 +1,238 @@
+"""Folding: waiting batches are added to a tally exactly once, and their payloads are deleted.
+
+    waiting batches  --fold_some, one transaction of the store-->  tally (with rows: manifest) of this process's shard
+    tallies of all shards  --sum-->  what answers are computed from
+
+Every process folds into a shard of its own, so that processes never contend for a tally; readers add the shards.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from tacit.collector.clock import Clock
+from tacit.collector.collections.active import Active, Shelf
+from tacit.collector.limits import FoldLimits, Intervals
+from tacit.collector.ports import Store, StoredBatch, StoredTally, tally_damaged
+from tacit.collector.rows.manifest import SegmentEntry, load_manifest
+from tacit.collector.rows.sealing import sealing
+from tacit.collector.rows.segments import RowSegment, SegmentFiles
+from tacit.core.mechanism import Reports
+from tacit.core.members import PerMember
+from tacit.core.tally import Counts, Log
+from tacit.errors import ReportRejected, StorageDamaged, TacitError
+from tacit.wire.tallies import AnyTally, dump_tally, empty_tally, load_tally
+
+LOG = logging.getLogger("tacit.collector")
+
+MOST_BATCHES = 8192
+"""How many batches one fold takes at most, as they are all in memory at once."""
+
+
+class Folder:
+    """Folds the waiting batches of a store into tallies, into one shard per process."""
+
+    def __init__(
+        self,
+        store: Store,
+        shelf: Shelf,
+        files: SegmentFiles,
+        *,
+        shard: str = "main",
+        clock: Clock | None = None,
+        intervals: Intervals | None = None,
+        limits: FoldLimits | None = None,
+    ) -> None:
+        """Fold into this shard; processes that share a database must have different ones."""
+        self._seconds, self._seal_interval = (clock or Clock()).seconds, (intervals or Intervals()).seal
+        self._limits = limits or FoldLimits()
+        self._store, self._shelf, self._shard, self._lock = store, shelf, shard, Lock()
+        self._files, self._sealed = files, dict[str, float]()
+        self._rng = np.random.default_rng(secrets.randbits(128))
+        # By collection: how many shards of this process are full (see `_shard_of`).
+        self._part: dict[str, int] = {}
+
+    def fold_all(self, collection: str, seconds: float) -> int:
+        """Fold until nothing is waiting or about this many seconds have passed; returns the number of batches."""
+        active, end, folded = self._shelf.find(collection), self._seconds() + seconds, 0
+        # The deadline is checked after a fold, not before: every call makes progress.
+        while active is not None:
+            batches = self.fold_some(active)
+            folded += batches
+            if not batches or self._seconds() >= end:
+                break
+        return folded
+
+    def fold_some(self, active: Active) -> int:
+        """Fold up to `MOST_BATCHES` batches in one transaction of the store; returns how many."""
+        if active.collection.rows is not None:
+            return self._seal_some(active)
+
+        shard = self._shard_of(active)
+
+        # Runs inside the store's transaction: tally and claimed batches change together, or not at all.
+        def folded(data: bytes | None, batches: list[StoredBatch]) -> bytes:
+            tally: Any = empty_tally(active.mechanism) if data is None else _load(active, shard, data)
+            reports = active.mechanism.decode(b"".join(batch.payload for batch in batches))
+            return dump_tally(tally + active.mechanism.tally(self._in_any_order(reports, tally)))
+
+        return self._store.fold_some(active.id, shard, folded, MOST_BATCHES)
+
+    def _seal_some(self, active: Active) -> int:
+        """Fold batches with rows: seal them into segments."""
+        self._sealed[active.id] = self._seconds()
+        # The shared lock spans writing the files and the commit that names them: a sweep in between would take the
+        # new files for garbage.
+        with self._files.shared():
+            fold = sealing(active, self._files, self._limits)
+            return self._store.fold_some(active.id, self._shard_of(active), fold, MOST_BATCHES)
+
+    def is_due(self, collection: str) -> bool:
+        """Whether background folding should run now; rows wait a while, so that segments are fewer and larger."""
+        sealed = self._sealed.get(collection)
+        return sealed is None or self._seconds() - sealed >= self._seal_interval
+
+    def segments(self, active: Active) -> list[RowSegment]:
+        """The sealed segments of a collection, of all processes."""
+        return [RowSegment(self._files, active, entry) for entry in _entries(active.id, self._store.tallies(active.id))]
+
+    def check(self, collection: str, *, rows: bool) -> None:
+        """Verify all tallies of a collection or, with `rows`, its manifests; StorageDamaged if one is corrupt."""
+        stored = self._store.tallies(collection)
+        if rows:
+            _entries(collection, stored)
+
+    def sweep(self) -> int:
+        """Garbage-collect segment files that were merged away or never committed; returns how many."""
+        return self._files.sweep(self._named)
+
+    def _named(self, collection: str) -> set[str] | None:
+        """The files that the manifests of a collection name; None if that is not known, so that nothing is removed.
+
+        The folder may belong to another database, or its database may have been lost: a collection that this database
+        does not know is not its to clean up.
+        """
+        if self._store.collection(collection) is None:
+            return None
+        try:
+            return {entry.file for entry in _entries(collection, self._store.tallies(collection))}
+        except StorageDamaged as error:
+            LOG.error("%s", error)
+            return None
+
+    def _in_any_order(self, reports: Reports, tally: AnyTally) -> Reports:
+        # A log would keep the order of arrival, which might identify respondents; counts have no order to begin with.
+        return reports if isinstance(tally, Counts) else reports[self._rng.permutation(len(reports))]
+
+    def _shard_of(self, active: Active) -> str:
+        """The shard to fold into: `main`, then `main.1`, `main.2`, ... as logs of reports or manifests grow large.
+
+        A fold rewrites its whole shard, so that without this the cost of folds would grow with all reports so far.
+        """
+        limits = self._limits
+        most = limits.log_bytes if active.collection.rows is None else limits.manifest_bytes
+        with self._lock:
+            while True:
+                part = self._part.get(active.id, 0)
+                shard = self._shard if part == 0 else f"{self._shard}.{part}"
+                if not self._grows(active) or len(self._store.tally(active.id, shard) or b"") < most:
+                    return shard
+                self._part[active.id] = part + 1
+
+    def _grows(self, active: Active) -> bool:
+        """Whether the size of a tally grows with the number of reports (logs and manifests do, counts do not)."""
+        if active.collection.rows is not None:
+            return True
+        empty = empty_tally(active.mechanism)
+        parts = empty.parts if isinstance(empty, PerMember) else (empty,)
+        return any(isinstance(part, (Log, tuple)) for part in parts)
+
+    def total(self, active: Active) -> AnyTally:
+        """The sum of the tallies of all shards, of all processes."""
+        return self.sum(active, self._store.tallies(active.id))
+
+    def sum(self, active: Active, stored: Sequence[StoredTally]) -> AnyTally:
+        """The sum of stored tallies; StorageDamaged if one counts another number of reports than it was given."""
+        tallies: list[Any] = [_counted(active, item) for item in stored]
+        return reduce(add, tallies, empty_tally(active.mechanism))
+
+
+def _load(active: Active, shard: str, data: bytes) -> AnyTally:
+    try:
+        return load_tally(active.mechanism, data)
+    except TacitError as error:
+        raise tally_damaged(active.id, shard, f"does not fit the collection ({error})") from None
+
+
+def _counted(active: Active, stored: StoredTally) -> AnyTally:
+    tally = _load(active, stored.shard, stored.content)
+    # The number of reports is stored beside the tally, and was counted independently of it.
+    if tally.n != stored.reports:
+        raise _miscounted(active.id, stored, tally.n)
+    return tally
+
+
+def _entries(collection: str, stored: Sequence[StoredTally]) -> list[SegmentEntry]:
+    """The segments of all shards, which together hold every row that was folded; StorageDamaged if rows are missing.
+
+    A file that two shards name, because their rows are equal, is listed twice, as its rows count twice.
+    """
+    entries: list[SegmentEntry] = []
+    for item in stored:
+        try:
+            manifest = load_manifest(item.content)
+        except ReportRejected as error:
+            raise tally_damaged(collection, item.shard, f"is no list of segments ({error})") from None
+        if sum(entry.rows for entry in manifest) != item.reports:
+            raise _miscounted(collection, item, sum(entry.rows for entry in manifest))
+        entries += manifest
+    return entries
+
+
+def _miscounted(collection: str, stored: StoredTally, n: int) -> StorageDamaged:
+    fault = f"counts {n} reports where {stored.reports} were folded"
+    return tally_damaged(collection, stored.shard, fault)
+
+
+class Housekeeping:
+    """A background thread that runs periodic chores one after another until it is stopped."""
+
+    def __init__(self, chores: list[tuple[Callable[[], None], float]]) -> None:
+        """Take pairs of a chore and the seconds between two runs of it."""
+        self._chores, self._stop = chores, Event()
+        self._thread = Thread(target=self._run, name="tacit-housekeeping", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let the running chore finish, then end the thread."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        # Waiting on the event, not sleeping, so that `stop` takes effect at once.
+        due = [monotonic() + pause for _, pause in self._chores]
+        while not self._stop.wait(max(0.01, min(due) - monotonic())):
+            for i, (chore, pause) in enumerate(self._chores):
+                if monotonic() >= due[i]:
+                    _guarded(chore)
+                    due[i] = monotonic() + pause
+
+
+def _guarded(chore: Callable[[], None]) -> None:
+    try:
+        chore()
+    except Exception as error:
+        # Logged by type only, as a message might hold data. The chore runs again when it is due; an exception that
+        # ended the thread would stop folding for good.
+        LOG.warning("housekeeping: %s failed with %s", chore.__name__, type(error).__name__)

@@ -1,0 +1,157 @@
+"""The bridge between the event loop and the writer thread: batches cross in groups, and outcomes come back in groups.
+
+Under the GIL, waking another thread costs more than handling a batch. So the batches that arrive during one iteration
+of the event loop are validated together and handed to the writer at its end, and a commit wakes the loop once, however
+many requests wait for it:
+
+    event loop                                          writer thread
+    request, request, request -> add ... add
+    end of the iteration      -> _hand_on --submit_all-->  one transaction
+    futures are resolved      <- _hand_over <--_tell-----  commit
+"""
+
+import asyncio
+from collections.abc import Sequence
+from threading import Lock
+
+import numpy as np
+
+from tacit.collector.collections.active import Active
+from tacit.collector.ingest.writer import BatchWriter, Waiter
+from tacit.collector.ports import INVALID, NewBatch, Outcome
+
+
+class _Group:
+    """Parallel lists: batches, and the callback handle (waiter) of each."""
+
+    __slots__ = ("batches", "waiters")
+
+    def __init__(self) -> None:
+        self.batches, self.waiters = list[NewBatch](), list[Waiter]()
+
+    def add(self, batch: NewBatch, waiter: Waiter) -> None:
+        self.batches.append(batch)
+        self.waiters.append(waiter)
+
+
+class Outcomes:
+    """Hands batches to the writer and outcomes to waiters. Bound to one event loop; only `_tell` is thread-safe."""
+
+    def __init__(self, writer: BatchWriter) -> None:
+        """Work with a writer; the event loop is the one that first adds a batch."""
+        self._writer, self._lock = writer, Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._judged, self._unjudged = _Group(), dict[Active, _Group]()
+        self._scheduled = False
+        # Written by the writer thread and read by the loop; the lock guards this list alone.
+        self._told: list[tuple[Sequence[Waiter], Sequence[Outcome] | BaseException]] = []
+
+    def of(self, batch: NewBatch) -> "asyncio.Future[Outcome]":
+        """Queue a batch of valid reports; the future gets its outcome when the batch is durable."""
+        waiter: asyncio.Future[Outcome] = self._running_loop().create_future()
+        self.add(batch, waiter)
+        return waiter
+
+    def of_unjudged(self, active: Active, batch: NewBatch) -> "asyncio.Future[Outcome]":
+        """Queue a batch whose reports have the right width but are not validated yet.
+
+        They are validated together with those of other requests; the outcome is INVALID, and nothing of the batch is
+        stored, unless all of its reports are valid.
+        """
+        waiter: asyncio.Future[Outcome] = self._running_loop().create_future()
+        self.add_unjudged(active, batch, waiter)
+        return waiter
+
+    def add(self, batch: NewBatch, waiter: Waiter) -> None:
+        """Like `of`, with a waiter of the caller's, for the HTTP fast path, which has no futures."""
+        self._running_loop()
+        self._judged.add(batch, waiter)
+
+    def add_unjudged(self, active: Active, batch: NewBatch, waiter: Waiter) -> None:
+        """Like `of_unjudged`, with a waiter of the caller's."""
+        self._running_loop()
+        group = self._unjudged.get(active)
+        if group is None:
+            group = self._unjudged[active] = _Group()
+        group.add(batch, waiter)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        """The running event loop; schedules `_hand_on` for the end of this iteration if that is not done yet."""
+        if self._scheduled and self._loop is not None:
+            return self._loop
+        self._loop, self._scheduled = asyncio.get_running_loop(), True
+        self._loop.call_soon(self._hand_on)
+        return self._loop
+
+    def _hand_on(self) -> None:
+        """Validate all that has gathered in this iteration, and submit it to the writer."""
+        self._scheduled = False
+        judged, self._judged = self._judged, _Group()
+        unjudged, self._unjudged = self._unjudged, {}
+        for active, group in unjudged.items():
+            self._judge(active, group, judged)
+        # Back-pressure: what the writer has no room for fails at once with Busy, and the client sends it again.
+        taken = self._writer.submit_all(judged.batches, judged.waiters, self._tell)
+        for waiter in judged.waiters[taken:]:
+            _fail(waiter, self._writer.refusal())
+
+    def _judge(self, active: Active, added: _Group, judged: _Group) -> None:
+        """Validate the reports of many requests with one vectorised call; moves the valid batches to `judged`."""
+        try:
+            good = valid_batches(active, added.batches)
+        except Exception as error:
+            for waiter in added.waiters:
+                _fail(waiter, error)
+            return
+        if good is None:
+            judged.batches += added.batches
+            judged.waiters += added.waiters
+            return
+        for batch, waiter, is_good in zip(added.batches, added.waiters, good, strict=True):
+            if is_good:
+                judged.add(batch, waiter)
+            elif not waiter.done():
+                waiter.set_result(INVALID)
+
+    def _tell(self, waiters: Sequence[Waiter], outcomes: "Sequence[Outcome] | BaseException") -> None:
+        """Queue outcomes, and wake the event loop unless it was woken already. Runs in the writer thread."""
+        with self._lock:
+            asleep = not self._told
+            self._told.append((waiters, outcomes))
+        if not asleep or self._loop is None:
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._hand_over)
+        except RuntimeError:
+            # The loop was closed, so nobody waits any more.
+            with self._lock:
+                self._told.clear()
+
+    def _hand_over(self) -> None:
+        # Swapped under the lock: outcomes that come from now on find the list empty and wake the loop again.
+        with self._lock:
+            told, self._told = self._told, []
+        for waiters, outcomes in told:
+            if isinstance(outcomes, BaseException):
+                for waiter in waiters:
+                    _fail(waiter, outcomes)
+                continue
+            for waiter, outcome in zip(waiters, outcomes, strict=True):
+                if not waiter.done():
+                    waiter.set_result(outcome)
+
+
+def _fail(waiter: Waiter, error: BaseException) -> None:
+    if not waiter.done():
+        waiter.set_exception(error)
+
+
+def valid_batches(active: Active, batches: Sequence[NewBatch]) -> "list[bool] | None":
+    """For every batch whether all of its reports are valid; None (the fast path) if that is so for all of them."""
+    reports = np.frombuffer(b"".join([batch.payload for batch in batches]), active.dtype)
+    valid = active.mechanism.valid(reports)
+    if valid.all():
+        return None
+    # reduceat takes the conjunction over each batch: from its start up to the next one's.
+    starts = np.cumsum([0, *(batch.count for batch in batches[:-1])])
+    return np.logical_and.reduceat(valid, starts).tolist()

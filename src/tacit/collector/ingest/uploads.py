@@ -1,0 +1,287 @@
+"""Uploads: decoding a request body into a batch, validating every report, and writing the receipt.
+
+A batch that cannot be decoded is refused as a whole; otherwise every report is accepted or refused on its own. The
+receipt is written only after the store has committed, so that an acknowledged report is a durable one.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from threading import Lock
+from typing import Any, cast
+
+import msgspec
+import numpy as np
+
+from tacit.collector.collections.access import invitation_hash
+from tacit.collector.collections.active import Active, Shelf
+from tacit.collector.durable import NO_FOLDER
+from tacit.collector.limits import MOST_WAITING_BYTES
+from tacit.collector.ports import CLOSED, DUPLICATE, INVALID, SPENT, NewBatch, Outcome, Store
+from tacit.collector.problems import Problem
+from tacit.collector.rows.batches import Judged, judge_arrow, judge_json, split_rows
+from tacit.errors import ReportRejected
+from tacit.wire.batch import Batch, batch_from_json, decode_batch, read_head
+
+REASONS = (
+    "wrong_collection",
+    "closed",
+    "malformed",
+    "width",
+    "range",
+    "row",
+    "duplicate",
+    "too_large",
+    "invitation",
+)
+"""The reasons under which refusals are counted, in the store and in the metrics."""
+
+MOST_LISTED = 1000
+"""How many refused reports a receipt lists at most, so that a small upload cannot cause a very large response."""
+
+_BATCH_ID = re.compile(r"[0-9a-f]{32}")
+_REFUSALS: Mapping[Outcome, str] = {CLOSED: "closed", DUPLICATE: "duplicate", SPENT: "invitation"}
+_decode_json = msgspec.json.Decoder().decode
+
+
+class Form(Enum):
+    """The encoding of an upload."""
+
+    BINARY = "binary"
+    JSON = "json"
+    ARROW = "arrow"
+
+
+class Rejections:
+    """Counts of refusals, buffered in memory and flushed periodically: a flood of garbage must not cause commits."""
+
+    def __init__(self) -> None:
+        """Begin at zero."""
+        self._lock, self._waiting = Lock(), dict[str, Counter[str]]()
+
+    def add(self, collection: str, reason: str, reports: int = 1) -> None:
+        """Count refused reports; an upload that cannot be decoded counts as one."""
+        with self._lock:
+            self._waiting.setdefault(collection, Counter())[reason] += reports
+
+    def waiting(self, collection: str) -> dict[str, int]:
+        """Refusals of a collection that are not in the store yet."""
+        with self._lock:
+            return dict(self._waiting.get(collection, {}))
+
+    def flush(self, store: Store) -> None:
+        """Write the buffered counts to the store; those that fail stay buffered, and the error is raised."""
+        with self._lock:
+            taken, self._waiting = self._waiting, {}
+        # Outside of the lock: a slow commit must not block requests that are being refused.
+        for collection, reasons in taken.items():
+            try:
+                store.count_rejected(collection, reasons)
+            except Exception:
+                for reason, reports in reasons.items():
+                    self.add(collection, reason, reports)
+                raise
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedBatch:
+    """A decoded and validated upload: the batch to store, and the indices of refused reports."""
+
+    batch: NewBatch | None
+    """None if no report is valid, so that there is nothing to store."""
+    accepted: int
+    rejected: tuple[int, ...] = ()
+    """Indices of reports that the mechanism could not have produced."""
+    bad_rows: tuple[int, ...] = ()
+    """Places of other reports whose rows do not fit the public columns."""
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Number of refused reports by reason."""
+        counts = {"range": len(self.rejected), "row": len(self.bad_rows)}
+        return {reason: reports for reason, reports in counts.items() if reports}
+
+    def receipt(self, outcome: Outcome) -> dict[str, Any]:
+        """The receipt, for after the commit.
+
+        A duplicate has 0 accepted reports: a batch with its id is stored already, whatever reports that one had.
+        """
+        # Cut before sorting: an upload of a million bad reports must not be sorted to name a thousand.
+        first, rows = self.rejected[:MOST_LISTED], self.bad_rows[:MOST_LISTED]
+        places = sorted([*((i, "range") for i in first), *((i, "row") for i in rows)])
+        refused = [{"index": i, "reason": reason} for i, reason in places[:MOST_LISTED]]
+        again = outcome == DUPLICATE
+        return {"accepted": 0 if again else self.accepted, "rejected": refused, "duplicate": again}
+
+
+class Ingest:
+    """Decodes and validates uploads, and writes receipts; storing is the writer's part."""
+
+    def __init__(self, shelf: Shelf, rejections: Rejections, *, takes_rows: bool = True) -> None:
+        """Work with the collections of a shelf; `takes_rows` if there is a folder for segments."""
+        self._shelf, self._rejections, self._takes_rows = shelf, rejections, takes_rows
+
+    def find(self, collection: str) -> Active:
+        """The published or closed collection of an id; Problem `not_found` if there is none."""
+        active = self._shelf.find(collection)
+        if active is None:
+            raise Problem("not_found", "there is no such collection; check the address")
+        return active
+
+    def judge(self, active: Active, body: bytes, form: Form, invitation: str = "", named: str = "") -> JudgedBatch:
+        """Decode a batch and validate its reports; a refusal of the whole batch is counted and raised as a Problem.
+
+        `named` is the batch id in hexadecimal, for Arrow streams, which have no place for it.
+        """
+        if active.collection.rows is not None and not self._takes_rows:
+            raise Problem("unavailable", NO_FOLDER)
+        try:
+            if active.collection.rows is not None:
+                return _of_a_size(self._judge_rows(active, body, form, invitation, named))
+            if form is Form.ARROW:
+                raise Problem("malformed", "batch: this collection takes reports without rows, not an Arrow stream")
+            batch = _read_binary(active, body) if form is Form.BINARY else _read_json(active, _read_text(body))
+            _check_names(active, batch)
+            spends = _invitation(active, batch.count, invitation)
+            return _of_a_size(_judged(active, batch, spends))
+        except Problem as problem:
+            # Counted here, because a batch that is refused as a whole never reaches the store, which counts others.
+            self._rejections.add(active.id, problem.kind)
+            raise
+
+    def _judge_rows(self, active: Active, body: bytes, form: Form, invitation: str, named: str) -> JudgedBatch:
+        """`judge` for a collection with rows."""
+        if form is Form.BINARY:
+            raise Problem("malformed", "batch: every report needs its row here; send JSON or an Arrow stream")
+        if form is Form.ARROW:
+            if not _BATCH_ID.fullmatch(named):
+                raise Problem("malformed", "batch: the header Tacit-Batch must have 32 lower-case hexadecimal digits")
+            judged, name = judge_arrow(active, body), bytes.fromhex(named)
+            return _upload(active, name, judged, _invitation(active, judged.total, invitation))
+        value, rows = split_rows(active, _read_text(body))
+        batch = _read_json(active, value)
+        _check_names(active, batch)
+        spends = _invitation(active, batch.count, invitation)
+        _need_reports(batch)
+        return _upload(active, batch.batch, judge_json(active, active.payload(batch), rows), spends)
+
+    def settle(self, active: Active, upload: JudgedBatch, outcome: Outcome) -> dict[str, Any]:
+        """The receipt for an outcome of the store; raises a Problem, and counts the refusal, if it was not stored."""
+        reason = _REFUSALS.get(outcome)
+        if reason is not None:
+            self._rejections.add(active.id, reason, upload.accepted)
+        if outcome == CLOSED:
+            raise Problem("closed", "the collection is closed and takes no more reports")
+        if outcome == SPENT:
+            raise Problem("invitation", "the invitation is unknown or was used before")
+        return upload.receipt(outcome)
+
+    def nothing_stored(self, active: Active, upload: JudgedBatch) -> dict[str, Any]:
+        """The receipt of a batch without a single valid report, which never reaches the store."""
+        for reason, reports in upload.refused.items():
+            self._rejections.add(active.id, reason, reports)
+        return upload.receipt(INVALID)
+
+
+def _check_names(active: Active, batch: Batch) -> None:
+    if batch.collection != active.id:
+        raise Problem("wrong_collection", "the batch names another collection than the address it was sent to")
+
+
+def _of_a_size(upload: JudgedBatch) -> JudgedBatch:
+    """Problem `too_large` for batches that exceed the writer's whole queue: a 503 would make clients retry for ever."""
+    if upload.batch is not None and len(upload.batch.payload) > MOST_WAITING_BYTES:
+        raise Problem("too_large", f"a batch may have at most {MOST_WAITING_BYTES >> 20} MB; send several")
+    return upload
+
+
+def _need_reports(batch: Batch) -> None:
+    if not batch.blocks:
+        raise Problem("malformed", "batch: there are no reports in it")
+
+
+def _read_text(body: bytes) -> Any:
+    try:
+        return _decode_json(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Problem("malformed", "batch: the body is not JSON") from None
+
+
+def _read_binary(active: Active, body: bytes) -> Batch:
+    try:
+        return decode_batch(body, active.widths)
+    except ReportRejected as error:
+        raise Problem(_fault(active, body), str(error)) from None
+
+
+def _fault(active: Active, body: bytes) -> str:
+    """The kind of problem of a binary batch that cannot be decoded: bad head, other collection, or wrong widths."""
+    try:
+        return "width" if read_head(body)[0] == active.id else "wrong_collection"
+    except ReportRejected:
+        return "malformed"
+
+
+def _read_json(active: Active, value: Any) -> Batch:
+    try:
+        return batch_from_json(value, active.widths)
+    except ReportRejected as error:
+        kind = "width" if _has_wrong_width(value, active.widths) else "malformed"
+        raise Problem(kind, str(error)) from None
+
+
+def _has_wrong_width(value: Any, widths: tuple[int, ...]) -> bool:
+    """Whether a refused JSON batch has a well-formed report of a wrong width, which deserves a better error."""
+    reports: Any = cast("dict[str, Any]", value).get("reports") if isinstance(value, dict) else None
+    for item in cast("list[Any]", reports) if isinstance(reports, list) else []:
+        fields = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+        member, text = fields.get("member", 0), fields.get("report")
+        known = type(member) is int and 0 <= member < len(widths)
+        if known and isinstance(text, str) and re.fullmatch(r"([0-9a-f]{2})*", text):
+            if len(text) != 2 * widths[member]:
+                return True
+    return False
+
+
+def _invitation(active: Active, count: int, invitation: str) -> bytes | None:
+    """The hash of the invitation to spend, None if the collection needs none; one invitation is for one report."""
+    if not active.collection.invitations:
+        return None
+    if not invitation:
+        raise Problem("invitation", "this collection takes reports by invitation; send the one you were given")
+    if count != 1:
+        raise Problem("invitation", f"an invitation is for one report, the batch has {count}")
+    return invitation_hash(invitation)
+
+
+_NONE: Mapping[str, int] = {}
+
+
+def _judged(active: Active, batch: Batch, invitation: bytes | None) -> JudgedBatch:
+    """Validate the reports of a batch one by one; the valid ones are kept, in the mechanism's layout."""
+    _need_reports(batch)
+    payload = active.payload(batch)
+    reports = np.frombuffer(payload, active.dtype)
+    valid = active.mechanism.valid(reports)
+    n = len(reports)
+    accepted = int(np.count_nonzero(valid))
+    # Fast path: nearly every batch is valid as a whole, and its payload is stored as it came.
+    if accepted == n:
+        return JudgedBatch(NewBatch(active.id, batch.batch, payload, n, _NONE, invitation), n)
+    places = tuple(np.flatnonzero(~valid).tolist())
+    if not accepted:
+        return JudgedBatch(None, 0, places)
+    payload = np.ascontiguousarray(reports[valid]).tobytes()
+    counts = {"range": len(places)}
+    return JudgedBatch(NewBatch(active.id, batch.batch, payload, accepted, counts, invitation), accepted, places)
+
+
+def _upload(active: Active, name: bytes, judged: Judged, invitation: bytes | None) -> JudgedBatch:
+    """The validated upload of a collection with rows."""
+    upload = JudgedBatch(None, judged.count, judged.bad_reports, judged.bad_rows)
+    if not judged.count:
+        return upload
+    batch = NewBatch(active.id, name, judged.payload, judged.count, upload.refused or _NONE, invitation)
+    return replace(upload, batch=batch)

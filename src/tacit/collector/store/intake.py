@@ -1,0 +1,113 @@
+"""The part of storing batches that is the same in every database: decide outcomes, sum up refusals, pack payloads.
+
+A group of batches is stored as one blob (segment) per collection, not as one row per batch, so that a transaction
+costs a handful of statements however many batches it holds. Batch ids are stored apart from the blobs: once a blob is
+folded and dropped, the id proves that a batch was received, and tells nothing of its contents or its time.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from struct import Struct
+
+from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, STORED, NewBatch, Outcome, StoredBatch
+
+Mark = tuple[str, bytes]
+"""(collection, batch id) or (collection, hash of an invitation): unique keys within a collection."""
+
+
+@dataclass(frozen=True)
+class BatchSegment:
+    """The packed batches of one collection in one transaction: a row of the table `waiting`."""
+
+    payload: bytes
+    batches: int
+    reports: int
+
+
+def decide(
+    batches: Sequence[NewBatch], states: Mapping[str, str], stored: set[Mark], unspent: set[Mark]
+) -> list[Outcome]:
+    """The outcome of every batch of a group, in order.
+
+    `states` maps collections to their states; `stored` are the batch ids of this group that are in the database
+    already, and `unspent` the invitations of this group that are still valid.
+    """
+    # Copies, updated on the way: the same batch or invitation may come twice within one group.
+    stored, unspent = set(stored), set(unspent)
+    outcomes: list[Outcome] = []
+    for batch in batches:
+        outcome = _outcome(batch, states, stored, unspent)
+        if outcome == STORED:
+            stored.add((batch.collection, batch.batch))
+            unspent.discard((batch.collection, batch.invitation or b""))
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _outcome(batch: NewBatch, states: Mapping[str, str], stored: set[Mark], unspent: set[Mark]) -> Outcome:
+    # Idempotency comes first: a client that missed the acknowledgement and sends again after the collection was closed
+    # must hear that its batch is stored, not that it was refused.
+    if (batch.collection, batch.batch) in stored:
+        return DUPLICATE
+    if states.get(batch.collection) != "published":
+        return CLOSED
+    if batch.invitation is not None and (batch.collection, batch.invitation) not in unspent:
+        return SPENT
+    return STORED
+
+
+def invitations(batches: Sequence[NewBatch]) -> list[Mark]:
+    """The invitations that the batches of a group want to spend."""
+    return [(batch.collection, batch.invitation) for batch in batches if batch.invitation is not None]
+
+
+def refusals(batches: Sequence[NewBatch]) -> dict[str, Counter[str]]:
+    """Sums of the refused reports that came with these batches, by collection and reason."""
+    counts: dict[str, Counter[str]] = {}
+    for batch in batches:
+        if batch.rejected:
+            counts.setdefault(batch.collection, Counter()).update(batch.rejected)
+    return counts
+
+
+def plain_group(batches: Sequence[NewBatch]) -> str | None:
+    """The one collection of a plain group, or None.
+
+    Plain groups (one collection, no invitations, no refusals) are the common case, and have a fast path.
+    """
+    name = batches[0].collection if batches else None
+    for batch in batches:
+        if batch.collection != name or batch.invitation is not None or batch.rejected or not batch.count:
+            return None
+    return name
+
+
+def segments(batches: Sequence[NewBatch]) -> dict[str, BatchSegment]:
+    """The packed batches of every collection; batches without a valid report leave their id only."""
+    groups: dict[str, list[NewBatch]] = {}
+    for batch in batches:
+        if batch.count:
+            groups.setdefault(batch.collection, []).append(batch)
+    return {collection: pack(group) for collection, group in groups.items()}
+
+
+def pack(batches: Sequence[NewBatch]) -> BatchSegment:
+    """Pack batches into one blob."""
+    # All integers are unsigned 32-bit, little-endian:
+    #
+    #     [n] [count 1]...[count n] [length 1]...[length n] [payload 1]...[payload n]
+    payloads, counts = [batch.payload for batch in batches], [batch.count for batch in batches]
+    head = Struct(f"<{1 + 2 * len(batches)}I").pack(len(batches), *counts, *map(len, payloads))
+    return BatchSegment(b"".join([head, *payloads]), len(batches), sum(counts))
+
+
+def unpack(payload: bytes) -> list[StoredBatch]:
+    """The batches of a packed blob."""
+    (size,) = Struct("<I").unpack_from(payload)
+    head = Struct(f"<{1 + 2 * size}I")
+    numbers = head.unpack_from(payload)
+    # Running sums of the lengths, from the end of the head on, are the boundaries of the payloads.
+    spans = pairwise(accumulate(numbers[1 + size :], initial=head.size))
+    return [StoredBatch(payload[a:b], count) for (a, b), count in zip(spans, numbers[1 : 1 + size], strict=True)]

@@ -1,0 +1,196 @@
+"""The storage port over PostgreSQL, for several collector processes on one database."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any, LiteralString
+
+from tacit.collector.clock import today
+from tacit.collector.ports import AuditEntry, CollectionRecord, Fold, NewBatch, Outcome, StoredTally, TokenRecord
+from tacit.collector.store.checksums import COLUMNS, checked, stored
+from tacit.collector.store.postgres import statements as sql
+from tacit.collector.store.postgres.connection import Connection, Pool
+from tacit.collector.store.postgres.schema import migrate
+from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
+from tacit.collector.store.transfer import read_backup, up_to_date, write_backup
+
+
+class PostgresStore:
+    """Every method is one transaction on a pooled connection; row locks order those of several processes."""
+
+    def __init__(self, url: str, *, segments: str | Path | None = None, today: Callable[[], int] = today) -> None:
+        self._pool, self._segments = Pool(url), None if segments is None else Path(segments)
+        self._today = today
+        try:
+            self._pool.run(migrate)
+            if not self.collections():
+                refuse_lost("the database holds no collection", self._segments)
+        except BaseException:
+            self._pool.close()
+            raise
+
+    @property
+    def segments(self) -> Path | None:
+        """The folder of segments, which all collectors on this database must share; None if there is none."""
+        return self._segments
+
+    def _query(self, text: LiteralString, *values: Any) -> list[tuple[Any, ...]]:
+        return self._pool.run(lambda db: sql.rows(db, text, *values))
+
+    def _change(self, text: LiteralString, *values: Any) -> int:
+        return self._pool.run(lambda db: db.execute(text, values).rowcount)
+
+    # Collections.
+
+    def add_collection(self, record: CollectionRecord) -> None:
+        """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
+        day = 0 if record.state == "draft" else self._today()
+        self._change(
+            """INSERT INTO tacit.collections (id, state, document, published) VALUES (%s, %s, %s, %s)
+            ON CONFLICT DO NOTHING""",
+            *(record.id, record.state, record.document, day),
+        )
+
+    def replace_draft(self, record: CollectionRecord) -> None:
+        """Replace the document of a draft; `InvalidSpec` if there is none, for published documents never change."""
+        text = "UPDATE tacit.collections SET document = %s WHERE id = %s AND state = 'draft'"
+        sql.need(self._change(text, record.document, record.id), record.id, "is no draft")
+
+    def delete_draft(self, collection: str) -> None:
+        """Remove a draft; `InvalidSpec` if there is none."""
+        text = "DELETE FROM tacit.collections WHERE id = %s AND state = 'draft'"
+        sql.need(self._change(text, collection), collection, "is no draft")
+
+    def close_collection(self, collection: str) -> None:
+        """Take no more reports; `InvalidSpec` if it was never published."""
+        self._pool.run(lambda db: sql.close(db, collection))
+
+    def collection(self, collection: str) -> CollectionRecord | None:
+        """One collection."""
+        rows = self._query("SELECT id, state, document FROM tacit.collections WHERE id = %s", collection)
+        return CollectionRecord(*rows[0]) if rows else None
+
+    def collections(self) -> list[CollectionRecord]:
+        """All collections, in order of creation."""
+        rows = self._query("SELECT id, state, document FROM tacit.collections ORDER BY key")
+        return [CollectionRecord(*row) for row in rows]
+
+    def published_day(self, collection: str) -> int:
+        """Unix day of publication; 0 for a draft."""
+        rows = self._query("SELECT published FROM tacit.collections WHERE id = %s", collection)
+        sql.need(len(rows), collection, "is unknown")
+        return int(rows[0][0])
+
+    # Reports.
+
+    def add_batches(self, batches: Sequence[NewBatch]) -> list[Outcome]:
+        """Store batches in one transaction and say what became of each; durable when this returns."""
+        return self._pool.run(lambda db: sql.BatchGroup(db, batches).store())
+
+    def count_rejected(self, collection: str, reasons: Mapping[str, int]) -> None:
+        """Count refused reports by reason."""
+        self._pool.run(lambda db: sql.count(db, sql.key_of(db, collection), reasons))
+
+    def rejected(self, collection: str) -> dict[str, int]:
+        """Refused reports by reason."""
+        text = "SELECT reason, reports FROM tacit.rejected JOIN tacit.collections ON key = collection WHERE id = %s"
+        return {str(reason): int(reports) for reason, reports in self._query(text, collection)}
+
+    def stored_reports(self, collection: str) -> int:
+        """Number of reports accepted so far, folded or not."""
+        text = """SELECT coalesce(sum(reports), 0)::bigint FROM
+            (SELECT collection, reports FROM tacit.tallies UNION ALL SELECT collection, reports FROM tacit.waiting) AS t
+            WHERE collection = (SELECT key FROM tacit.collections WHERE id = %s)"""
+        return int(self._query(text, collection)[0][0])
+
+    def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
+        """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were."""
+        return self._pool.run(lambda db: sql.fold_some(db, collection, shard, fold, most))
+
+    def tally(self, collection: str, shard: str) -> bytes | None:
+        """The verified tally of one shard, or None if it was never folded."""
+        rows = self._query(f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE id = %s AND shard = %s", collection, shard)
+        return checked(rows[0]).content if rows else None
+
+    def tallies(self, collection: str) -> list[StoredTally]:
+        """The verified tallies of all shards; readers add them up."""
+        rows = self._query(f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE id = %s ORDER BY shard", collection)
+        return [stored(row) for row in rows]
+
+    def drop_reports(self, collection: str) -> None:
+        """Close a collection and remove its reports, tallies, batch ids and invitations (retention)."""
+        self._pool.run(lambda db: sql.drop_reports(db, collection))
+
+    # Access.
+
+    def add_token(self, token: TokenRecord) -> None:
+        """Add a token."""
+        self._change(
+            """INSERT INTO tacit.tokens (hash, scope, collection, label, expires) VALUES (%s, %s, %s, %s, %s)
+            ON CONFLICT (hash) DO UPDATE SET scope = excluded.scope, collection = excluded.collection,
+            label = excluded.label, expires = excluded.expires""",
+            *astuple(token),
+        )
+
+    def token(self, hash: bytes) -> TokenRecord | None:
+        """The token of a hash."""
+        rows = self._query("SELECT hash, scope, collection, label, expires FROM tacit.tokens WHERE hash = %s", hash)
+        return TokenRecord(*rows[0]) if rows else None
+
+    def tokens(self) -> list[TokenRecord]:
+        """All tokens."""
+        rows = self._query("SELECT hash, scope, collection, label, expires FROM tacit.tokens ORDER BY number")
+        return [TokenRecord(*row) for row in rows]
+
+    def revoke_token(self, hash: bytes) -> bool:
+        """Remove a token; False if there was none."""
+        return self._change("DELETE FROM tacit.tokens WHERE hash = %s", hash) == 1
+
+    def add_invitations(self, collection: str, hashes: Sequence[bytes]) -> None:
+        """Add unspent invitations; one that is there already stays as it is, spent or not."""
+        self._pool.run(lambda db: sql.add_invitations(db, collection, hashes))
+
+    def audit(self, entry: AuditEntry) -> None:
+        """Append an operator's action to the audit log."""
+        text = "INSERT INTO tacit.audit (day, actor, action, subject) VALUES (%s, %s, %s, %s)"
+        self._change(text, *astuple(entry))
+
+    def audit_log(self, most: int) -> list[AuditEntry]:
+        """The latest actions, newest first."""
+        rows = self._query("SELECT day, actor, action, subject FROM tacit.audit ORDER BY number DESC LIMIT %s", most)
+        return [AuditEntry(*row) for row in rows]
+
+    # The database as a whole.
+
+    def backup(self, path: str) -> None:
+        """Write a consistent copy to a new file: an SQLite database, from which either kind of store is restored."""
+        with new_copies(self.segments, path):
+            self._pool.run(
+                lambda db: write_backup(db, path, lambda part: copy_segments(part, self.segments, beside(path)))
+            )
+
+    def restore(self, path: str) -> None:
+        """Fill an empty database and the folder of segments from a backup."""
+
+        with up_to_date(path) as copy:
+
+            def restore(db: Connection) -> None:
+                # Segments are copied before the transaction commits, so that no manifest names a missing file.
+                read_backup(db, copy)
+                copy_segments(copy, beside(path), self.segments)
+
+            self._pool.run(restore)
+
+    def probe(self, *, write: bool = False) -> bool:
+        """Health check: read and, if asked, write something; False, as the server's free disk is not known here."""
+        self.collection("")
+        if write:
+            self._change(
+                """INSERT INTO tacit.meta AS kept VALUES ('probe', 1)
+                ON CONFLICT (key) DO UPDATE SET value = kept.value + 1"""
+            )
+        return False
+
+    def close(self) -> None:
+        """Release the connections."""
+        self._pool.close()

@@ -1,0 +1,138 @@
+"""The schema of the SQLite store, as numbered migrations.
+
+    collections --+--< batches       ids of all batches ever stored (duplicate detection)
+                  +--< recent        the newest of these ids, not yet in `batches` (write buffer, see `recent`)
+                  +--< waiting       packed batches that are stored and not yet folded
+                  +--< tallies       one row per shard: a tally or, with rows, a manifest of segments
+                  +--< rejected      counts of refused reports by reason
+                  +--< invitations   hashes of single-use invitations, spent or not
+    tokens, audit, meta              access tokens (hashes), operators' actions, schema version
+
+A report is in `waiting` or in `tallies`, never in both: a fold moves it in one transaction. Times of arrival and
+network addresses are stored nowhere.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from tacit.collector.store.checksums import TallyRow
+from tacit.collector.store.sqlite.connection import Database, open_writer
+from tacit.errors import StorageUnavailable
+
+
+def _seal_tallies(db: Database) -> None:
+    """Add the column `checksum` and fill it in, row by row, as tallies may be large."""
+    # A collector of an earlier release may still be running, and must not write a tally without a checksum. Renaming
+    # the column makes its folds fail; what is waiting waits for a collector of this release.
+    db.run("ALTER TABLE tallies RENAME COLUMN tally TO content")
+    db.run("ALTER TABLE tallies ADD COLUMN checksum BLOB NOT NULL DEFAULT x''")
+    text = "SELECT id, shard, folds, reports, content FROM tallies JOIN collections ON key = collection"
+    for key, shard in db.run("SELECT collection, shard FROM tallies"):
+        for values in db.run(f"{text} WHERE key = ? AND shard = ?", key, shard):
+            checksum = TallyRow(*values).checksum()
+            db.run("UPDATE tallies SET checksum = ? WHERE collection = ? AND shard = ?", checksum, key, shard)
+
+
+Step = str | Callable[[Database], None]
+
+MIGRATIONS: tuple[Step, ...] = (
+    """
+    CREATE TABLE collections (
+        key INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        state TEXT NOT NULL CHECK (state IN ('draft', 'published', 'closed')),
+        document BLOB NOT NULL,
+        published INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE batches (
+        collection INTEGER NOT NULL REFERENCES collections,
+        batch BLOB NOT NULL,
+        PRIMARY KEY (collection, batch)
+    ) STRICT, WITHOUT ROWID;
+    -- Rows are numbered once and for all, so that a segment never takes the number of one that was dropped.
+    CREATE TABLE waiting (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        collection INTEGER NOT NULL REFERENCES collections,
+        batches INTEGER NOT NULL,
+        reports INTEGER NOT NULL,
+        payload BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX waiting_of_collection ON waiting (collection);
+    CREATE TABLE tallies (
+        collection INTEGER NOT NULL REFERENCES collections,
+        shard TEXT NOT NULL,
+        folds INTEGER NOT NULL,
+        reports INTEGER NOT NULL,
+        tally BLOB NOT NULL,
+        PRIMARY KEY (collection, shard)
+    ) STRICT;
+    CREATE TABLE rejected (
+        collection INTEGER NOT NULL REFERENCES collections,
+        reason TEXT NOT NULL,
+        reports INTEGER NOT NULL,
+        PRIMARY KEY (collection, reason)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE invitations (
+        collection INTEGER NOT NULL REFERENCES collections,
+        hash BLOB NOT NULL,
+        spent INTEGER NOT NULL,
+        PRIMARY KEY (collection, hash)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE tokens (
+        hash BLOB PRIMARY KEY,
+        scope TEXT NOT NULL,
+        collection TEXT NOT NULL,
+        label TEXT NOT NULL,
+        expires INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE audit (
+        number INTEGER PRIMARY KEY,
+        day INTEGER NOT NULL,
+        actor TEXT NOT NULL,
+        action TEXT NOT NULL,
+        subject TEXT NOT NULL
+    ) STRICT;
+    """,
+    """
+    CREATE TABLE recent (
+        collection INTEGER NOT NULL REFERENCES collections,
+        batch BLOB NOT NULL
+    ) STRICT;
+    """,
+    _seal_tallies,
+)
+"""Migration i takes a database from version i to i + 1. New ones are appended; released ones are never edited."""
+
+
+def migrate(db: Database) -> None:
+    """Migrate a database to the present version in one transaction; StorageUnavailable if it is of a newer release."""
+    # IMMEDIATE takes the write lock before the version is read, so that of two processes one migrates.
+    with db.transaction("BEGIN IMMEDIATE"):
+        db.run("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT")
+        rows = db.run("SELECT value FROM meta WHERE key = 'version'")
+        version = int(rows[0][0]) if rows else 0
+        check_version(version, len(MIGRATIONS))
+        for step in MIGRATIONS[version:]:
+            if callable(step):
+                step(db)
+            else:
+                db.run(step)
+        if version < len(MIGRATIONS):
+            db.run("INSERT OR REPLACE INTO meta VALUES ('version', ?)", len(MIGRATIONS))
+
+
+def migrate_file(file: Path) -> None:
+    """Migrate a copy of a database, and leave it as one file without a WAL beside it."""
+    with closing(open_writer(file, None)) as db:
+        migrate(db)
+        db.run("PRAGMA journal_mode = DELETE")
+
+
+def check_version(found: int, known: int) -> None:
+    """StorageUnavailable for a schema version that this release does not know."""
+    if found > known:
+        raise StorageUnavailable(
+            f"storage: the database has schema version {found}, this release knows versions up to {known}; "
+            "run the release that made it, or a newer one"
+        )

@@ -1,0 +1,348 @@
+"""The storage port over SQLite: one folder with one database, for one collector process.
+
+Locks, always taken in this order:
+
+    _folding    one fold at a time; held while the fold function runs
+    _lock       the writing connection; held for one short transaction
+"""
+
+import shutil
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from tacit.collector.clock import today
+from tacit.collector.ports import (
+    STORED,
+    AuditEntry,
+    CollectionRecord,
+    Fold,
+    NewBatch,
+    Outcome,
+    StoredTally,
+    TokenRecord,
+)
+from tacit.collector.store.checksums import COLUMNS, checked, stored
+from tacit.collector.store.intake import decide, invitations, pack, plain_group, refusals, unpack
+from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
+from tacit.collector.store.sqlite import statements as sql
+from tacit.collector.store.sqlite.connection import (
+    Database,
+    Readers,
+    array,
+    check_library,
+    explained,
+    make_private,
+    new_file,
+    open_reader,
+    open_writer,
+)
+from tacit.collector.store.sqlite.recent import MOST, Recent
+from tacit.collector.store.sqlite.schema import migrate, migrate_file
+from tacit.errors import StorageUnavailable
+
+FILE, SEGMENTS = "tacit.sqlite", "segments"
+"""Names, inside the store's folder, of the database and of the folder of segments."""
+
+LOW_BYTES = 1 << 26
+"""A disk with less free space counts as nearly full: the WAL, and then a checkpoint, may need as much at any time."""
+
+# More than the threads that answer queries, so that lists and health checks seldom wait for a connection.
+_READERS = 6
+
+
+class _Stale(Exception):
+    """The tally or the waiting batches that a fold had read changed before it could commit."""
+
+
+class SqliteStore:
+    """One connection writes, under a lock; a pool of others reads consistent snapshots without blocking it (WAL)."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        vfs: str | None = None,
+        today: Callable[[], int] = today,
+        most_recent: int = MOST,
+    ) -> None:
+        """Open or create the database of a folder.
+
+        `vfs` names SQLite's virtual file system (tests inject faults through it); `most_recent` is the number of batch
+        ids that may be buffered (see `recent`).
+        """
+        check_library(apsw.sqlite_lib_version())
+        self.file = Path(folder) / FILE
+        self._vfs = vfs
+        self._today = today
+        self._lock = threading.Lock()
+        self._folding = threading.Lock()
+        self._recent = Recent(most_recent)
+        self._refuse_lost_file()
+        make_private(self.file.parent, self.file)
+        # The stack closes all connections if anything below fails; `pop_all` disarms it once all is well.
+        with explained(self.file), ExitStack() as opened:
+            self._writer = opened.enter_context(closing(open_writer(self.file, vfs)))
+            migrate(self._writer)
+            self._readers = Readers(
+                [opened.enter_context(closing(open_reader(self.file, vfs))) for _ in range(_READERS)]
+            )
+            if not self.collections():
+                refuse_lost(f"{self.file} holds no collection", self.segments)
+            opened.pop_all()
+
+    def _refuse_lost_file(self) -> None:
+        """StorageUnavailable, before anything is touched, if a database was here and was lost."""
+        there = self.file.exists()
+        if there and self.file.stat().st_size:
+            return
+        state = f"{self.file} is {'empty' if there else 'missing'}"
+        refuse_lost(state, self.segments)
+        log = self.file.with_name(f"{FILE}-wal")
+        # Opening would lose data: SQLite deletes a WAL beside an empty database, and with it all commits since the
+        # last checkpoint.
+        if log.exists() and log.stat().st_size:
+            raise StorageUnavailable(
+                f"storage: {state}, but the log {log.name} beside it is not: the database was lost; move both away and "
+                "restore a backup with `tacit restore`"
+            )
+
+    @property
+    def segments(self) -> Path:
+        """The folder for segments of rows."""
+        return self.file.parent / SEGMENTS
+
+    @contextmanager
+    def _write(self) -> Generator[Database]:
+        """A write transaction on the writing connection, under the lock."""
+        with self._lock, explained(self.file):
+            try:
+                with self._writer.transaction("BEGIN IMMEDIATE"):
+                    yield self._writer
+            except BaseException:
+                # Ids that were added to the set in memory may have been rolled back in the database.
+                self._recent.forget()
+                raise
+
+    def _query(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        with explained(self.file), self._readers.lend() as db:
+            return db.run(text, *values)
+
+    # Collections.
+
+    def add_collection(self, record: CollectionRecord) -> None:
+        """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
+        day = 0 if record.state == "draft" else self._today()
+        text = "INSERT INTO collections (id, state, document, published) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        with self._write() as db:
+            db.run(text, record.id, record.state, record.document, day)
+
+    def replace_draft(self, record: CollectionRecord) -> None:
+        """Replace the document of a draft; `InvalidSpec` if there is none, for published documents never change."""
+        text = "UPDATE collections SET document = ? WHERE id = ? AND state = 'draft'"
+        with self._write() as db:
+            sql.need(db.change(text, record.document, record.id), record.id, "is no draft")
+
+    def delete_draft(self, collection: str) -> None:
+        """Remove a draft; `InvalidSpec` if there is none."""
+        text = "DELETE FROM collections WHERE id = ? AND state = 'draft'"
+        with self._write() as db:
+            sql.need(db.change(text, collection), collection, "is no draft")
+
+    def close_collection(self, collection: str) -> None:
+        """Take no more reports; `InvalidSpec` if it was never published."""
+        with self._write() as db:
+            sql.close(db, collection)
+
+    def collection(self, collection: str) -> CollectionRecord | None:
+        """One collection."""
+        rows = self._query("SELECT id, state, document FROM collections WHERE id = ?", collection)
+        return CollectionRecord(*rows[0]) if rows else None
+
+    def collections(self) -> list[CollectionRecord]:
+        """All collections, in order of creation."""
+        return [
+            CollectionRecord(*row) for row in self._query("SELECT id, state, document FROM collections ORDER BY key")
+        ]
+
+    def published_day(self, collection: str) -> int:
+        """Unix day of publication; 0 for a draft."""
+        rows = self._query("SELECT published FROM collections WHERE id = ?", collection)
+        sql.need(len(rows), collection, "is unknown")
+        return int(rows[0][0])
+
+    # Reports.
+
+    def add_batches(self, batches: Sequence[NewBatch]) -> list[Outcome]:
+        """Store batches in one transaction and say what became of each; durable when this returns."""
+        with self._write() as db:
+            return self._add_new(db, list(batches)) or self._add_any(db, batches)
+
+    def _add_new(self, db: Database, batches: list[NewBatch]) -> list[Outcome]:
+        """Fast path for a plain group of new batches; returns no outcomes, having changed nothing, if it is not one."""
+        name = plain_group(batches)
+        key = None if name is None else self._recent.add_new(db, name, batches)
+        if key is None:
+            return []
+        sql.insert_segment(db, key, pack(batches))
+        return [STORED] * len(batches)
+
+    def _add_any(self, db: Database, batches: Sequence[NewBatch]) -> list[Outcome]:
+        """Slow path: any mix of collections, duplicates, invitations and refusals."""
+        found = ((name, sql.find(db, name)) for name in dict.fromkeys(batch.collection for batch in batches))
+        known = {name: pair for name, pair in found if pair is not None}
+        keys = {name: key for name, (key, _) in known.items()}
+        states = {name: state for name, (_, state) in known.items()}
+        stored = sql.present(db, sql.STORED_IDS, keys, [(batch.collection, batch.batch) for batch in batches])
+        for name, key in keys.items():
+            mine = [batch.batch for batch in batches if batch.collection == name]
+            stored.update((name, batch) for batch in self._recent.among(db, key, mine))
+        unspent = sql.present(db, sql.UNSPENT, keys, invitations(batches))
+        outcomes = decide(batches, states, stored, unspent)
+        accepted = [batch for batch, outcome in zip(batches, outcomes, strict=True) if outcome == STORED]
+        sql.insert(db, keys, accepted)
+        for name, reasons in refusals(accepted).items():
+            sql.count(db, keys[name], reasons)
+        return outcomes
+
+    def count_rejected(self, collection: str, reasons: Mapping[str, int]) -> None:
+        """Count refused reports by reason."""
+        with self._write() as db:
+            sql.count(db, sql.key_of(db, collection), reasons)
+
+    def rejected(self, collection: str) -> dict[str, int]:
+        """Refused reports by reason."""
+        rows = self._query(f"SELECT reason, reports FROM rejected WHERE collection = {sql.KEY}", collection)
+        return {str(reason): int(reports) for reason, reports in rows}
+
+    def stored_reports(self, collection: str) -> int:
+        """Number of reports accepted so far, folded or not."""
+        total = f"(SELECT coalesce(sum(reports), 0) FROM {{}} WHERE collection = {sql.KEY})"
+        rows = self._query(f"SELECT {total.format('tallies')} + {total.format('waiting')}", collection)
+        return int(rows[0][0])
+
+    def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
+        """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were.
+
+        Exactly once, without holding the write lock while `fold` runs (optimistic concurrency):
+
+            read transaction     tally at version v, waiting blobs 1..k
+            no transaction       new content = fold(content, batches)
+            write transaction    tally v -> v + 1 and delete blobs 1..k, both or neither; if stale, roll back
+        """
+        with self._folding:
+            with explained(self.file), self._readers.lend() as db:
+                key = sql.key_of(db, collection)
+                tally = sql.tally(db, collection, shard)
+                rows = sql.oldest(db, key, most)
+            if not rows:
+                return 0
+            batches = [batch for row in rows for batch in unpack(row.payload)]
+            reports = sum(row.reports for row in rows)
+            folded = tally.folded(fold(tally.content if tally.folds else None, batches), reports)
+            with suppress(_Stale), self._write() as db:
+                if not (sql.replace_tally(db, key, folded) and sql.drop_segments(db, key, rows)):
+                    raise _Stale
+                self._recent.sort_in(db)
+                return len(batches)
+            return 0
+
+    def tally(self, collection: str, shard: str) -> bytes | None:
+        """The verified tally of one shard, or None if it was never folded."""
+        rows = self._query(f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE id = ? AND shard = ?", collection, shard)
+        return checked(rows[0]).content if rows else None
+
+    def tallies(self, collection: str) -> list[StoredTally]:
+        """The verified tallies of all shards; readers add them up."""
+        rows = self._query(f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE id = ? ORDER BY shard", collection)
+        return [stored(row) for row in rows]
+
+    def drop_reports(self, collection: str) -> None:
+        """Close a collection and remove its reports, tallies, batch ids and invitations (retention)."""
+        with self._folding, self._write() as db:
+            sql.close(db, collection)
+            for table in ("waiting", "tallies", "batches", "recent", "invitations"):
+                db.run(f"DELETE FROM {table} WHERE collection = {sql.KEY}", collection)
+            self._recent.forget()
+
+    # Access.
+
+    def add_token(self, token: TokenRecord) -> None:
+        """Add a token."""
+        with self._write() as db:
+            db.run("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?)", *astuple(token))
+
+    def token(self, hash: bytes) -> TokenRecord | None:
+        """The token of a hash."""
+        rows = self._query("SELECT * FROM tokens WHERE hash = ?", hash)
+        return TokenRecord(*rows[0]) if rows else None
+
+    def tokens(self) -> list[TokenRecord]:
+        """All tokens."""
+        return [TokenRecord(*row) for row in self._query("SELECT * FROM tokens ORDER BY rowid")]
+
+    def revoke_token(self, hash: bytes) -> bool:
+        """Remove a token; False if there was none."""
+        with self._write() as db:
+            return db.change("DELETE FROM tokens WHERE hash = ?", hash) == 1
+
+    def add_invitations(self, collection: str, hashes: Sequence[bytes]) -> None:
+        """Add unspent invitations; one that is there already stays as it is, spent or not."""
+        # WHERE true, because SQLite would parse ON CONFLICT behind a bare FROM as the ON of a join.
+        text = "INSERT INTO invitations SELECT ?, value, 0 FROM carray(?) WHERE true ON CONFLICT DO NOTHING"
+        with self._write() as db:
+            key = sql.key_of(db, collection)
+            if hashes:
+                db.run(text, key, array(hashes))
+
+    def audit(self, entry: AuditEntry) -> None:
+        """Append an operator's action to the audit log."""
+        with self._write() as db:
+            db.run("INSERT INTO audit (day, actor, action, subject) VALUES (?, ?, ?, ?)", *astuple(entry))
+
+    def audit_log(self, most: int) -> list[AuditEntry]:
+        """The latest actions, newest first."""
+        rows = self._query("SELECT day, actor, action, subject FROM audit ORDER BY number DESC LIMIT ?", most)
+        return [AuditEntry(*row) for row in rows]
+
+    # The database as a whole.
+
+    def backup(self, path: str) -> None:
+        """Write a consistent copy to a new file while reports go on arriving; segments are copied beside it."""
+        # VACUUM INTO reads one snapshot; the segments it names cannot be swept while `new_copies` holds the lock.
+        with new_file(path) as part, explained(part), new_copies(self.segments, path):
+            with closing(open_reader(self.file, self._vfs)) as db:
+                db.run("VACUUM INTO ?", str(part))
+            copy_segments(part, self.segments, beside(path))
+
+    @classmethod
+    def restore(cls, backup: str | Path, folder: str | Path) -> "SqliteStore":
+        """Create a store from a backup in an empty folder; the database gets its name last, after all segments."""
+        target = Path(folder) / FILE
+        if target.exists():
+            raise StorageUnavailable(f"restore: {target} exists; restore into an empty folder")
+        with new_file(str(target)) as part, explained(Path(backup)):
+            with closing(open_reader(Path(backup), None)) as db:
+                db.run("VACUUM INTO ?", str(part))
+            migrate_file(part)
+            copy_segments(part, beside(backup), target.with_name(SEGMENTS))
+        return cls(folder)
+
+    def probe(self, *, write: bool = False) -> bool:
+        """Health check: read and, if asked, write something; returns whether the disk is nearly full."""
+        self.collection("")
+        if write:
+            with self._write() as db:
+                db.run("INSERT INTO meta VALUES ('probe', 1) ON CONFLICT DO UPDATE SET value = value + 1")
+        return shutil.disk_usage(self.file.parent).free < LOW_BYTES
+
+    def close(self) -> None:
+        """Release the database."""
+        with self._folding, self._lock, explained(self.file):
+            self._readers.close()
+            self._writer.close()

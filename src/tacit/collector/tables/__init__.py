@@ -1,0 +1,1 @@
+"""Collections with rows, as tables that SQL can ask."""

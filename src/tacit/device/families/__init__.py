@@ -1,0 +1,1 @@
+"""Families: several questions of which a respondent answers one, or all."""

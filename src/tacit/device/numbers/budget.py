@@ -1,0 +1,158 @@
+"""Privacy budgets: a declared epsilon, a share of one, or one amplified by padding and sampling.
+
+A budget is text on the wire (``"1.5"``) or a small object (``{"of": "1.5", "share": "1/3"}``); its `odds`
+are derived on every device from that text and never transmitted, so a document cannot claim one epsilon
+and sample at another.
+"""
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+from tacit.device.numbers.canonical import shortest_decimal
+from tacit.device.numbers.exact import WORD, exp_floor
+from tacit.errors import InvalidSpec
+
+_DECIMAL = re.compile(r"[0-9]{1,3}(\.[0-9]{1,18})?")
+LOWEST, HIGHEST = Fraction(1, 1000), Fraction(32)
+"""The range of a declared epsilon."""
+
+
+@lru_cache(maxsize=4096)
+def _exp(x: Fraction) -> int:
+    return exp_floor(x)
+
+
+@dataclass(frozen=True)
+class Epsilon:
+    """A declared epsilon, kept as canonical decimal text between 0.001 and 32.
+
+    >>> Epsilon("1.0")
+    Epsilon(text='1')
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        """Canonicalise, or refuse with the rule."""
+        if not isinstance(self.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidSpec(
+                f'epsilon is a {type(self.text).__name__}, must be decimal text such as "1.0"; '
+                "text keeps the declared number exact on every device"
+            )
+        text = self.text.strip()
+        if not _DECIMAL.fullmatch(text):
+            raise InvalidSpec(
+                f'epsilon is {text[:40]!r}, must be plain decimal text such as "0.5" with at most 18 decimals'
+            )
+        if not LOWEST <= Fraction(text) <= HIGHEST:
+            raise InvalidSpec(f"epsilon is {text}, must be between 0.001 and 32")
+        object.__setattr__(self, "text", shortest_decimal(text))
+
+    @property
+    def declared(self) -> Fraction:
+        """The declared epsilon as an exact number."""
+        return Fraction(self.text)
+
+    @cached_property
+    def odds(self) -> int:
+        """floor(e^epsilon * 2^64): no realised likelihood ratio may exceed odds/2^64."""
+        return _exp(self.declared)
+
+    def to_spec(self) -> Any:
+        """The wire form."""
+        return self.text
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of an epsilon: what one of several reports of the same respondent may spend.
+
+    >>> Share("1", "1/3").declared
+    Fraction(1, 3)
+    """
+
+    of: "Epsilon | str"
+    share: str
+
+    def __post_init__(self) -> None:
+        """Accept text for the whole, and shares in (0, 1] written as a fraction such as "1/3"."""
+        object.__setattr__(self, "of", as_epsilon(self.of))
+        if not isinstance(self.share, str) or not re.fullmatch(  # pyright: ignore[reportUnnecessaryIsInstance]
+            r"[1-9][0-9]{0,8}/[1-9][0-9]{0,8}", self.share
+        ):
+            raise InvalidSpec('share must be text such as "1/3"; a fraction keeps the budget exact')
+        fraction = Fraction(self.share)
+        if fraction > 1:
+            raise InvalidSpec(f"share is {self.share}, must not exceed 1; shares of one respondent add up to 1")
+        object.__setattr__(self, "share", f"{fraction.numerator}/{fraction.denominator}")
+
+    @property
+    def declared(self) -> Fraction:
+        """The epsilon this share may spend."""
+        return as_epsilon(self.of).declared * Fraction(self.share)
+
+    @cached_property
+    def odds(self) -> int:
+        """floor(e^(share * epsilon) * 2^64)."""
+        return _exp(self.declared)
+
+    def to_spec(self) -> Any:
+        """The wire form."""
+        return {"of": as_epsilon(self.of).to_spec(), "share": self.share}
+
+
+@dataclass(frozen=True)
+class Amplified:
+    """Epsilon for a report on one of `sampled` padded items: e^eps' = sampled * (e^eps - 1) + 1.
+
+    Valid only for GRR over a domain with `sampled` distinct dummies (Wang's dissertation, Theorem 5.2.1): it is refused
+    by every mechanism but the one that `PaddedDevice` builds inside itself.
+    """
+
+    of: "Epsilon | str"
+    sampled: int
+
+    def __post_init__(self) -> None:
+        """Accept text for the declared epsilon and a positive sample size."""
+        object.__setattr__(self, "of", as_epsilon(self.of))
+        if type(self.sampled) is not int or not 1 <= self.sampled <= 1 << 20:
+            raise InvalidSpec("sampled must be an integer from 1 to 2^20, the number of padded items")
+
+    @property
+    def declared(self) -> Fraction:
+        """The epsilon of the whole protocol; the oracle inside may spend more, see `odds`."""
+        return as_epsilon(self.of).declared
+
+    @cached_property
+    def odds(self) -> int:
+        """Amplified odds sampled * (E - 1) + 1, over 2^64."""
+        return self.sampled * (as_epsilon(self.of).odds - WORD) + WORD
+
+    def to_spec(self) -> Any:
+        """The wire form."""
+        return {"of": as_epsilon(self.of).to_spec(), "sampled": self.sampled}
+
+
+Budget = Epsilon | Share | Amplified
+
+
+def as_epsilon(value: "Epsilon | str") -> Epsilon:
+    """Epsilon from its text; an Epsilon passes through."""
+    return value if isinstance(value, Epsilon) else Epsilon(value)
+
+
+def as_budget(value: Any) -> Budget:
+    """A budget from its wire form, from decimal text, or a budget itself."""
+    if isinstance(value, (Epsilon, Share, Amplified)):
+        return value
+    if isinstance(value, dict):
+        fields: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        if fields.keys() == {"of", "share"}:
+            return Share(fields["of"], fields["share"])
+        if fields.keys() == {"of", "sampled"}:
+            return Amplified(fields["of"], fields["sampled"])
+        raise InvalidSpec('epsilon is an object, must have the fields "of" and one of "share" and "sampled"')
+    return Epsilon(value)

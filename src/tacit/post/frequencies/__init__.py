@@ -1,0 +1,1 @@
+"""Post-processing of one histogram: non-negative, summing to one, monotone, or shrunk towards a prior."""

@@ -1,0 +1,1 @@
+"""Weighted least squares on grids: a tree per attribute, and estimates of products of their levels."""

@@ -1,0 +1,1 @@
+"""Answering a parsed query from noisy reports."""

@@ -1,1 +1,0 @@
-"""Answers to SQL over rows whose private columns are known only as noisy reports."""

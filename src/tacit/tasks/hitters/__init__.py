@@ -1,0 +1,1 @@
+"""Heavy hitters: frequent strings and ids out of domains nobody can enumerate."""

@@ -1,0 +1,1 @@
+"""Frequent items and itemsets of sets that respondents hold."""

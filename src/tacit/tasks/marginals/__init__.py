@@ -1,0 +1,1 @@
+"""Joint tables of several attributes, and what they say about each other."""

@@ -1,0 +1,1 @@
+"""Ranges, prefixes, quantiles and rectangles of ordered values."""

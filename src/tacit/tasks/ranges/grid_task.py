@@ -1,0 +1,167 @@
+"""The task `ranges` on two or three ordered attributes: any rectangle, and any range of some with the others free.
+
+Plan, forecast, answer and the query `rectangle`. The statistics are in `ranges.rectangles` and `post.grids`; here are
+only checks, labels and the JSON that leaves the system.
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tacit.core.mechanism import Mechanism
+from tacit.device.domains.domain import Attribute, Categories, Domain, Ordered
+from tacit.device.domains.product import Product
+from tacit.device.domains.reals import Buckets, Integers
+from tacit.device.numbers.budget import Budget
+from tacit.errors import InvalidSpec, InvalidValue
+from tacit.post.frequencies.methods import default_method, process
+from tacit.post.grids.shape import GridShape, Heights
+from tacit.tasks.ranges.grid_plan import GridOption, GridPlanner
+from tacit.tasks.ranges.rectangles import Rectangles, solve_rectangles
+from tacit.tasks.task import Answer, Forecast, QuestionTally, TaskQuery, plain_number
+
+MAX_ATTRIBUTES = 3
+"""More attributes have too many combinations of tree levels to plan for: the product of the trees' heights."""
+
+SHOWN_CELLS = 1024
+"""Grids of more cells are answered in coarser rectangles."""
+
+
+def check_ordered(domain: Domain) -> None:
+    """Raise InvalidSpec for a domain whose answers have no order."""
+    if isinstance(domain, Categories) or not isinstance(domain, (Ordered, Integers, Buckets)):
+        raise InvalidSpec(f"ranges: the domain is {domain.kind}, must be ordered, integers or buckets")
+
+
+def check_grid(domain: Product) -> None:
+    """Raise InvalidSpec for other than two or three attributes, each ordered or with two values (any order will do)."""
+    if not 2 <= len(domain.attributes) <= MAX_ATTRIBUTES:
+        raise InvalidSpec(
+            f"ranges: the domain has {len(domain.attributes)} attributes, must have 1 to {MAX_ATTRIBUTES}"
+        )
+    for attribute in domain.attributes:
+        if attribute.size < 2:
+            raise InvalidSpec(f"ranges: attribute {attribute.name} has one value; drop it")
+        if attribute.size > 2:
+            check_ordered(attribute)
+
+
+@lru_cache(maxsize=4)
+def _options(sizes: tuple[int, ...], budget: Budget, n: int) -> list[GridOption]:
+    """Return the planner's options, cached: the forecast asks again for what the plan has just computed."""
+    return GridPlanner(sizes, len(sizes)).options(budget, n)
+
+
+def plan_grid(domain: Product, budget: Budget, n: int) -> Mechanism:
+    """Return the mechanism with the least expected error of a rectangle."""
+    return _options(domain.sizes, budget, n)[0].mechanism
+
+
+def solved_grid(domain: Product, part: QuestionTally) -> Rectangles:
+    """Return the fitted rectangles of a question's tally."""
+    return solve_rectangles(domain.sizes, part.mechanism, part.tally, respondents=part.respondents)
+
+
+def _shown(shape: GridShape) -> Heights:
+    """The finest heights with few enough nodes, coarsening the attribute with the most nodes first."""
+    # A height of h merges fanout^h neighbouring answers of an attribute into one node of its tree.
+    heights = [0] * len(shape.sizes)
+    while prod(shape.nodes(tuple(heights))) > SHOWN_CELLS:
+        nodes = shape.nodes(tuple(heights))
+        heights[nodes.index(max(nodes))] += 1
+    return tuple(heights)
+
+
+def answer_grid(domain: Product, part: QuestionTally) -> Answer:
+    """Return the share of every cell; of coarser rectangles where the grid has more than SHOWN_CELLS cells."""
+    solution = solved_grid(domain, part)
+    heights = _shown(solution.fit.shape)
+    nodes, fanouts = solution.fit.shape.nodes(heights), solution.fit.shape.fanouts
+    labels = [_label(domain, at, heights, fanouts) for at in np.ndindex(*nodes)]
+    raw = replace(solution.nodes(heights), labels=labels)
+    processed = process(raw, default_method("histogram"))
+    return Answer("share", raw, processed.estimate, processed.method.name)
+
+
+def _label(domain: Product, at: tuple[int, ...], heights: Heights, fanouts: tuple[int, ...]) -> tuple[Any, ...]:
+    """Return the label of a node: per attribute its value, or "first … last" where it merges several."""
+    label: list[Any] = []
+    for attribute, node, height, fanout in zip(domain.attributes, at, heights, fanouts, strict=True):
+        first, last = node * fanout**height, min((node + 1) * fanout**height, attribute.size) - 1
+        ends = attribute.decode(first), attribute.decode(last)
+        label.append(ends[0] if first == last else f"{ends[0]} … {ends[1]}")
+    return tuple(label)
+
+
+def forecast_grid(domain: Product, mechanism: Mechanism, n: int) -> Forecast:
+    """Return the expected standard error of a rectangle, and the options that the plan was compared with."""
+    options = _options(domain.sizes, mechanism.budget, n)
+    # A document may carry another mechanism than the planner would pick today; then the best option stands in.
+    pick = next((option for option in options if option.mechanism == mechanism), options[0])
+    rows = tuple(
+        {"name": option.name, "standard_error": float(np.sqrt(option.error / n)), "report_bits": option.report_bits}
+        | {"picked": option is pick}
+        for option in options
+    )
+    why = f"{pick.name} has the least expected error over all rectangles" if pick is options[0] else ""
+    return Forecast(float(np.sqrt(pick.error / n)), "a rectangle, on average over all of them", why, rows)
+
+
+def ends_of(attributes: Sequence[Attribute], given: Mapping[str, str], name: str, default: list[int]) -> list[int]:
+    """Parse one end per attribute from comma-separated text; an empty field takes the default."""
+    if name not in given:
+        return default
+    # As CSV, since labels may contain commas themselves and are then quoted.
+    texts = next(csv.reader([given[name]]), list[str]())
+    if len(texts) != len(attributes):
+        names = ", ".join(attribute.name for attribute in attributes)
+        raise InvalidSpec(f"range: {name} must be one value for each of {names}, with commas")
+    ends: list[int] = []
+    for text, attribute, other in zip(texts, attributes, default, strict=True):
+        try:
+            ends.append(attribute.encode(text) if text else other)
+        except InvalidValue:
+            first, last = attribute.decode(0), attribute.decode(attribute.size - 1)
+            raise InvalidSpec(
+                f"range: {name} of {attribute.name} is outside the domain, must be from {first} to {last}"
+            ) from None
+    return ends
+
+
+def check_product(domain: Domain, query: str) -> Product:
+    """Return the domain as a product; InvalidSpec for a question with one attribute."""
+    if not isinstance(domain, Product):
+        raise InvalidSpec(f"{query}: the question has one attribute; ask for a range")
+    return domain
+
+
+def _rectangle(domain: Domain, part: QuestionTally, given: Mapping[str, str], level: float) -> dict[str, Any]:
+    """Handle `rectangle`: the share of a rectangle with its interval."""
+    whole = check_product(domain, "rectangle")
+    low = ends_of(whole.attributes, given, "low", [0] * len(whole.sizes))
+    high = ends_of(whole.attributes, given, "high", [size - 1 for size in whole.sizes])
+    row = solved_grid(whole, part).rectangles([low], [high]).to_rows(level)[0]
+    share = {name: plain_number(row[name]) for name in ("standard_error", "low", "high")} | {
+        "estimate": plain_number(row["frequency"])
+    }
+    ends = {
+        name: [attribute.decode(i) for attribute, i in zip(whole.attributes, at, strict=True)]
+        for name, at in (("from", low), ("to", high))
+    }
+    return ends | {"share": share}
+
+
+RECTANGLE = TaskQuery(
+    "rectangle",
+    "The share of a rectangle of several attributes, all ends included.",
+    {
+        "low": "the lowest value of every attribute, with commas; an empty one is its first",
+        "high": "the highest values",
+    },
+    _rectangle,
+)

@@ -1,0 +1,225 @@
+"""A store in memory, as a model of what a database must do. Nothing survives the process."""
+
+import secrets
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import RLock
+from weakref import finalize
+
+from tacit.collector.clock import today
+from tacit.collector.ports import (
+    STORED,
+    AuditEntry,
+    CollectionRecord,
+    Fold,
+    NewBatch,
+    Outcome,
+    StoredBatch,
+    StoredTally,
+    TokenRecord,
+)
+from tacit.collector.store.intake import decide, invitations
+from tacit.collector.store.sqlite.statements import need
+from tacit.errors import InvalidSpec
+
+
+@dataclass
+class _Reports:
+    """What is kept of one collection's reports."""
+
+    batches: set[bytes] = field(default_factory=set[bytes])
+    waiting: list[StoredBatch] = field(default_factory=list[StoredBatch])
+    tallies: dict[str, StoredTally] = field(default_factory=dict[str, StoredTally])
+    rejected: Counter[str] = field(default_factory=Counter[str])
+    invitations: dict[bytes, bool] = field(default_factory=dict[bytes, bool])
+    """Every invitation's hash and whether it is unspent."""
+    count: int = 0
+    day: int = 0
+
+
+class MemoryStore:
+    """The storage port over dictionaries, one lock around all of them."""
+
+    def __init__(self, *, today: Callable[[], int] = today) -> None:
+        """Begin empty."""
+        self._lock, self._folding, self._today = RLock(), RLock(), today
+        self._records: dict[str, CollectionRecord] = {}
+        self._reports: dict[str, _Reports] = {}
+        self._tokens: dict[bytes, TokenRecord] = {}
+        self._audit: list[AuditEntry] = []
+        # Segments are files wherever the rest is; nobody finds these again.
+        self._segments = Path(tempfile.gettempdir()) / f"tacit-{secrets.token_hex(8)}"
+        finalize(self, shutil.rmtree, self._segments, ignore_errors=True)
+
+    @property
+    def segments(self) -> Path:
+        """A folder for segments of rows, which goes with the store."""
+        return self._segments
+
+    def _of(self, collection: str) -> _Reports:
+        """What is kept of a collection; nothing of one that is not there."""
+        return self._reports.get(collection) or _Reports()
+
+    def _known(self, collection: str) -> _Reports:
+        need(collection in self._records, collection, "is unknown")
+        return self._reports[collection]
+
+    def add_collection(self, record: CollectionRecord) -> None:
+        """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
+        with self._lock:
+            if record.id not in self._records:
+                self._records[record.id] = record
+                self._reports[record.id] = _Reports(day=0 if record.state == "draft" else self._today())
+
+    def _need_draft(self, collection: str) -> None:
+        record = self._records.get(collection)
+        need(record is not None and record.state == "draft", collection, "is no draft")
+
+    def replace_draft(self, record: CollectionRecord) -> None:
+        """Replace the document of a draft; `InvalidSpec` if there is none, for published documents never change."""
+        with self._lock:
+            self._need_draft(record.id)
+            self._records[record.id] = record
+
+    def delete_draft(self, collection: str) -> None:
+        """Remove a draft; `InvalidSpec` if there is none."""
+        with self._lock:
+            self._need_draft(collection)
+            del self._records[collection], self._reports[collection]
+
+    def close_collection(self, collection: str) -> None:
+        """Take no more reports; `InvalidSpec` if it was never published."""
+        with self._lock:
+            record = self._records.get(collection)
+            need(record is not None and record.state != "draft", collection, "was never published")
+            self._records[collection] = replace(self._records[collection], state="closed")
+
+    def collection(self, collection: str) -> CollectionRecord | None:
+        """One collection."""
+        return self._records.get(collection)
+
+    def collections(self) -> list[CollectionRecord]:
+        """All collections, in order of creation."""
+        with self._lock:
+            return list(self._records.values())
+
+    def add_batches(self, batches: Sequence[NewBatch]) -> list[Outcome]:
+        """Store batches in one step and say what became of each."""
+        with self._lock:
+            states = {record.id: record.state for record in self._records.values()}
+            stored = {(b.collection, b.batch) for b in batches if b.batch in self._of(b.collection).batches}
+            unspent = {mark for mark in invitations(batches) if self._of(mark[0]).invitations.get(mark[1], False)}
+            outcomes = decide(batches, states, stored, unspent)
+            for batch, outcome in zip(batches, outcomes, strict=True):
+                if outcome == STORED:
+                    self._add(batch)
+            return outcomes
+
+    def _add(self, batch: NewBatch) -> None:
+        kept = self._reports[batch.collection]
+        kept.rejected.update(batch.rejected)
+        kept.batches.add(batch.batch)
+        if batch.count:
+            kept.waiting.append(StoredBatch(batch.payload, batch.count))
+        kept.count += batch.count
+        if batch.invitation is not None:
+            kept.invitations[batch.invitation] = False
+
+    def count_rejected(self, collection: str, reasons: Mapping[str, int]) -> None:
+        """Count refused reports by reason."""
+        with self._lock:
+            self._known(collection).rejected.update(reasons)
+
+    def rejected(self, collection: str) -> dict[str, int]:
+        """Refused reports by reason."""
+        with self._lock:
+            return dict(self._of(collection).rejected)
+
+    def stored_reports(self, collection: str) -> int:
+        """Number of reports accepted so far, folded or not."""
+        return self._of(collection).count
+
+    def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
+        """Fold waiting batches, oldest first, into a shard's tally, in one step; returns how many there were."""
+        with self._folding:
+            with self._lock:
+                kept = self._known(collection)
+                batches, tally = kept.waiting[:most], kept.tallies.get(shard)
+            if batches:
+                folded = fold(None if tally is None else tally.content, batches)
+                reports = sum(batch.count for batch in batches) + (0 if tally is None else tally.reports)
+                with self._lock:
+                    kept.tallies[shard] = StoredTally(shard, reports, folded)
+                    del kept.waiting[: len(batches)]
+            return len(batches)
+
+    def tally(self, collection: str, shard: str) -> bytes | None:
+        """The tally of one shard."""
+        found = self._of(collection).tallies.get(shard)
+        return None if found is None else found.content
+
+    def tallies(self, collection: str) -> list[StoredTally]:
+        """The tallies of all shards."""
+        with self._lock:
+            return list(self._of(collection).tallies.values())
+
+    def add_token(self, token: TokenRecord) -> None:
+        """Add a token."""
+        with self._lock:
+            self._tokens[token.hash] = token
+
+    def token(self, hash: bytes) -> TokenRecord | None:
+        """The token of a hash."""
+        return self._tokens.get(hash)
+
+    def tokens(self) -> list[TokenRecord]:
+        """All tokens."""
+        with self._lock:
+            return list(self._tokens.values())
+
+    def revoke_token(self, hash: bytes) -> bool:
+        """Remove a token; False if there was none."""
+        with self._lock:
+            return self._tokens.pop(hash, None) is not None
+
+    def add_invitations(self, collection: str, hashes: Sequence[bytes]) -> None:
+        """Add unspent invitations; one that is there already stays as it is, spent or not."""
+        with self._lock:
+            kept = self._known(collection).invitations
+            kept.update({mark: True for mark in hashes if mark not in kept})
+
+    def audit(self, entry: AuditEntry) -> None:
+        """Note an operator's action."""
+        with self._lock:
+            self._audit.append(entry)
+
+    def audit_log(self, most: int) -> list[AuditEntry]:
+        """The latest actions, newest first."""
+        with self._lock:
+            return self._audit[::-1][:most]
+
+    def drop_reports(self, collection: str) -> None:
+        """Close a collection and remove its reports, tallies, batch ids and invitations (retention)."""
+        with self._folding, self._lock:
+            self.close_collection(collection)
+            kept = self._reports[collection]
+            self._reports[collection] = _Reports(day=kept.day, rejected=kept.rejected)
+
+    def published_day(self, collection: str) -> int:
+        """Unix day of publication; 0 for a draft."""
+        return self._known(collection).day
+
+    def backup(self, path: str) -> None:
+        """Refused: there is nothing durable to copy."""
+        raise InvalidSpec(f"backup: a store in memory cannot be written to {path}; serve from a folder instead")
+
+    def probe(self, *, write: bool = False) -> bool:
+        """Nothing that could fail, or fill up."""
+        return False
+
+    def close(self) -> None:
+        """Nothing to release."""

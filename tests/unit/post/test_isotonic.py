@@ -1,0 +1,63 @@
+"""Isotonic regression: against its formula, against scipy, and C against numpy bit for bit."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression as scipy_isotonic
+
+from tacit.core.estimate import Estimate, no_data
+from tacit.errors import InvalidSpec
+from tacit.kernels import compiled, isotonic, twin
+from tacit.post.frequencies.isotonic import isotonic as isotonic_estimate
+from tacit.post.frequencies.isotonic import isotonic_regression
+
+F64 = npt.NDArray[np.float64]
+
+
+def rng(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@given(value=st.lists(st.floats(-100, 100), max_size=40).map(lambda x: np.array(x, float)), seed=st.integers(0, 99))
+@settings(max_examples=40, deadline=None)
+def test_isotonic_regression_is_the_formula_of_minima_and_maxima(value: F64, seed: int) -> None:
+    """Theorem 1 of Hay et al., scipy, the twin bit for bit, and the flipped order."""
+    found, n = isotonic_regression(value), len(value)
+    expected = [max(min(value[i : j + 1].mean() for j in range(max(i, k), n)) for i in range(k + 1)) for k in range(n)]
+    assert found == pytest.approx(np.array(expected), abs=1e-9)
+    assert np.array_equal(isotonic_regression(found), found)
+    assert np.array_equal(isotonic_regression(value, increasing=False), -isotonic_regression(-value))
+    for weights in (None, rng(seed).uniform(0.1, 3, n)):
+        made = isotonic_regression(value, weights)
+        assert np.array_equal(made, twin.isotonic(value, weights))
+        if n:
+            assert made == pytest.approx(scipy_isotonic(value, weights=weights).x, abs=1e-9)
+
+
+@pytest.mark.skipif(not compiled, reason="the C core is not built, or TACIT_KERNELS=numpy")
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 17, 5000])
+def test_the_compiled_isotonic_regression_equals_its_twin(n: int) -> None:
+    draws = rng(n)
+    for value in (draws.normal(size=n), draws.integers(0, 5, n) * 0.1, np.arange(n) ^ 1, -np.arange(n) * 1.0):
+        for weights in (None, draws.uniform(0.01, 9, n)):
+            a, b = isotonic(value.astype(float), weights), twin.isotonic(value.astype(float), weights)
+            assert (a.dtype, a.shape) == (b.dtype, b.shape)
+            assert np.array_equal(a, b)
+
+
+def test_estimates_can_be_made_monotone() -> None:
+    raw = Estimate(np.array([0.1, 0.5, 0.3]), np.array([1.0, 1.0, 3.0]), 100)
+    assert isotonic_estimate(raw).value == pytest.approx([0.1, 0.4, 0.4])
+    assert isotonic_estimate(raw, weighted=True).value == pytest.approx([0.1, 0.45, 0.45])
+    assert isotonic_estimate(raw, increasing=False).value == pytest.approx([0.3, 0.3, 0.3])
+    assert not isotonic_estimate(no_data(3)).has_data
+
+
+@pytest.mark.parametrize(("value", "weights"), [([np.nan], None), ([[1.0]], None), ([1.0], [0.0]), ([1.0], [1.0, 2.0])])
+def test_isotonic_regression_refuses_what_has_no_nearest(value: Any, weights: Any) -> None:
+    with pytest.raises(InvalidSpec, match="isotonic"):
+        isotonic_regression(np.array(value), None if weights is None else np.array(weights))
