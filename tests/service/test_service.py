@@ -1,4 +1,7 @@
-"""The collector's chores: one that fails holds up neither the others nor the end."""
+"""The collector's chores: one that fails holds up neither the others nor the end, and answers wait for a fold."""
+
+from collections.abc import Callable
+from threading import Event, Thread
 
 import pytest
 from tests.service.memory import MemoryStore
@@ -7,7 +10,8 @@ from tests.service.plain import PLAIN, NoNoise, wide_draft
 from tacit.catalog import CATALOG
 from tacit.collector.collections.access import Access
 from tacit.collector.collections.publish import publish_document
-from tacit.collector.ports import NewBatch
+from tacit.collector.ports import Fold, NewBatch
+from tacit.collector.ports import Store as AnyStore
 from tacit.collector.service import Collector
 from tacit.errors import StorageFull, StorageUnavailable
 
@@ -74,3 +78,43 @@ def test_when_no_admin_token_holds_the_next_start_makes_one(store: Store):
     assert access.bearer(token) is None
     assert access.bearer(fresh).scope == "admin"
     assert access.first_admin() is None
+
+
+class Held:
+    """Another store whose first fold waits in the middle of its transaction until it is let go."""
+
+    def __init__(self, store: AnyStore) -> None:
+        self._store, self.begun, self.go = store, Event(), Event()
+
+    def __getattr__(self, name: str):
+        return getattr(self._store, name)
+
+    def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
+        def held(*state) -> bytes:
+            if not self.begun.is_set():
+                self.begun.set()
+                self.go.wait()
+            return fold(*state)
+
+        return self._store.fold_some(collection, shard, held, most)
+
+
+def test_an_answer_waits_for_a_fold_that_has_claimed_what_it_needs(open_store: Callable[[], AnyStore]):
+    store = Held(open_store())
+    collector = Collector(store, catalog=(*CATALOG, NoNoise), tasks=(PLAIN,))  # type: ignore[arg-type]
+    name = publish_document(store, collector.planner.plan(wide_draft(200, minimum_cohort=1))[0]).id
+    store.add_batches([NewBatch(name, bytes(16), bytes(3), 3, {})])
+    collector.touch(name)
+    answers: list[int] = []
+    chore = Thread(target=collector.fold_touched)
+    answer = Thread(target=lambda: answers.append(collector.answers(name, 0.95).n))
+    chore.start()
+    store.begun.wait()
+    answer.start()
+    # An answer that does not wait is given now, without the three reports. This join never decides for good code.
+    answer.join(timeout=0.2)
+    store.go.set()
+    chore.join()
+    answer.join()
+    assert answers == [3]
+    collector.work.stop()

@@ -58,17 +58,25 @@ class Folder:
         self._rng = np.random.default_rng(secrets.randbits(128))
         # By collection: how many shards of this process are full (see `_shard_of`).
         self._part: dict[str, int] = {}
+        self._folding: dict[str, Lock] = {}
 
     def fold_all(self, collection: str, seconds: float) -> int:
         """Fold until nothing is waiting or about this many seconds have passed; returns the number of batches."""
         active, end, folded = self._shelf.find(collection), self._seconds() + seconds, 0
         # The deadline is checked after a fold, not before: every call makes progress.
         while active is not None:
-            batches = self.fold_some(active)
+            # One fold of a collection at a time. A store skips batches that another fold has claimed: an answer would
+            # find nothing waiting and be computed from a tally without reports that were acknowledged before.
+            with self._lock_of(collection):
+                batches = self.fold_some(active)
             folded += batches
             if not batches or self._seconds() >= end:
                 break
         return folded
+
+    def _lock_of(self, collection: str) -> Lock:
+        with self._lock:
+            return self._folding.setdefault(collection, Lock())
 
     def fold_some(self, active: Active) -> int:
         """Fold up to `MOST_BATCHES` batches in one transaction of the store; returns how many."""
