@@ -1,4 +1,4 @@
-"""What every test run shares: quick collection, and the time spent per folder printed at its end."""
+"""What every test run shares: quick collection, few reports, and the time spent per folder printed at its end."""
 
 import gc
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 # Set before anything imports numpy. Workers of a test run use all cores already, and the small matrices of tests are
 # slower on several threads than on one: idle BLAS threads spin, at the cost of the other workers.
@@ -74,28 +75,32 @@ def _cpu_seconds() -> float:
     return sum(os.times()[:4])
 
 
-class Examples:
-    """Looks for examples where there are some.
+class OneReport:
+    """Sends one report per test to the controller of a parallel run, instead of three.
 
-    Searching the docstrings of four hundred modules for the eighty that have examples is a tenth of the CPU time of
-    collection. Those of tests have none.
+    A report costs the two processes more than a millisecond together, as much as most tests take. What set-up and
+    clean-up took is added to the report of the test itself; if one of them fails, it is reported as well.
     """
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_collect_file(self, file_path: Path) -> Generator[None, Any, Any]:
-        """Of a Python file, keep the tests, and the examples in docstrings if there is a prompt at all."""
-        collectors = yield
-        if file_path.suffix != ".py":
-            return collectors
-        if "src" in file_path.parts and b">>> " in file_path.read_bytes():
-            return collectors
-        return [collector for collector in collectors if isinstance(collector, pytest.Module)]
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """Run a test as pytest does, and log what remains to be said."""
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        told = [report for report in reports if report.when == "call" or not report.passed]
+        for quantity in ("cpu", "duration"):
+            setattr(told[0], quantity, sum(getattr(report, quantity) for report in reports if report not in told[1:]))
+        for report in told:
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hooks for all tests: those of a conftest file alone would miss the examples in src and docs."""
+    """Watch all tests: hooks of a conftest file alone would miss the examples in src and docs."""
     config.pluginmanager.register(FolderTimes(), "folder-times")
-    config.pluginmanager.register(Examples(), "examples")
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(OneReport(), "one-report")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -111,3 +116,12 @@ def pytest_collection() -> Generator[None, Any, Any]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, Any, Any]:
+    """Do not look for examples in the docstrings of tests: there are none."""
+    collectors = yield
+    if file_path.suffix == ".py":
+        return [collector for collector in collectors if isinstance(collector, pytest.Module)]
+    return collectors
