@@ -78,7 +78,7 @@ def _cpu_seconds() -> float:
 class OneReport:
     """Sends one report per test to the controller of a parallel run, instead of three.
 
-    A report costs the two processes more than a millisecond together, as much as most tests take. What set-up and
+    The other two cost more than a millisecond of CPU time per test, as much as most tests take. What set-up and
     clean-up took is added to the report of the test itself; if one of them fails, it is reported as well.
     """
 
