@@ -6,6 +6,7 @@ column `run`, so that GROUP BY run answers them all. Statistical tests state the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from math import sqrt
 from typing import Any
@@ -34,6 +35,7 @@ METHODS = ["mg", "mg2", "hio", "hiocap2", "hio_consistent", "wavelet", "quadtree
 ROWS, RUNS = 300, 1000
 
 
+@cache
 def respondents(rows: int, runs: int = 1, seed: int = 1) -> Any:
     """The same respondents in every run: ages around 25, a skewed measure that goes with age, and a public label."""
     rng = np.random.default_rng(seed)

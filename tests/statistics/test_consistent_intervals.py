@@ -64,17 +64,17 @@ def covering(ends: tuple[F64, F64], truth: F64) -> npt.NDArray[np.bool_]:
 @pytest.mark.parametrize("kind", ["zipf", "one of 0.9"])
 def test_shares_of_questions_asked_together(kind: str):
     records, mechanism, tallies = collections(kind)
-    for place in (0, 1):
-        truth = true_table(records, SIZES, [place]).ravel()
-        hits, alone = np.zeros((RUNS, len(truth)), bool), np.zeros((RUNS, len(truth)), bool)
-        for run, tally in enumerate(tallies):
-            answer = MARGINALS.answer(DOMAINS[place], QuestionTally(mechanism, tally, tally.n, place=place))
+    truths = [true_table(records, SIZES, [place]).ravel() for place in (0, 1)]
+    hits, alone = ([np.zeros((RUNS, len(truth)), bool) for truth in truths] for _ in range(2))
+    for run, tally in enumerate(tallies):
+        part = QuestionTally(mechanism, tally, tally.n)
+        for place, truth in enumerate(truths):
+            answer = MARGINALS.answer(DOMAINS[place], replace(part, place=place))
             assert answer.consistent is not None
-            hits[run] = covering(_consistent_interval(answer, 0.95), truth)
-            alone[run] = covering(answer.consistent.interval(0.95), truth)
-        assert hits.sum(axis=0).min() >= fewest()
-        if place == 0:  # The most frequent of 30 answers is covered 59 and 21 times.
-            assert alone.sum(axis=0)[0] < fewest()
+            hits[place][run] = covering(_consistent_interval(answer, 0.95), truth)
+            alone[place][run] = covering(answer.consistent.interval(0.95), truth)
+    assert all(covered.sum(axis=0).min() >= fewest() for covered in hits)
+    assert alone[0].sum(axis=0)[0] < fewest()  # The most frequent of 30 answers is covered 59 and 21 times.
 
 
 def test_cells_of_tables():
