@@ -6,13 +6,14 @@ have standard errors of about 0.02; the tolerances below are three to four of th
 """
 
 import os
+from functools import cache
 from math import exp
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tacit.simulate.hitters import Search, simulate_hitters, syn
+from tacit.simulate.hitters import Population, Search, simulate_hitters, syn
 from tacit.simulate.hitters_data import Columns, read_population, value_domain
 from tacit.tasks.hitters.plan import plan_lengths, sensitivity_threshold
 from tacit.tasks.hitters.spelling import bit_strings
@@ -50,9 +51,15 @@ def test_table_4_1_sensitivity_thresholds(key: "tuple[int, int, float]") -> None
         assert sensitivity_threshold(variance, candidates, n / groups) == pytest.approx(printed, rel=tolerance)
 
 
+@cache
+def people(seed: int) -> Population:
+    """SYN with a million respondents."""
+    return syn(1_000_000, 64, seed)
+
+
 def f1(method: str, epsilon: str, runs: int, **search: float) -> float:
     """Mean F1 on SYN with a million respondents and k = 16."""
-    found = [simulate_hitters(syn(1_000_000, 64, seed), Search(epsilon, 16, **search), method, seed=seed).f1  # type: ignore[arg-type]
+    found = [simulate_hitters(people(seed), Search(epsilon, 16, **search), method, seed=seed).f1  # type: ignore[arg-type]
              for seed in range(runs)]  # fmt: skip
     return float(np.mean(found))
 

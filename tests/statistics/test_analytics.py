@@ -50,10 +50,7 @@ CASES: dict[str, tuple[Design, Region]] = {
 }
 
 
-FAST = ("hio, one dimension", "hio, a corner", "sco")
-
-
-@pytest.mark.parametrize("case", [c if c in FAST else pytest.param(c, marks=pytest.mark.slow) for c in CASES])
+@pytest.mark.parametrize("case", CASES)
 def test_weighted_sums_have_their_exact_variance(case: str):
     design, region = CASES[case]
     assert any(oracle.kind == "olh" for group in design.groups for oracle in group.oracles)

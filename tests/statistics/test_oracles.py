@@ -336,7 +336,7 @@ POOLS = {
 }
 
 
-@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("name", [pytest.param("flh", marks=pytest.mark.slow), "flh_odd", "rmp"])
 def test_shared_hash_functions_add_variance(name: str):
     """Over random keys: local hashing's variance and sum over other values of n_w (n_w - 1)/(pool (g - 1))."""
     build, g, pool = POOLS[name]

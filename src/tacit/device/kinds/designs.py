@@ -241,7 +241,11 @@ def proper_designs(size: int, max_order: int) -> list[Design]:
     prime = next_prime(max(size, 7))
     while prime % 4 != 3:
         prime = next_prime(prime + 1)
-    return [("paley", prime, 1), *(("singer", q, _dimension(q, size)) for q in prime_powers(max_order))]
+    return [("paley", prime, 1), *(("singer", q, _dimension(q, size)) for q in _orders(max_order))]
+
+
+_orders = lru_cache(maxsize=4)(prime_powers)
+"""Prime powers up to a limit: there are two limits, that of all designs and that of cyclic ones."""
 
 
 def _dimension(q: int, size: int) -> int:
