@@ -23,7 +23,7 @@ from tacit.tasks.marginals.joint import JOINT
 from tacit.tasks.marginals.marginals import Table
 from tacit.tasks.marginals.methods import ask, make_method
 from tacit.tasks.marginals.solve import solve_marginals
-from tacit.tasks.marginals.task import MARGINALS
+from tacit.tasks.marginals.task import MARGINALS, solved
 from tacit.tasks.ranges.ranges import solve_ranges
 from tacit.tasks.task import JointQuestions, QuestionTally
 from tacit.testing.statistics import ALPHA
@@ -49,12 +49,13 @@ def skewed(kind: str) -> list[F64]:
 
 
 @cache
-def collections(kind: str, runs: int = RUNS) -> "tuple[npt.NDArray[np.int64], Any, list[Any]]":
-    """Records of 30,000 respondents, the mechanism, and tallies of simulated collections of them."""
+def collections(kind: str, runs: int = RUNS) -> "tuple[npt.NDArray[np.int64], list[QuestionTally]]":
+    """Records of 30,000 respondents, and simulated collections of them, which are solved once for all tests."""
     rng = np.random.default_rng(71)
     records = np.stack([rng.choice(len(p), 30_000, p=p) for p in skewed(kind)], axis=1)
     mechanism = make_method("calm", ask(SIZES, 2, "1", len(records)))
-    return records, mechanism, [simulate_tally(mechanism, records, SIZES, rng) for _ in range(runs)]
+    tallies = (simulate_tally(mechanism, records, SIZES, rng) for _ in range(runs))
+    return records, [QuestionTally(mechanism, tally, tally.n) for tally in tallies]
 
 
 def covering(ends: tuple[F64, F64], truth: F64) -> npt.NDArray[np.bool_]:
@@ -63,11 +64,10 @@ def covering(ends: tuple[F64, F64], truth: F64) -> npt.NDArray[np.bool_]:
 
 @pytest.mark.parametrize("kind", ["zipf", pytest.param("one of 0.9", marks=pytest.mark.slow)])
 def test_shares_of_questions_asked_together(kind: str):
-    records, mechanism, tallies = collections(kind)
+    records, parts = collections(kind)
     truths = [true_table(records, SIZES, [place]).ravel() for place in (0, 1)]
     hits, alone = ([np.zeros((RUNS, len(truth)), bool) for truth in truths] for _ in range(2))
-    for run, tally in enumerate(tallies):
-        part = QuestionTally(mechanism, tally, tally.n)
+    for run, part in enumerate(parts):
         for place, truth in enumerate(truths):
             answer = MARGINALS.answer(DOMAINS[place], replace(part, place=place))
             assert answer.consistent is not None
@@ -79,12 +79,12 @@ def test_shares_of_questions_asked_together(kind: str):
 
 def test_cells_of_tables():
     """The query that pages and the command line show, of 30 x 12 cells."""
-    records, mechanism, tallies = collections("zipf")
+    records, parts = collections("zipf")
     truth = true_table(records, SIZES, [0, 1]).ravel()
     asked, table = JointQuestions(tuple("abcdefg"), DOMAINS), next(query for query in JOINT if query.name == "table")
     hits = np.zeros((RUNS // 2, len(truth)), bool)
-    for run, tally in enumerate(tallies[: len(hits)]):
-        cells = table.run(asked, QuestionTally(mechanism, tally, tally.n), {"attributes": "a,b"}, 0.95)["cells"]
+    for run, part in enumerate(parts[: len(hits)]):
+        cells = table.run(asked, part, {"attributes": "a,b"}, 0.95)["cells"]
         low, high = (np.array([cell[f"consistent_{end}"] for cell in cells]) for end in ("low", "high"))
         hits[run] = covering((low, high), truth)
         assert all(low <= [cell["consistent"] for cell in cells]) and all(low <= high)
@@ -94,8 +94,7 @@ def test_cells_of_tables():
 
 
 def tables(kind: str, places: list[int], runs: int = RUNS) -> Iterator[Table]:
-    _, mechanism, tallies = collections(kind, runs)
-    return (solve_marginals(mechanism, tally).table(places) for tally in tallies)
+    return (solved(part).marginals.table(places) for part in collections(kind, runs)[1])
 
 
 @pytest.mark.parametrize("kind", ["zipf", pytest.param("one of 0.9", marks=pytest.mark.slow)])

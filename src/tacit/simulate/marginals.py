@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import combinations
 from math import comb, prod
 from time import perf_counter
@@ -131,11 +132,15 @@ class MarginalOutcome:
     raw_sse: float
     uniform_sse: float
     """Mean squared error of the uniform table, as a yardstick."""
-    predicted_sse: float
-    """Noise and sampling of the raw tables; what completing a table adds is not in it."""
     covered: int
     seconds: float
     last: Marginals
+    predict: Callable[[], float]
+
+    @cached_property
+    def predicted_sse(self) -> float:
+        """Noise and sampling of the raw tables, computed when asked for; what completing a table adds is not in it."""
+        return self.predict()
 
 
 def predicted_sse(mechanism: Mechanism, records: I64, sizes: Sequence[int], tables: Sequence[Attributes]) -> float:
@@ -185,10 +190,10 @@ def simulate_marginals(
         mean_sse=float(mean[0]),
         raw_sse=float(mean[1]),
         uniform_sse=float(np.mean([np.sum((true - 1 / true.size) ** 2) for true in truth])),
-        predicted_sse=predicted_sse(mechanism, columns, sizes, wanted),
         covered=sum(table.status == "covered" for table in tables),
         seconds=perf_counter() - start,
         last=answers,
+        predict=partial(predicted_sse, mechanism, columns, sizes, wanted),
     )
 
 

@@ -146,13 +146,16 @@ def law_batch(mechanism: Mechanism) -> None:
 
 
 def law_samples(mechanism: Mechanism) -> None:
-    """Sampled reports fit `log_prob` (false-alarm probability 1e-7 per value)."""
+    """Sampled reports fit `log_prob` (false-alarm probability 1e-7 per value).
+
+    10,000 reports show, on average, one of two equal probabilities that is off by 6 %, and one of four by 11 %.
+    """
     if hasattr(mechanism, "reports_of_seed"):
         return _law_kept(mechanism)
     reports = mechanism.all_reports()
     places = {report: i for i, report in enumerate(_each(mechanism, reports))}
     for value in values_of(mechanism)[:2]:
-        drawn = mechanism.privatize(np.array([value] * 20_000), SimulationCoins(7))
+        drawn = mechanism.privatize(np.array([value] * 10_000), SimulationCoins(7))
         # A report outside `all_reports` is a KeyError, which fails the law as well.
         codes = np.array([places[report] for report in _each(mechanism, drawn)])
         assert_fits(np.bincount(codes, minlength=len(reports)), np.exp(mechanism.log_prob(reports, value)))
