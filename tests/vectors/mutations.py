@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ BUDGETS: tuple[Any, ...] = ("0.001", "32", "4", {"of": "0.001", "share": "1/9999
 KEYS = ("constructor", "__proto__", "toString", "kind", "more", "size", "weights", "length", "en", "de", "spec")
 
 
+@cache
 def documents() -> list[Any]:
-    """Good documents: those of the vectors, and one about every kind of mechanism."""
+    """Good documents: those of the vectors, and one about every kind of mechanism. Nobody changes them."""
     read = json.loads((VECTORS / "documents.json").read_text(encoding="utf-8"))
     found = [case["document"] for case in read["good"] if len(case["document"]["questions"]) < 10]
     plain = found[0]
