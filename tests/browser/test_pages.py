@@ -373,6 +373,10 @@ def test_build_predict_publish_and_watch_the_counts_move(page: Any, context: Any
     page.click("text=Make the first one")
     page.fill("#title-en", "Lunch")
     page.get_by_label("Question", exact=True).fill("What did you have?")
+    # Half a draft is no mistake: the page says what it lacks, and the console stays silent.
+    page.wait_for_selector("text=List the choices to see how precise")
+    page.get_by_label("Choices, one per line").fill("Soup\nSoup")
+    page.wait_for_selector("text=labels must differ from each other")
     page.get_by_label("Choices, one per line").fill("Soup\nSalad\nPasta")
     page.wait_for_selector("text=With 10,000 respondents each share will be known to")
     page.wait_for_selector("text=± 2.4 points")
