@@ -14,15 +14,13 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import errors
-from tests.service.pg_people import Served, certificate, served
+from tests.service.pg_people import FEW, Served, certificate, served
 from tests.service.pg_raw import is_closed, message, raw, rest, until_ready
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.collector.pg.listen import PgSettings
 from tacit.core.patience import check
 from tacit.errors import InvalidSpec
-
-FEW = 500
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.service.pg_people import FEW as N
 from tests.service.pg_people import Served, served
 from tests.service.waiting import run_async
 
-N = 2000
 DAYS = (
     "SELECT date_trunc('day', joined) AS day, COUNT(*) AS n, COUNT(*)::int AS whole, MIN(os) AS os "
     "FROM (SELECT * FROM people WHERE purchases > 1) AS v GROUP BY 1 ORDER BY 1"

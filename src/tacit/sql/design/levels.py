@@ -17,7 +17,7 @@ its dimensions (Wang's dissertation, chapter 7).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, product
 from math import gcd, prod
 from typing import Any
@@ -53,6 +53,8 @@ MAX_LEVELS = 1 << 12
 _WEIGHT_SCALE = 1 << 16
 
 
+# Dozens of candidate designs have levels of the same few sizes, and comparing two oracles takes exact fractions.
+@lru_cache(maxsize=1 << 10)
 def level_oracle(values: int, epsilon: "Budget | str") -> PureOracle:
     """The frequency oracle of a level with so many nodes: GRR on few, OLH on many, whichever has less variance."""
     hashed = OLH(size=values, epsilon=epsilon)
