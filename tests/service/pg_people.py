@@ -14,12 +14,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import httpx
 import numpy as np
 import pyarrow as pa
-from tests.service.plain import Client, serving
+from tests.service.plain import Client, http_client, serving
 from tests.service.served import free_port
-from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.catalog import parse
 from tacit.collector.limits import Limits
@@ -166,7 +164,7 @@ def served(folder: Path, limits: PgLimits | None = None, n: int = N, **settings:
     admin, analyst = app.collector.access.create("admin")[0], app.collector.access.create("analyst")[0]
     reader = app.collector.access.create("reader", collection=made.collection)[0]
     pg = PgSettings(free_port(), limits=limits or PgLimits(), **settings)
-    with running(app, pg=pg) as server, httpx.Client(base_url=server.url, timeout=PATIENT_SECONDS) as http:
+    with running(app, pg=pg) as server, http_client(server.url) as http:
         assert server.pg is not None
         client = Client(http, admin)
         yield Served(client, server.pg, pg.port, made.collection, made.other, analyst, reader, made.people)
