@@ -95,8 +95,7 @@ def test_bytes_that_come_one_by_one_meet_a_deadline(table: Served) -> None:
         with raw(table) as connection:
             trickle(connection, struct.pack("!II", 5000, 196608))
         with raw(table) as connection:
-            connection.sendall(OPENING)
-            trickle(connection, b"p" + struct.pack("!I", 1000))
+            trickle(connection, OPENING + b"p" + struct.pack("!I", 1000))
     with table.limited(message_seconds=0.3), raw(table, opened=True) as connection:
         trickle(connection, b"Q" + struct.pack("!I", 5000))
     assert answers(table)
