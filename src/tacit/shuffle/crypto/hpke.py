@@ -182,4 +182,6 @@ def seal(public: bytes, plaintext: bytes, *, info: bytes, aad: bytes = b"", coin
 
 
 def _refuse() -> NoReturn:
-    raise OpenFailed("hpke: sealed bytes do not open; they were altered, or sealed for another key or purpose") from None
+    raise OpenFailed(
+        "hpke: sealed bytes do not open; they were altered, or sealed for another key or purpose"
+    ) from None
