@@ -1,0 +1,1 @@
+"""The shuffle model: reports that reach the server in no order, and what that is worth."""
