@@ -1,11 +1,11 @@
 """The published closed forms of privacy amplification by shuffling, solved for what a device may do.
 
-| inverse          | source                                           | what it says                                      |
-|------------------|--------------------------------------------------|---------------------------------------------------|
-| `noise_needed`   | Theorem 9.2.1 (Balle et al., CRYPTO 2019)        | random reports per cell: 14 ln(2/delta)/epsilon^2 |
-| `blanket`        | Table 9.1, Theorem 9.3.2; removal: section 9.3.4 | m: e^local + d - 1 may be this large              |
-| `unary_blanket`  | Theorem 9.3.1                                    | the same for two locations at half of the budget  |
-| `appended_noise` | section 9.3.4 (Balcer and Cheu, ITC 2020)        | z: the noise that every location must get         |
+| inverse          | source                                        | what it says                                      |
+|------------------|-----------------------------------------------|---------------------------------------------------|
+| `noise_needed`   | Theorem 9.2.1 (Balle et al., CRYPTO 2019)     | random reports per cell: 14 ln(2/delta)/epsilon^2 |
+| `blanket`        | Table 9.1, Theorem 9.3.2; also section 9.3.4  | m: e^local + d - 1 may be this large              |
+| `unary_blanket`  | Theorem 9.3.1                                 | the same for two locations at half of the budget  |
+| `appended_noise` | section 9.3.4 (Balcer and Cheu, ITC 2020)     | z: the noise that every location must get         |
 
 All of them are for epsilon up to 1 only: the Chernoff bound in their proofs needs it. Section numbers are those of
 T. Wang's dissertation (Purdue, 2021), chapter 9.

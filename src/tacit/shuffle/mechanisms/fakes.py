@@ -233,7 +233,7 @@ class WithFakes(Wrapper):
         """The respondents among so many reports."""
         if reports < self.fakes:
             raise SpecMismatch(
-                f"with_fakes: the batch has {reports} reports, must have at least its {self.fakes} fakes; count it whole"
+                f"with_fakes: the batch has {reports} reports, must have at least its {self.fakes} fakes; count all"
             )
         return reports - self.fakes
 

@@ -95,8 +95,8 @@ class LocationMessages(Oracle):
     def _check_layout(self, reports: Reports) -> Reports:
         if np.ndim(reports) > 1:
             raise ReportRejected(
-                f"{self.kind}: these are whole vectors, must be one message per location; shuffling whole vectors does "
-                "not give the stated central epsilon: send every location on its own, or plan sue or oue for whole reports"
+                f"{self.kind}: these are whole vectors, must be one message per location; shuffled vectors do not have "
+                "the stated central epsilon: send every location on its own, or plan sue or oue for whole reports"
             )
         return super()._check_layout(reports)
 
@@ -111,8 +111,8 @@ class LocationMessages(Oracle):
         cells = self._count(self.check_reports(reports), None)
         if cells.max() > self.most_messages * respondents:
             raise ReportRejected(
-                f"{self.kind}: a location has {int(cells.max())} messages, must be at most {self.most_messages} for each "
-                f"of {respondents} respondents; nothing was counted"
+                f"{self.kind}: a location has {int(cells.max())} messages, must be at most {self.most_messages} for "
+                f"each of {respondents} respondents; nothing was counted"
             )
         return Counts(self, respondents, cells, cells, respondents, respondents)
 

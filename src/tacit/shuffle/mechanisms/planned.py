@@ -42,8 +42,8 @@ class PlannedOracle:
     amplified: bool
     """Whether shuffling is what makes the central epsilon hold; if not, the mechanism spends it locally."""
     neighbours: Neighbours = "replacement"
-    """Which change of one respondent the central epsilon is about; epsilon under removal is 2 epsilon under replacement,
-    so that the two must not be compared as they are."""
+    """Which change of one respondent the central epsilon is about. Epsilon under removal is 2 epsilon under replacement:
+    the two must not be compared as they are."""
     local: bool = True
     """Whether there is a local guarantee at all."""
 
@@ -183,8 +183,8 @@ def aue(target: CentralTarget, size: int, *, fewer: bool = True) -> PlannedOracl
     if z > 0.5:
         least = ceil(target.n * z * 2)
         raise InvalidSpec(
-            f"aue: {target.n} respondents need noise with probability {z:.3g}, must be at most 1/2; ask at least {least} "
-            "respondents, or allow a larger epsilon or delta"
+            f"aue: {target.n} respondents need noise with probability {z:.3g}, must be at most 1/2; ask at least "
+            f"{least} respondents, or allow a larger epsilon or delta"
         )
     noise = decimal_up(z)
     rate = noise if fewer else decimal_down(1 - z)
