@@ -42,7 +42,7 @@ class PlannedOracle:
     amplified: bool
     """Whether shuffling is what makes the central epsilon hold; if not, the mechanism spends it locally."""
     neighbours: Neighbours = "replacement"
-    """Which change of one respondent the central epsilon is about. Epsilon under removal is 2 epsilon under replacement:
+    """Which change of one respondent the central epsilon is about. Under removal it is worth 2 epsilon of replacement:
     the two must not be compared as they are."""
     local: bool = True
     """Whether there is a local guarantee at all."""
