@@ -72,7 +72,7 @@ class PlannedOracle:
         """What a reader should know."""
         found = list(self.target.cautions)
         if not self.amplified:
-            found.append("shuffling proves nothing here; the central epsilon is spent locally")
+            found.append("not amplified: the central epsilon is spent locally")
         if not self.local:
             found.append("not local: whoever links the messages of a respondent learns the value")
         if self.neighbours == "removal":

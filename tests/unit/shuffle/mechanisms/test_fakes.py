@@ -18,6 +18,7 @@ from tacit.oracles.local_hash import BLH, OLH
 from tacit.oracles.unary import OUE, SUE, unpack
 from tacit.shuffle.mechanisms.fakes import fake_law, fake_reports, with_fakes
 from tacit.shuffle.mechanisms.messages import FragmentedUnary
+from tacit.simulate.coins import SimulationCoins
 from tacit.tasks.histogram import HISTOGRAM
 from tacit.tasks.task import QuestionTally
 from tacit.testing.statistics import assert_fits, assert_unbiased, assert_variance
@@ -66,7 +67,7 @@ def test_all_batches_average_to_the_truth_with_the_stated_variance(oracle: Oracl
 
 @pytest.mark.parametrize("oracle", LISTED, ids=lambda oracle: f"{oracle.kind}-{oracle.size}")
 def test_fakes_are_drawn_from_the_law_that_is_taken_off(oracle: Oracle):
-    drawn, reports = fake_reports(oracle, 20_000, ReplayCoins(b"fakes")), oracle.all_reports()
+    drawn, reports = fake_reports(oracle, 20_000, SimulationCoins(7)), oracle.all_reports()
     known = {report.tobytes(): place for place, report in enumerate(reports)}
     places = [known[report.tobytes()] for report in oracle.check_reports(drawn)]
     assert_fits(np.bincount(places, minlength=len(reports)), np.array(fake_probabilities(oracle)))

@@ -9,6 +9,7 @@ from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import InvalidSpec, ReportRejected
 from tacit.oracles.unary import SUE
 from tacit.shuffle.mechanisms.messages import AppendedUnary, FragmentedUnary, LocationMessages
+from tacit.simulate.coins import SimulationCoins
 from tacit.testing.statistics import assert_fits, assert_unbiased, assert_variance
 
 BOTH = [FragmentedUnary(size=70, epsilon="3"), AppendedUnary(size=70, epsilon="1", rate="0.1")]
@@ -27,7 +28,7 @@ def test_a_batch_has_the_messages_of_the_devices_one_after_the_other(mechanism: 
 def test_counts_of_messages_have_the_law_that_is_inverted(mechanism: LocationMessages):
     """How many messages 20,000 respondents with value 3 send, by location: chi-square, alpha 1e-7 each."""
     n = 20_000
-    cells = mechanism.tally(mechanism.privatize([3] * n, ReplayCoins(b"law")), respondents=n).cells
+    cells = mechanism.tally(mechanism.privatize([3] * n, SimulationCoins(6)), respondents=n).cells
     q = float(mechanism.q)
     for location, count in enumerate(cells.tolist()):
         own = isinstance(mechanism, FragmentedUnary) and location == 3
@@ -70,7 +71,7 @@ def test_the_number_of_messages_has_the_same_law_for_every_value():
         sent = [
             np.bincount([len(mechanism.privatize_one(value, coins)) for _ in range(1500)], minlength=7)
             for value in (0, 4)
-            for coins in [ReplayCoins(bytes([value]))]
+            for coins in [SimulationCoins(value)]
         ]
         # Two samples of one law: chi-square of the second against the pooled share, conservative by half.
         pooled = (sent[0] + sent[1]) / 3000
