@@ -37,6 +37,18 @@ UNSEEN = {
     "a column that is a question",
     "a set too wide for its payload",
     "all answers to one question of free text",
+    "a cohort that shufflers do not wait for",
+    "a maximum below the minimum",
+    "a shuffler whose name is not NFC",
+    "a shuffler's name twice",
+    "a shuffler's address twice",
+    "a shuffler's key twice",
+    "the collector's key at a shuffler",
+    "a group that is not sorted",
+    "groups that are not sorted",
+    "a role in two groups",
+    "a role that nobody has",
+    "a fourth of three shufflers",
 }
 """Rules between fields, or on characters: no schema can say them."""
 

@@ -93,6 +93,7 @@ class Respondent:
     ) -> LedgerEntry:
         """Perturb once and store the report; nothing is sent."""
         collection, address = found
+        _refuse_shuffled(collection)
         # Everything that can fail for a wrong answer fails here, before coins are drawn and epsilon is spent.
         value, columns = collection.encode(answers), _row(collection, row)
         mechanism = collection.mechanism
@@ -151,6 +152,15 @@ def _verified(collection: Collection, address: Address) -> Collection:
             "names, do not answer it"
         )
     return collection
+
+
+def _refuse_shuffled(collection: Collection) -> None:
+    """Refuse to draw a report that this client could send in the clear only, which is no substitute for sealing it."""
+    if collection.shuffle is not None:
+        raise InvalidSpec(
+            f"collection {collection.id}: reports of this collection must be sealed for shufflers; this client cannot "
+            "do that, so nothing was drawn"
+        )
 
 
 def _entry(collection: Collection, report: bytes, base: str, invitation: str) -> LedgerEntry:

@@ -31,6 +31,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "timeout": (408, "The request took too long to arrive"),
     "conflict": (409, "The state of the collection does not allow this"),
     "wrong_collection": (409, "The batch is for another collection"),
+    "shuffled": (409, "The collection takes reports from its shufflers alone"),
     "no_data": (409, "There are no reports to answer from"),
     "below_minimum_cohort": (409, "Too few reports are stored to answer from"),
     "closed": (410, "The collection takes no more reports"),

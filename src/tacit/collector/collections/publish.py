@@ -25,7 +25,7 @@ from tacit.tasks.marginals.task import MARGINALS
 from tacit.tasks.rows import ANALYTICS
 from tacit.tasks.table import TASKS, find_task
 from tacit.tasks.task import AdaptiveTask, Forecast, JointTask, QuestionTask, RowsTask, Task
-from tacit.wire.document import MAX_QUESTIONS, VERSION, Collection, Question
+from tacit.wire.document import ADDED, MAX_QUESTIONS, NEWEST, OLDEST, Collection, Question
 from tacit.wire.tallies import empty_tally
 
 # A draft has labels in it, so it may be large, but every device has to download the document made of it.
@@ -41,6 +41,7 @@ _DEFAULTS: dict[str, Any] = {
     "invitations": False,
     "k": None,
     "rows": None,
+    "shuffle": None,
     "queries": [],
 }
 _KNOWN = ("title", "questions", "epsilon", *_DEFAULTS)
@@ -66,7 +67,7 @@ class Planner:
         wanted = Wanted(questions, Epsilon(fields["epsilon"]), respondents, fields, self.tasks)
         policy, mechanism, plan = plan_policy(wanted)
         document = {
-            "version": VERSION,
+            "version": OLDEST,
             "title": _texts(fields["title"]),
             "about": _texts(fields["about"] or fields["title"]),
             "questions": [question.to_json() for question in questions],
@@ -77,6 +78,9 @@ class Planner:
             "rows": fields["rows"],
         }
         kept = {name: fields[name] for name in ("minimum_cohort", "retention_days", "origins", "invitations")}
+        # Version 1 unless there is something to say that it has no field for: every client reads that one.
+        if fields["shuffle"] is not None:
+            kept |= dict.fromkeys(ADDED) | {"version": NEWEST, "shuffle": fields["shuffle"]}
         # Through the parser that devices use: what it refuses is not published, and defaults are those of the wire.
         collection = Collection.from_json(document | kept, self.catalog)
         check_texts(collection)

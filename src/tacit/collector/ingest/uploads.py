@@ -27,6 +27,7 @@ from tacit.wire.batch import Batch, batch_from_json, decode_batch, read_head
 
 REASONS = (
     "wrong_collection",
+    "shuffled",
     "closed",
     "malformed",
     "width",
@@ -138,6 +139,7 @@ class Ingest:
         if active.collection.rows is not None and not self._takes_rows:
             raise Problem("unavailable", NO_FOLDER)
         try:
+            _refuse_unshuffled(active)
             if active.collection.rows is not None:
                 return _of_a_size(self._judge_rows(active, body, form, invitation, named))
             if form is Form.ARROW:
@@ -183,6 +185,14 @@ class Ingest:
         for reason, reports in upload.refused.items():
             self._rejections.add(active.id, reason, reports)
         return upload.receipt(INVALID)
+
+
+def _refuse_unshuffled(active: Active) -> None:
+    """Problem `shuffled` for a report that comes straight from a device: whoever sends it would be known by address."""
+    if active.collection.shuffle is not None:
+        raise Problem(
+            "shuffled", "reports of this collection are sealed and sent to its shufflers; the document names them"
+        )
 
 
 def _check_names(active: Active, batch: Batch) -> None:
