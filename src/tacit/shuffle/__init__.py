@@ -1,1 +1,1 @@
-"""The shuffle model: what reports that nobody can link to people are worth, and the protocols that make them so."""
+"""The shuffle model: what reports are worth that nobody can link to people, and the protocols that keep them apart."""
