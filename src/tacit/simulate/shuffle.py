@@ -73,6 +73,7 @@ def draw_estimate(
     n = int(counts.sum())
     cells = rng.binomial(counts, float(oracle.p)) + rng.binomial(n - counts, float(oracle.q))
     if fakes:
+        # A fake supports every value with the same probability, whatever anybody holds.
         cells += rng.binomial(fakes, float(supporting(oracle)[0]), len(counts))
     return mechanism.estimate(Counts(oracle, n + fakes, cells, cells, n + fakes, n + fakes))
 
@@ -84,6 +85,7 @@ def simulate_shuffle(
     """Run one method over a population; a method that cannot be planned for the target says why in its notes."""
     if method not in ABOUT:
         raise InvalidSpec(f"method is {method[:40]!r}, must be one of {', '.join(ABOUT)}")
+    # Methods draw from streams of their own, so that leaving one out does not change the others.
     rng, start = np.random.default_rng([0x5F1E, list(ABOUT).index(method), seed]), perf_counter()
     if method not in ORACLES:
         outcome = _curator(method, counts, target, runs, rng)
@@ -155,6 +157,7 @@ class TreeOutcome:
 
 def true_shares(truth: TrueCounts, plan: TreePlan) -> list[RoundShares]:
     """What holds in every round of a search over this population, for a prediction that knows it."""
+    # Ties are broken by the value, as in the list that a search is scored against.
     order = np.lexsort((truth.values, -truth.counts))[: plan.keep]
     rounds: list[RoundShares] = []
     for length in plan.lengths:

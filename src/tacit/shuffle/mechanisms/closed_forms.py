@@ -76,6 +76,7 @@ class CentralTarget:
         >>> CentralTarget("1", 6e-9, 1000).split(6)
         CentralTarget(epsilon='0.166666666666', delta=1e-09, n=1000)
         """
+        # Rounded down, so that the parts never add up to more than the whole.
         share = self.declared.declared / rounds
         return replace(self, epsilon=decimal_down(share), delta=self.delta / rounds)
 
@@ -95,6 +96,7 @@ def decimal_up(number: float | Fraction, digits: int = _DIGITS) -> str:
 
 
 def _decimal(scaled: int, digits: int) -> str:
+    # By integers: formatting a float would round to nearest, which may be the side with less noise.
     whole, part = divmod(scaled, 10**digits)
     return shortest_decimal(f"{whole}.{part:0{digits}d}")
 

@@ -106,6 +106,7 @@ def fake_reports(oracle: Mechanism, count: int, coins: Coins) -> Reports:
     if isinstance(oracle, LocationMessages):
         _refuse(oracle, "messages by location are hidden by the noise of their locations and not by fakes")
     if isinstance(oracle, UnaryOracle):
+        # The law that all values have in common: with probability (1 - p)/(1 - q) even a true bit is drawn from it.
         zero = oracle.thresholds[1]
         return kernels.draw_bits(np.zeros((count, 1), np.int32), oracle.size, [(zero, zero)], coins)
     drawn = words(coins, count, 2)
@@ -245,6 +246,7 @@ class WithFakes(Wrapper):
         everything = self._all_reports(tally)
         self._checked(everything)
         n = self._respondents(everything.n)
+        # The inner estimate takes all reports for respondents'; that is undone by its own scale and the offset.
         whole = self.inner.estimate(everything, candidates)
         if n == 0:
             return no_data(len(whole), whole.labels)
@@ -263,6 +265,7 @@ class WithFakes(Wrapper):
         if not isinstance(tally, BatchCounts):
             return tally
         same_mechanism(self, tally.mechanism, action="estimate this tally")
+        # Cells hold respondents and fakes alike; only the number of reports was changed by `settle`.
         reports = tally.n + self.fakes
         return Counts(self.inner, reports, tally.cells, tally.cells, reports, reports)
 

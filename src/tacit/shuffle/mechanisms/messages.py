@@ -75,6 +75,7 @@ class LocationMessages(Oracle):
 
     def _one(self, locations: list[int]) -> bytes:
         """The messages of one respondent, end to end and in the order of the locations."""
+        # Sorted, so that the place of a message among those of a respondent does not tell the true one.
         width = width_bytes(self.size)
         return b"".join(location.to_bytes(width, "little") for location in sorted(locations))
 
@@ -84,6 +85,7 @@ class LocationMessages(Oracle):
         return np.concatenate(parts)
 
     def _messages(self, indices: U64, coins: Coins) -> Reports:
+        # Row by row, as devices send them; mixing the messages of all respondents is the shuffler's work.
         table = self._tables(indices, coins)
         places = np.tile(np.arange(self.size, dtype=self.report_dtype), len(table))
         return np.repeat(places, table.reshape(-1))
@@ -93,6 +95,7 @@ class LocationMessages(Oracle):
         return reports < self.size
 
     def _check_layout(self, reports: Reports) -> Reports:
+        # A vector of bits has two dimensions; it is told apart here because it would be counted without an error.
         if np.ndim(reports) > 1:
             raise ReportRejected(
                 f"{self.kind}: these are whole vectors, must be one message per location; shuffled vectors do not have "
@@ -109,6 +112,7 @@ class LocationMessages(Oracle):
         if respondents is None or respondents < 0:
             raise ReportRejected(f"{self.kind}: state how many respondents sent these messages (respondents=...)")
         cells = self._count(self.check_reports(reports), None)
+        # More messages than respondents can send are forged, or of another batch.
         if cells.max() > self.most_messages * respondents:
             raise ReportRejected(
                 f"{self.kind}: a location has {int(cells.max())} messages, must be at most {self.most_messages} for "
@@ -196,6 +200,7 @@ class AppendedUnary(LocationMessages, PureOracle):
     @cached_property
     def threshold(self) -> int:
         """Words that append a location; rounded towards one half, which is more noise."""
+        # Noise has variance rate (1 - rate), which is largest at one half.
         words = Fraction(self.rate) * WORD
         up = Fraction(self.rate) <= Fraction(1, 2)
         return ceil_div(words.numerator, words.denominator) if up else words.numerator // words.denominator
@@ -234,6 +239,7 @@ class AppendedUnary(LocationMessages, PureOracle):
     def _tables(self, indices: U64, coins: Coins) -> U8:
         true = indices.astype(np.int32)[:, None]
         table = unpack(kernels.draw_bits(true, self.size, [(self.threshold, self.threshold)], coins), self.size)
+        # Both thresholds are the same, so that the noise does not know the value; that is added here.
         table[np.arange(len(indices)), true[:, 0]] += 1
         return table
 

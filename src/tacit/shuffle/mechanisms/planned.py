@@ -85,6 +85,7 @@ def _local_epsilon(target: CentralTarget, odds: float) -> tuple[str, bool]:
 
     A local epsilon is a central one as well, so that the larger of both is spent.
     """
+    # Just above the threshold of amplification the odds tend to 1, where the variance of an oracle is infinite.
     amplified = log(odds) if odds > 1 else 0.0
     if amplified <= target.value:
         return target.epsilon, False
@@ -114,6 +115,7 @@ def solh(target: CentralTarget, size: int, *, buckets: int | None = None, or_grr
     """
     m = blanket(target)
     chosen = _best_buckets(m) if buckets is None else buckets
+    # Compared by the printed variances, whose difference is far above what they leave out.
     direct = sh_grr(target, size)
     if or_grr and (size <= max(2, chosen) or _published_variance(direct.amplified, m, size) < _hashing(m, chosen)):
         return direct
@@ -127,6 +129,7 @@ def solh(target: CentralTarget, size: int, *, buckets: int | None = None, or_grr
 def _best_buckets(m: float) -> int:
     """The integer next to (m + 2)/3 of least variance; between 2 and what a report can hold."""
     best = (m + 2) / 3
+    # The variance is convex in d', so that one of the two neighbours of the real optimum is best.
     nearby = {min(MAX_BUCKETS, max(2, whole)) for whole in (floor(best), ceil(best))}
     return min(nearby, key=lambda d: _hashing(m, d))
 
@@ -186,6 +189,7 @@ def aue(target: CentralTarget, size: int, *, fewer: bool = True) -> PlannedOracl
             f"aue: {target.n} respondents need noise with probability {z:.3g}, must be at most 1/2; ask at least "
             f"{least} respondents, or allow a larger epsilon or delta"
         )
+    # Rounded towards one half, which is more noise, whichever way the location is appended.
     noise = decimal_up(z)
     rate = noise if fewer else decimal_down(1 - z)
     mechanism = AppendedUnary(size=size, epsilon=target.epsilon, rate=rate)

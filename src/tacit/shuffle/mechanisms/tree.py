@@ -143,6 +143,7 @@ class TreePlan:
         absent = candidates - len(largest)
 
         def above(threshold: float) -> float:
+            # Prefixes that somebody holds, and the many that nobody does, which noise alone lifts.
             held = sum(_exceeds(largest, deviation, threshold))
             return held + absent * normal_cdf(-threshold / deviation[-1])
 
@@ -231,6 +232,7 @@ class TreeRound:
     def indices(self, values: U64, bits: int) -> U64:
         """Return what respondents with these whole values report on: the place of their prefix, or the dummy."""
         prefixes = values >> np.uint64(bits - self.length)
+        # A prefix beyond the last candidate would be out of range; the comparison finds it absent.
         at = np.minimum(np.searchsorted(self.candidates, prefixes), self.dummy - 1)
         return np.where(self.candidates[at] == prefixes, at, self.dummy).astype(np.uint64)
 
@@ -258,6 +260,7 @@ def walk_tree(plan: TreePlan) -> Walk:
         estimate = yield TreeRound(number, to, candidates, plan.planned(len(candidates)))
         if not estimate.has_data:
             raise NoData(f"tree: round {number + 1} has no respondents; nothing can be found without it")
+        # Without the dummy behind them, which many respondents may have reported.
         values = estimate.value[: len(candidates)]
         best = np.argsort(-values, kind="stable")[: plan.keep]
         prefixes, length, share = candidates[best], to, values[best]
