@@ -1,4 +1,4 @@
-"""Write spec/vectors/hpke.json: the numbers of RFC 9180, appendix A.1, and sealed messages with fixed ephemeral keys.
+"""Write the vectors of the shuffle model: numbers of RFC 9180 and RFC 9458, and messages with fixed ephemeral keys.
 
 Usage: python tools/make_shuffle_vectors.py [--check]
 
@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.device.numbers.coins import ReplayCoins
+from tacit.shuffle.crypto.bhttp import BinaryRequest, BinaryResponse
 from tacit.shuffle.crypto.hpke import HpkeKey, SealingContext, seal
+from tacit.shuffle.crypto.ohttp import Gateway, encapsulate, write_keys
 
 FOLDER = Path(__file__).resolve().parents[1] / "spec" / "vectors"
 
@@ -45,6 +47,22 @@ RFC_EXPORTS = {
     "": "3853fe2b4035195a573ffc53856e77058e15d9ea064de3e59f4961d0095250ee",
     "00": "2e8f0b54673c7029649d4eb9d5e33bf1872cf76d623ff164ac185da9e88c21a5",
     "54657374436f6e74657874": "e9e43065102c3836401bed8c3c3c75ae46be1639869391d62c61f1ec7af54931",
+}
+# RFC 9458, appendix A, digit by digit.
+RFC_OHTTP = {
+    "sk_r": "3c168975674b2fa8e465970b79c8dcf09f1c741626480bd4c6162fc5b6a98e1a",
+    "key_config": "01002031e1f05a740102115220e9af918f738674aec95f54db6e04eb705aae8e79815500080001000100010003",
+    "request": "00034745540568747470730b6578616d706c652e636f6d012f",
+    "sk_e": "bc51d5e930bda26589890ac7032f70ad12e4ecb37abb1b65b1256c9c48999c73",
+    "pk_e": "4b28f881333e7c164ffc499ad9796f877f4e1051ee6d31bad19dec96c208b472",
+    "info": "6d6573736167652f626874747020726571756573740001002000010001",
+    "encapsulated_request": (
+        "010020000100014b28f881333e7c164ffc499ad9796f877f4e1051ee6d31bad19dec96c208b472"
+        "6374e469135906992e1268c594d2a10c695d858c40a026e7965e7d86b83dd440b2c0185204b4d63525"
+    ),
+    "response": "0140c8",
+    "response_nonce": "c789e7151fcba46158ca84b04464910d",
+    "encapsulated_response": "c789e7151fcba46158ca84b04464910d86f9013e404feea014e7be4a441f234f857fbd",
 }
 MESSAGES: list[tuple[str, bytes, bytes, bytes]] = [
     ("a word of eight bytes", b"session", b"", bytes(range(8))),
@@ -111,7 +129,27 @@ def hpke() -> dict[str, Any]:
     }
 
 
-FILES = {"hpke.json": hpke}
+def ohttp() -> dict[str, Any]:
+    """Everything of ohttp.json: the example of the RFC, and a padded request and response of this project."""
+    gateway = Gateway(7, HpkeKey.draw(ReplayCoins(b"receiver")))
+    request = BinaryRequest("POST", "https", "shuffler.example", "/uploads", {"content-type": "text/plain"}, b"upload")
+    sent, _ = encapsulate(gateway.config, request.to_bytes(), ReplayCoins(b"once"))
+    response = BinaryResponse(202).to_bytes()
+    sealed = gateway.open(sent)[1].seal(response, ReplayCoins(b"nonce"))
+    own = {
+        "sk_r": HpkeKey.draw(ReplayCoins(b"receiver")).private.hex(),
+        "keys": write_keys([gateway.config]).hex(),
+        "sk_e": HpkeKey.draw(ReplayCoins(b"once")).private.hex(),
+        "request": request.to_bytes().hex(),
+        "encapsulated_request": sent.hex(),
+        "response": response.hex(),
+        "response_nonce": ReplayCoins(b"nonce").words(2).hex(),
+        "encapsulated_response": sealed.hex(),
+    }
+    return {"rfc": {"name": "RFC 9458, appendix A", **RFC_OHTTP}, "own": own}
+
+
+FILES = {"hpke.json": hpke, "ohttp.json": ohttp}
 
 
 def main() -> int:
