@@ -104,6 +104,21 @@ DRAFT: dict[str, Any] = {
 }
 
 
+SHUFFLE: dict[str, Any] = {
+    "mode": "relay",
+    "collector": {"name": "Pets", "identity": "c" * 64},
+    "shufflers": [{"name": "Shuffler", "url": "https://shuffler.example", "identity": "5" * 64}],
+    "relay": {"name": "Relay", "url": "https://relay.example"},
+    "minimum": 100,
+    "maximum": 1000,
+    "fakes": 0,
+    "spot_checks": 0,
+    "delta": "1e-9",
+    "together": [],
+}
+"""Terms of a shuffled collection."""
+
+
 def draft(**changes: Any) -> dict[str, Any]:
     return DRAFT | changes
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.service.memory import MemoryStore
-from tests.service.plain import Client, binary, draft, plain_app, serving, wide_draft
+from tests.service.plain import SHUFFLE, Client, binary, draft, plain_app, serving, wide_draft
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.cli import cli
@@ -98,6 +98,20 @@ def test_bad_uploads_are_problems(client: Client):
     assert counts == {"malformed": 2, "width": 1, "wrong_collection": 1, "closed": 1}
     metrics = client.http.get("/metrics").text
     assert 'tacit_rejected_total{reason="closed"} 1' in metrics
+
+
+def test_reports_of_a_shuffled_collection_do_not_come_from_devices():
+    # The real catalogue: the mechanism without noise fits no word.
+    with serving(make_app(MemoryStore())) as client:
+        mine = client.publish(draft(title="Shuffled", shuffle=SHUFFLE))
+        document = client.http.get(f"/c/{mine}/document.json").json()
+        assert (digest(document), document["version"], document["shuffle"]) == (mine, 2, SHUFFLE)
+        good = binary(mine, bytes([1]))
+        # The first upload finds the collection on disk, the second one in memory, where the short way begins.
+        for _ in range(2):
+            assert problem(client.send(mine, good)) == "shuffled"
+        assert client.status(mine)["rejected"] == {"shuffled": 2}
+        assert 'tacit_rejected_total{reason="shuffled"} 2' in client.http.get("/metrics").text
 
 
 @pytest.mark.parametrize(

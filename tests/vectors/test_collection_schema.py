@@ -190,6 +190,18 @@ def test_whatever_is_published_has_the_shape_of_a_draft_and_of_a_document(draft:
     assert faults(DOCUMENT, json.loads(json.dumps(collection.to_json()))) == []
 
 
+TERMS = next(vector["document"]["shuffle"] for vector in VECTORS["good"] if vector["document"].get("shuffle"))
+
+
+def test_a_shuffled_draft_has_the_shape_of_a_draft_and_becomes_a_document() -> None:
+    question = {"name": "a", "text": "A?", "domain": {"kind": "booleans"}}
+    draft = {"title": "T", "epsilon": "1", "questions": [question], "shuffle": TERMS}
+    assert faults(DRAFT, draft) == []
+    document = PLANNER.plan(draft)[0].to_json()
+    assert faults(DOCUMENT, document) == []
+    assert faults(DOCUMENT, document | {"version": 1}) != []
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -212,6 +224,12 @@ def test_whatever_is_published_has_the_shape_of_a_draft_and_of_a_document(draft:
         {"retention_days": 36501},
         {"invitations": 1},
         {"mechanism": {"kind": "grr"}},
+        {"shuffle": {}},
+        {"shuffle": False},
+        {"shuffle": TERMS | {"mode": "ss"}},
+        {"shuffle": TERMS | {"relay": None}},
+        {"shuffle": TERMS | {"delta": "0.1"}},
+        {"shuffle": TERMS, "windows": None},
     ],
 )
 def test_drafts_of_a_wrong_shape_are_refused_by_both(change: dict[str, Any]) -> None:

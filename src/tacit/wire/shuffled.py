@@ -137,6 +137,7 @@ class ShuffleTerms:
             delta=_delta(given["delta"]),
         )
         made._check_different()
+        # Last, for which roles there are follows from everything else.
         return replace(made, together=_together(given["together"], made.roles))
 
     def _check_different(self) -> None:
@@ -201,6 +202,7 @@ def _together(value: Any, roles: tuple[str, ...]) -> tuple[tuple[str, ...], ...]
     groups: list[list[Any]] = [item if isinstance(item, list) else [] for item in items]
     if not all(len(group) > 1 for group in groups):
         raise InvalidSpec(f"{_WHERE}.together must be a list of groups, each of two or more roles that one party runs")
+    # Names before their order: values of other types cannot all be compared.
     named = [role for group in groups for role in group]
     if not all(isinstance(role, str) and role in roles for role in named):
         raise InvalidSpec(f"{_WHERE}.together: a role must be one of {', '.join(roles)}")
