@@ -9,6 +9,7 @@
     ├── InvalidValue       a private value outside its declared domain (never echoed)
     ├── ReportRejected     a report or report file that does not fit its mechanism
     ├── SpecMismatch       a tally was added to, or estimated by, another mechanism
+    ├── CertificateRefused a privacy certificate that claims more than can be proven, or of another mechanism
     ├── NoData             shares were asked of a tally whose weights sum to zero
     ├── Overflow           a tally would exceed 64-bit integers
     ├── StorageUnavailable the database cannot be reached or written; nothing was acknowledged
@@ -62,6 +63,10 @@ class ReportRejected(TacitError, ValueError):
 
 class SpecMismatch(TacitError, ValueError):
     """A tally was added to one of another mechanism, estimated by another mechanism, or has unfit weights."""
+
+
+class CertificateRefused(TacitError, ValueError):
+    """A certificate that claims a smaller epsilon than its accountant finds, or that belongs to another mechanism."""
 
 
 class NoData(TacitError, ValueError):
