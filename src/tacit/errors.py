@@ -5,11 +5,11 @@
     TacitError
     ├── InvalidSpec        a mechanism, domain or budget that cannot exist
     │   ├── InvalidQuery   a query that is not answered
+    │   ├── CertificateRefused  a privacy certificate that claims more than can be computed again
     │   └── MissingExtra   a library that comes with an extra of the package is not installed
     ├── InvalidValue       a private value outside its declared domain (never echoed)
     ├── ReportRejected     a report or report file that does not fit its mechanism
     ├── SpecMismatch       a tally was added to, or estimated by, another mechanism
-    ├── CertificateRefused a privacy certificate that claims more than can be proven, or of another mechanism
     ├── NoData             shares were asked of a tally whose weights sum to zero
     ├── Overflow           a tally would exceed 64-bit integers
     ├── StorageUnavailable the database cannot be reached or written; nothing was acknowledged
@@ -49,6 +49,10 @@ class InvalidQuery(InvalidSpec):
         return self
 
 
+class CertificateRefused(InvalidSpec):
+    """A certificate that claims a smaller epsilon than its accountant finds, or that belongs to another mechanism."""
+
+
 class MissingExtra(InvalidSpec, ImportError):
     """A library that comes with an extra of the package is not installed; the message has the command to install it."""
 
@@ -63,10 +67,6 @@ class ReportRejected(TacitError, ValueError):
 
 class SpecMismatch(TacitError, ValueError):
     """A tally was added to one of another mechanism, estimated by another mechanism, or has unfit weights."""
-
-
-class CertificateRefused(TacitError, ValueError):
-    """A certificate that claims a smaller epsilon than its accountant finds, or that belongs to another mechanism."""
 
 
 class NoData(TacitError, ValueError):
