@@ -5,6 +5,7 @@
     TacitError
     ├── InvalidSpec        a mechanism, domain or budget that cannot exist
     │   ├── InvalidQuery   a query that is not answered
+    │   ├── CertificateRefused  a privacy certificate that claims more than can be computed again
     │   └── MissingExtra   a library that comes with an extra of the package is not installed
     ├── InvalidValue       a private value outside its declared domain (never echoed)
     ├── ReportRejected     a report or report file that does not fit its mechanism
@@ -52,6 +53,10 @@ class InvalidQuery(InvalidSpec):
         """The same error, placed there unless whoever raised it knew its place already."""
         self.position = self.position or position
         return self
+
+
+class CertificateRefused(InvalidSpec):
+    """A certificate that claims a smaller epsilon than its accountant finds, or that belongs to another mechanism."""
 
 
 class MissingExtra(InvalidSpec, ImportError):

@@ -18,6 +18,7 @@ import numpy as np
 from tacit.arrays import F64
 from tacit.core.statistics.binomial import mass, upper_tail
 from tacit.shuffle.accounting.cells import Cells
+from tacit.shuffle.accounting.fakes import UNCOUNTED
 from tacit.shuffle.accounting.tails import EXACT, ROUNDING, excess, half_excess, sliced, window
 
 TAIL = 1e-24
@@ -115,4 +116,5 @@ class Blanket:
         if exp(epsilon) >= float(self._cells.x):
             return 0.0
         each = np.array([slots.delta(epsilon) for slots in self._slots])
-        return min(1.0, float(self._crowd.weights @ each) * _UNEVEN + self._crowd.missing)
+        spoilt = UNCOUNTED if self._fakes else 0.0
+        return min(1.0, float(self._crowd.weights @ each) * _UNEVEN + self._crowd.missing + spoilt)
