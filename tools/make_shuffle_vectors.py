@@ -12,10 +12,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tacit.device.catalog import device_of
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.shuffle.crypto.bhttp import BinaryRequest, BinaryResponse
 from tacit.shuffle.crypto.hpke import HpkeKey, SealingContext, seal
 from tacit.shuffle.crypto.ohttp import Gateway, encapsulate, write_keys
+from tacit.shuffle.protocol.rehearsal import rehearse
+from tacit.shuffle.protocol.roster import Roster
+from tacit.shuffle.protocol.sealing import seal_upload
+from tacit.shuffle.protocol.words import decode_word, encode_word
 
 FOLDER = Path(__file__).resolve().parents[1] / "spec" / "vectors"
 
@@ -69,6 +74,12 @@ MESSAGES: list[tuple[str, bytes, bytes, bytes]] = [
     ("nothing at all", b"", b"", b""),
     ("with associated data", b"session", b"slot", b"share"),
     ("longer than a block", b"i" * 100, b"a" * 33, b"p" * 100),
+]
+WORD_SPECS: list[dict[str, Any]] = [
+    {"kind": "grr", "epsilon": "1", "size": 10},
+    {"kind": "grr", "epsilon": "6", "size": 1000},
+    {"kind": "olh", "epsilon": "3", "size": 1099511627776, "buckets": 21, "state": "log"},
+    {"kind": "blh", "epsilon": "1", "size": 9},
 ]
 
 
@@ -149,7 +160,85 @@ def ohttp() -> dict[str, Any]:
     return {"rfc": {"name": "RFC 9458, appendix A", **RFC_OHTTP}, "own": own}
 
 
-FILES = {"hpke.json": hpke, "ohttp.json": ohttp}
+def word_cases() -> list[dict[str, Any]]:
+    """Reports, coins, and the words that are drawn from them."""
+    cases: list[dict[str, Any]] = []
+    for spec in WORD_SPECS:
+        mechanism = device_of(spec)
+        for value in (0, 3):
+            seed = f"{spec['kind']} {value}".encode()
+            report = mechanism.privatize_one(value, ReplayCoins(seed))
+            word = encode_word(mechanism, report, ReplayCoins(seed + b" word"))
+            coins = (seed + b" word").hex()
+            cases.append({"spec": mechanism.spec(), "report": report.hex(), "coins": coins, "word": str(word)})
+    return cases
+
+
+def decoded_cases() -> list[dict[str, Any]]:
+    """Words at the edges, and their reports."""
+    words = [0, 1, (1 << 32) - 1, 1 << 32, (1 << 63) + 12345, (1 << 64) - 1]
+    devices = [device_of(spec) for spec in WORD_SPECS]
+    return [
+        {"spec": device.spec(), "word": str(word), "report": decode_word(device, word).hex()}
+        for device in devices
+        for word in words
+    ]
+
+
+def upload_case(mode: str, shufflers: int) -> dict[str, Any]:
+    """A signed session, all private keys, and an upload whose coins are known."""
+    made = rehearse(ReplayCoins(mode.encode()), mode=mode, shufflers=shufflers, fakes=10)
+    upload = seal_upload(made.session, 12345678901234567890, ReplayCoins(b"upload"))
+    return {
+        "mode": mode,
+        "signed": made.signed.to_json(),
+        "pinned": {name: key.hex() for name, key in made.pinned.items()},
+        "id": made.session.id,
+        "private_keys": [key.private.hex() for key in made.keys],
+        "word": "12345678901234567890",
+        "coins": b"upload".hex(),
+        "slot": upload.slot.hex(),
+        "parts": [part.hex() for part in upload.parts],
+        "body": upload.to_bytes().hex(),
+    }
+
+
+def refused_sessions() -> list[dict[str, Any]]:
+    """Signed sessions in which a client must not take part."""
+    made = rehearse(ReplayCoins(b"osh"), fakes=10)
+    good, pinned = made.signed.to_json(), {name: key.hex() for name, key in made.pinned.items()}
+    altered = {**good, "session": {**good["session"], "n_min": 3}}
+    missing = {**good, "signatures": good["signatures"][:-1]}
+    wrong = {**good, "signatures": [{**good["signatures"][1], "by": "collector"}, *good["signatures"][1:]]}
+    other = {**pinned, "shuffler_2": pinned["shuffler_1"]}
+    return [
+        {"name": "another number", "signed": altered, "pinned": pinned},
+        {"name": "a missing signature", "signed": missing, "pinned": pinned},
+        {"name": "a signature of somebody else", "signed": wrong, "pinned": pinned},
+        {"name": "another pinned key", "signed": good, "pinned": other},
+    ]
+
+
+def proof_case(size: int) -> dict[str, Any]:
+    """A roster, its root, and the proof of every slot."""
+    roster = Roster.of(ReplayCoins(bytes([i])).words(2) for i in range(size))
+    slots = [slot.hex() for slot in roster.slots]
+    return {"slots": slots, "root": roster.root, "proofs": [roster.proof(slot) for slot in roster.slots]}
+
+
+def shuffle() -> dict[str, Any]:
+    """Everything of shuffle.json: what a client of a shuffled collection must be able to do."""
+    modes = [("osh", 3), ("osh", 5), ("osh-z", 3), ("ss", 3), ("relay", 1)]
+    return {
+        "words": word_cases(),
+        "decoded": decoded_cases(),
+        "uploads": [upload_case(*mode) for mode in modes],
+        "refused_sessions": refused_sessions(),
+        "proofs": [proof_case(size) for size in (1, 2, 5, 8)],
+    }
+
+
+FILES = {"hpke.json": hpke, "ohttp.json": ohttp, "shuffle.json": shuffle}
 
 
 def main() -> int:

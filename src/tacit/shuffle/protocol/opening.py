@@ -93,18 +93,22 @@ class Released:
     alarms: tuple[str, ...]
 
 
-def release(session: ShuffleSession, opened: OpenedRows, n: int, spot_words: Sequence[int]) -> Released:
+def release(
+    session: ShuffleSession, opened: OpenedRows, n: int, spot_words: Sequence[int], *, dropped: int = 0
+) -> Released:
     """The words to be counted, or ReleaseRefused: nothing is counted of a shuffle in which too much went wrong.
 
     `n` is the number of slots that the shufflers signed; `spot_words` are the words of the spot checks whose slots are
-    among them. A fraction f of replaced rows escapes s spot checks with probability (1 - f)^s.
+    among them. A fraction f of replaced rows escapes s spot checks with probability (1 - f)^s. `dropped` is the number
+    of rows that the hops of a chain signed to have dropped.
     """
-    if opened.rows != n + session.fake_rows:
-        raise ReleaseRefused(f"release: {opened.rows} rows arrived, {n + session.fake_rows} were signed for")
-    if opened.bad * 1000 > MAX_BAD_PER_THOUSAND * opened.rows:
+    agreed = n + session.fake_rows - dropped
+    if opened.rows != agreed:
+        raise ReleaseRefused(f"release: {opened.rows} rows arrived, {agreed} were signed for")
+    if (opened.bad + dropped) * 1000 > MAX_BAD_PER_THOUSAND * opened.rows:
         raise ReleaseRefused(
-            f"release: {opened.failures} of {opened.rows} rows do not open and {opened.duplicates} came twice, more "
-            f"than {MAX_BAD_PER_THOUSAND} in 1000; somebody alters rows"
+            f"release: {opened.failures + dropped} of {opened.rows} rows do not open and {opened.duplicates} came "
+            f"twice, more than {MAX_BAD_PER_THOUSAND} in 1000; somebody alters rows"
         )
     words = _without_spot_checks(session, opened.words, spot_words)
     # Which of the bad rows were fakes is unknown; for the certificate all of them count as lost respondents.

@@ -12,7 +12,7 @@ from tacit.errors import ProtocolViolation, SessionAborted
 from tacit.shuffle.crypto.merkle import inclusion_proof, is_included, merkle_root
 from tacit.shuffle.crypto.signing import Identity, check_signature
 from tacit.shuffle.protocol.parties import party_name
-from tacit.shuffle.protocol.session import ShuffleSession
+from tacit.shuffle.protocol.session import RESHARING, ShuffleSession
 
 LABEL = "roster"
 
@@ -56,9 +56,10 @@ class Roster:
 
 
 def agree(session: ShuffleSession, held: Sequence[Iterable[bytes]]) -> Roster:
-    """The slots that every shuffler holds; SessionAborted if they are too few, or more than planned."""
-    if len(held) != session.shuffler_count:
-        raise SessionAborted(f"roster: {len(held)} of {session.shuffler_count} shufflers have sent their slots")
+    """The slots that every shuffler that takes uploads holds; SessionAborted if they are too few or too many."""
+    takers = session.shuffler_count if session.mode in RESHARING else 1
+    if len(held) != takers:
+        raise SessionAborted(f"roster: {len(held)} of {takers} shufflers have sent their slots")
     roster = Roster.of(set[bytes].intersection(*(set(slots) for slots in held)))
     respondents = roster.n - session.spot_checks
     if respondents < session.n_min:
@@ -74,8 +75,9 @@ def agree(session: ShuffleSession, held: Sequence[Iterable[bytes]]) -> Roster:
 def check_statements(
     session: ShuffleSession, statement: Mapping[str, Any], signatures: Mapping[str, str], pinned: Mapping[str, bytes]
 ) -> None:
-    """Raise ProtocolViolation unless every shuffler signed the same statement."""
-    for number in range(1, session.shuffler_count + 1):
+    """Raise ProtocolViolation unless every shuffler that takes uploads signed the same statement."""
+    takers = session.shuffler_count if session.mode in RESHARING else 1
+    for number in range(1, takers + 1):
         name = party_name(number)
         check_signature(pinned, name, LABEL, statement, signatures.get(name, ""))
 

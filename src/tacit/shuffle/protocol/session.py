@@ -23,6 +23,8 @@ RESHARING = (OSH, OSH_Z, PEOS)
 """Modes in which shufflers hold shares; they need an honest majority."""
 
 LABEL = "session"
+DGK_SIZES = {"modulus_bits": 3072, "plain_bits": 64, "order_bits": 256}
+"""Smaller keys are for tests of the arithmetic alone; no session takes them."""
 MAX_SHUFFLERS = 9
 """With more, the number of rounds (126 for nine) is no longer practical."""
 _HEX = re.compile(r"[0-9a-f]{64}")
@@ -96,6 +98,8 @@ class ShuffleSession:
             _refuse(f"{self.shuffler_count} shufflers do not fit mode {self.mode}; relay has one, others at most 9")
         if (self.dgk is not None) != (self.mode == PEOS):
             _refuse("a dgk key belongs to mode peos-dgk, and to no other")
+        if self.dgk is not None and {name: self.dgk.get(name) for name in DGK_SIZES} != DGK_SIZES:
+            _refuse("the dgk key must have 3072 bits, plaintexts of 64 bits and orders of 256")
         if not _HEX.fullmatch(self.collection):
             _refuse("collection must be the digest of a collection document")
 
