@@ -12,6 +12,8 @@ from typing import Final, Literal, Protocol
 
 from tacit.errors import StorageDamaged
 
+NO_FOLDER = "this collector has no folder for rows; its operator starts it with --segments FOLDER"
+
 
 @dataclass(frozen=True)
 class CollectionRecord:

@@ -11,8 +11,7 @@ from tacit.collector.collections.draft_texts import check_texts
 from tacit.collector.collections.parts import Total, parts_of
 from tacit.collector.collections.policies import Wanted, asked_of, plan_policy, reports_each, wanted_k
 from tacit.collector.collections.rehearsal import rehearse
-from tacit.collector.durable import NO_FOLDER
-from tacit.collector.ports import CollectionRecord, Store
+from tacit.collector.ports import NO_FOLDER, CollectionRecord, Store
 from tacit.collector.problems import Problem
 from tacit.core.mechanism import Mechanism
 from tacit.core.patience import check

@@ -16,9 +16,8 @@ import msgspec
 import numpy as np
 
 from tacit.collector.collections.active import Active, Shelf
-from tacit.collector.durable import NO_FOLDER
 from tacit.collector.limits import MOST_WAITING_BYTES
-from tacit.collector.ports import CLOSED, DUPLICATE, INVALID, SPENT, NewBatch, Outcome, Store
+from tacit.collector.ports import CLOSED, DUPLICATE, INVALID, NO_FOLDER, SPENT, NewBatch, Outcome, Store
 from tacit.collector.problems import Problem
 from tacit.collector.rows.batches import Judged, judge_arrow, judge_json, split_rows
 from tacit.errors import ReportRejected

@@ -31,7 +31,10 @@ from tacit.collector.store.checksums import COLUMNS, checked, stored
 from tacit.collector.store.intake import decide, invitations, pack, plain_group, refusals, unpack
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.store.sqlite import statements as sql
-from tacit.collector.store.sqlite.connection import (
+from tacit.collector.store.sqlite.recent import MOST, Recent
+from tacit.collector.store.sqlite.schema import migrate, migrate_file
+from tacit.errors import StorageUnavailable
+from tacit.hosting.sqlite import (
     Database,
     Readers,
     array,
@@ -42,9 +45,6 @@ from tacit.collector.store.sqlite.connection import (
     open_reader,
     open_writer,
 )
-from tacit.collector.store.sqlite.recent import MOST, Recent
-from tacit.collector.store.sqlite.schema import migrate, migrate_file
-from tacit.errors import StorageUnavailable
 
 FILE, SEGMENTS = "tacit.sqlite", "segments"
 """Names, inside the store's folder, of the database and of the folder of segments."""

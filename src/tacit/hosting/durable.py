@@ -6,8 +6,6 @@ A file that is to survive a power cut takes two of them: of the file, for its co
 import os
 from pathlib import Path
 
-NO_FOLDER = "this collector has no folder for rows; its operator starts it with --segments FOLDER"
-
 
 def sync(path: Path) -> None:
     """fsync a file, or a folder (which makes the names in it durable)."""

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import apsw
 
-from tacit.collector.durable import sync
 from tacit.errors import StorageFull, StorageUnavailable
+from tacit.hosting.durable import sync
 
 # Releases in which the WAL corruption of `check_library` is fixed: all from this one on, and two backports.
 _FIXED = (3, 51, 3)
