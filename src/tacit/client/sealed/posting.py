@@ -27,9 +27,11 @@ class SealedPost:
         """Send over this transport."""
         self._transport, self._coins = transport, coins
 
-    def send(self, sealed: SealedReport, invitation: str = "") -> Outcome:
-        """Send every part; a report is sent when all shufflers have answered, else it stays pending."""
-        token = invitation_hash(invitation) if invitation else b""
+    def send(self, sealed: SealedReport, token: bytes = b"") -> Outcome:
+        """Send every part; a report is sent when all shufflers have answered, else it stays pending.
+
+        `token` admits to a collection by invitation, see `token_of`.
+        """
         failed = [
             f"shuffler_{number}: {fault}"
             for number, part in enumerate(sealed.parts, start=1)
@@ -53,6 +55,11 @@ class SealedPost:
         sent, waiting = encapsulate(config, request.to_bytes(), self._coins)
         reply = self._transport.post(relay, sent, REQUEST_TYPE)
         return _answered(reply.body, waiting) if 200 <= reply.status < 300 else _fault(reply.status)
+
+
+def token_of(invitation: str) -> bytes:
+    """The token of an invitation; nothing if there is none."""
+    return invitation_hash(invitation) if invitation else b""
 
 
 def _answered(body: bytes, waiting: ResponseOpener) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tacit.client.ledger import LedgerEntry
 from tacit.client.sealed.inclusion import Inclusion, is_aborted, look_up
-from tacit.client.sealed.posting import SealedPost
+from tacit.client.sealed.posting import SealedPost, token_of
 from tacit.client.sealed.sealing import SealedReport, seal_report
 from tacit.client.transport import Address, Outcome, Transport, Unreachable
 from tacit.device.numbers.coins import Coins
@@ -42,7 +42,7 @@ class Sealer:
 
     def send(self, entry: LedgerEntry) -> Outcome:
         """Send the sealed bytes of an entry: the same at every attempt."""
-        return SealedPost(self._transport, self._coins).send(_sealed(entry), entry.invitation)
+        return SealedPost(self._transport, self._coins).send(_sealed(entry), token_of(entry.invitation))
 
     def renewed(
         self, entry: LedgerEntry, document: Callable[[], Collection], address: Address

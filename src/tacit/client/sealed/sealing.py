@@ -50,7 +50,12 @@ class SealedReport:
 
 def seal_report(session: ShuffleSession, mechanism: Device, report: bytes, coins: Coins) -> SealedReport:
     """Draw a word that decodes to the report, and seal it; the session must have been verified."""
-    upload = seal_upload(session, encode_word(mechanism, report, coins), coins, encrypt=_encryption(session))
+    return seal_word_for(session, encode_word(mechanism, report, coins), coins)
+
+
+def seal_word_for(session: ShuffleSession, word: int, coins: Coins) -> SealedReport:
+    """Seal a word for a session; collectors do that for their spot checks."""
+    upload = seal_upload(session, word, coins, encrypt=_encryption(session))
     relay = "" if session.relay is None else session.relay["url"]
     # If t shufflers of r have to be honest, so many reach at least one who is.
     enough = session.shuffler_count - session.honest + 1
