@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import RLock
 from weakref import finalize
 
-from tacit.collector.clock import today
 from tacit.collector.ports import (
     STORED,
     AuditEntry,
@@ -25,6 +24,7 @@ from tacit.collector.ports import (
 from tacit.collector.store.intake import decide, invitations
 from tacit.collector.store.sqlite.statements import need
 from tacit.errors import InvalidSpec
+from tacit.hosting.clock import today
 
 
 @dataclass

@@ -92,9 +92,9 @@ def open_place(server: str, token: str, data: Path | None) -> Generator[Place]:
         except (Refused, Unreachable, InvalidQuery) as error:
             raise CommandRefused(str(error)) from None
         return
-    from tacit.collector.problems import Problem, as_problem
     from tacit.collector.server import open_store
     from tacit.collector.service import Collector
+    from tacit.hosting.problems import Problem, as_problem
 
     collector = Collector(open_store(data))
     try:

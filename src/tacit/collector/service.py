@@ -11,7 +11,6 @@ from tacit.catalog import CATALOG
 from tacit.collector.answers.answer import CollectionAnswers, answer, answer_plan, answer_rows
 from tacit.collector.answers.ask import ask, ask_joint
 from tacit.collector.answers.rounds import Rounds
-from tacit.collector.clock import Clock
 from tacit.collector.collections.access import Access
 from tacit.collector.collections.active import Active, Catalog, Shelf, parsed_json
 from tacit.collector.collections.parts import Total
@@ -26,11 +25,12 @@ from tacit.collector.ingest.writer import BatchWriter
 from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.metrics import Metrics
 from tacit.collector.ports import CollectionRecord, Store
-from tacit.collector.problems import Problem
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
 from tacit.collector.work import Work, WorkLimits
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import StorageDamaged
+from tacit.hosting.clock import Clock
+from tacit.hosting.problems import Problem
 from tacit.tasks.table import TASKS
 from tacit.tasks.task import Task
 

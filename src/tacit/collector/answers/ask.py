@@ -9,12 +9,12 @@ from tacit.collector.answers.answer import BELOW, OK, as_text
 from tacit.collector.collections.active import Active
 from tacit.collector.collections.parts import Total, parts_of
 from tacit.collector.collections.policies import asked_of
-from tacit.collector.problems import Problem
 from tacit.collector.safe_csv import csv_text
 from tacit.core.compose import AllOf
 from tacit.core.mechanism import Mechanism
 from tacit.core.statistics.level import check_level
 from tacit.errors import InvalidQuery, InvalidSpec, MissingExtra
+from tacit.hosting.problems import Problem
 from tacit.oracles.grr import GRR
 from tacit.tasks.marginals.joint import JOINT
 from tacit.tasks.table import TASKS, find_task, queries_of

@@ -12,13 +12,13 @@ from tacit.collector.collections.parts import Total, parts_of
 from tacit.collector.collections.policies import Wanted, asked_of, plan_policy, reports_each, wanted_k
 from tacit.collector.collections.rehearsal import rehearse
 from tacit.collector.ports import NO_FOLDER, CollectionRecord, Store
-from tacit.collector.problems import Problem
 from tacit.core.mechanism import Mechanism
 from tacit.core.patience import check
 from tacit.core.statistics.normal import normal_isf
 from tacit.device.numbers.budget import Epsilon
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import InvalidSpec
+from tacit.hosting.problems import Problem
 from tacit.tasks.histogram import HISTOGRAM
 from tacit.tasks.marginals.task import MARGINALS
 from tacit.tasks.rows import ANALYTICS

@@ -15,14 +15,14 @@ from tacit.collector.answers.ask import records_csv
 from tacit.collector.collections import publish as publishing
 from tacit.collector.collections.access import PREFIX, READ, WRITE, Bearer, token_id
 from tacit.collector.collections.active import parsed_json
-from tacit.collector.http.common import json_response, read_body
 from tacit.collector.http.downloads import disposition, file_name
 from tacit.collector.http.work import answered
 from tacit.collector.ports import CollectionRecord, TokenRecord
-from tacit.collector.problems import Problem
 from tacit.collector.service import Collector
 from tacit.core.statistics.level import check_level
 from tacit.errors import InvalidSpec
+from tacit.hosting.problems import Problem
+from tacit.hosting.responses import json_response, read_body
 
 COOKIE = "tacit_session"
 """The session cookie of the dashboard: a token, HttpOnly, so that scripts cannot read it."""

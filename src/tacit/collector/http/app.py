@@ -17,7 +17,14 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.collector.http.api import Api
-from tacit.collector.http.common import (
+from tacit.collector.http.openapi import openapi
+from tacit.collector.http.query import Queries
+from tacit.collector.http.reports import ReportRoute
+from tacit.collector.service import Collector
+from tacit.hosting.limits import Limits
+from tacit.hosting.problems import Problem, as_problem
+from tacit.hosting.reading import Reading, RequestBody
+from tacit.hosting.responses import (
     PREFLIGHT,
     SECURITY,
     closes,
@@ -26,13 +33,6 @@ from tacit.collector.http.common import (
     json_response,
     problem_response,
 )
-from tacit.collector.http.openapi import openapi
-from tacit.collector.http.query import Queries
-from tacit.collector.http.reading import Reading, RequestBody
-from tacit.collector.http.reports import ReportRoute
-from tacit.collector.limits import Limits
-from tacit.collector.problems import Problem, as_problem
-from tacit.collector.service import Collector
 
 if TYPE_CHECKING:
     from tacit.collector.tables.tables import Tables

@@ -1,4 +1,4 @@
-"""The collector's desk for shuffled collections: opens sessions, takes letters, drives everything on, and says how it is.
+"""The collector's desk for shuffled collections: opens sessions, takes letters, drives them on, and says how they are.
 
 One thread drives all sessions: it makes every step that can be made, then waits to be woken by a letter or an
 operator. What it does is in `steps`; that letters arrive and leave is the business of `tacit.shuffler.post`.
@@ -11,10 +11,8 @@ from time import time
 from typing import Any
 
 from tacit.client.transport import Transport, Unreachable
-from tacit.collector.clock import Clock
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.ports import Store
-from tacit.collector.problems import Problem
 from tacit.collector.shuffle.neighbours import Neighbours, SessionRefused
 from tacit.collector.shuffle.release import Releases, told
 from tacit.collector.shuffle.spots import KEPT as SPOTS
@@ -32,6 +30,8 @@ from tacit.collector.shuffle.steps import (
 from tacit.collector.shuffle.transcripts import published
 from tacit.device.numbers.coins import SystemCoins
 from tacit.errors import InvalidSpec, ProtocolViolation, SessionAborted, TacitError
+from tacit.hosting.clock import Clock
+from tacit.hosting.problems import Problem
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name
 from tacit.shuffle.protocol.session import SignedSession
 from tacit.shuffler.party_store import PartyStore, PhaseChange, SessionRecord
@@ -283,7 +283,7 @@ class ShuffleDesk:
             raise Problem("conflict", "the collection takes no more reports")
 
     def close(self, active: Active) -> SessionRecord:
-        """Close the session that takes reports: shufflers agree on the slots and begin; Problem `conflict` without one."""
+        """Close the session that takes reports: shufflers agree on the slots, and begin; Problem `conflict` if none is."""
         with self._lock:
             record = self._needed(active)
             if record.state != COLLECTING:

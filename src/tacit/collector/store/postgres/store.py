@@ -5,7 +5,6 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any, LiteralString
 
-from tacit.collector.clock import today
 from tacit.collector.ports import AuditEntry, CollectionRecord, Fold, NewBatch, Outcome, StoredTally, TokenRecord
 from tacit.collector.store.checksums import COLUMNS, checked, stored
 from tacit.collector.store.postgres import statements as sql
@@ -13,6 +12,7 @@ from tacit.collector.store.postgres.connection import Connection, Pool
 from tacit.collector.store.postgres.schema import migrate
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.store.transfer import read_backup, up_to_date, write_backup
+from tacit.hosting.clock import today
 
 
 class PostgresStore:

@@ -16,7 +16,6 @@ from typing import Any
 
 import apsw
 
-from tacit.collector.clock import today
 from tacit.collector.ports import (
     STORED,
     AuditEntry,
@@ -34,6 +33,7 @@ from tacit.collector.store.sqlite import statements as sql
 from tacit.collector.store.sqlite.recent import MOST, Recent
 from tacit.collector.store.sqlite.schema import migrate, migrate_file
 from tacit.errors import StorageUnavailable
+from tacit.hosting.clock import today
 from tacit.hosting.sqlite import (
     Database,
     Readers,
