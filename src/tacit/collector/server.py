@@ -147,6 +147,9 @@ class _Server(uvicorn.Server):
 
 def _make_server(app: Any, settings: Settings, pg: PgSettings | None) -> _Server:
     config = make_config(app, settings)
+    # Sessions of shuffled collections tell shufflers where to write to.
+    if (collector := getattr(app, "collector", None)) is not None:
+        collector.shuffle.url = settings.url
     if pg is None:
         return _Server(config)
     # The engine of SQL is loaded only where it is used.

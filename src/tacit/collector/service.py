@@ -11,6 +11,7 @@ from tacit.catalog import CATALOG
 from tacit.collector.answers.answer import CollectionAnswers, answer, answer_plan, answer_rows
 from tacit.collector.answers.ask import ask, ask_joint
 from tacit.collector.answers.rounds import Rounds
+from tacit.collector.collections import publish as publishing
 from tacit.collector.collections.access import Access
 from tacit.collector.collections.active import Active, Catalog, Shelf, parsed_json
 from tacit.collector.collections.parts import Total
@@ -26,6 +27,7 @@ from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.metrics import Metrics
 from tacit.collector.ports import CollectionRecord, Store
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
+from tacit.collector.shuffle.front import ShuffleFront
 from tacit.collector.work import Work, WorkLimits
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import StorageDamaged
@@ -33,6 +35,7 @@ from tacit.hosting.clock import Clock
 from tacit.hosting.problems import Problem
 from tacit.tasks.table import TASKS
 from tacit.tasks.task import Task
+from tacit.wire.batch import invitation_hash
 
 LOG = logging.getLogger("tacit.collector")
 
@@ -62,8 +65,9 @@ class Collector:
         clock, intervals = clock or Clock(), intervals or Intervals()
         self.store, self.tasks, self.clock = store, tasks, clock
         self.files = SegmentFiles(store.segments, clock, intervals)
-        self.planner = Planner(catalog, tasks, takes_rows=self.files.is_ready)
         self.shelf, self.rejections, self.writer = Shelf(store, catalog), Rejections(), BatchWriter(store)
+        self.shuffle = ShuffleFront(store, self.shelf, self.touch, clock)
+        self.planner = Planner(catalog, tasks, takes_rows=self.files.is_ready, check_shuffled=self.shuffle.check)
         self.access, self.metrics = Access(store, clock.day), Metrics()
         self.work = Work(work)
         self.readiness = Readiness(store, self.writer, clock)
@@ -96,11 +100,13 @@ class Collector:
         self.retire()
         self.touch_all()
         self._housekeeping.start()
+        self.shuffle.start()
 
     def stop(self) -> None:
         """Stop cleanly: every accepted batch is stored and every refusal counted before the database is closed."""
         # Order matters: no more queries, then no more folds, then drain the writer, and only then close the store.
         self.work.stop()
+        self.shuffle.stop()
         self._housekeeping.stop()
         self.writer.stop()
         try:
@@ -201,6 +207,28 @@ class Collector:
             self.folder.check(collection, rows=True)
             return answer_rows(active, self.store.stored_reports(collection), level=level)
         return answer(*self._folded(collection), level=level, tasks=self.tasks, post=post)
+
+    def publish(self, draft: str) -> CollectionRecord:
+        """Publish a draft; a shuffled one gets its first session as soon as all shufflers have signed it."""
+        record = publishing.publish(self.store, self.planner, draft)
+        self.shuffle.published(record.id)
+        return record
+
+    def close(self, collection: str) -> CollectionRecord:
+        """Close a published collection; Problem `conflict` while a session of a shuffled one goes on."""
+        active = self.shelf.find(collection)
+        if active is not None:
+            self.shuffle.refuse_closing(active)
+        return publishing.close(self.store, collection)
+
+    def invite(self, collection: str, count: Any) -> list[str]:
+        """Make single-use invitations to a collection that takes reports by invitation."""
+        active = self.find(collection)
+        if not active.collection.invitations:
+            raise Problem("conflict", "the collection takes reports from everybody; publish one with invitations: true")
+        invitations = self.access.invite(collection, count)
+        self.shuffle.invited(active, [invitation_hash(invitation) for invitation in invitations])
+        return invitations
 
     def ask(self, collection: str, question: str, query: str, given: Mapping[str, str], level: float) -> dict[str, Any]:
         """The answer of a question's task to a query; `given["other"]` names a second collection to compare with."""

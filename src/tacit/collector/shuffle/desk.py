@@ -7,7 +7,6 @@ operator. What it does is in `steps`; that letters arrive and leave is the busin
 import logging
 import threading
 from collections.abc import AsyncIterable, Callable, Mapping
-from time import time
 from typing import Any
 
 from tacit.client.transport import Transport, Unreachable
@@ -63,7 +62,6 @@ class ShuffleDesk:
         *,
         touch: Callable[[str], None],
         clock: Clock | None = None,
-        now: Callable[[], float] = time,
         neighbours: Neighbours | None = None,
         pause_seconds: float = 1.0,
         phase_seconds: int = 600,
@@ -72,7 +70,8 @@ class ShuffleDesk:
         self.party, self._shelf, self._store = party, shelf, store
         self.url = ""
         """The address at which shufflers reach this collector; set by whoever serves it."""
-        self._clock, self._now = clock or Clock(), now
+        self._clock = clock or Clock()
+        self._now = self._clock.now
         self._pause, self._phase_seconds = pause_seconds, phase_seconds
         self._neighbours = neighbours or Neighbours()
         self._releases = Releases(party, store, shelf, self._neighbours, touch)
@@ -134,6 +133,8 @@ class ShuffleDesk:
 
     def _open_first(self) -> None:
         """Open the first session of every collection that was published and has none yet."""
+        if not self.url:
+            return
         known = {record.session.collection for record in self.party.sessions()}
         for record in self._store.collections():
             active = self._shelf.find(record.id) if record.state == "published" and record.id not in known else None
@@ -249,7 +250,12 @@ class ShuffleDesk:
         with self._lock:
             self._refuse_second(active)
             shufflers, mode = terms_of(active.collection).shufflers, terms_of(active.collection).mode
-            theirs = [self._neighbours.seal_key(each.url, each.identity, mode) for each in shufflers]
+            try:
+                theirs = [self._neighbours.seal_key(each.url, each.identity, mode) for each in shufflers]
+            except Unreachable as error:
+                raise Problem("unavailable", str(error)) from None
+            except ProtocolViolation as error:
+                raise Problem("conflict", str(error)) from None
             session = make_session(
                 active.collection,
                 url=self.url,
@@ -283,7 +289,7 @@ class ShuffleDesk:
             raise Problem("conflict", "the collection takes no more reports")
 
     def close(self, active: Active) -> SessionRecord:
-        """Close the session that takes reports: shufflers agree on the slots, and begin; Problem `conflict` if none is."""
+        """Close the session that takes reports: shufflers agree on slots and begin; Problem `conflict` if none does."""
         with self._lock:
             record = self._needed(active)
             if record.state != COLLECTING:
@@ -301,6 +307,11 @@ class ShuffleDesk:
             self._steps.abort(record, reason)
         self.wake()
         return record
+
+    def is_busy(self, active: Active) -> bool:
+        """Whether a session of a collection goes on."""
+        record = self._latest(active.id)
+        return record is not None and not record.is_over and record.state not in (RELEASED, ABORTED)
 
     def admit(self, active: Active, invitations: "list[bytes]") -> None:
         """Announce more invitations to the shufflers of the session that takes reports, if there is one."""
