@@ -15,6 +15,7 @@ from tacit.errors import ProtocolViolation, SessionAborted, TacitError
 from tacit.hosting.clock import Clock
 from tacit.shuffle.protocol.machine import ShufflerProgress
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name
+from tacit.shuffle.protocol.roster import Roster
 from tacit.shuffle.protocol.session import RESHARING
 from tacit.shuffle.protocol.transcript import erasure_note
 from tacit.shuffler import joining
@@ -41,6 +42,7 @@ class ShufflerDriver:
         self.steps = StepMaker(store)
         self._clock = clock or Clock()
         self._since: dict[str, tuple[Any, float]] = {}
+        self._rosters: dict[str, Roster] = {}
         # One step or abort at a time; receiving letters goes on meanwhile.
         self._working = threading.RLock()
         self._change, self._is_woken, self._is_stopping = threading.Condition(), False, False
@@ -72,6 +74,18 @@ class ShufflerDriver:
         signature = joining.join(self.store, self.offer, document)
         self.wake()
         return signature
+
+    def roster(self, session: str) -> Roster | None:
+        """The slots that take part, for proofs; None before they are agreed and after they are erased."""
+        known = self._rosters.get(session) or self.steps.roster(session)
+        with self._working:
+            record = self.store.session(session)
+            if known is None or record is None or record.is_over:
+                return None
+            # Its hashes take a while to compute, so that those of one session are kept.
+            if session not in self._rosters:
+                self._rosters = {session: known}
+            return known
 
     def _run(self) -> None:
         while True:
@@ -113,6 +127,7 @@ class ShufflerDriver:
             if change is None:
                 return False
             if change.state == "ERASED":
+                self._rosters.pop(session, None)
                 self.store.end(session, change, {"reason": "acknowledged"})
             else:
                 self.store.commit(session, change)
@@ -160,6 +175,7 @@ class ShufflerDriver:
         note = erasure_note(record.session, ATTEMPT, record.party, identity)
         erasure = text_letters(record.session, ERASURE, record.party, [COLLECTOR], note, identity)
         state = ShufflerProgress(record.state).after("abort").state
+        self._rosters.pop(record.id, None)
         self.store.end(record.id, PhaseChange(state=state, letters=[*letters, *erasure]), ending)
         self.courier.wake()
 
