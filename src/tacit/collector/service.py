@@ -164,9 +164,10 @@ class Collector:
         return self.damage.look(active.id, rows=active.collection.rows is not None)
 
     def stored(self, active: Active) -> tuple[int, bool]:
-        """The number of stored reports (0 if corrupt), and whether the collection is corrupt."""
+        """The number of stored reports (0 if corrupt; fakes do not count), and whether the collection is corrupt."""
         damaged = self._is_damaged(active)
-        return 0 if damaged else self.store.stored_reports(active.id), damaged
+        fakes = 0 if active.collection.shuffle is None else active.collection.shuffle.fakes
+        return 0 if damaged else max(0, self.store.stored_reports(active.id) - fakes), damaged
 
     def segments(self, collection: str) -> list[RowSegment]:
         """The sealed segments of a collection with rows, after sealing what is waiting."""
@@ -263,7 +264,7 @@ class Collector:
             "damaged": damaged or plan_damaged,
             "reports": reports,
             "rejected": rejected,
-            "minimum_cohort": active.collection.minimum_cohort if active else None,
+            "minimum_cohort": active.collection.least_reports if active else None,
             "plan": plan,
         }
 
@@ -295,6 +296,7 @@ class Collector:
     def _summary(self, record: CollectionRecord) -> dict[str, Any]:
         content = parsed_json(record.document)
         title, is_draft = content["title"], record.state == "draft"
+        fakes = content["shuffle"]["fakes"] if content.get("shuffle") else 0
         damaged = not is_draft and self.damage.look(record.id, rows=content.get("rows") is not None)
         return {
             "id": record.id,
@@ -304,7 +306,7 @@ class Collector:
             "epsilon": content["epsilon"],
             "questions": len(content["questions"]),
             "round": content["plan"]["round"] if content.get("plan") else None,
-            "reports": 0 if is_draft or damaged else self.store.stored_reports(record.id),
+            "reports": 0 if is_draft or damaged else max(0, self.store.stored_reports(record.id) - fakes),
             "minimum_cohort": content.get("minimum_cohort"),
         }
 

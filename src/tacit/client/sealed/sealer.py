@@ -1,6 +1,7 @@
 """What a respondent does with a shuffled collection: verify its session, seal, send, seal again after an abort."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from time import time
 from typing import Any
 
@@ -58,9 +59,13 @@ class Sealer:
             return None
         return self._sealing(collection, agreed)(bytes.fromhex(entry.report))
 
-    def look_up(self, entry: LedgerEntry, collection: Collection, address: Address) -> Inclusion:
-        """Whether the report of an entry took part."""
-        return look_up(collection, _sealed(entry), address.transcript, self._transport)
+    def look_up(
+        self, entry: LedgerEntry, document: Callable[[], Collection], address: Address
+    ) -> tuple[Inclusion, dict[str, Any]]:
+        """Whether the report of an entry took part, and what the ledger is to keep of it."""
+        sealed = _sealed(entry)
+        found, proof = look_up(document, sealed, address.transcript, self._transport)
+        return found, replace(sealed, proof=proof, took_part=found.took_part).to_json()
 
 
 def _sealed(entry: LedgerEntry) -> SealedReport:

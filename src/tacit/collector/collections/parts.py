@@ -45,7 +45,8 @@ def settled(collection: Collection, mechanism: Mechanism, tally: AnyTally) -> An
 
 def parts_of(collection: Collection, mechanism: Mechanism, total: Total) -> list[QuestionTally]:
     """The tally of every question, in order; how the total is split depends on the collection's policy."""
-    members = _members(collection, answering(collection, mechanism), total.tally)
+    # An empty tally has no fakes in it either.
+    members = _members(collection, answering(collection, mechanism) if total.n else mechanism, total.tally)
     return [
         QuestionTally(member, tally, total.n, place=place, memo=total.memo)
         for place, (member, tally) in enumerate(members)

@@ -1,5 +1,6 @@
 """Routes of shuffled collections that need no token: sessions, transcripts, and letters of shufflers."""
 
+from collections.abc import Callable
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -9,9 +10,8 @@ from starlette.routing import BaseRoute, Route
 
 from tacit.collector.collections.active import Active
 from tacit.collector.service import Collector
-from tacit.device.numbers.canonical import canonical
 from tacit.hosting.problems import Problem
-from tacit.hosting.responses import PREFLIGHT, cors_headers
+from tacit.hosting.responses import PREFLIGHT, cors_headers, json_response
 
 MESSAGES = "/session/messages"
 """How the address ends that shufflers write to."""
@@ -40,14 +40,13 @@ class ShuffledRoutes:
         """What everybody may check about the shuffle, after its end."""
         return await self._shown(request, lambda active: self._collector.shuffle.of(active).transcript(active))
 
-    async def _shown(self, request: Request, find: Any) -> Response:
+    async def _shown(self, request: Request, find: Callable[[Active], dict[str, Any]]) -> Response:
         active = await self._find(request)
         origin = request.headers.get("origin", "").encode("latin-1")
         cors = cors_headers(origin, active.collection.origins)
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_text([*PREFLIGHT, *cors]))
-        body = canonical(await run_in_threadpool(find, active))
-        return Response(body, 200, {"cache-control": "no-store"} | _text(cors), "application/json")
+        return json_response(await run_in_threadpool(find, active), headers=_text(cors))
 
     async def take(self, request: Request) -> Response:
         """A letter of a shuffler. It is known by its signature, before its body is read."""

@@ -30,7 +30,7 @@ from tacit.collector.shuffle.transcripts import published
 from tacit.device.numbers.coins import SystemCoins
 from tacit.errors import InvalidSpec, ProtocolViolation, SessionAborted, TacitError
 from tacit.hosting.clock import Clock
-from tacit.hosting.problems import Problem
+from tacit.hosting.problems import Problem, as_problem
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name
 from tacit.shuffle.protocol.session import SignedSession
 from tacit.shuffler.party_store import PartyStore, PhaseChange, SessionRecord
@@ -120,9 +120,12 @@ class ShuffleDesk:
     def _guarded(self, act: Callable[[], None]) -> None:
         try:
             act()
+        except TacitError as error:
+            # The disk may be full or away for a while; what was stored is still there, and the next round tries again.
+            LOG.error("shuffle: %s", error)
         except Exception as error:
-            # By type alone: a message could quote what somebody sent. The next round tries again.
-            LOG.warning("shuffle: %s failed with %s", act.__name__, type(error).__name__)
+            # By type and place alone: a message of another library could quote what somebody sent.
+            as_problem(error)
 
     def tend(self) -> None:
         """Make every step that can be made."""

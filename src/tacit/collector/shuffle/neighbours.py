@@ -6,7 +6,9 @@ from typing import Any, cast
 
 from tacit.client.transport import JSON_TYPE, Patience, Reply, Transport, Unreachable
 from tacit.errors import ProtocolViolation
+from tacit.shuffle.crypto.signing import is_signed
 from tacit.shuffle.protocol.session import SignedSession
+from tacit.shuffler.http import IDENTITY_LABEL
 
 _ONCE = Patience(attempts=1, timeout_seconds=15.0)
 """Nothing is tried again here: the driver comes back by itself."""
@@ -25,8 +27,9 @@ class Neighbours:
 
     def seal_key(self, url: str, identity: str, mode: str) -> str:
         """The key that respondents seal for; ProtocolViolation unless it is of the shuffler that the document names."""
-        shown = self._json(f"{url}/identity.json", f"the identity of {url}")
-        if shown.get("identity") != identity:
+        shown = dict(self._json(f"{url}/identity.json", f"the identity of {url}"))
+        signature = str(shown.pop("signature", ""))
+        if not is_signed(bytes.fromhex(identity), IDENTITY_LABEL, shown, signature):
             raise ProtocolViolation(f"{url}: it has another identity than the document names; ask its operator")
         if mode not in (shown.get("modes") or ()):
             raise ProtocolViolation(f"{url}: it does not offer mode {mode}; ask its operator")
@@ -50,7 +53,7 @@ class Neighbours:
         count = shown.get("uploads")
         return count if type(count) is int else None
 
-    def proof(self, url: str, session: str, slot: str) -> dict[str, Any] | None:
+    def proof(self, url: str, session: str, slot: str) -> Mapping[str, Any] | None:
         """What a shuffler shows for a slot; None if it shows nothing."""
         try:
             return self._json(f"{url}/s/{session}/proof/{slot}", "the proof of a slot")

@@ -10,6 +10,7 @@
 States decide, never a timer: a step that cannot be made yet returns False.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,6 @@ from tacit.collector.shuffle.release import Releases, output_places
 from tacit.collector.shuffle.spots import KEPT as SPOTS
 from tacit.collector.shuffle.spots import draw_spots, draw_tokens, read_spots
 from tacit.collector.shuffle.transcripts import KEPT, published
-from tacit.device.numbers.canonical import canonical
 from tacit.device.numbers.coins import SystemCoins
 from tacit.errors import ProtocolViolation, ReleaseRefused, SessionAborted
 from tacit.shuffle.crypto.signing import check_signature
@@ -188,7 +188,7 @@ class CollectorSteps:
             PhaseChange(
                 state=state,
                 progress={**record.progress, **told},
-                keep={SPOTS: None} | ({KEPT: canonical(transcript.to_json())} if transcript else {}),
+                keep={SPOTS: None} | ({KEPT: json.dumps(transcript.to_json()).encode()} if transcript else {}),
                 letters=letters,
                 used=output_places(record.session),
             ),
@@ -200,7 +200,7 @@ class CollectorSteps:
         if self.awaited(record):
             return False
         told = published(self.party, record, b"{}")
-        keep = {KEPT: canonical(told["transcript"])} if told else {}
+        keep = {KEPT: json.dumps(told["transcript"]).encode()} if told else {}
         change = PhaseChange(state=record.state, progress=record.progress, keep=keep)
         self.party.end(record.id, change, ending={"state": record.state})
         return True
