@@ -6,7 +6,7 @@ export type { GivenInt, Int };
 export { Attribute, Bits, Booleans, Buckets, Categories, DOMAINS, Domain } from "./types/domains.js";
 export { Integers, Items, Ordered, Product, Strings, Text, domainOf, project } from "./types/domains.js";
 export { AlreadyAnswered, Collection, Ledger, Respondent } from "./types/client.js";
-export type { Entry, Options, Question, Receipt, Row, Rows, Spending, Store, Texts } from "./types/client.js";
+export type { Entry, Options, Party, Question, Receipt, Row, Rows, ShuffleTerms, Spending, Store, Texts } from "./types/client.js";
 
 /** A privacy budget as it is written in a spec. */
 export type WireBudget = string | { of: string; share: string } | { of: string; sampled: number };
@@ -107,6 +107,8 @@ export abstract class Device extends Published {
   readonly domainSize: Int;
   /** Whether the first report on a value is repeated, so that a second answer costs nothing new. */
   readonly repeats: boolean;
+  /** Whether a report can be written as one 64-bit word, which is what shufflers pass on. */
+  readonly fitsWord: boolean;
   /** Refuse a value outside the domain with InvalidValue, before a coin is spent on any part of it. */
   checkValue(value: any): void;
   /** The noisy report on one private value. */

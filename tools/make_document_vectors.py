@@ -4,13 +4,16 @@ Usage: python tools/make_document_vectors.py
 
 Integers from 2^53 on are written as {"integer": digits}. A bad document is refused by every reader; what parsers of
 JSON do not tell from a good one, or do not read, is given as text. A case of a document with rows has the row that goes
-along, as it is given and complete in the batch, which then has no binary form. A bad row marked "collector" is refused
+along, as it is given and complete in the batch, which then has no binary form. A case of a shuffled document has no
+batch: its report is sealed for shufflers. A bad row marked "collector" is refused
 by the collector; a client may leave it to that.
 """
 
 import json
 from pathlib import Path
 from typing import Any
+
+import shuffled_documents as shuffled
 
 from tacit.device.families.compose import OneOfDevice
 from tacit.device.numbers.coins import ReplayCoins
@@ -347,6 +350,18 @@ UNFIT: list[tuple[str, Any]] = [
 ]
 """Mechanisms that look as if they fitted, and keys that objects of JavaScript have."""
 
+UNSHUFFLED = {
+    "rows": SOLD,
+    "rounds": document([COLOURS], GRR, plan=ROUND),
+    "pairs of answers": PAIR,
+    "questions together": TOGETHER,
+    "sums": document([AGE], {"kind": "onebit", "epsilon": "0.5", "top": 120}),
+    "bits": document([COLOURS], {"kind": "oue", "epsilon": "1", "size": 3}),
+    "hashes of one bit": document([COLOURS], {"kind": "blh", "epsilon": "1", "size": 3}),
+    "repeated answers": document([COLOURS], MEMO),
+}
+"""What shufflers cannot take."""
+
 TEXTS: list[tuple[str, str]] = [
     ("a version with a point", json.dumps(PLAIN | {"version": 1.0})),
     ("a size with a point", json.dumps(PLAIN | {"mechanism": GRR | {"size": 3.0}})),
@@ -379,6 +394,8 @@ def answered(collection: Collection, answers: dict[str, Any], seed: bytes, row: 
     batch = Batch(collection.id, BATCH_ID, (block,))
     widths = [len(block.payload)] * (block.member + 1)
     case = {"answers": answers, "value": plain(value), "seed": seed.hex(), "report": report.hex()}
+    if collection.shuffle is not None:
+        return case
     twin = batch_to_json(batch, widths)
     if collection.rows is None:
         return case | {"batch": encode_batch(batch).hex(), "batch_json": twin}
@@ -435,9 +452,10 @@ def bad_row(row: Any, collector: bool) -> dict[str, Any]:
 
 def make() -> str:
     """The file, one case a line."""
+    newer = shuffled.good(PLAIN, document([WORD], OLH))
     sections = {
-        "good": [good(*case) for case in GOOD] + [with_rows(*case) for case in WITH_ROWS],
-        "bad_documents": [bad(*case) for case in (*BAD, *SETTINGS, *UNFIT)],
+        "good": [good(*case) for case in (*GOOD, *newer)] + [with_rows(*case) for case in WITH_ROWS],
+        "bad_documents": [bad(*case) for case in (*BAD, *SETTINGS, *UNFIT, *shuffled.bad(PLAIN, UNSHUFFLED))],
         "bad_texts": [bad_text(*case) for case in TEXTS],
         "bad_answers": [bad_answers(*case) for case in BAD_ANSWERS],
         "bad_rows": [bad_row(*case) for case in BAD_ROWS],

@@ -81,6 +81,11 @@ export class Device extends Published {
     return false;
   }
 
+  /** Whether a report can be written as one 64-bit word, which is what shufflers pass on. */
+  get fitsWord() {
+    return false;
+  }
+
   /** Refuse a value outside the domain, without showing it, before a coin is spent on it. @param {any} value */
   checkValue(value) {
     this.index(value, this.valueCount);

@@ -45,6 +45,15 @@ function uploadOf(entry) {
   return { method: "POST", headers, body: batchOf(entry) };
 }
 
+/**
+ * Refuse to draw a report that this client could send in the clear only, which is no substitute for sealing it.
+ * @param {Collection} collection
+ */
+function refuseShuffled({ id, shuffle }) {
+  if (shuffle === null) return;
+  throw new InvalidSpec(`collection ${id}: reports of this collection must be sealed for shufflers; this client cannot do that`);
+}
+
 /** One person on one device. */
 export class Respondent {
   /**
@@ -115,6 +124,7 @@ export class Respondent {
   async #record(address, answers, { collection, ...options } = {}, state = undefined) {
     const { base, id } = locate(address);
     const opened = collection?.id === id ? collection : await this.open(address);
+    refuseShuffled(opened);
     return this.store.record(opened, answers, { ...options, coins: this.coins, base, state });
   }
 

@@ -5,7 +5,7 @@
 
 import { makeDevice } from "./base.js";
 import { canonical, digest } from "./canonical.js";
-import { areDifferent, isObject, matches } from "./checks.js";
+import { areDifferent, insist, isObject, matches, spans } from "./checks.js";
 import { listed } from "./domain.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
 import { areIntegers } from "./exact.js";
@@ -14,18 +14,16 @@ import { checkFields } from "./nested.js";
 import { checkPlan } from "./plan.js";
 import { domainOf } from "./product.js";
 import { columnsOf, isName, isSqlName, rowOf } from "./rows.js";
+import { checkShuffled } from "./shuffle.js";
 
 const FIELDS = [
   ...["about", "epsilon", "invitations", "mechanism", "minimum_cohort", "origins", "plan", "policy"],
   ...["questions", "retention_days", "rows", "title", "version"],
 ];
+/** What version 2 adds, each null or an object; the last two have no meaning yet. */
+const ADDED = ["shuffle", "account", "windows"];
 const MAX_QUESTIONS = 128;
 const MAX_ORIGINS = 64;
-
-/** @param {unknown} holds @param {string} where @param {string} rule */
-function insist(holds, where, rule) {
-  if (!holds) throw new InvalidSpec(`${where} must be ${rule}`);
-}
 
 /**
  * Text in one or more languages: {"en": "..."}.
@@ -35,8 +33,7 @@ function insist(holds, where, rule) {
  */
 function texts(value, where, most) {
   const pairs = Object.entries(isObject(value) ? value : {});
-  const fits = ([language, text]) =>
-    matches(language, /^[a-z]{2,3}(_[a-z]{2,8})?$/) && matches(text, /[^]/) && [...text].length <= most;
+  const fits = ([language, text]) => matches(language, /^[a-z]{2,3}(_[a-z]{2,8})?$/) && spans(text, most);
   insist(pairs.length && pairs.every(fits), where, `text of 1 to ${most} characters by language`);
 }
 
@@ -47,6 +44,16 @@ function question(value, i) {
   for (const word of [value.name, value.task]) insist(isName(word), where, "named by lower-case words");
   texts(value.text, where, 500);
   return { ...value, domain: domainOf(value.domain) };
+}
+
+/** Refuse a document that has not exactly the fields of its version. @param {any} value the document */
+function checkVersion(value) {
+  const version = isObject(value) && Object.hasOwn(value, "version") ? value.version : 1;
+  insist([1, 2].includes(version), "document.version", "1 or 2; a newer document needs a newer script");
+  checkFields("document", version === 1 ? FIELDS : [...FIELDS, ...ADDED].sort(), value);
+  for (const name of version === 1 ? [] : ADDED.slice(1)) {
+    insist(value[name] === null, `document.${name}`, "null: this script does not know it yet, so the document must not be answered");
+  }
 }
 
 /** What the collector is told about itself. @param {any} value the document */
@@ -99,12 +106,13 @@ export class Collection {
 
   /** @param {any} value the document @param {ReadonlyArray<any>} kinds the kinds of mechanisms and families that it may use */
   constructor(value, kinds) {
-    checkFields("document", FIELDS, value);
-    insist(value.version === 1, "document.version", "1");
+    checkVersion(value);
     texts(value.title, "document.title", 200);
     texts(value.about, "document.about", 4000);
     checkSettings(value);
     checkPlan(value.plan);
+    /** The terms under which reports are shuffled, if they are. @type {any} */
+    this.shuffle = null;
     Object.assign(this, value);
     /** @type {Question[]} */
     this.questions = listed(value.questions, "document", "questions").map(question);
@@ -112,6 +120,7 @@ export class Collection {
     /** The privacy budget of one respondent, in wire form. */
     this.epsilon = this.mechanism.epsilon;
     this.#check(value);
+    if (this.shuffle !== null) checkShuffled(value, this.mechanism);
     /** SHA-256 of the canonical document, in hexadecimal. @type {string} */
     this.id = digest(value);
     /** What a respondent takes part in once: the first document of a plan, or this one. @type {string} */
@@ -143,6 +152,11 @@ export class Collection {
     const { family, members } = /** @type {any} */ (this.mechanism);
     if (["single", "joint"].includes(this.policy)) return [this.mechanism];
     return (family?.kind === "questions" ? family.mechanisms : members) ?? [];
+  }
+
+  /** Whether reports are shuffled and no party runs two roles: only then may the document claim amplification. */
+  get rolesApart() {
+    return this.shuffle?.together.length === 0;
   }
 
   /**

@@ -37,6 +37,10 @@ export class GRR extends Device {
   static kind = "grr";
   static fields = ["epsilon", "size"];
 
+  get fitsWord() {
+    return true;
+  }
+
   check() {
     /** @type {number} */
     this.size = this.checkSize(2 ** 24);

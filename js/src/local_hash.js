@@ -51,6 +51,10 @@ export class OLH extends LocalHash {
   static kind = "olh";
   static fields = ["epsilon", "size", "buckets", "state"];
 
+  get fitsWord() {
+    return true;
+  }
+
   checkBuckets() {
     this.choice("state", "counts", "log");
     return this.checkInteger("buckets", 2, MAX_BUCKETS);

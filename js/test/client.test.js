@@ -5,6 +5,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import { digest } from "../src/canonical.js";
 import { Respondent } from "../src/client.js";
 import { ReplayCoins, ScriptedCoins, SystemCoins } from "../src/coins.js";
+import { Collection } from "../src/document.js";
 import { deviceOf } from "../src/kinds.js";
 import { Ledger } from "../src/ledger.js";
 import { read, unhex } from "./vectors.js";
@@ -132,6 +133,29 @@ test("a wrong row is refused before anything is drawn", async () => {
   const row = { city: "x" };
   await assert.rejects(respondent().answer(address(ONE), { colour: "red" }, { row }), { name: "InvalidValue" });
   assert.deepEqual([uploads, storage.text], [[], ""]);
+});
+
+const shuffled = vectors.good.filter(({ document: { shuffle } }) => shuffle);
+
+test("a report that must be sealed is neither drawn nor sent in the clear", async () => {
+  assert.ok(shuffled.length > 5);
+  for (const { id, document: given, cases: [{ answers }] } of shuffled) {
+    const collection = await Collection.read(given);
+    for (const [act, options] of [["answer", {}], ["prepare", {}], ["answer", { collection }], ["prepare", { collection }]]) {
+      const acting = respondent()[act](`${base}/c/${id}`, answers, options);
+      await assert.rejects(acting, { name: "InvalidSpec", message: /must be sealed for shufflers; this client cannot do that/ });
+    }
+  }
+  assert.deepEqual([await respondent().flush(), uploads, storage.text], [[], [], ""]);
+});
+
+test("a ledger charges the local epsilon, whatever is claimed of shufflers", async () => {
+  for (const { document: given, cases: [{ answers }] } of shuffled) {
+    const ledger = new Ledger(new Storage());
+    const collection = await Collection.read(given);
+    ledger.record(collection, answers, { coins: new SystemCoins(), base });
+    assert.deepEqual([ledger.spent().total, collection.mechanism.epsilon], [1, "1"]);
+  }
 });
 
 test("a report of a ledger from before there were rows is sent as it is", async () => {

@@ -87,3 +87,31 @@ test("bad answers are refused and never shown", async () => {
     });
   }
 });
+
+const shuffled = vectors.good.filter(({ document }) => document.shuffle);
+
+test("a document has the fields of its version, and says whether it is shuffled", async () => {
+  assert.ok(shuffled.length > 5);
+  for (const { document } of vectors.good) {
+    const collection = await Collection.read(document);
+    assert.deepEqual([collection.version, collection.shuffle], [document.version, document.shuffle ?? null]);
+  }
+  const apart = await Promise.all(["nine shufflers", "a collector that is its shuffler", "one question"].map(named));
+  assert.deepEqual(apart.map(({ rolesApart }) => rolesApart), [true, false, false]);
+});
+
+test("what is not known yet is refused with the reason", async () => {
+  const [{ document }] = shuffled;
+  for (const [change, message] of [
+    [{ windows: {} }, /windows must be null: .* must not be answered/],
+    [{ account: {} }, /account must be null: .* must not be answered/],
+    [{ version: 3 }, /version must be 1 or 2; a newer document needs a newer script/],
+    [{ mechanism: { kind: "oue", epsilon: "1", size: 3 } }, /fit the 64-bit word/],
+  ]) {
+    await assert.rejects(Collection.read({ ...document, ...change }), { name: "InvalidSpec", message });
+  }
+});
+
+test("the kinds that fit a word are those that say so", () => {
+  assert.deepEqual(KINDS.filter(({ prototype }) => prototype.fitsWord).map(({ kind }) => kind), ["grr", "olh"]);
+});

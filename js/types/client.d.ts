@@ -23,6 +23,28 @@ export interface Rows {
 /** Values by public column. */
 export type Row = Record<string, number | string | boolean | null>;
 
+/** Somebody who runs a role; the identity is an Ed25519 public key in hexadecimal. */
+export interface Party {
+  name: string;
+  identity: string;
+}
+
+/** Where reports are sealed for shufflers: who they are, and under which terms they mix reports. */
+export interface ShuffleTerms {
+  mode: "relay" | "ss" | "osh" | "osh-z" | "peos-dgk";
+  collector: Party;
+  shufflers: readonly (Party & { url: string })[];
+  relay: { name: string; url: string } | null;
+  minimum: number;
+  maximum: number;
+  fakes: number;
+  spot_checks: number;
+  /** A probability in scientific form, such as "1e-9". */
+  delta: string;
+  /** Groups of roles that one party runs, such as [["collector", "shuffler:1"]]. */
+  together: readonly (readonly string[])[];
+}
+
 /** A collection document, checked. */
 export class Collection {
   /** Read a document, as text or parsed, and load the kinds that it needs. Numbers of a text must be integers. */
@@ -31,6 +53,7 @@ export class Collection {
   constructor(document: unknown, kinds: ReadonlyArray<unknown>);
   /** SHA-256 of the canonical document, in hexadecimal. */
   readonly id: string;
+  readonly version: 1 | 2;
   readonly title: Texts;
   readonly about: Texts;
   readonly questions: readonly Question[];
@@ -46,6 +69,10 @@ export class Collection {
   readonly plan: Record<string, any> | null;
   /** What goes along with a report, if anything does. */
   readonly rows: Rows | null;
+  /** Under which terms reports are shuffled, if they are; this client does not answer such a document. */
+  readonly shuffle: ShuffleTerms | null;
+  /** Whether reports are shuffled and no party runs two roles: only then may the document claim amplification. */
+  readonly rolesApart: boolean;
   /** What a respondent takes part in once: the first document of the plan, or this one. */
   readonly planId: string;
   /** The mechanism of every question; of questions that are asked together, the one of all. */

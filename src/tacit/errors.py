@@ -5,9 +5,14 @@
     TacitError
     ├── InvalidSpec        a mechanism, domain or budget that cannot exist
     │   ├── InvalidQuery   a query that is not answered
+    │   ├── CertificateRefused  a privacy certificate that claims more than can be computed again
     │   └── MissingExtra   a library that comes with an extra of the package is not installed
     ├── InvalidValue       a private value outside its declared domain (never echoed)
     ├── ReportRejected     a report or report file that does not fit its mechanism
+    │   └── OpenFailed     sealed bytes that do not open: altered, or sealed for somebody else
+    ├── ProtocolViolation  a message of a shuffle that no honest party sends
+    ├── SessionAborted     a shuffle was given up before anything reached the collector
+    ├── ReleaseRefused     shuffled reports that must not be counted
     ├── SpecMismatch       a tally was added to, or estimated by, another mechanism
     ├── NoData             shares were asked of a tally whose weights sum to zero
     ├── Overflow           a tally would exceed 64-bit integers
@@ -19,6 +24,8 @@
 
 A message says who, which value, which rule and what to do; it never contains a private value or a payload.
 """
+
+from typing import Any
 
 
 class TacitError(Exception):
@@ -48,6 +55,10 @@ class InvalidQuery(InvalidSpec):
         return self
 
 
+class CertificateRefused(InvalidSpec):
+    """A certificate that claims a smaller epsilon than its accountant finds, or that belongs to another mechanism."""
+
+
 class MissingExtra(InvalidSpec, ImportError):
     """A library that comes with an extra of the package is not installed; the message has the command to install it."""
 
@@ -58,6 +69,30 @@ class InvalidValue(TacitError, ValueError):
 
 class ReportRejected(TacitError, ValueError):
     """A report, batch or file that does not fit the mechanism it is counted under."""
+
+
+class OpenFailed(ReportRejected):
+    """Sealed bytes do not open: they were altered, or sealed for another key, session or place."""
+
+
+class ProtocolViolation(TacitError, ValueError):
+    """A message of a shuffle that no honest party sends; the message names the party.
+
+    `evidence` holds what convinces others, such as two different signed envelopes for the same place.
+    """
+
+    def __init__(self, message: str, *, evidence: tuple[Any, ...] = ()) -> None:
+        """Accuse a party."""
+        super().__init__(message)
+        self.evidence = evidence
+
+
+class SessionAborted(TacitError):
+    """A shuffle was given up before anything reached the collector; nobody's privacy was spent."""
+
+
+class ReleaseRefused(TacitError):
+    """Shuffled reports fail a check before release, so that nothing is counted of them."""
 
 
 class SpecMismatch(TacitError, ValueError):

@@ -14,12 +14,12 @@ from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.catalog import CATALOG
 from tacit.collector.http.app import App
-from tacit.collector.limits import Limits
 from tacit.collector.server import make_app, running
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import CodeCounting, code_dtype, indices_below
 from tacit.core.tally import count_reports
 from tacit.device.base import Device
+from tacit.hosting.limits import Limits
 from tacit.tasks.histogram import HISTOGRAM
 from tacit.tasks.mean import MEAN
 from tacit.tasks.task import Forecast, QuestionTask
@@ -102,6 +102,21 @@ DRAFT: dict[str, Any] = {
         }
     ],
 }
+
+
+SHUFFLE: dict[str, Any] = {
+    "mode": "relay",
+    "collector": {"name": "Pets", "identity": "c" * 64},
+    "shufflers": [{"name": "Shuffler", "url": "https://shuffler.example", "identity": "5" * 64}],
+    "relay": {"name": "Relay", "url": "https://relay.example"},
+    "minimum": 100,
+    "maximum": 1000,
+    "fakes": 0,
+    "spot_checks": 0,
+    "delta": "1e-9",
+    "together": [],
+}
+"""Terms of a shuffled collection."""
 
 
 def draft(**changes: Any) -> dict[str, Any]:

@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.service.memory import MemoryStore
-from tests.service.plain import Client, binary, draft, http_client, plain_app, serving, wait_for, wide_draft
+from tests.service.plain import SHUFFLE, Client, binary, draft, http_client, plain_app, serving, wait_for, wide_draft
 from tests.service.served import free_port
 from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.cli import cli
-from tacit.collector.limits import Limits, RateLimit
-from tacit.collector.problems import KINDS, TYPE_PREFIX
 from tacit.collector.server import make_app
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.device.numbers.canonical import digest
 from tacit.errors import StorageFull, StorageUnavailable
+from tacit.hosting.limits import Limits, RateLimit
+from tacit.hosting.problems import KINDS, TYPE_PREFIX
 from tacit.wire.batch import Batch, Block, batch_to_json, encode_batch, new_batch_id
 
 ROOT = Path(__file__).parents[2]
@@ -98,6 +98,20 @@ def test_bad_uploads_are_problems(client: Client):
     assert counts == {"malformed": 2, "width": 1, "wrong_collection": 1, "closed": 1}
     metrics = client.http.get("/metrics").text
     assert 'tacit_rejected_total{reason="closed"} 1' in metrics
+
+
+def test_reports_of_a_shuffled_collection_do_not_come_from_devices():
+    # The real catalogue: the mechanism without noise fits no word.
+    with serving(make_app(MemoryStore())) as client:
+        mine = client.publish(draft(title="Shuffled", shuffle=SHUFFLE))
+        document = client.http.get(f"/c/{mine}/document.json").json()
+        assert (digest(document), document["version"], document["shuffle"]) == (mine, 2, SHUFFLE)
+        good = binary(mine, bytes([1]))
+        # The first upload finds the collection on disk, the second one in memory, where the short way begins.
+        for _ in range(2):
+            assert problem(client.send(mine, good)) == "shuffled"
+        assert client.status(mine)["rejected"] == {"shuffled": 2}
+        assert 'tacit_rejected_total{reason="shuffled"} 2' in client.http.get("/metrics").text
 
 
 @pytest.mark.parametrize(

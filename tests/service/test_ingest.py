@@ -5,17 +5,17 @@ import json
 import numpy as np
 import pytest
 from tests.service.memory import MemoryStore
-from tests.service.plain import PLAIN, NoNoise, binary, draft, wide_draft
+from tests.service.plain import PLAIN, SHUFFLE, NoNoise, binary, draft, wide_draft
 from tests.service.submitting import submit
 
 from tacit.catalog import CATALOG
 from tacit.collector.collections.publish import publish_document
 from tacit.collector.ingest.uploads import Form
 from tacit.collector.limits import FoldLimits
-from tacit.collector.problems import Problem
 from tacit.collector.service import Collector
 from tacit.device.numbers.coins import SystemCoins
 from tacit.errors import ReportRejected
+from tacit.hosting.problems import Problem
 from tacit.tasks.mean import MEAN
 from tacit.testing.examples import example
 from tacit.testing.laws import values_of
@@ -123,6 +123,23 @@ def test_the_binary_and_the_json_form_of_a_batch_are_the_same_batch(collector: C
     assert not take(collector, active, encode_batch(batch))["duplicate"]
     twin = json.dumps(batch_to_json(batch, active.widths)).encode()
     assert take(collector, active, twin, Form.JSON)["duplicate"]
+
+
+@pytest.mark.parametrize("together", [[], [["collector", "shuffler:1"]]], ids=["apart", "together"])
+def test_a_shuffled_collection_takes_nothing_from_devices(collector: Collector, together: list):
+    terms = SHUFFLE | {"together": together}
+    made = Collector(collector.store)
+    active = active_of(made, draft(shuffle=terms, invitations=True))
+    assert not active.plain
+    report = bytes(active.widths[0])
+    batch = Batch(active.id, new_batch_id(), (Block(0, 1, report),))
+    twin = json.dumps(batch_to_json(batch, active.widths)).encode()
+    assert refused(made, active, encode_batch(batch), invitation="x") == "shuffled"
+    assert refused(made, active, twin, Form.JSON) == "shuffled"
+    assert refused(made, active, b"", Form.ARROW) == "shuffled"
+    status = made.status(active.id)
+    assert (status["reports"], status["rejected"]) == (0, {"shuffled": 3})
+    made.stop()
 
 
 def test_a_closed_collection_takes_nothing_but_knows_its_duplicates(collector: Collector):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.service.memory import MemoryStore
-from tests.service.plain import draft
+from tests.service.plain import SHUFFLE, draft
 from tests.service.rows import ROWS
 
 from tacit.catalog import CATALOG
@@ -17,14 +17,15 @@ from tacit.collector.collections.publish import (
     publish_document,
     replace_draft,
 )
-from tacit.collector.problems import Problem
 from tacit.core.compose import AllOf, OneOf
 from tacit.device.numbers.canonical import digest
 from tacit.errors import InvalidSpec
+from tacit.hosting.problems import Problem
 from tacit.wire.document import Collection
 
 PLANNER = Planner(CATALOG)
 AGE = {"name": "age", "text": "How old?", "task": "mean", "domain": {"kind": "integers", "low": 0, "high": 120}}
+SET = {"name": "basket", "text": "What?", "task": "items", "domain": {"kind": "items", "labels": ["a", "b", "c"]}}
 COLOUR = {"name": "colour", "text": {"en": "Colour?", "de": "Farbe?"}, "domain": {"kind": "booleans"}}
 
 
@@ -138,3 +139,55 @@ def test_a_collector_without_a_place_for_rows_does_not_publish_what_it_could_not
     assert PLANNER.plan(rowed)[0].rows is not None
     with pytest.raises(InvalidSpec, match="no folder for rows; its operator starts it with --segments"):
         Planner(CATALOG, takes_rows=False).plan(rowed)
+
+
+def test_a_draft_without_anything_new_is_published_in_version_1_as_before():
+    """The digest is written down from before there was a version 2."""
+    collection, _ = PLANNER.plan(draft())
+    assert (collection.version, collection.id) == (
+        1,
+        "fe70b7d15f3db8dac62e04709381fa5fc749ec08ba36251676640d18f6b208f9",
+    )
+    assert PLANNER.plan(draft(shuffle=None))[0].id == collection.id
+
+
+@pytest.mark.parametrize(("size", "epsilon", "kind"), [(3, "1", "grr"), (64, "1", "olh"), (64, "8", "grr")])
+def test_a_shuffled_draft_gets_a_mechanism_whose_reports_fit_a_word(size: int, epsilon: str, kind: str):
+    domain = {"kind": "integers", "low": 0, "high": size - 1}
+    given = draft(questions=[{"name": "n", "text": "Which?", "domain": domain}], epsilon=epsilon, shuffle=SHUFFLE)
+    collection, _ = PLANNER.plan(given)
+    assert (collection.mechanism.kind, collection.version, collection.policy) == (kind, 2, "single")
+    assert collection.shuffle is not None
+    assert collection.to_json()["shuffle"] == SHUFFLE
+    # Whatever is claimed for shuffled reports, a report itself spends what the draft says.
+    assert collection.epsilon == epsilon
+    assert PLANNER.predict(given)[0]["mechanism"]["kind"] == kind
+
+
+def test_texts_that_are_looked_up_fit_a_word():
+    words = {
+        "name": "w",
+        "text": "Which?",
+        "task": "heavy_hitters",
+        "domain": {"kind": "strings", "key": "k", "max_bytes": 9},
+    }
+    assert PLANNER.plan(draft(questions=[words], shuffle=SHUFFLE))[0].mechanism.kind == "olh"
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"shuffle": {}}, "document.shuffle: field 'mode' is missing"),
+        ({"shuffle": SHUFFLE | {"minimum": 4}}, "document.minimum_cohort is 5, must be at most 4"),
+        ({"shuffle": SHUFFLE | {"collector": {"name": "C\u200b", "identity": "c" * 64}}}, "U\\+200B"),
+        ({"shuffle": SHUFFLE, "questions": [AGE]}, "draft.shuffle: mean has no mechanism for 'age' whose reports fit"),
+        ({"shuffle": SHUFFLE, "questions": [AGE, COLOUR]}, "a shuffled collection has one question"),
+        ({"shuffle": SHUFFLE, "rows": ROWS}, "without rows"),
+        ({"shuffle": SHUFFLE, "k": 3}, "without k"),
+        ({"shuffle": SHUFFLE, "policy": "joint"}, 'draft.policy must be "single"'),
+        ({"shuffle": SHUFFLE, "questions": [SET]}, "draft.shuffle: items has no mechanism for 'basket'"),
+    ],
+)
+def test_what_cannot_be_shuffled_is_refused_with_the_rule(changes: dict[str, Any], rule: str):
+    with pytest.raises(InvalidSpec, match=rule):
+        PLANNER.plan(draft(**changes))

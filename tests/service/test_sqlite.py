@@ -12,9 +12,9 @@ import pytest
 
 from tacit.collector.ports import STORED, CollectionRecord, NewBatch, StoredBatch
 from tacit.collector.store.sqlite import schema as sqlite_schema
-from tacit.collector.store.sqlite.connection import check_library
 from tacit.collector.store.sqlite.store import FILE, SqliteStore
 from tacit.errors import StorageUnavailable
+from tacit.hosting.sqlite import check_library
 
 A = "a" * 64
 

@@ -23,9 +23,9 @@ from tests.service import numbered
 from tests.service.numbered import A, add, batch
 
 from tacit.collector.ports import DUPLICATE, STORED, CollectionRecord
-from tacit.collector.store.sqlite import connection as sqlite_connection
 from tacit.collector.store.sqlite.store import FILE, SqliteStore
 from tacit.errors import StorageFull, StorageUnavailable
+from tacit.hosting import sqlite as sqlite_connection
 
 SECTOR = 512
 

@@ -10,8 +10,8 @@ import pytest
 
 from tacit.collector.ports import CLOSED, DUPLICATE, STORED, CollectionRecord, NewBatch
 from tacit.collector.store.postgres.store import PostgresStore
-from tacit.collector.store.sqlite.connection import open_reader
 from tacit.collector.store.sqlite.store import FILE, SqliteStore
+from tacit.hosting.sqlite import open_reader
 
 A, B = "a" * 64, "b" * 64
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,15 @@ VALUES: tuple[Any, ...] = (
     *({"of": "1", "share": "1/2"}, {"of": "1", "sampled": 2}, {"of": "1", "share": "1/2", "constructor": 1}),
 )
 BUDGETS: tuple[Any, ...] = ("0.001", "32", "4", {"of": "0.001", "share": "1/999999999"}, {"of": "32", "share": "1/1"})
+TERMS: tuple[Any, ...] = (
+    *("relay", "ss", "osh", "osh-z", "peos-dgk", "1e-9", "2.5e-10", "1e-30", "1e-31", "1E-9", "9.99e-1", "1e-09"),
+    *("collector", "shuffler:1", "shuffler:2", "shuffler:10", ["collector", "shuffler:1"], [["relay", "shuffler:2"]]),
+    *("http://localhost", "http://localhost:80", "https://a.example:443", "https://a.example:8443/x_1/Y-2"),
+    *("http://[::1]:8000", "https://a.example/", "https://a.example/x/", "https://a-.example", "https://1.2.3.4"),
+    *("https://a.example:65535", "https://a.example:65536", "https://u@a.example", "https://a.example?q", 10**8, 10**4),
+    *({"name": "A", "url": "https://a.example"}, {"name": "A", "identity": "f" * 64}, {}),
+)
+"""What the terms of a shuffled collection hold, or almost."""
 KEYS = ("constructor", "__proto__", "toString", "kind", "more", "size", "weights", "length", "en", "de", "spec")
 
 
@@ -70,9 +80,9 @@ def _domain(size: int, sets: bool) -> Any:
 class Mutator:
     """Changes documents at random places, by numpy's generator."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, pool: list[Any], values: tuple[Any, ...] = VALUES) -> None:
         self._rng = np.random.default_rng(seed)
-        self._pool = documents()
+        self._pool, self._values = pool, values
 
     def texts(self, count: int) -> Iterator[str]:
         """So many changed documents, as JSON."""
@@ -86,6 +96,10 @@ class Mutator:
 
     def _one(self, items: Any) -> Any:
         return items[int(self._rng.integers(len(items)))]
+
+    def _value(self) -> Any:
+        """A copy, for the next change may be inside of it."""
+        return deepcopy(self._one(self._values))
 
     def _changed(self, document: Any) -> Any:
         """The document with one change, most often below its mechanism, its plan, its rows or its questions."""
@@ -112,7 +126,7 @@ class Mutator:
         )
 
     def _replace(self, parent: Any, key: Any) -> None:
-        parent[key] = self._one(VALUES)
+        parent[key] = self._value()
 
     def _nudge(self, parent: Any, key: Any) -> None:
         value = parent[key]
@@ -121,7 +135,7 @@ class Mutator:
         elif isinstance(value, str):
             parent[key] = self._one([value + "x", value.upper(), value[:-1], value + "\u0301", value + " ", value * 9])
         elif isinstance(value, list) and value:
-            parent[key] = self._one([value[::-1], value[1:], [*value, value[0]], [*value, self._one(VALUES)], [value]])
+            parent[key] = self._one([value[::-1], value[1:], [*value, value[0]], [*value, self._value()], [value]])
 
     def _drop(self, parent: Any, key: Any) -> None:
         if len(parent) > 1:
@@ -130,9 +144,9 @@ class Mutator:
     def _add(self, parent: Any, key: Any) -> None:
         value = parent[key]
         if isinstance(value, dict):
-            value[self._one(KEYS)] = self._one(VALUES)
+            value[self._one(KEYS)] = self._value()
         elif isinstance(value, list):
-            value.insert(0, self._one(VALUES))
+            value.insert(0, self._value())
 
     def _graft(self, parent: Any, key: Any) -> None:
         """Put a part of another document here, the one of the same name if there is one."""

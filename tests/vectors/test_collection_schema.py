@@ -37,6 +37,18 @@ UNSEEN = {
     "a column that is a question",
     "a set too wide for its payload",
     "all answers to one question of free text",
+    "a cohort that shufflers do not wait for",
+    "a maximum below the minimum",
+    "a shuffler whose name is not NFC",
+    "a shuffler's name twice",
+    "a shuffler's address twice",
+    "a shuffler's key twice",
+    "the collector's key at a shuffler",
+    "a group that is not sorted",
+    "groups that are not sorted",
+    "a role in two groups",
+    "a role that nobody has",
+    "a fourth of three shufflers",
 }
 """Rules between fields, or on characters: no schema can say them."""
 
@@ -190,6 +202,18 @@ def check_shapes(draft: Any) -> None:
     assert faults(DOCUMENT, json.loads(json.dumps(collection.to_json()))) == []
 
 
+TERMS = next(vector["document"]["shuffle"] for vector in VECTORS["good"] if vector["document"].get("shuffle"))
+
+
+def test_a_shuffled_draft_has_the_shape_of_a_draft_and_becomes_a_document() -> None:
+    question = {"name": "a", "text": "A?", "domain": {"kind": "booleans"}}
+    draft = {"title": "T", "epsilon": "1", "questions": [question], "shuffle": TERMS}
+    assert faults(DRAFT, draft) == []
+    document = PLANNER.plan(draft)[0].to_json()
+    assert faults(DOCUMENT, document) == []
+    assert faults(DOCUMENT, document | {"version": 1}) != []
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -212,6 +236,12 @@ def check_shapes(draft: Any) -> None:
         {"retention_days": 36501},
         {"invitations": 1},
         {"mechanism": {"kind": "grr"}},
+        {"shuffle": {}},
+        {"shuffle": False},
+        {"shuffle": TERMS | {"mode": "ss"}},
+        {"shuffle": TERMS | {"relay": None}},
+        {"shuffle": TERMS | {"delta": "0.1"}},
+        {"shuffle": TERMS, "windows": None},
     ],
 )
 def test_drafts_of_a_wrong_shape_are_refused_by_both(change: dict[str, Any]) -> None:

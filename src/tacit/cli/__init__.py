@@ -28,6 +28,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "query": ("tacit.cli.query:query", "Answer SQL over the rows of a collection, with error bars."),
     "restore": ("tacit.cli.backup:restore", "Make a collector from a backup."),
     "serve": ("tacit.cli.serve:serve", "Collect reports over HTTP and answer with error bars."),
+    "shuffle": ("tacit.cli.shuffle:shuffle", "Certify what shuffled reports keep."),
     "simulate": (
         "tacit.cli.simulate.group:simulate",
         "Simulate a collection and compare its error with the prediction.",

@@ -126,7 +126,9 @@ PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
 
 
 @click.command()
-@click.option("--task", type=click.Choice(sorted(PLANNERS)), required=True, help="What will be asked for.")
+@click.option(
+    "--task", type=click.Choice(sorted([*PLANNERS, "shuffle"])), required=True, help="What will be asked for."
+)
 @click.option("--size", type=int, help="Number of values in the domain.")
 @click.option("--bits", type=click.IntRange(1, 64), help="Length of bit strings, instead of a size (heavy-hitters).")
 @click.option("--alphabet", help="Text over lower, printable, bytes, or the characters given (heavy-hitters).")
@@ -143,15 +145,25 @@ PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
 @click.option("--target-error", type=float, help="Also say how many respondents this error needs.")
 @click.option("--max-report-bits", type=int, help="Leave out mechanisms with longer reports.")
 @click.option("--even-levels", is_flag=True, help="Ask all levels of a tree alike, not as the workload likes best.")
+@click.option("--delta", default="1e-9", show_default=True, help="Probability that epsilon fails (shuffle).")
+@click.option("--cap", help="Largest local epsilon that one report may spend (shuffle).")
+@click.option("--epsilon-others", help="Epsilon against the collector and all other respondents (shuffle).")
 @click.option("--all", "everything", is_flag=True, help="Show all options in the table, not the 12 best.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
     task: str, size: int | None, bits: int | None, alphabet: str | None, length: int | None, binary: int | None,
     sizes: str | None, k: int | None, cover: bool, epsilon: str, n: int, workload: str | None,
     target_error: float | None, max_report_bits: int | None, even_levels: bool,
-    everything: bool, as_json: bool,
+    delta: str, cap: str | None, epsilon_others: str | None, everything: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare the mechanisms for a question by exact error and choose one."""
+    if task == "shuffle":
+        from tacit.cli.shuffle import show_plan
+
+        show_plan(size, n, epsilon, delta, cap, epsilon_others, as_json)
+        return
+    if cap is not None or epsilon_others is not None:
+        raise click.UsageError("--cap and --epsilon-others are for task shuffle; other reports are not shuffled")
     domain = _domain(task, size, bits, alphabet, length)
     whole = _sizes(task, size, binary, sizes)
     # k has two meanings and two defaults: values to find, or attributes of a table.

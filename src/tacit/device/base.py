@@ -50,6 +50,8 @@ class Device(ABC):
     """A mechanism as the device sees it. Its fields, with `kind`, are the spec; everything else is derived."""
 
     kind: ClassVar[str]
+    fits_word: ClassVar[bool] = False
+    """Whether a report can be written as one 64-bit word, which is what shufflers pass on."""
 
     epsilon: Budget | str
 

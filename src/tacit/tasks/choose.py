@@ -106,6 +106,9 @@ OPTIONS: tuple[tuple[type[Oracle], Work], ...] = (
 )
 """Every oracle the chooser compares, with the server operations of n reports."""
 
+WORD_OPTIONS = tuple(option for option in OPTIONS if option[0].fits_word)
+"""Those whose reports fit the 64-bit word that shufflers pass on."""
+
 
 def _option(
     kind: type[Oracle], work: Work, size: int, budget: Budget, n: int, target: float | None

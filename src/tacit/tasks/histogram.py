@@ -10,7 +10,7 @@ from tacit.device.domains.text import Text
 from tacit.device.numbers.budget import Budget
 from tacit.errors import InvalidSpec
 from tacit.post.frequencies.methods import default_method, process
-from tacit.tasks.choose import choose_oracle
+from tacit.tasks.choose import WORD_OPTIONS, choose_oracle
 from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask
 
 _OTHERWISE = {
@@ -45,6 +45,11 @@ def _plan(domain: Domain, budget: Budget, n: int) -> Mechanism:
     return choose_oracle(size=domain.size, epsilon=budget, n=n).pick.mechanism
 
 
+def _plan_word(domain: Domain, budget: Budget, n: int) -> Mechanism:
+    check_listed(domain, "histogram")
+    return choose_oracle(size=domain.size, epsilon=budget, n=n, options=WORD_OPTIONS).pick.mechanism
+
+
 def _answer(domain: Domain, part: QuestionTally) -> Answer:
     labelled = replace(part.estimate(), labels=domain.all_labels())
     processed = process(labelled, default_method("histogram"))
@@ -65,4 +70,4 @@ def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
     return Forecast(error, why=choice.reason, options=tuple(rows))
 
 
-HISTOGRAM = QuestionTask("histogram", _plan, _answer, _forecast)
+HISTOGRAM = QuestionTask("histogram", _plan, _answer, _forecast, plan_word=_plan_word)

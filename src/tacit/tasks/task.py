@@ -129,6 +129,8 @@ class QuestionTask:
     """Returns how precise the answer from n reports would be."""
     queries: tuple[TaskQuery[Domain], ...] = ()
     """The queries about one question beyond its answer."""
+    plan_word: Callable[[Domain, Budget, int], Mechanism] | None = None
+    """Like `plan`, among mechanisms whose reports fit the word of a shuffler; None if `plan` has no such choice."""
 
 
 @dataclass(frozen=True)

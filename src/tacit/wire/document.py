@@ -18,9 +18,16 @@ from tacit.device.domains.domain import Domain
 from tacit.device.domains.product import domain_of
 from tacit.device.numbers.canonical import canonical, digest
 from tacit.errors import InvalidSpec, InvalidValue
+from tacit.wire.fields import is_short_text, stated_fields, whole_number
 from tacit.wire.rows import Rows, check_word
+from tacit.wire.shuffled import ShuffleTerms
 
-VERSION = 1
+OLDEST, NEWEST = 1, 2
+"""Versions of a document. The second has all fields of the first, and `ADDED`."""
+ADDED = ("shuffle", "windows", "account")
+"""What version 2 adds, each null or an object. A document is published in the oldest version that can say it."""
+RESERVED_FIELDS = ("windows", "account")
+"""Fields that have a name and no meaning yet."""
 POLICIES = ("single", "one_of", "all_of", "joint")
 """How several questions are asked: one of them, drawn by the device; all, at a share of epsilon each; or together."""
 MAX_QUESTIONS = 128
@@ -39,27 +46,9 @@ def _texts(value: Any, where: str, most: int) -> Texts:
     for language, text in pairs.items():
         if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
             raise InvalidSpec(f'{where}: a language must be a tag such as "en" or "pt_br"')
-        if not isinstance(text, str) or not 1 <= len(text) <= most:
+        if not is_short_text(text, most):
             raise InvalidSpec(f"{where}: the text must have 1 to {most} characters")
     return dict(pairs)
-
-
-def _whole(value: Any, where: str, low: int, high: int) -> int:
-    if type(value) is not int or not low <= value <= high:
-        raise InvalidSpec(f"{where} must be an integer from {low} to {high}")
-    return value
-
-
-def _fields(value: Any, where: str, known: "tuple[str, ...]") -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise InvalidSpec(f"{where} must be an object with the fields {', '.join(known)}")
-    pairs = cast("dict[str, Any]", value)
-    for name in sorted(set(pairs) - set(known)):
-        raise InvalidSpec(f"{where}: unknown field '{name}', must be one of {', '.join(known)}")
-    for name in known:
-        if name not in pairs:
-            raise InvalidSpec(f"{where}: field '{name}' is missing; a published document states every field")
-    return pairs
 
 
 @dataclass(frozen=True)
@@ -74,7 +63,7 @@ class Question:
     @classmethod
     def from_json(cls, value: Any, where: str) -> Self:
         """Read one question of a document."""
-        given = _fields(value, where, ("name", "text", "domain", "task"))
+        given = stated_fields(value, where, ("name", "text", "domain", "task"))
         if not isinstance(given["name"], str) or not _NAME.fullmatch(given["name"]):
             raise InvalidSpec(f"{where}.name must be a lower-case word of up to 40 letters, digits and underscores")
         if not isinstance(given["task"], str) or not _NAME.fullmatch(given["task"]):
@@ -108,7 +97,7 @@ class PlanRound:
     @classmethod
     def from_json(cls, value: Any) -> Self:
         """Read the plan of a document."""
-        given = _fields(value, "document.plan", tuple(field.name for field in fields(cls)))
+        given = stated_fields(value, "document.plan", tuple(field.name for field in fields(cls)))
         if not isinstance(given["method"], str) or not _NAME.fullmatch(given["method"]):
             raise InvalidSpec('document.plan.method must be the name of a plan, such as "svim"')
         for name in ("first", "previous"):
@@ -116,7 +105,7 @@ class PlanRound:
             if not isinstance(given[name], str) or not re.fullmatch(linked, given[name]):
                 raise InvalidSpec(f"document.plan.{name} must be the id of a document, and empty in round 1")
         for name, most in (("k", 4096), ("respondents", 10**10), ("round", 64), ("target", 10**10)):
-            _whole(given[name], f"document.plan.{name}", 1, most)
+            whole_number(given[name], f"document.plan.{name}", 1, most)
         return cls(**given)
 
     def to_json(self) -> dict[str, Any]:
@@ -158,6 +147,15 @@ class Collection:
     """Where this is a round of an adaptive plan."""
     rows: Rows | None = None
     """Public columns that come with every report and stay linked to it."""
+    shuffle: ShuffleTerms | None = None
+    """Where reports are sealed for shufflers: who they are, and under which terms they mix reports."""
+    version: int = OLDEST
+    """The version that the document was written in; raised to the oldest that can say what is meant."""
+
+    def __post_init__(self) -> None:
+        """Raise the version to one that has a field for everything that is said."""
+        needed = OLDEST if self.shuffle is None else NEWEST
+        object.__setattr__(self, "version", max(self.version, needed))
 
     @classmethod
     def from_text(cls, text: str | bytes) -> Self:
@@ -171,9 +169,7 @@ class Collection:
     @classmethod
     def from_json(cls, value: Any, kinds: tuple[type[Device], ...] = KINDS) -> Self:
         """Read and check a document with mechanisms of these kinds; every field must be stated, in canonical form."""
-        given = _fields(value, "document", _FIELDS)
-        if given["version"] != VERSION:
-            raise InvalidSpec(f"document.version is {str(given['version'])[:20]}, must be {VERSION}")
+        given = _versioned(value)
         questions = _questions(given["questions"])
         made = cls(
             title=_texts(given["title"], "document.title", 200),
@@ -181,12 +177,14 @@ class Collection:
             questions=questions,
             policy=_policy(given["policy"], len(questions)),
             mechanism=device_of(given["mechanism"], kinds),
-            minimum_cohort=_whole(given["minimum_cohort"], "document.minimum_cohort", 1, 10**9),
-            retention_days=_whole(given["retention_days"], "document.retention_days", 1, 36500),
+            minimum_cohort=whole_number(given["minimum_cohort"], "document.minimum_cohort", 1, 10**9),
+            retention_days=whole_number(given["retention_days"], "document.retention_days", 1, 36500),
             origins=_origins(given["origins"]),
             invitations=_boolean(given["invitations"], "document.invitations"),
             plan=None if given["plan"] is None else PlanRound.from_json(given["plan"]),
             rows=None if given["rows"] is None else Rows.from_json(given["rows"]),
+            shuffle=None if given.get("shuffle") is None else ShuffleTerms.from_json(given["shuffle"]),
+            version=given["version"],
         )
         made.check()
         if canonical(made.to_json()) != canonical(value):
@@ -194,8 +192,10 @@ class Collection:
         return made
 
     def check(self) -> None:
-        """Refuse a mechanism that does not fit the questions, and rows that would hold a private column."""
+        """Refuse a mechanism that does not fit the questions or the shufflers, and rows with a private column."""
         self._check_rows()
+        if self.shuffle is not None:
+            self._check_shuffled(self.shuffle)
         if self.policy == "joint":
             self._check_joint()
             return
@@ -245,6 +245,38 @@ class Collection:
         if self.plan is not None:
             raise InvalidSpec("document.rows: reports of an adaptive plan are counted, not kept with rows")
 
+    def _check_shuffled(self, terms: ShuffleTerms) -> None:
+        """Refuse what shufflers cannot mix, or what would tell reports apart after they were mixed."""
+        if self.rows is not None:
+            raise InvalidSpec("document.rows must be null in a shuffled collection: rows would tell reports apart")
+        if self.plan is not None:
+            raise InvalidSpec("document.plan must be null in a shuffled collection: rounds of a plan are not shuffled")
+        if self.policy != "single":
+            raise InvalidSpec(
+                f'document.policy is {self.policy}, must be "single" in a shuffled collection; ask the other questions '
+                "in collections of their own"
+            )
+        if not self.mechanism.fits_word:
+            raise InvalidSpec(
+                f"document.mechanism: reports of {self.mechanism.kind} do not fit the 64-bit word that shufflers pass "
+                "on; use a kind whose reports do, such as grr or olh"
+            )
+        if self.minimum_cohort > terms.minimum:
+            raise InvalidSpec(
+                f"document.minimum_cohort is {self.minimum_cohort}, must be at most {terms.minimum}, the number of "
+                "reports from which on shufflers release them (document.shuffle.minimum)"
+            )
+
+    @property
+    def roles_apart(self) -> bool:
+        """Whether reports are shuffled and no party runs two roles: only then may the document claim amplification."""
+        return self.shuffle is not None and not self.shuffle.together
+
+    @property
+    def least_reports(self) -> int:
+        """So many reports must have come in before anything is answered."""
+        return self.minimum_cohort if self.shuffle is None else max(self.minimum_cohort, self.shuffle.minimum)
+
     @property
     def members(self) -> tuple[Device, ...]:
         """The mechanism of every question; of questions that are asked together, the one of all."""
@@ -258,9 +290,9 @@ class Collection:
         return self.mechanism.budget.to_spec()
 
     def to_json(self) -> dict[str, Any]:
-        """The document."""
-        return {
-            "version": VERSION,
+        """The document, in its version."""
+        pairs: dict[str, Any] = {
+            "version": self.version,
             "title": self.title,
             "about": self.about,
             "questions": [question.to_json() for question in self.questions],
@@ -274,6 +306,8 @@ class Collection:
             "plan": None if self.plan is None else self.plan.to_json(),
             "rows": None if self.rows is None else self.rows.to_json(),
         }
+        terms = None if self.shuffle is None else self.shuffle.to_json()
+        return pairs if self.version == OLDEST else pairs | dict.fromkeys(ADDED) | {"shuffle": terms}
 
     @cached_property
     def id(self) -> str:
@@ -301,6 +335,25 @@ class Collection:
         if self.policy == "joint":
             return self.mechanism.drawn_from.of_answers(indices)
         return indices[0] if self.policy == "single" else tuple(indices)
+
+
+def _versioned(value: Any) -> dict[str, Any]:
+    """The fields of a document, which are those of its version."""
+    version = cast("dict[str, Any]", value).get("version", OLDEST) if isinstance(value, dict) else OLDEST
+    # By `type`, as 1.0 and True are equal to 1.
+    if type(version) is not int or not OLDEST <= version <= NEWEST:
+        raise InvalidSpec(
+            f"document.version is {str(version)[:20]}, must be from {OLDEST} to {NEWEST}; a newer document needs a "
+            "newer version of tacit"
+        )
+    given = stated_fields(value, "document", _FIELDS if version == OLDEST else (*_FIELDS, *ADDED))
+    for name in RESERVED_FIELDS:
+        if given.get(name) is not None:
+            raise InvalidSpec(
+                f"document.{name} must be null: this version of tacit does not know what else it means yet, so the "
+                "document must not be answered; update tacit"
+            )
+    return given
 
 
 def _questions(value: Any) -> tuple[Question, ...]:

@@ -11,8 +11,18 @@ from tacit.device.base import Device
 from tacit.device.catalog import FAMILIES, KINDS
 from tacit.device.domains.product import DOMAINS
 from tacit.device.families.compose import Family
-from tacit.wire.document import MAX_QUESTIONS, POLICIES, VERSION
+from tacit.wire.document import ADDED, MAX_QUESTIONS, NEWEST, OLDEST, POLICIES, RESERVED_FIELDS
 from tacit.wire.rows import KEYWORDS, MAX_COLUMNS, RESERVED, SYSTEM, TYPES
+from tacit.wire.shuffled import (
+    DELTA,
+    IDENTITY,
+    MAX_NAME,
+    MAX_REPORTS,
+    MAX_SPOT_CHECKS,
+    MAX_URL,
+    MODES,
+    URL,
+)
 
 Schema = dict[str, Any]
 """A JSON Schema, or a part of one."""
@@ -188,9 +198,61 @@ def _rows() -> Schema:
     return {"anyOf": [{"type": "null"}, _record({"table": named, "columns": _items(column, 1, MAX_COLUMNS)})]}
 
 
+def _shuffle() -> Schema:
+    """The terms of a shuffled collection; how many shufflers there are depends on the mode."""
+    name: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_NAME}
+    url: Schema = {"type": "string", "maxLength": MAX_URL, "pattern": f"^{URL}$"}
+    identity: Schema = {"type": "string", "pattern": f"^{IDENTITY}$"}
+    role: Schema = {"type": "string", "pattern": "^(collector|relay|shuffler:[1-9])$"}
+    pairs = _record({
+        "mode": {"enum": list(MODES)},
+        "collector": _record({"name": name, "identity": identity}),
+        "shufflers": _items(_record({"name": name, "url": url, "identity": identity}), 1, 9),
+        "relay": {"anyOf": [{"type": "null"}, _record({"name": name, "url": url})]},
+        "minimum": _whole(2, MAX_REPORTS),
+        "maximum": _whole(2, MAX_REPORTS),
+        "fakes": _whole(0, MAX_REPORTS),
+        "spot_checks": _whole(0, MAX_SPOT_CHECKS),
+        "delta": {"type": "string", "pattern": f"^{DELTA}$"},
+        "together": _items(_items(role, 2, 11) | {"uniqueItems": True}, 0, 5),
+    })  # fmt: skip
+    by_mode: list[Schema] = [
+        {
+            "if": {"properties": {"mode": {"const": mode}}},
+            "then": {"properties": {"shufflers": {"anyOf": [{"minItems": n, "maxItems": n} for n in counts]}}},
+        }
+        for mode, counts in MODES.items()
+    ]
+    relayed: Schema = {
+        "if": {"properties": {"mode": {"const": "relay"}}},
+        "then": {"properties": {"relay": {"type": "object"}}},
+    }
+    return {"title": "shuffle"} | pairs | {"allOf": [*by_mode, relayed]}
+
+
+def _by_version() -> list[Schema]:
+    """Which fields a document of a version has, and what a shuffled one must be like."""
+    added: Schema = {"required": list(ADDED)}
+    absent: Schema = {"properties": dict.fromkeys(ADDED, False)}
+    words = [kind.kind for kind in KINDS if kind.fits_word]
+    shuffled: Schema = {
+        "policy": {"const": "single"},
+        "mechanism": {"properties": {"kind": {"enum": words}}},
+        "plan": {"type": "null"},
+        "rows": {"type": "null"},
+    }
+    return [
+        {"if": {"properties": {"version": {"const": OLDEST}}}, "then": absent, "else": added},
+        {
+            "if": {"required": ["shuffle"], "properties": {"shuffle": {"type": "object"}}},
+            "then": {"properties": shuffled},
+        },
+    ]
+
+
 def _document() -> Schema:
     pairs: Schema = {
-        "version": {"const": VERSION},
+        "version": {"enum": list(range(OLDEST, NEWEST + 1))},
         "title": _texts(200),
         "about": _texts(4000),
         "questions": _items(_ref("question"), 1, MAX_QUESTIONS),
@@ -204,8 +266,10 @@ def _document() -> Schema:
     with_rows: Schema = {"properties": {"rows": {"type": "object"}}}
     named: Schema = {"items": {"properties": {"name": _ref("sql_name")}}}
     in_tables: Schema = {"if": with_rows, "then": {"properties": {"plan": {"type": "null"}, "questions": named}}}
-    rules = [*_by_policy(), in_tables]
-    return {"description": "A published document."} | _record(pairs | _settings()) | {"allOf": rules}
+    rules = [*_by_policy(), in_tables, *_by_version()]
+    added: Schema = {"shuffle": {"anyOf": [{"type": "null"}, _ref("shuffle")]}}
+    added |= {name: {"type": "null"} for name in RESERVED_FIELDS}
+    return {"description": "A published document."} | _record(pairs | _settings(), added) | {"allOf": rules}
 
 
 def _draft() -> Schema:
@@ -220,6 +284,7 @@ def _draft() -> Schema:
         "respondents": _whole(1, 10**10),
         "k": {"anyOf": [_whole(1, 4096), {"type": "null"}]},
         "rows": _rows(),
+        "shuffle": {"anyOf": [{"type": "null"}, _ref("shuffle")]},
         "queries": _items({"type": "string", "maxLength": 20_000}, 0, 64),
     }
     description = "What `tacit collection create` takes; everything but title, questions and epsilon has a default."
@@ -242,6 +307,7 @@ def definitions() -> Schema:
         "draft": _draft(),
         "question": _record(question),
         "draft_question": _record(drafted_question, {"task": _NAME}),
+        "shuffle": _shuffle(),
         "origin": {"type": "string", "pattern": "^(https?://[a-z0-9.-]+(:[0-9]{1,5})?|\\*)$"},
         "sql_name": _NAME | {"not": {"anyOf": [{"enum": list(KEYWORDS)}, {"pattern": f"^{SYSTEM}"}]}},
         "integer": _INTEGER,
@@ -257,7 +323,7 @@ def collection_schema() -> Schema:
     """Return the whole schema: of a document at its root, of a draft under `#/$defs/draft`."""
     head: Schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:tacit:schema:collection:1",
+        "$id": f"urn:tacit:schema:collection:{NEWEST}",
         "title": "Tacit collection",
         "description": "A collection document. Drafts are described by #/$defs/draft.",
     }

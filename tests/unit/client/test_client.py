@@ -13,6 +13,7 @@ import pytest
 
 from tacit.client import AlreadyAnswered, Ledger, LedgerUnusable, Patience, Respondent
 from tacit.client.ledger import HELD, PENDING, REFUSED, SENT, Kept, LedgerEntry
+from tacit.client.respondent import _entry
 from tacit.client.transport import Address, Outcome
 from tacit.device.numbers.coins import Coins, ReplayCoins, ScriptedCoins
 from tacit.errors import InvalidSpec, InvalidValue
@@ -54,7 +55,8 @@ def test_coins_that_can_be_repeated_are_refused(coins: Coins) -> None:
         Respondent(coins=coins)
 
 
-FRESH = [vector for vector in VECTORS["good"] if vector["name"] != "memoised"]
+SHUFFLED = [vector for vector in VECTORS["good"] if vector["document"].get("shuffle")]
+FRESH = [vector for vector in VECTORS["good"] if vector["name"] != "memoised" and vector not in SHUFFLED]
 WITH_ROWS = [vector for vector in FRESH if vector["document"]["rows"]]
 
 
@@ -105,6 +107,24 @@ def test_a_wrong_row_is_refused_before_anything_is_kept(name: str, row: Any) -> 
     assert "Utrecht" not in str(caught.value)
     assert ledger.read().entries == []
     assert wire.uploads == []
+
+
+@pytest.mark.parametrize("vector", SHUFFLED, ids=lambda v: v["name"])
+def test_a_report_that_must_be_sealed_is_neither_drawn_nor_sent_in_the_clear(vector: dict[str, Any]) -> None:
+    ledger = Ledger()
+    client, wire = respondent(ledger)
+    for act in (client.answer, client.prepare):
+        with pytest.raises(InvalidSpec, match="must be sealed for shufflers; this client cannot do that"):
+            act(DOCUMENTS[vector["name"]], vector["cases"][0]["answers"], collector=BASE)
+    assert (ledger.read().entries, client.flush(), wire.uploads) == ([], [], [])
+
+
+@pytest.mark.parametrize("vector", SHUFFLED, ids=lambda v: v["name"])
+def test_a_ledger_charges_the_local_epsilon_whatever_is_claimed_of_shufflers(vector: dict[str, Any]) -> None:
+    collection, ledger = DOCUMENTS[vector["name"]], Ledger()
+    report = collection.mechanism.privatize_one(0, ReplayCoins(b"seed"))
+    ledger.record(collection.id, lambda kept: _entry(collection, report, BASE, ""), plan=collection.plan_id)
+    assert ledger.spending().total == collection.mechanism.budget.declared == 1
 
 
 def test_a_ledger_from_before_there_were_rows_is_read_and_sent(tmp_path: Path) -> None:

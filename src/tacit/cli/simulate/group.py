@@ -1,6 +1,5 @@
 """`tacit simulate`: rehearse a collection on a simulated population."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +10,9 @@ from tacit.cli.simulate.analytics import analytics
 from tacit.cli.simulate.hitters import heavy_hitters
 from tacit.cli.simulate.itemsets import itemsets
 from tacit.cli.simulate.marginals import marginals
+from tacit.cli.simulate.population import population_counts
 from tacit.cli.simulate.ranges import ranges
+from tacit.cli.simulate.shuffle import shuffle
 
 
 @click.group()
@@ -24,6 +25,7 @@ simulate.add_command(heavy_hitters)
 simulate.add_command(itemsets)
 simulate.add_command(ranges)
 simulate.add_command(marginals)
+simulate.add_command(shuffle)
 
 
 # The plain histogram is the only task whose command is in this module.
@@ -46,7 +48,7 @@ def oracle(
     """Frequencies of one categorical question."""
     from tacit.simulate.run import simulate_oracle
 
-    counts = _population(data, size, n, column)
+    counts = population_counts(data, size, n, column)
     mechanism = _mechanism(kind, len(counts), epsilon, int(counts.sum()), settings)
     with progress("simulating", runs * int(counts.sum())) as advance:
         outcome = simulate_oracle(mechanism, counts, runs=runs, seed=seed, advance=advance, post=post)
@@ -67,25 +69,6 @@ def oracle(
         print_json(result)
     else:
         click.echo("\n".join(f"{name:>15}  {value}" for name, value in result.items()))
-
-
-def _population(data: str, size: int | None, n: int, column: str | None) -> Any:
-    """Return counts per value: simulated, or of a CSV column."""
-    import numpy as np
-
-    from tacit.simulate.population import rounded_counts, zipf_counts
-
-    if data in ("zipf", "uniform"):
-        if size is None:
-            raise click.UsageError("--size is needed for simulated data")
-        return zipf_counts(size, n) if data == "zipf" else rounded_counts(np.ones(size), n)
-    from tacit.cli.values import CsvColumn, integer_encoder
-
-    # Without --size, values up to 2^24 are taken and the largest one says how many there are.
-    with Path(data).open(newline="", encoding="utf-8-sig", errors="replace") as stream:
-        chunks = list(CsvColumn(stream, integer_encoder(size or 1 << 24), column).chunks())
-    values = np.concatenate(chunks) if chunks else np.zeros(0, np.uint64)
-    return np.bincount(values.astype(np.int64), minlength=size or 2)
 
 
 def _mechanism(kind: str, size: int, epsilon: str, n: int, settings: tuple[str, ...]) -> Any:

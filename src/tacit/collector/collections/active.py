@@ -39,7 +39,7 @@ class Active:
     sampled: bool
     """Whether respondents answer one of several questions, so that an upload has a block per member."""
     plain: bool
-    """Whether uploads may take the fast path: one member, no invitations, no rows."""
+    """Whether uploads may take the fast path: one member, no invitations, no rows, no shufflers."""
 
     def payload(self, batch: Batch) -> bytes:
         """The reports of a decoded batch in the mechanism's layout, in order."""
@@ -62,7 +62,7 @@ def activate(record: CollectionRecord, catalog: Catalog) -> Active:
     if not isinstance(mechanism, Mechanism):
         raise InvalidSpec(f"{mechanism.kind}: the catalogue has no server half of this kind")
     widths, sampled = mechanism.payload_widths, mechanism.drawn_from is not None
-    plain = not sampled and not collection.invitations and collection.rows is None
+    plain = not sampled and not collection.invitations and collection.rows is None and collection.shuffle is None
     return Active(record.id, record.document, collection, mechanism, widths, mechanism.report_dtype, sampled, plain)
 
 

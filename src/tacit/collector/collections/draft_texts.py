@@ -22,12 +22,15 @@ _HIDDEN_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ufeff]")
 
 
 def check_texts(collection: Collection) -> None:
-    """InvalidSpec for invisible characters in titles, questions and labels, and for labels with blanks around them."""
+    """InvalidSpec for invisible characters in titles, questions, labels and names, and for blanks around the latter."""
     _check_text(collection.title, "draft.title")
     _check_text(collection.about, "draft.about")
     for question in collection.questions:
         _check_text(question.text, f"draft: the text of question '{question.name}'")
         _check_domain(question.domain, f"draft: question '{question.name}'")
+    if collection.shuffle is not None:
+        for party in collection.shuffle.parties:
+            _check_label(party.name, "draft.shuffle: the name of a party")
 
 
 def _check_text(texts: Mapping[str, str], where: str) -> None:

@@ -5,7 +5,8 @@
     all_of    every respondent answers all                      1/k of epsilon, all reports per question
     joint     all questions are attributes of one mechanism     tables across questions can be asked for
 
-Adaptive tasks are asked round by round, and collections with rows ask private columns beside public ones.
+Adaptive tasks are asked round by round, and collections with rows ask private columns beside public ones. Shuffled
+collections ask one question, by a mechanism whose reports fit the word that shufflers pass on.
 """
 
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ from tacit.tasks.table import find_task
 from tacit.tasks.task import AdaptiveTask, JointQuestions, JointTask, PublicRows, QuestionTask, RowsTask, Task
 from tacit.wire.document import POLICIES, PlanRound, Question
 from tacit.wire.rows import Rows
+from tacit.wire.shuffled import ShuffleTerms
 
 # Every query of the draft is evaluated for every candidate design, so that their number bounds the time of planning.
 MAX_QUERIES = 64
@@ -50,6 +52,8 @@ def plan_policy(wanted: Wanted) -> Planned:
     fields = wanted.fields
     if fields["queries"] and fields["rows"] is None:
         raise InvalidSpec("draft.queries are for drafts with rows: the SQL that the collection is planned for")
+    if fields["shuffle"] is not None:
+        return _for_shufflers(wanted)
     if fields["rows"] is not None:
         return _beside_rows(wanted)
     if fields["policy"] == "joint":
@@ -57,6 +61,26 @@ def plan_policy(wanted: Wanted) -> Planned:
     policy = fields["policy"] or ("single" if len(wanted.questions) == 1 else "one_of")
     rounds = _first_round(wanted)
     return (policy, *rounds) if rounds is not None else (policy, _each(wanted, policy), None)
+
+
+def _for_shufflers(wanted: Wanted) -> Planned:
+    """Plan a shuffled collection: one question, and a mechanism among the kinds that fit a word."""
+    # Read first: terms that cannot be are the plainer error, and planning takes longer.
+    ShuffleTerms.from_json(wanted.fields["shuffle"])
+    if len(wanted.questions) != 1 or any(wanted.fields[name] is not None for name in ("rows", "k")):
+        raise InvalidSpec("draft.shuffle: a shuffled collection has one question, without rows and without k")
+    if wanted.fields["policy"] not in ("", None, "single"):
+        raise InvalidSpec('draft.policy must be "single" in a shuffled collection; leave it out')
+    question = wanted.questions[0]
+    task = find_task(question.task, wanted.tasks)
+    plan = task.plan_word or task.plan if isinstance(task, QuestionTask) else None
+    mechanism = None if plan is None else plan(question.domain, wanted.epsilon, wanted.respondents)
+    if mechanism is None or not mechanism.fits_word:
+        raise InvalidSpec(
+            f"draft.shuffle: {task.name} has no mechanism for '{question.name}' whose reports fit the 64-bit word that "
+            "shufflers pass on; set the task to histogram, or leave shuffle out"
+        )
+    return "single", mechanism, None
 
 
 def asked_of(questions: tuple[Question, ...]) -> JointQuestions:

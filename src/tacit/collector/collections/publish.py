@@ -2,30 +2,29 @@
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from tacit.collector.collections.active import ID, Catalog, parsed_json
 from tacit.collector.collections.draft_texts import check_texts
-from tacit.collector.collections.parts import Total, parts_of
+from tacit.collector.collections.parts import Total, answering, parts_of
 from tacit.collector.collections.policies import Wanted, asked_of, plan_policy, reports_each, wanted_k
 from tacit.collector.collections.rehearsal import rehearse
-from tacit.collector.durable import NO_FOLDER
-from tacit.collector.ports import CollectionRecord, Store
-from tacit.collector.problems import Problem
+from tacit.collector.ports import NO_FOLDER, CollectionRecord, Store
 from tacit.core.mechanism import Mechanism
 from tacit.core.patience import check
 from tacit.core.statistics.normal import normal_isf
 from tacit.device.numbers.budget import Epsilon
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import InvalidSpec
+from tacit.hosting.problems import Problem
 from tacit.tasks.histogram import HISTOGRAM
 from tacit.tasks.marginals.task import MARGINALS
 from tacit.tasks.rows import ANALYTICS
 from tacit.tasks.table import TASKS, find_task
 from tacit.tasks.task import AdaptiveTask, Forecast, JointTask, QuestionTask, RowsTask, Task
-from tacit.wire.document import MAX_QUESTIONS, VERSION, Collection, Question
+from tacit.wire.document import ADDED, MAX_QUESTIONS, NEWEST, OLDEST, Collection, Question
 from tacit.wire.tallies import empty_tally
 
 # A draft has labels in it, so it may be large, but every device has to download the document made of it.
@@ -41,9 +40,15 @@ _DEFAULTS: dict[str, Any] = {
     "invitations": False,
     "k": None,
     "rows": None,
+    "shuffle": None,
     "queries": [],
 }
 _KNOWN = ("title", "questions", "epsilon", *_DEFAULTS)
+
+
+def _anybody(collection: Collection) -> None:
+    """Where nobody runs a collection, none is refused."""
+    del collection
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,8 @@ class Planner:
     tasks: tuple[Task, ...] = TASKS
     takes_rows: bool = True
     """Whether the collector has a folder for segments."""
+    check_shuffled: Callable[[Collection], None] = _anybody
+    """Refuses shuffled collections that could not be run on this collector."""
 
     def plan(self, draft: Mapping[str, Any]) -> tuple[Collection, int]:
         """The collection that a draft describes, and its number of respondents; InvalidSpec if there is none."""
@@ -66,7 +73,7 @@ class Planner:
         wanted = Wanted(questions, Epsilon(fields["epsilon"]), respondents, fields, self.tasks)
         policy, mechanism, plan = plan_policy(wanted)
         document = {
-            "version": VERSION,
+            "version": OLDEST,
             "title": _texts(fields["title"]),
             "about": _texts(fields["about"] or fields["title"]),
             "questions": [question.to_json() for question in questions],
@@ -77,10 +84,14 @@ class Planner:
             "rows": fields["rows"],
         }
         kept = {name: fields[name] for name in ("minimum_cohort", "retention_days", "origins", "invitations")}
+        # Version 1 unless there is something to say that it has no field for: every client reads that one.
+        if fields["shuffle"] is not None:
+            kept |= dict.fromkeys(ADDED) | {"version": NEWEST, "shuffle": fields["shuffle"]}
         # Through the parser that devices use: what it refuses is not published, and defaults are those of the wire.
         collection = Collection.from_json(document | kept, self.catalog)
         check_texts(collection)
         self._rehearse(collection)
+        self.check_shuffled(collection)
         return collection, respondents
 
     def _rehearse(self, collection: Collection) -> None:
@@ -120,7 +131,9 @@ class Planner:
             check()
             task = find_task(question.task, self.tasks)
             assert isinstance(member, Mechanism) and isinstance(task, QuestionTask | AdaptiveTask)
-            predictions.append(_prediction(question, member, task.forecast(question.domain, member, reports), reports))
+            # What fakes add to the variance is forecast as well.
+            forecast = task.forecast(question.domain, answering(collection, member), reports)
+            predictions.append(_prediction(question, member, forecast, reports))
         return predictions
 
 

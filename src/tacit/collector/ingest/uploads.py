@@ -15,18 +15,17 @@ from typing import Any, cast
 import msgspec
 import numpy as np
 
-from tacit.collector.collections.access import invitation_hash
 from tacit.collector.collections.active import Active, Shelf
-from tacit.collector.durable import NO_FOLDER
 from tacit.collector.limits import MOST_WAITING_BYTES
-from tacit.collector.ports import CLOSED, DUPLICATE, INVALID, SPENT, NewBatch, Outcome, Store
-from tacit.collector.problems import Problem
+from tacit.collector.ports import CLOSED, DUPLICATE, INVALID, NO_FOLDER, SPENT, NewBatch, Outcome, Store
 from tacit.collector.rows.batches import Judged, judge_arrow, judge_json, split_rows
 from tacit.errors import ReportRejected
-from tacit.wire.batch import Batch, batch_from_json, decode_batch, read_head
+from tacit.hosting.problems import Problem
+from tacit.wire.batch import Batch, batch_from_json, decode_batch, invitation_hash, read_head
 
 REASONS = (
     "wrong_collection",
+    "shuffled",
     "closed",
     "malformed",
     "width",
@@ -138,6 +137,7 @@ class Ingest:
         if active.collection.rows is not None and not self._takes_rows:
             raise Problem("unavailable", NO_FOLDER)
         try:
+            _refuse_unshuffled(active)
             if active.collection.rows is not None:
                 return _of_a_size(self._judge_rows(active, body, form, invitation, named))
             if form is Form.ARROW:
@@ -183,6 +183,14 @@ class Ingest:
         for reason, reports in upload.refused.items():
             self._rejections.add(active.id, reason, reports)
         return upload.receipt(INVALID)
+
+
+def _refuse_unshuffled(active: Active) -> None:
+    """Problem `shuffled` for a report that comes straight from a device: whoever sends it would be known by address."""
+    if active.collection.shuffle is not None:
+        raise Problem(
+            "shuffled", "reports of this collection are sealed and sent to its shufflers; the document names them"
+        )
 
 
 def _check_names(active: Active, batch: Batch) -> None:

@@ -10,14 +10,14 @@ from contextlib import closing, contextmanager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 
-from tacit.collector.durable import make_folder, sync
 from tacit.collector.rows.manifest import SUFFIX, SegmentEntry, is_manifest, load_manifest
 from tacit.collector.rows.segments import PART, SegmentFiles, damaged, explained
 from tacit.collector.store.checksums import COLUMNS, checked
-from tacit.collector.store.sqlite.connection import explained as database_explained
-from tacit.collector.store.sqlite.connection import open_reader
 from tacit.collector.store.sqlite.statements import TALLIES
 from tacit.errors import InvalidSpec, StorageUnavailable
+from tacit.hosting.durable import make_folder, sync
+from tacit.hosting.sqlite import explained as database_explained
+from tacit.hosting.sqlite import open_reader
 
 _CHUNK = 1 << 20
 

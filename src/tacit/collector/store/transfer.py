@@ -7,7 +7,9 @@ from tempfile import TemporaryDirectory
 from typing import LiteralString
 
 from tacit.collector.store.postgres.connection import Connection
-from tacit.collector.store.sqlite.connection import (
+from tacit.collector.store.sqlite.schema import migrate, migrate_file
+from tacit.errors import StorageUnavailable
+from tacit.hosting.sqlite import (
     Database,
     explained,
     make_private,
@@ -15,8 +17,6 @@ from tacit.collector.store.sqlite.connection import (
     open_reader,
     open_writer,
 )
-from tacit.collector.store.sqlite.schema import migrate, migrate_file
-from tacit.errors import StorageUnavailable
 
 TABLES: dict[LiteralString, LiteralString] = {
     "collections": "key, id, state, document, published",

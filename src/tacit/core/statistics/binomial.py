@@ -57,6 +57,19 @@ def lower_tail(k: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> F64:
     return tail
 
 
+def mass(k: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> F64:
+    """Return Pr[X = k] for X binomial of n trials with probability p; arguments are broadcast.
+
+    >>> [round(float(mass(k, 3, 0.5)), 12) for k in (-1, 0, 1, 4)]
+    [0.0, 0.125, 0.375, 0.0]
+    """
+    count, trials, chance = _checked(k, n, p)
+    value = np.zeros_like(count)
+    inside = (count >= 0) & (count <= trials)
+    value[inside] = np.exp(_log_mass(count[inside], trials[inside] - count[inside], chance[inside]))
+    return value
+
+
 @lru_cache(maxsize=1024)
 def least_significant(n: int, p: float, alpha: float) -> int:
     """Return the smallest count k with Pr[X >= k] <= alpha; n + 1 if there is none.

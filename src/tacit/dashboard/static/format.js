@@ -93,6 +93,7 @@ const REASONS = /** @type {Record<string, string>} */ ({
   range: "outside the mechanism's range",
   rate_limited: "too many at once",
   row: "with public columns that do not fit",
+  shuffled: "sent past the shufflers",
   too_large: "too large",
   width: "of the wrong length",
 });

@@ -43,6 +43,7 @@ class GRRDevice(Device):
     """Generalised randomised response (direct encoding): the true value, or any other with equal probability."""
 
     kind: ClassVar[str] = "grr"
+    fits_word: ClassVar[bool] = True
 
     size: int
 

@@ -87,6 +87,7 @@ class OLHDevice(LocalHashDevice):
     """Optimised local hashing: the number of buckets of least variance, near e^epsilon + 1."""
 
     kind: ClassVar[str] = "olh"
+    fits_word: ClassVar[bool] = True
 
     buckets: int = 0
     state: str = ""

@@ -8,7 +8,7 @@ are moved many at a time, when reports are folded. Until then a set in memory an
 """
 
 from tacit.collector.ports import NewBatch
-from tacit.collector.store.sqlite.connection import Database, array
+from tacit.hosting.sqlite import Database, array
 
 MOST = 16_384
 """At most so many ids are buffered: a bound on memory, and on the time to read them after a start."""

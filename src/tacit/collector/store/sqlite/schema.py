@@ -17,8 +17,8 @@ from contextlib import closing
 from pathlib import Path
 
 from tacit.collector.store.checksums import TallyRow
-from tacit.collector.store.sqlite.connection import Database, open_writer
 from tacit.errors import StorageUnavailable
+from tacit.hosting.sqlite import Database, open_writer
 
 
 def _seal_tallies(db: Database) -> None:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from tacit.collector.ports import NewBatch
 from tacit.collector.store.checksums import COLUMNS, TallyRow, checked
 from tacit.collector.store.intake import BatchSegment, Mark, segments
-from tacit.collector.store.sqlite.connection import Database, array
 from tacit.errors import InvalidSpec
+from tacit.hosting.sqlite import Database, array
 
 KEY = "(SELECT key FROM collections WHERE id = ?1)"
 TALLIES = "tallies JOIN collections ON key = collection"

@@ -1,0 +1,141 @@
+"""`tacit shuffle`: what shuffling reports is worth, as certificates; and the plan of a shuffled collection."""
+
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tacit.cli.output import print_json, print_table, progress
+from tacit.cli.place import open_place, place_options
+
+
+def decimal_option(name: str, text: str | None) -> Decimal | None:
+    """A number given as decimal text, such as 0.5 or 1e-9; None where it was not given."""
+    if text is None:
+        return None
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        value = Decimal("nan")
+    if not value.is_finite():
+        raise click.UsageError(f"{name} is {text[:40]!r}, must be a number such as 0.5 or 1e-9")
+    return value
+
+
+@click.group()
+def shuffle() -> None:
+    """Certify what shuffled reports keep: epsilon and delta against whoever sees them without their order."""
+
+
+@shuffle.command()
+@click.option("--kind", required=True, help="Mechanism, such as grr.")
+@click.option("--size", type=int, help="Number of values in the domain.")
+@click.option("--local-epsilon", required=True, help="Privacy budget of one report, as decimal text.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other field of the spec.")
+@click.option("--n", type=int, required=True, help="Honest respondents that there are at least before a release.")
+@click.option("--delta", required=True, help="Probability that the epsilon fails, well below 1/n, such as 1e-9.")
+@click.option("--fakes", type=int, default=0, show_default=True, help="Honest uniform words among the reports.")
+@click.option("--accountant", default="", help="Use this one, such as amp_clone or published_bbgn.")
+@click.option("--any-hash", is_flag=True, help="Do not rely on how often hash functions collide.")
+@click.option("--fragmented", is_flag=True, help="Every bit of a report is shuffled on its own.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def certify(
+    kind: str, size: int | None, local_epsilon: str, settings: tuple[str, ...], n: int, delta: str, fakes: int,
+    accountant: str, any_hash: bool, fragmented: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Issue a certificate: the epsilon that shuffled reports keep, against whom, and by which accountant."""
+    from tacit.cli.reports import make_mechanism
+    from tacit.shuffle.accounting.cells import ANY_HASH, PAIRWISE
+    from tacit.shuffle.accounting.fakes import counted_fakes
+    from tacit.shuffle.certificate import certify as issue
+
+    mechanism = make_mechanism(kind, size, local_epsilon, settings)
+    exact = decimal_option("--delta", delta)
+    assert exact is not None
+    certificate = issue(
+        mechanism,
+        n_min=n,
+        delta=exact,
+        fakes=counted_fakes(mechanism, fakes) if fakes else 0,
+        accountant=accountant,
+        hashing=ANY_HASH if any_hash else PAIRWISE,
+        fragmented=fragmented,
+    )
+    if exact * n >= 1:
+        click.echo(f"tacit: delta is {delta}, at least one over {n} respondents; take a much smaller one", err=True)
+    if as_json:
+        certified = certificate.to_json()
+        numbers = {name: float(certified[name]) for name in ("epsilon", "epsilon_others", "local_epsilon", "delta")}
+        print_json(numbers | {"accountant": certificate.accountant, "n_min": n, "fakes": certificate.fakes}
+                   | {"spec": mechanism.spec(), "certificate": certified})  # fmt: skip
+        return
+    rows = [
+        ["the collector", certificate.epsilon, certificate.delta],
+        ["the collector and all other respondents", certificate.epsilon_others, certificate.delta],
+        ["the collector and the shufflers", certificate.local_epsilon, "0"],
+    ]
+    title = f"{kind}, local epsilon {certificate.local_epsilon}, at least {n:,} honest respondents, {fakes:,} fakes"
+    print_table(["against", "epsilon", "delta"], rows, f"{title}, {certificate.accountant}")
+
+
+@shuffle.command()
+@place_options
+def identity(server: str, token: str, data: Path | None) -> None:
+    """Print the key of a collector, which drafts of shuffled collections name as draft.shuffle.collector.identity."""
+    with open_place(server, token, data) as place:
+        click.echo(place.shuffle_identity())
+
+
+@shuffle.command()
+@click.argument("file", type=click.File("rb"))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def verify(file: Any, as_json: bool) -> None:
+    """Check the transcript of a shuffled collection (FILE as published, - for standard input) without any network."""
+    from tacit.cli.transcripts import show_transcript
+
+    if not show_transcript(file.read(), as_json):
+        raise SystemExit(1)
+
+
+def show_plan(
+    size: int | None, n: int, epsilon: str, delta: str, cap: str | None, epsilon_others: str | None, as_json: bool
+) -> None:
+    """Print the plan of a shuffled collection and the frontier over caps: `tacit plan --task shuffle`."""
+    from tacit.shuffle.plan import CAPS, ShuffleGoal, plan_shuffle
+
+    if size is None:
+        raise click.UsageError("--size is needed: the number of values in the domain")
+    goal = ShuffleGoal(
+        epsilon=decimal_option("--epsilon", epsilon) or Decimal(0),
+        delta=decimal_option("--delta", delta) or Decimal(0),
+        n=n,
+        size=size,
+        epsilon_others=decimal_option("--epsilon-others", epsilon_others),
+    )
+    with progress("plans", len(CAPS) + (cap is not None)) as advance:
+        plans = plan_shuffle(goal, cap=decimal_option("--cap", cap), advance=advance)
+    for warning in plans.warnings:
+        click.echo(f"tacit: {warning}", err=True)
+    if as_json:
+        rows = [plan.to_row() for plan in plans.frontier]
+        print_json({"task": "shuffle", "pick": plans.pick.to_row(), "frontier": rows, "warnings": plans.warnings})
+        return
+    _plan_table(goal, plans)
+
+
+def _plan_table(goal: Any, plans: Any) -> None:
+    """Print the frontier and the pick."""
+
+    def row(name: str, plan: Any) -> list[str]:
+        buckets = getattr(plan.mechanism, "buckets", 0)
+        what = plan.mechanism.kind + (f", {buckets} buckets" if buckets else "")
+        return [name, what, str(plan.local_epsilon), plan.certificate.epsilon, f"{plan.fakes:,}", f"{plan.rmse:.3g}"]
+
+    header = ["cap", "mechanism", "local epsilon", "epsilon", "fakes", "rmse"]
+    title = f"{goal.size:,} values, epsilon {goal.epsilon} and delta {float(goal.delta):g} shuffled, {goal.n:,} honest respondents"
+    rows = [row("none" if plan.cap is None else str(plan.cap), plan) for plan in plans.frontier]
+    print_table(header, rows, title)
+    pick = plans.pick
+    chosen = "no cap" if pick.cap is None else f"a cap of {pick.cap}"
+    click.echo(f"\npick: {', '.join(row(chosen, pick)[1:2])} at local epsilon {pick.local_epsilon}, for {chosen}")

@@ -1,0 +1,131 @@
+"""Whether a sealed report took part: what shufflers and the collector publish about a session, checked.
+
+A respondent holds a random slot. All shufflers sign one root over the slots that take part; a short path from a slot to
+that root shows that it is among them. Nobody learns from it which report is whose.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tacit.client.sealed.sealing import SealedReport
+from tacit.client.transport import Transport, Unreachable
+from tacit.errors import InvalidSpec, ProtocolViolation
+from tacit.shuffle.protocol.roster import took_part
+from tacit.shuffle.protocol.session import SignedSession
+from tacit.shuffle.protocol.transcript import Transcript, check_receipt, verify
+from tacit.wire.document import Collection
+from tacit.wire.sessions import pinned_keys, terms_of
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+WAITING, SHOWN, INCLUDED, MISSING, ABORTED = "waiting", "shown", "included", "missing", "aborted"
+
+
+@dataclass(frozen=True)
+class Inclusion:
+    """What is known about the part that a report took in a shuffle."""
+
+    state: str
+    """"waiting" (slots are not agreed yet), "shown" (a shuffler shows the slot, the signatures of all are not published
+    yet), "included", "missing" (no shuffler showed the slot), or "aborted"."""
+    words: str
+    """The same as a sentence."""
+    respondents: int = 0
+    """How many took part."""
+
+    @property
+    def took_part(self) -> bool:
+        """Whether that is certain."""
+        return self.state == INCLUDED
+
+
+def look_up(
+    collection: Callable[[], Collection], sealed: SealedReport, transcript_url: str, transport: Transport
+) -> tuple[Inclusion, dict[str, Any] | None]:
+    """Find out whether a report took part, and return the proof to be kept: shufflers erase theirs in the end.
+
+    ProtocolViolation if what is published is not as it must be.
+    """
+    proof = sealed.proof or _first_proof(sealed, transport)
+    try:
+        published = transport.fetch_json(transcript_url, f"collection at {transcript_url}: the transcript")
+        transcript = verified_transcript(collection(), published)
+    except Unreachable:
+        return _without_transcript(sealed, proof, transport), proof
+    if transcript.session != sealed.session:
+        return _without_transcript(sealed, proof, transport), proof
+    n, receipt = int(transcript.roster["n"]), {"session": sealed.session, "slot": sealed.slot}
+    if proof is not None and check_receipt(transcript, receipt, proof):
+        return Inclusion(INCLUDED, f"The report is one of {n} that all shufflers signed for.", n), proof
+    missing = "No shuffler showed that the report took part. They can until they erase; ask while it is shuffled."
+    return Inclusion(MISSING, missing, n), proof
+
+
+def _first_proof(sealed: SealedReport, transport: Transport) -> dict[str, Any] | None:
+    """The first proof by any shuffler that leads to the root that it states."""
+    for url in sealed.shufflers:
+        proof = _proof(url, sealed, transport)
+        if proof is not None and proof["slot"] == sealed.slot and took_part(proof["root"], proof["n"], proof):
+            return proof
+    return None
+
+
+def verified_transcript(collection: Collection, published: Any) -> Transcript:
+    """The transcript of a collection as it was published; ProtocolViolation names what is wrong with it."""
+    if not isinstance(published, dict) or not {"session", "transcript"} <= set(cast("dict[str, Any]", published)):
+        raise ProtocolViolation("transcript: the file must have a session and a transcript")
+    fields = cast("dict[str, Any]", published)
+    try:
+        transcript = Transcript.from_json(fields["transcript"])
+        verify(transcript, SignedSession.from_json(fields["session"]), pinned_keys(terms_of(collection)))
+    except (KeyError, TypeError):
+        raise ProtocolViolation("transcript: a part of it is missing or has another type") from None
+    return transcript
+
+
+def _proof(url: str, sealed: SealedReport, transport: Transport) -> dict[str, Any] | None:
+    try:
+        value = transport.fetch_json(f"{url}/s/{sealed.session}/proof/{sealed.slot}", "the proof of a slot")
+    except Unreachable:
+        return None
+    return cast("dict[str, Any]", value) if _is_proof(value) else None
+
+
+def _is_proof(value: Any) -> bool:
+    """Whether what a shuffler sent has the form of a proof."""
+    if not isinstance(value, dict):
+        return False
+    fields = cast("dict[str, Any]", value)
+    path: Any = fields.get("path")
+    whole = all(type(fields.get(name)) is int for name in ("index", "n"))
+    named = isinstance(fields.get("slot"), str) and whole and isinstance(path, list)
+    return named and all(
+        isinstance(node, str) and _HASH.fullmatch(node) for node in [*cast("list[Any]", path), fields.get("root")]
+    )
+
+
+def _without_transcript(sealed: SealedReport, proof: dict[str, Any] | None, transport: Transport) -> Inclusion:
+    if is_aborted(sealed, transport):
+        return Inclusion(ABORTED, "The session was given up before anything reached the collector; `flush` tries on.")
+    if proof is not None:
+        n = int(proof["n"])
+        words = f"A shuffler shows the report as one of {n}; the signatures of all are published when the session ends."
+        return Inclusion(SHOWN, words, n)
+    return Inclusion(WAITING, "The session goes on; shufflers can show who takes part after it has been closed.")
+
+
+def is_aborted(sealed: SealedReport, transport: Transport) -> bool:
+    """Whether so many shufflers say that they aborted the session that at least one honest one does.
+
+    The collector alone is not believed: it could open the reports and then ask for the same ones again, among others.
+    """
+    return sum(_says_aborted(url, sealed, transport) for url in sealed.shufflers) >= sealed.enough
+
+
+def _says_aborted(url: str, sealed: SealedReport, transport: Transport) -> bool:
+    try:
+        status = transport.fetch_json(f"{url}/s/{sealed.session}/status", "the status of a session")
+    except (Unreachable, InvalidSpec):
+        return False
+    return isinstance(status, dict) and cast("dict[str, Any]", status).get("state") == "ABORTED"

@@ -1,0 +1,256 @@
+"""Uvicorn's HTTP connection with two additions: deadlines for slow clients, and a fast path for reports.
+
+A client that is idle, or sends its headers byte by byte (slow loris), is disconnected. And a report request that has
+arrived complete goes to the report route by a function call: an asyncio task would cost more than everything that the
+route does. Whatever is out of the ordinary goes through uvicorn and ASGI as usual.
+
+    on_headers_complete: POST /c/{id}/reports?  --no--> uvicorn's own handling
+           | yes: hold the request back (`_held`)
+    on_message_complete in the same read, and `take` accepts it  --yes--> answered later by `_answer`
+           | no
+    `_let_go`: replay headers and body to uvicorn, as if nothing had happened
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from functools import partial
+from math import inf
+from typing import Any, Protocol, cast
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from tacit.hosting.addresses import plain_host
+from tacit.hosting.limits import Limits
+from tacit.hosting.problems import MEDIA_TYPE, Problem
+
+Header = tuple[bytes, bytes]
+Answer = Callable[[int, bytes, bytes], None]
+"""A callback that sends a whole response: status, encoded header lines, body."""
+
+
+def header_lines(headers: Iterable[Header]) -> bytes:
+    """Headers encoded for HTTP/1.1."""
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
+class ShortWay(Protocol):
+    """The protocol of a fast-path route."""
+
+    @property
+    def limits(self) -> Limits:
+        """Limits of requests."""
+        ...
+
+    def take(self, path: bytes, headers: list[Header], body: bytes, address: str, answer: Answer) -> bool:
+        """Accept a request and call `answer` later, in this event loop; False to decline it."""
+        ...
+
+
+class _Done:
+    """A dummy for the asyncio event of uvicorn's request cycle, which nobody waits for here."""
+
+    def set(self) -> None:
+        """Do nothing."""
+
+
+class _Pending:
+    """A stand-in for uvicorn's RequestResponseCycle while a request is on the fast path.
+
+    Uvicorn reads and sets these attributes when the client disconnects or the server shuts down.
+    """
+
+    __slots__ = ("disconnected", "keep_alive", "response_complete")
+
+    message_event = _Done()
+
+    def __init__(self, *, keep_alive: bool) -> None:
+        self.disconnected, self.response_complete, self.keep_alive = False, False, keep_alive
+
+
+def _plain_value(name: bytes, value: bytes) -> bytes:
+    """A header value without blanks around it; a Host also without an empty port."""
+    plain = value.strip(b" \t")
+    return plain_host(plain) or plain if name == b"host" else plain
+
+
+class Watch:
+    """Checks the deadlines of all connections periodically, which is cheaper than a timer per connection."""
+
+    def __init__(self, limits: Limits) -> None:
+        """Check often enough for the shortest of the limits, at least once a second."""
+        self.limits = limits
+        self._pause = min(1.0, limits.head_seconds / 5, limits.idle_seconds / 5)
+        self._looking = False
+
+    def begin(self, loop: asyncio.AbstractEventLoop, connections: "set[Any]") -> None:
+        """Start checking a set of connections; stops by itself when it is empty."""
+        if not self._looking:
+            self._looking = True
+            loop.call_later(self._pause, self._look, loop, connections)
+
+    def _look(self, loop: asyncio.AbstractEventLoop, connections: "set[Any]") -> None:
+        now = loop.time()
+        for connection in [each for each in connections if each.deadline <= now]:
+            connection.cut_off(now)
+        self._looking = False
+        if connections:
+            self.begin(loop, connections)
+
+
+class HttpConnection(HttpToolsProtocol):
+    """Uvicorn's connection with a deadline for the head of the next request, and a fast path for reports."""
+
+    def __init__(self, watch: Watch, short_way: ShortWay | None, **settings: Any) -> None:
+        """Serve one client; `short_way` is the fast-path route, if any."""
+        super().__init__(**settings)
+        self._watch, self._short_way = watch, short_way
+        self._head_bytes, self._held = 0, cast("bytes | None", None)
+        self._fault = ""
+        self.deadline = inf
+        """When to disconnect the client, on the loop's clock; infinite while a request is being answered."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the deadline of the first request's head."""
+        super().connection_made(transport)
+        self.deadline = self.loop.time() + self._watch.limits.head_seconds
+        self._watch.begin(self.loop, cast("set[Any]", self.connections))
+
+    def cut_off(self, now: float) -> None:
+        """Close the connection; at the second call abort it, as the client does not even read what was sent."""
+        if self.transport.is_closing():
+            self.transport.abort()
+        self.deadline = now + self._watch.limits.head_seconds
+        self.transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Feed bytes to the parser, and limit the size of a request's head."""
+        # While the deadline runs, a head is being received; bytes of bodies are limited elsewhere.
+        if self.deadline != inf:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        # The body did not arrive in the same read: not the common case, so uvicorn takes over.
+        if self._held is not None:
+            self._let_go()
+        elif self._head_bytes > self._watch.limits.head_bytes:
+            self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer a request that cannot be parsed with a problem document instead of uvicorn's text, and close."""
+        problem = Problem("malformed", self._fault or msg)
+        body = json.dumps(problem.to_json()).encode()
+        head = header_lines([(b"content-type", MEDIA_TYPE.encode()), (b"connection", b"close")])
+        self.transport.write(STATUS_LINE[problem.status] + head + b"content-length: %d\r\n\r\n%b" % (len(body), body))
+        self.transport.close()
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request: start the deadline of its head."""
+        super().on_message_begin()
+        if self._is_idle():
+            self.deadline = self.loop.time() + self._watch.limits.head_seconds
+
+    def _is_idle(self) -> bool:
+        return cast("Any", self.cycle) is None or self.cycle.response_complete
+
+    def on_headers_complete(self) -> None:
+        """Check the head; hold a report back until it is known whether its body came in the same read."""
+        self.deadline, self._head_bytes = inf, 0
+        # In place, as the ASGI scope refers to this list. HTTP allows blanks around values; httptools keeps trailing
+        # ones.
+        self.headers[:] = [(name, _plain_value(name, value)) for name, value in self.headers]
+        self._fault = self._fault_of_head()
+        if self._fault:
+            # An exception stops the parser: what follows a bad head must not be read as a request (smuggling).
+            raise ValueError(self._fault)
+        path = self.url
+        if (
+            self._short_way is None
+            or not (path.startswith(b"/c/") and path.endswith(b"/reports"))
+            or self.expect_100_continue
+            or not self._is_idle()
+        ):
+            super().on_headers_complete()
+        else:
+            self._held = b""
+
+    def _fault_of_head(self) -> str:
+        """Why a well-formed request head is refused; empty if it is fine."""
+        hosts = [plain_host(value) for name, value in self.headers if name == b"host"]
+        parser = cast("Any", self.parser)
+        if len(hosts) > 1 or None in hosts:
+            return "the Host header must name one host, such as example.org or 127.0.0.1:8000"
+        if not hosts and parser.get_http_version() == "1.1":
+            return "a request of HTTP/1.1 needs the header Host"
+        if parser.should_upgrade() and any(_announces_body(*header) for header in self.headers):
+            # The parser would take the body for the upgraded protocol, or for the next request (smuggling).
+            return "a request that asks for another protocol cannot have a body"
+        return ""
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        if self._held is None:
+            super().on_body(body)
+        else:
+            self._held += body
+
+    def on_message_complete(self) -> None:
+        """The end of a request."""
+        if self._held is None:
+            super().on_message_complete()
+        elif self._take(self._held):
+            self._held = None
+        else:
+            self._let_go()
+            super().on_message_complete()
+
+    def _let_go(self) -> None:
+        """Hand the request that was held back to uvicorn."""
+        held, self._held = self._held, None
+        if not self.transport.is_closing():
+            super().on_headers_complete()
+            if held:
+                super().on_body(held)
+
+    def _take(self, body: bytes) -> bool:
+        parser = cast("Any", self.parser)
+        # HTTP/1.0 has other rules for keeping connections open, so uvicorn handles it.
+        if self._short_way is None or parser.get_method() != b"POST" or parser.get_http_version() != "1.1":
+            return False
+        pending = _Pending(keep_alive=parser.should_keep_alive())
+        address = self.client[0] if self.client else ""
+        if not self._short_way.take(self.url, self.headers, body, address, partial(self._answer, pending)):
+            return False
+        # Uvicorn pipelines further requests behind an unfinished cycle, so order on the connection is kept.
+        self.cycle = cast("Any", pending)
+        return True
+
+    def _answer(self, pending: _Pending, status: int, headers: bytes, body: bytes) -> None:
+        pending.response_complete = True
+        if pending.disconnected:
+            return
+        close = b"" if pending.keep_alive else b"connection: close\r\n"
+        end = b"content-length: %d\r\n%b\r\n%b" % (len(body), close, body)
+        self.transport.write(STATUS_LINE[status] + headers + end)
+        if close:
+            self.transport.close()
+        self.on_response_complete()
+
+    def on_response_complete(self) -> None:
+        """Continue with a pipelined request, or start the idle deadline."""
+        if self.pipeline:
+            super().on_response_complete()
+            return
+        # Uvicorn's method would also start its keep-alive timer, which the deadline replaces.
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+        self.deadline = self.loop.time() + self._watch.limits.idle_seconds
+
+
+def _announces_body(name: bytes, value: bytes) -> bool:
+    return name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0 ") != b"")
+
+
+def connections(short_way: ShortWay | None, limits: Limits) -> Any:
+    """The protocol factory for uvicorn's setting `http`."""
+    return partial(HttpConnection, Watch(limits), short_way)

@@ -1,0 +1,107 @@
+"""Vectors of shares: split into random summands, add up, permute, a million rows at a time.
+
+A vector is a tuple of matrices of bytes with one row per report. Most modes have one matrix; peos-dgk has plain words
+and, at one party, ciphertexts beside them. What a mode does with its vectors is an `Algebra`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from tacit.arrays import I64, U8, U64
+from tacit.errors import InvalidSpec
+from tacit.shuffle.crypto.stream import AesStream
+from tacit.shuffle.protocol.layouts import RowLayout
+
+Vector = tuple[U8, ...]
+Body = bytes | bytearray | memoryview | U8
+
+
+def as_rows(body: Body, count: int) -> U8:
+    """A body as a matrix of `count` rows; InvalidSpec if it is not one."""
+    flat = body.reshape(-1) if isinstance(body, np.ndarray) else np.frombuffer(body, np.uint8)
+    width, rest = divmod(len(flat), count) if count else (0, len(flat))
+    if rest:
+        raise InvalidSpec(f"{len(flat)} bytes are not {count} rows of equal width")
+    return flat.reshape(count, width)
+
+
+def take_rows(rows: U8, order: I64) -> U8:
+    """Rows in another order."""
+    if rows.shape[1] % 8 or not rows.shape[1]:
+        return rows[order]
+    # Whole words move faster than bytes.
+    return np.take(as_words(rows), order, axis=0).view(np.uint8)
+
+
+def as_words(rows: U8) -> U64:
+    """The little-endian words of rows, sharing their memory."""
+    return np.ascontiguousarray(rows).view("<u8")
+
+
+class Algebra(ABC):
+    """How vectors of a mode are split, joined and handed over. Nothing here changes a vector that it was given."""
+
+    @abstractmethod
+    def split(self, vector: Vector, parts: int, stream: AesStream) -> list[U8]:
+        """Random summands of a vector, as bodies to be sent."""
+
+    @abstractmethod
+    def join(self, count: int, own: Vector | None, bodies: Sequence[U8]) -> Vector:
+        """The sum of an own vector (if any) and of received bodies of `count` rows."""
+
+    @abstractmethod
+    def output(self, vector: Vector, stream: AesStream) -> U8:
+        """What a last hider hands to the collector."""
+
+    @abstractmethod
+    def accepts(self, body: U8) -> bool:
+        """Whether a body has the width of a row of this mode."""
+
+    def permute(self, vector: Vector, order: I64) -> Vector:
+        """All matrices in the same new order."""
+        return tuple(take_rows(rows, order) for rows in vector)
+
+
+class PlainAlgebra(Algebra):
+    """Rows that are added word by word, by exclusive or or modulo 2^64."""
+
+    def __init__(self, layout: RowLayout) -> None:
+        """Hold the layout."""
+        self.layout = layout
+
+    def split(self, vector: Vector, parts: int, stream: AesStream) -> list[U8]:
+        """All summands but the last are the stream; the last is what is missing. Memory: the summands themselves."""
+        (rows,) = vector
+        drawn = [stream.rows(len(rows), self.layout.width) for _ in range(parts - 1)]
+        last = rows.copy()
+        for share in drawn:
+            self._subtract(last, share)
+        return [*drawn, last]
+
+    def join(self, count: int, own: Vector | None, bodies: Sequence[U8]) -> Vector:
+        """The sum, in a new matrix."""
+        total = own[0].copy() if own else np.zeros((count, self.layout.width), np.uint8)
+        for body in bodies:
+            self._add(total, body)
+        return (total,)
+
+    def output(self, vector: Vector, stream: AesStream) -> U8:
+        """The rows as they are."""
+        del stream
+        return vector[0]
+
+    def accepts(self, body: U8) -> bool:
+        """Rows of the layout's width."""
+        return body.shape[1] == self.layout.width
+
+    def _add(self, total: U8, share: U8) -> None:
+        target, source, edge = as_words(total), as_words(share), self.layout.xored
+        target[:, :edge] ^= source[:, :edge]
+        target[:, edge:] += source[:, edge:]
+
+    def _subtract(self, total: U8, share: U8) -> None:
+        target, source, edge = as_words(total), as_words(share), self.layout.xored
+        target[:, :edge] ^= source[:, :edge]
+        target[:, edge:] -= source[:, edge:]

@@ -1,0 +1,447 @@
+"""What a party of a shuffle keeps: keys, sessions, uploads, and letters in and out, in one SQLite file.
+
+The same class serves shufflers and the collector. Rules that everybody relies on:
+
+- A phase is one transaction: `commit` stores the new state, what the machine keeps, and all letters that follow, or
+  nothing. Letters are sent afterwards, from the outbox, byte for byte, until they are acknowledged.
+- A letter is taken once: `take` tells a repetition, which is harmless, from a second body for the same place, which
+  is raised as ProtocolViolation with both envelopes as evidence.
+- Uploads are stored in groups, one sync for all of a group (`add_uploads`, see `intake`).
+- `end` erases all that is secret of a session, and leaves its document, counters, ending and last letters.
+
+    store = PartyStore(folder)
+    store.identity, store.seal_key          own keys, made at first use; store.rotate_seal_key()
+    store.add_session(signed, party, state) or store.session(id), store.sessions()
+    store.commit(id, PhaseChange(state=..., keep={...}, letters=[...], used=[...]))
+    store.take(letter), store.letters(id, phase), store.letter(place), store.arrived(id)
+    store.waiting(), store.outgoing(number), store.acknowledge(number)      for the courier of `post`
+    store.end(id, PhaseChange(state="ABORTED", letters=[...]), ending={...})
+"""
+
+import json
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tacit.device.numbers.canonical import canonical
+from tacit.device.numbers.coins import Coins, SystemCoins
+from tacit.errors import ProtocolViolation, StorageUnavailable
+from tacit.hosting.sqlite import Database, check_library, explained, make_private, open_writer
+from tacit.shuffle.crypto.envelope import Envelope, Place, is_repetition
+from tacit.shuffle.crypto.hpke import HpkeKey
+from tacit.shuffle.crypto.signing import Identity
+from tacit.shuffle.protocol.parties import party_name
+from tacit.shuffle.protocol.session import ShuffleSession, SignedSession
+from tacit.shuffler.admission import Admission, Invitations
+from tacit.shuffler.letters import Letter, read_head
+from tacit.shuffler.party_schema import migrate_party
+
+FILE = "party.sqlite"
+STORED, REPEATED, CLOSED, FULL, UNINVITED = "stored", "repeated", "closed", "full", "uninvited"
+_SECRET_TABLES = ("kept", "uploads", "inbox", "outbox", "admissions")
+_KEY_WORDS = 4
+_VACUUM_BYTES = 64 << 20
+"""A larger database is not rewritten after an erasure; its free pages have been overwritten with zeros anyway."""
+
+
+@dataclass(frozen=True)
+class SessionRecord:
+    """A session as a party has it."""
+
+    signed: SignedSession
+    party: int
+    """The own number; 0 is the collector."""
+    state: str
+    progress: Mapping[str, Any]
+    is_over: bool
+    is_open: bool
+    uploads: int
+    ending: Mapping[str, Any]
+    """What is known about the end: reason, who is blamed, evidence."""
+
+    @property
+    def session(self) -> ShuffleSession:
+        """The session document."""
+        return self.signed.session
+
+    @property
+    def id(self) -> str:
+        """The id of the session."""
+        return self.session.id
+
+    @cached_property
+    def pinned(self) -> dict[str, bytes]:
+        """The keys of all parties, as the document names them."""
+        return {party_name(i): bytes.fromhex(party.identity) for i, party in enumerate(self.session.parties)}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhaseChange:
+    """Everything that one phase changes, for one transaction."""
+
+    state: str
+    progress: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    keep: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
+    """Named bytes to be kept until the session ends; None erases a name."""
+    letters: Sequence[Letter] = ()
+    """To others: into the outbox."""
+    own: Sequence[tuple[Place, bytes]] = ()
+    """To oneself: into the inbox."""
+    used: Sequence[Place] = ()
+    """Letters whose bodies are not needed any more."""
+    is_open: bool = False
+    """Whether uploads are taken."""
+    drops_uploads: bool = False
+
+
+class NewUpload(NamedTuple):
+    """An upload to be stored; `refusal` is a reason that is only counted."""
+
+    session: str
+    slot: bytes
+    share: bytes
+    token: bytes = b""
+    refusal: str = ""
+
+
+class WaitingLetter(NamedTuple):
+    """A letter that waits to be acknowledged: its number, its session, to whom, and what it is."""
+
+    number: int
+    session: str
+    receiver: str
+    phase: str
+
+
+class PartyStore:
+    """One connection under one lock: transactions are short, and a party is one process."""
+
+    def __init__(self, folder: str | Path, *, file: str = FILE, coins: Coins | None = None,
+                 admission: Admission | None = None) -> None:  # fmt: skip
+        """Open or make the database in a folder that only its owner can read."""
+        import apsw
+
+        check_library(apsw.sqlite_lib_version())
+        self.file = Path(folder) / file
+        self._lock, self._coins = threading.RLock(), coins or SystemCoins()
+        self._admission = admission or Invitations()
+        make_private(self.file.parent, self.file)
+        with explained(self.file):
+            self._db = open_writer(self.file, None)
+            # FAST, the setting of other writers, would leave deleted content on free pages.
+            self._db.run("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;")
+            migrate_party(self._db)
+
+    @contextmanager
+    def _write(self) -> Generator[Database]:
+        with self._lock, explained(self.file), self._db.transaction("BEGIN IMMEDIATE"):
+            yield self._db
+
+    def _rows(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._lock, explained(self.file):
+            return self._db.run(text, *values)
+
+    def close(self) -> None:
+        """Release the file."""
+        with self._lock, explained(self.file):
+            self._db.close()
+
+    # Keys.
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Who this party is; drawn at first use and kept for ever."""
+        with self._write() as db:
+            rows = db.run("SELECT content FROM secrets WHERE name = 'identity'")
+            secret = rows[0][0] if rows else self._coins.words(_KEY_WORDS)
+            if not rows:
+                db.run("INSERT INTO secrets VALUES ('identity', ?)", secret)
+        return Identity(secret)
+
+    def seal_keys(self) -> list[HpkeKey]:
+        """The keys that respondents may seal for, newest first; one is drawn if there is none."""
+        with self._write() as db:
+            rows = db.run("SELECT private FROM seal_keys ORDER BY number DESC")
+            return [HpkeKey(row[0]) for row in rows] or [self._add_seal_key(db)]
+
+    @property
+    def seal_key(self) -> HpkeKey:
+        """The newest key: what new sessions are made with."""
+        return self.seal_keys()[0]
+
+    def rotate_seal_key(self) -> HpkeKey:
+        """Draw a new key. The one before stays valid; older ones are erased unless a session still needs them."""
+        with self._write() as db:
+            live = {party.seal_key for record in self._records(db, only_live=True) for party in record.session.parties}
+            for number, public in db.run("SELECT number, public FROM seal_keys ORDER BY number DESC LIMIT -1 OFFSET 1"):
+                if public not in live:
+                    db.run("DELETE FROM seal_keys WHERE number = ?", number)
+            made = self._add_seal_key(db)
+        self._shrink()
+        return made
+
+    def _add_seal_key(self, db: Database) -> HpkeKey:
+        made = HpkeKey.draw(self._coins)
+        db.run("INSERT INTO seal_keys (public, private) VALUES (?, ?)", made.public.hex(), made.private)
+        return made
+
+    def add_secret(self, name: str, content: bytes) -> bytes:
+        """Keep a secret under a name, unless there is one already; returns the one that is kept."""
+        with self._write() as db:
+            db.run("INSERT OR IGNORE INTO secrets VALUES (?, ?)", name, content)
+            return db.run("SELECT content FROM secrets WHERE name = ?", name)[0][0]
+
+    # Sessions.
+
+    def add_session(self, signed: SignedSession, party: int, state: str, *, most_uploads: int | None = None) -> None:
+        """Add a session; one that is there already stays as it is."""
+        most = signed.session.n_max if most_uploads is None else most_uploads
+        values = (signed.session.id, canonical(signed.to_json()), party, state, "{}", most)
+        text = (
+            "INSERT OR IGNORE INTO sessions (id, document, party, state, progress, most_uploads) VALUES (?,?,?,?,?,?)"
+        )
+        with self._write() as db:
+            db.run(text, *values)
+
+    def add_signatures(self, signed: SignedSession) -> None:
+        """Replace the signatures of a session that is known; they must have been verified."""
+        with self._write() as db:
+            db.run("UPDATE sessions SET document = ? WHERE id = ?", canonical(signed.to_json()), signed.session.id)
+
+    def session(self, session: str) -> SessionRecord | None:
+        """A session, if it is known."""
+        with self._lock, explained(self.file):
+            found = self._records(self._db, session)
+        return found[0] if found else None
+
+    def sessions(self, *, only_live: bool = False) -> list[SessionRecord]:
+        """All sessions, or those that have not ended."""
+        with self._lock, explained(self.file):
+            return self._records(self._db, only_live=only_live)
+
+    def _records(self, db: Database, session: str = "", *, only_live: bool = False) -> list[SessionRecord]:
+        text = "SELECT document, party, state, progress, is_over, is_open, uploads, ending FROM sessions"
+        where = " WHERE id = ?" if session else " WHERE is_over = 0" if only_live else ""
+        rows = db.run(text + where + " ORDER BY key", *([session] if session else []))
+        return [
+            SessionRecord(
+                SignedSession.from_json(json.loads(document)), party, state, json.loads(progress), bool(over),
+                bool(is_open), uploads, json.loads(ending)
+            )
+            for document, party, state, progress, over, is_open, uploads, ending in rows
+        ]  # fmt: skip
+
+    def commit(self, session: str, change: PhaseChange) -> None:
+        """Store a phase: all of it or nothing."""
+        with self._write() as db:
+            self._commit(db, _key(db, session), change)
+
+    def _commit(self, db: Database, key: int, change: PhaseChange) -> None:
+        text = "UPDATE sessions SET state = ?, progress = ?, is_open = ? WHERE key = ?"
+        db.run(text, change.state, json.dumps(dict(change.progress)), int(change.is_open), key)
+        for name, content in change.keep.items():
+            db.run("DELETE FROM kept WHERE session = ? AND name = ?", key, name)
+            if content is not None:
+                db.run("INSERT INTO kept VALUES (?, ?, ?)", key, name, content)
+        for place in change.used:
+            db.run(f"UPDATE inbox SET body = NULL WHERE {_PLACE}", key, *_of_place(place))
+        for place, body in change.own:
+            db.run("INSERT INTO inbox VALUES (?, ?, ?, ?, ?, x'', ?)", key, *_of_place(place), body)
+        for letter in change.letters:
+            values = (key, letter.place.receiver, letter.place.phase, canonical(letter.envelope.to_json()), letter.body)
+            db.run("INSERT INTO outbox (session, receiver, phase, envelope, body) VALUES (?, ?, ?, ?, ?)", *values)
+        if change.drops_uploads:
+            db.run("DELETE FROM uploads WHERE session = ?", key)
+
+    def kept(self, session: str, name: str) -> bytes | None:
+        """Bytes that a phase kept under a name."""
+        rows = self._rows(f"SELECT content FROM kept WHERE session = {_SESSION} AND name = ?", session, name)
+        return rows[0][0] if rows else None
+
+    def end(self, session: str, change: PhaseChange, ending: Mapping[str, Any] | None = None) -> None:
+        """End a session: erase all its secrets, keep document and counters, and store its last letters."""
+        with self._write() as db:
+            key = _key(db, session)
+            for table in _SECRET_TABLES:
+                db.run(f"DELETE FROM {table} WHERE session = ?", key)
+            self._commit(db, key, change)
+            text = json.dumps(dict(ending or {}))
+            db.run("UPDATE sessions SET is_over = 1, is_open = 0, ending = ? WHERE key = ?", text, key)
+        self._shrink()
+
+    def forget(self, session: str) -> None:
+        """Remove what is left of a session that has ended."""
+        with self._write() as db:
+            key = _key(db, session)
+            if not db.run("SELECT 1 FROM sessions WHERE key = ? AND is_over = 1", key):
+                raise StorageUnavailable(
+                    f"party: session {session[:16]} has not ended; abort it before it is forgotten"
+                )
+            for table in (*_SECRET_TABLES, "counters"):
+                db.run(f"DELETE FROM {table} WHERE session = ?", key)
+            db.run("DELETE FROM sessions WHERE key = ?", key)
+        self._shrink()
+
+    def _shrink(self) -> None:
+        """Leave nothing of deleted rows in the file or in its log."""
+        with self._lock, explained(self.file):
+            pages, free, size = (self._db.run(f"PRAGMA {name}")[0][0] for name in _SIZES)
+            # Rows that moved between pages can leave copies behind that deleting does not reach; rewriting does.
+            if (pages - free) * size <= _VACUUM_BYTES:
+                self._db.run("VACUUM")
+            self._db.run("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    # Uploads.
+
+    def add_uploads(self, uploads: Sequence[NewUpload]) -> list[str]:
+        """Store many uploads in one transaction; returns STORED, REPEATED, CLOSED, FULL, UNINVITED or the refusal."""
+        outcomes: list[str] = []
+        with self._write() as db:
+            doors: dict[str, _Door] = {}
+            for upload in uploads:
+                door = doors.get(upload.session) or doors.setdefault(upload.session, _Door(db, upload.session))
+                outcomes.append(door.take(upload, self._admission))
+            for door in doors.values():
+                door.note()
+        return outcomes
+
+    def slots(self, session: str) -> list[bytes]:
+        """The slots of all uploads, sorted."""
+        rows = self._rows(f"SELECT slot FROM uploads WHERE session = {_SESSION} ORDER BY slot", session)
+        return [row[0] for row in rows]
+
+    def shares(self, session: str) -> list[tuple[bytes, bytes]]:
+        """Slot and share of all uploads, in the order of slots."""
+        text = f"SELECT slot, share FROM uploads WHERE session = {_SESSION} ORDER BY slot"
+        return [(slot, share) for slot, share in self._rows(text, session)]
+
+    def add_admissions(self, session: str, hashes: Sequence[bytes], used: Place | None = None) -> None:
+        """Admit the holders of tokens, by hash; from now on the session needs tokens."""
+        with self._write() as db:
+            key = _key(db, session)
+            db.run("UPDATE sessions SET needs_token = 1 WHERE key = ?", key)
+            for each in hashes:
+                db.run("INSERT OR IGNORE INTO admissions (session, hash) VALUES (?, ?)", key, each)
+            if used is not None:
+                db.run(f"UPDATE inbox SET body = NULL WHERE {_PLACE}", key, *_of_place(used))
+
+    def counters(self, session: str) -> dict[str, int]:
+        """How many uploads had which outcome."""
+        return dict(self._rows(f"SELECT reason, amount FROM counters WHERE session = {_SESSION}", session))
+
+    # Letters.
+
+    def take(self, letter: Letter) -> bool:
+        """Store a letter that arrived and was checked; False for a repetition or a session that is over.
+
+        ProtocolViolation, with both envelopes as evidence, if another body arrived for the same place before.
+        """
+        place = letter.place
+        with self._write() as db:
+            key = _key(db, place.session)
+            if db.run("SELECT 1 FROM sessions WHERE key = ? AND is_over = 1", key):
+                return False
+            rows = db.run(f"SELECT envelope FROM inbox WHERE {_PLACE}", key, *_of_place(place))
+            if rows:
+                return not is_repetition(read_head(rows[0][0]), letter.envelope)
+            values = (key, *_of_place(place), canonical(letter.envelope.to_json()), letter.body)
+            db.run("INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?, ?)", *values)
+        return True
+
+    def arrived(self, session: str) -> set[tuple[int, str, str]]:
+        """(round, phase, sender) of all letters whose bodies are there; of one's own too."""
+        text = f"SELECT round, phase, sender FROM inbox WHERE session = {_SESSION} AND body IS NOT NULL"
+        return {(number, phase, sender) for number, phase, sender in self._rows(text, session)}
+
+    def body(self, place: Place) -> bytes | None:
+        """The body of a letter that arrived, or that one sent to oneself."""
+        text = f"SELECT body FROM inbox WHERE {_PLACE}".replace("session = ?", f"session = {_SESSION}")
+        rows = self._rows(text, place.session, *_of_place(place))
+        return rows[0][0] if rows else None
+
+    def letters(self, session: str, phase: str) -> list[Letter]:
+        """All letters of a phase that arrived from others and have their bodies, by round and sender."""
+        text = f"SELECT envelope, body FROM inbox WHERE session = {_SESSION} AND phase = ? AND envelope <> x''"
+        rows = self._rows(text + " AND body IS NOT NULL ORDER BY round, sender", session, phase)
+        return [Letter(read_head(envelope), body) for envelope, body in rows]
+
+    def waiting(self) -> list[WaitingLetter]:
+        """All letters that nobody has acknowledged yet, oldest first."""
+        text = "SELECT number, id, receiver, phase FROM outbox JOIN sessions ON key = session WHERE body IS NOT NULL"
+        return [WaitingLetter(*row) for row in self._rows(text + " ORDER BY number")]
+
+    def outgoing(self, number: int) -> Letter | None:
+        """A letter that waits; None if it has been acknowledged or erased meanwhile."""
+        rows = self._rows("SELECT envelope, body FROM outbox WHERE number = ? AND body IS NOT NULL", number)
+        return Letter(read_head(rows[0][0]), rows[0][1]) if rows else None
+
+    def acknowledge(self, number: int) -> None:
+        """A letter has arrived: its body is dropped, its envelope kept."""
+        with self._write() as db:
+            db.run("UPDATE outbox SET body = NULL WHERE number = ?", number)
+
+    def sent(self, session: str) -> list[Envelope]:
+        """The envelopes of all letters to others, oldest first."""
+        rows = self._rows(f"SELECT envelope FROM outbox WHERE session = {_SESSION} ORDER BY number", session)
+        return [read_head(row[0]) for row in rows]
+
+    def probe(self) -> None:
+        """Write something, to see whether that is possible."""
+        with self._write() as db:
+            db.run("INSERT INTO meta VALUES ('probe', 1) ON CONFLICT DO UPDATE SET value = 1 - value")
+
+
+_SESSION = "(SELECT key FROM sessions WHERE id = ?)"
+_PLACE = "session = ? AND attempt = ? AND round = ? AND phase = ? AND sender = ?"
+_SIZES = ("page_count", "freelist_count", "page_size")
+
+
+def _of_place(place: Place) -> tuple[int, int, str, str]:
+    return (place.attempt, place.round, place.phase, place.sender)
+
+
+def _key(db: Database, session: str) -> int:
+    rows = db.run("SELECT key FROM sessions WHERE id = ?", session)
+    if not rows:
+        raise ProtocolViolation(f"party: session {session[:16]} is not known here")
+    return rows[0][0]
+
+
+class _Door:
+    """Uploads of one session inside one transaction."""
+
+    def __init__(self, db: Database, session: str) -> None:
+        rows = db.run("SELECT key, is_open, needs_token, most_uploads, uploads FROM sessions WHERE id = ?", session)
+        self._key, self._is_open, self._needs_token, self._most, self._uploads = rows[0] if rows else (0, 0, 0, 0, 0)
+        self._db, self._counts = db, dict[str, int]()
+
+    def take(self, upload: NewUpload, admission: Admission) -> str:
+        outcome = upload.refusal or self._outcome(upload, admission)
+        self._counts[outcome] = self._counts.get(outcome, 0) + 1
+        return outcome
+
+    def _outcome(self, upload: NewUpload, admission: Admission) -> str:
+        if not self._is_open:
+            return CLOSED
+        if self._db.run("SELECT 1 FROM uploads WHERE session = ? AND slot = ?", self._key, upload.slot):
+            return REPEATED
+        if self._uploads >= self._most:
+            return FULL
+        if self._needs_token and not admission.spend(self._db, self._key, upload.token):
+            return UNINVITED
+        self._db.run("INSERT INTO uploads VALUES (?, ?, ?)", self._key, upload.slot, upload.share)
+        self._uploads += 1
+        return STORED
+
+    def note(self) -> None:
+        """Write the counts; those of unknown sessions are nobody's."""
+        if not self._key:
+            return
+        self._db.run("UPDATE sessions SET uploads = ? WHERE key = ?", self._uploads, self._key)
+        text = "INSERT INTO counters VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET amount = amount + excluded.amount"
+        for reason, amount in self._counts.items():
+            self._db.run(text, self._key, reason, amount)

@@ -1,0 +1,76 @@
+"""The vectors of the shuffle model are what the code makes, and open with the keys that they give."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacit.device.catalog import device_of
+from tacit.device.numbers.coins import ReplayCoins
+from tacit.errors import ProtocolViolation
+from tacit.shuffle.crypto.hpke import HpkeKey
+from tacit.shuffle.protocol.roster import took_part
+from tacit.shuffle.protocol.sealing import ShuffleUpload, hop_info, open_part, seal_upload, word_info
+from tacit.shuffle.protocol.session import RESHARING, SignedSession
+from tacit.shuffle.protocol.words import decode_word, encode_word
+
+ROOT = Path(__file__).resolve().parents[3]
+VECTORS: dict[str, Any] = json.loads((ROOT / "spec/vectors/shuffle.json").read_text())
+
+
+def test_the_files_are_what_the_code_makes():
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        tool = importlib.import_module("make_shuffle_vectors")
+    finally:
+        sys.path.remove(str(ROOT / "tools"))
+    for name, make in tool.FILES.items():
+        stored = json.loads((ROOT / "spec/vectors" / name).read_text())
+        assert stored == make(), f"run tools/make_shuffle_vectors.py: {name}"
+
+
+def test_words():
+    for case in VECTORS["words"]:
+        device, coins = device_of(case["spec"]), ReplayCoins(bytes.fromhex(case["coins"]))
+        assert str(encode_word(device, bytes.fromhex(case["report"]), coins)) == case["word"]
+        assert decode_word(device, int(case["word"])).hex() == case["report"]
+    for case in VECTORS["decoded"]:
+        assert decode_word(device_of(case["spec"]), int(case["word"])).hex() == case["report"]
+
+
+@pytest.mark.parametrize("case", VECTORS["uploads"], ids=lambda case: case["mode"])
+def test_uploads_have_these_bytes_and_open_to_the_word(case: dict[str, Any]):
+    session = SignedSession.from_json(case["signed"]).verify({k: bytes.fromhex(v) for k, v in case["pinned"].items()})
+    assert session.id == case["id"]
+    upload = seal_upload(session, int(case["word"]), ReplayCoins(bytes.fromhex(case["coins"])))
+    assert upload == ShuffleUpload.from_bytes(session, bytes.fromhex(case["body"]))
+    keys = [HpkeKey(bytes.fromhex(key)) for key in case["private_keys"]]
+    if session.mode in RESHARING:
+        shares = [open_part(session, i, keys[i], upload.slot, part) for i, part in enumerate(upload.parts, start=1)]
+        row = bytes(len(shares[0]))
+        for share in shares:
+            mixed = bytes(a ^ b for a, b in zip(row[:56], share[:56], strict=True))
+            added = (int.from_bytes(row[56:], "little") + int.from_bytes(share[56:], "little")) % (1 << 64)
+            row = mixed + added.to_bytes(8, "little")[: len(share) - 56]
+        extra = int.from_bytes(row[56:], "little")
+        word = (int.from_bytes(keys[0].open(row[:56], info=word_info(session)), "little") + extra) % (1 << 64)
+    else:
+        onion = upload.parts[0]
+        for i in range(1, session.shuffler_count + 1):
+            onion = keys[i].open(onion, info=hop_info(session, i))
+        word = int.from_bytes(keys[0].open(onion, info=word_info(session)), "little")
+    assert str(word) == case["word"]
+
+
+@pytest.mark.parametrize("case", VECTORS["refused_sessions"], ids=lambda case: case["name"])
+def test_sessions_that_are_not_signed_by_all_are_refused(case: dict[str, Any]):
+    with pytest.raises(ProtocolViolation):
+        SignedSession.from_json(case["signed"]).verify({k: bytes.fromhex(v) for k, v in case["pinned"].items()})
+
+
+def test_proofs():
+    for case in VECTORS["proofs"]:
+        assert all(took_part(case["root"], len(case["slots"]), proof) for proof in case["proofs"])
