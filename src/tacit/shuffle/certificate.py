@@ -160,7 +160,7 @@ def _least(given: Certificate, mechanism: Device, n: int, claim: Decimal) -> Dec
         return None if least <= claim else least
     _refuse_fragments(given.accountant, given.fragmented)
     crowd = ShuffledCrowd(mechanism, n, given.fakes, given.hashing or PAIRWISE, given.accountant)
-    return None if crowd.holds(claim, delta) else crowd.epsilon(delta) or local_decimal(mechanism)
+    return None if crowd.holds(claim, delta) else crowd.epsilon_or_local(delta)
 
 
 def _published(form: PublishedForm, mechanism: Device, n: int, delta: float, fakes: int, fragmented: bool) -> Decimal:
@@ -207,8 +207,7 @@ def certify(
         _refuse_fragments(accountant or BLANKET, fragmented)
         crowds = [ShuffledCrowd(mechanism, n, fakes, hashing, accountant) for n in (n_min, 1)]
         accountant = crowds[0].accountant
-        found = [crowd.epsilon(float(exact)) for crowd in crowds]
-        claims = [local if claim is None else min(claim, local) for claim in found]
+        claims = [min(local, crowd.epsilon_or_local(float(exact))) for crowd in crowds]
     return Certificate(
         accountant=accountant,
         version=VERSIONS[accountant],

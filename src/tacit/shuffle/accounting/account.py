@@ -82,6 +82,11 @@ class ShuffledCrowd:
         fine, coarse = self._curve(_cut(delta), FINE), self._curve(_cut(delta), COARSE)
         return smallest_claim(fine, coarse, delta, self.local_epsilon, self._guess(delta))
 
+    def epsilon_or_local(self, delta: float) -> Decimal:
+        """Return `epsilon`, or the declared local one where nothing smaller holds."""
+        found = self.epsilon(delta)
+        return local_decimal(self.mechanism) if found is None else found
+
     def _guess(self, delta: float) -> float:
         """Where to start: the Gaussian limit, or that of clones."""
         cells, x = self.cells, float(self.mechanism.realised_odds())
@@ -112,8 +117,7 @@ def delta_of(mechanism: Device, epsilon: float, *, n: int, fakes: int = 0) -> fl
 
 def epsilon_of(mechanism: Device, delta: float, *, n: int, fakes: int = 0) -> Decimal:
     """Return the epsilon that shuffled reports of n respondents keep at delta: at most the local one."""
-    crowd = ShuffledCrowd(mechanism, n, fakes)
-    return crowd.epsilon(delta) or local_decimal(mechanism)
+    return ShuffledCrowd(mechanism, n, fakes).epsilon_or_local(delta)
 
 
 def local_decimal(mechanism: Device) -> Decimal:

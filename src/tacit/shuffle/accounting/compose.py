@@ -19,7 +19,7 @@ from tacit.arrays import F64, I64
 from tacit.core.statistics.binomial import lower_tail, mass
 from tacit.device.base import Device
 from tacit.errors import InvalidSpec
-from tacit.shuffle.accounting.account import ShuffledCrowd, local_decimal
+from tacit.shuffle.accounting.account import ShuffledCrowd
 from tacit.shuffle.accounting.cells import Cells
 from tacit.shuffle.accounting.solve import crossing, rounded
 from tacit.shuffle.accounting.tails import window
@@ -241,9 +241,9 @@ def compose_epsilon(rounds: Sequence[ShuffleRound], delta: float, *, step: float
     if not rounds or any(part.times < 1 for part in rounds):
         raise InvalidSpec("compose: there must be at least one round, each at least once")
     times = sum(part.times for part in rounds)
-    shares = [part.crowd.epsilon(delta / times) or local_decimal(part.mechanism) for part in rounds]
+    shares = [part.crowd.epsilon_or_local(delta / times) for part in rounds]
     basic = sum((share * part.times for share, part in zip(shares, rounds, strict=True)), Decimal(0))
-    least = min(part.crowd.epsilon(delta) or local_decimal(part.mechanism) for part in rounds)
+    least = min(part.crowd.epsilon_or_local(delta) for part in rounds)
     if least == 0 or times == 1:
         return basic
     laws = _laws(rounds, step or float(least) / _STEPS, delta)

@@ -18,6 +18,9 @@ ROUNDING = 1e-12
 EXACT = 64
 """Laws of no more trials are not sliced but enumerated."""
 
+_UNSTEADY = 120
+"""One over the relative deviation up to which a law needs no more slices than it was given."""
+
 
 def window(n: int, p: float, tail: float) -> tuple[int, int]:
     """The ends of a range that a binomial variable leaves with probability `tail` at most (Bernstein), one more each.
@@ -39,15 +42,22 @@ class Sliced:
     """Mass below the first end, which the slices do not cover."""
 
 
-def sliced(n: int, p: float, tail: float, count: int) -> Sliced:
-    """Cut a binomial law into about `count` slices, dense around its mean; small laws value by value."""
+def sliced(n: int, p: float, tail: float, count: int, others: int = 0) -> Sliced:
+    """Cut a binomial law into about `count` slices, dense around its mean; small laws value by value.
+
+    More slices, where the variable (with `others` beside it) varies by more than a few per cent of itself.
+    """
     if n <= EXACT:
         ends = np.arange(n + 1, dtype=np.float64)
         weights = mass(ends, n, p)
         return Sliced(ends[weights > 0], weights[weights > 0], 0.0)
     low, high = window(n, p, tail)
-    inner = n * p + np.linspace(-5, 3.5, count - 1) * sqrt(n * p * (1 - p))
-    ends = np.unique(np.clip(np.floor([low, *inner]), low, high))
+    deviation = sqrt(n * p * (1 - p))
+    count = round(count * min(max(1.0, _UNSTEADY * deviation / (n * p + others)), 6.0))
+    inner = n * p + np.linspace(-5, 3.5, count - 1) * deviation
+    # Far below the mean there is little mass, but what is hidden there is hidden badly.
+    sparse = np.linspace(low, max(low, inner[0]), 4 if count > 8 else 1)
+    ends = np.unique(np.clip(np.floor([*sparse, *inner]), low, high))
     # The mass of a slice is what lies at or above its end less what lies above the next; the last is open.
     above = upper_tail(ends, n, p)
     missing = float(lower_tail(low - 1, n, p))
