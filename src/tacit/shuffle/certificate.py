@@ -1,4 +1,4 @@
-"""A certificate: which epsilon and delta shuffled reports keep, against whom, and everything needed to compute it again."""
+"""A certificate: which epsilon and delta shuffled reports keep, against whom, and all that it was computed from."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from tacit.shuffle.accounting.published import FORMS, PublishedForm
 from tacit.shuffle.accounting.solve import rounded
 
 VERSIONS: dict[str, int] = {BLANKET: 1, CLONES: 1} | dict.fromkeys(FORMS, 1)
-"""The accountants that a certificate may name, and their versions: a number changes when a claim could become larger."""
+"""The accountants that a certificate may name. A version changes when one of its claims could become larger."""
 
 REPLACEMENT, REMOVAL = "replacement", "removal"
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,2})(\.[0-9]{1,60})?")
@@ -124,6 +124,7 @@ class Certificate:
             raise self._refusal(f"hashing is {self.hashing!r}, which does not fit {mechanism.kind}")
         if (self.neighbours == REMOVAL) != (self.accountant in FORMS and FORMS[self.accountant].removal):
             raise self._refusal(f"neighbours is {self.neighbours}, which {self.accountant} does not speak of")
+        # All other respondents together know their own reports, so that the victim is alone with the fakes.
         claims = (("epsilon", self.epsilon, self.n_min), ("epsilon_others", self.epsilon_others, 1))
         for name, claim, n in claims:
             self._verify_claim(mechanism, name, Decimal(claim), n)

@@ -1,7 +1,7 @@
 """AMP-PLAN: from the epsilon and delta that shuffled reports must keep to the mechanism of least error that keeps them.
 
-Randomised response and local hashing compete, by their mean squared error over the domain, fakes included. How far local
-hashing hashes is found in the Gaussian limit; what is returned is then computed by the certified accountant alone.
+Randomised response and local hashing compete, by their mean squared error over the domain, fakes included. The range
+of the hash is found in the Gaussian limit; what is returned is then computed by the certified accountant alone.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -146,6 +146,7 @@ class _Way:
 def _best_buckets(goal: ShuffleGoal, cap: Decimal) -> int:
     """The range of the hash of least mean squared error in the Gaussian limit."""
     most = min(goal.size, MAX_BUCKETS)
+    # The error is flat around its least, so a grid of steps of about 2 % and one closer look are enough.
     grid = np.unique(np.geomspace(2, most, 400).astype(np.int64)).tolist()
     best = min(grid, key=lambda g: _limit_error(goal, g, cap))
     near = range(max(2, best * 97 // 100), min(most, best * 103 // 100 + 1) + 1)
@@ -242,7 +243,7 @@ class _Planner:
         return found
 
     def _options(self, way: _Way, cap: Decimal) -> "Iterable[tuple[Oracle, int]]":
-        """Mechanisms of a way that keep the goal, with the fakes that count: fewest fakes, or the whole cap and more."""
+        """Mechanisms of a way that keep the goal, each with its fakes: the fewest, or more and the whole cap."""
         goal, local = self._goal, self._local(way, cap)
         yield (mechanism := way.at(local)), _fakes_needed(goal, mechanism)
         if goal.epsilon_others is not None and local < cap < _LARGEST:
@@ -290,8 +291,8 @@ def _wanted(cap: Decimal | None, caps: Sequence[Decimal | None]) -> "list[Decima
 def _warnings(goal: ShuffleGoal, pick: ShufflePlan) -> Iterable[str]:
     if pick.cap is None:
         yield (
-            f"the local epsilon is {pick.local_epsilon} and was not capped: whoever controls the shufflers learns nearly "
-            "every answer; give a cap such as 4 or 6"
+            f"the local epsilon is {pick.local_epsilon} and was not capped: whoever controls the shufflers learns "
+            "nearly every answer; give a cap such as 4 or 6"
         )
     if goal.delta * goal.n >= 1:
         yield f"delta is {goal.delta}, at least one over the {goal.n} respondents; take a much smaller one"

@@ -57,7 +57,7 @@ TOO_GOOD: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("change", TOO_GOOD)
 def test_a_claim_that_is_too_good_is_refused(certificate: Certificate, change: str) -> None:
-    with pytest.raises((CertificateRefused, InvalidSpec), match="must be|proven only"):
+    with pytest.raises((CertificateRefused, InvalidSpec), match=r"must be|proven only"):
         replace(certificate, **TOO_GOOD[change]).verify(GRR)
 
 

@@ -47,7 +47,9 @@ class ShuffledCrowd:
         best = CLONES if self.cells is None else BLANKET
         object.__setattr__(self, "accountant", self.accountant or best)
         if self.accountant not in (BLANKET, CLONES) or (self.accountant == BLANKET and self.cells is None):
-            raise InvalidSpec(f"shuffle: accountant is {self.accountant[:40]!r}, must be {best} for {self.mechanism.kind}")
+            raise InvalidSpec(
+                f"shuffle: accountant is {self.accountant[:40]!r}, must be {best} for {self.mechanism.kind}"
+            )
 
     @cached_property
     def cells(self) -> Cells | None:
@@ -79,6 +81,7 @@ class ShuffledCrowd:
         _check_delta(delta)
         if self.n + self.fakes <= 1:
             return None
+        # Two curves of the same bound: one that is quick to search, and the one that the claim is checked on.
         fine, coarse = self._curve(_cut(delta), FINE), self._curve(_cut(delta), COARSE)
         return smallest_claim(fine, coarse, delta, self.local_epsilon, self._guess(delta))
 

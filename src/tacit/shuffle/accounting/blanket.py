@@ -6,7 +6,7 @@ omega, one of them the victim's report in its stead, and with W_i drawn from ome
 
     delta = E_m[D_m],   D_m = (gamma/m) E[(l(W_1) + ... + l(W_m))_+],   l = (R_v - E R_v')/(gamma omega).
 
-Let S and S' be how many of the slots support v and v'. The sum is (x - 1)(S - E S') - (E - 1) m, whatever the mechanism.
+Let S and S' be how many slots support v and v'. The sum is (x - 1)(S - E S') - (E - 1) m, whatever the mechanism.
 Balle, Bell, Gascón and Nissim, "The privacy blanket of the shuffle model", CRYPTO 2019, section 5.
 """
 
@@ -66,17 +66,18 @@ class _Slots:
         self._x, self._tail = float(cells.x), tail
         single = float(2 * cells.a / cells.gamma)
         share = float(cells.b / (cells.b + cells.z)) if cells.b else 0.0
-        tables: list[tuple[F64, F64, F64, F64]] = []
+        tables: list[list[F64]] = []
         for m, weight in zip(numbers.tolist(), weights.tolist(), strict=True):
             low, high = window(m, single, tail)
             counts = np.arange(low, high + 1, dtype=np.float64)
             # Reports that support both values weigh x instead of 1 among those that do not tell.
             both, parts = _overlaps(m - counts, share, slices)
             chances = weight * float(cells.gamma) / m * mass(counts, m, single) * parts
-            tables.append((*np.broadcast_arrays(float(m), counts, both), chances))
-        self._m, self._c, self._both, self._chances = (
-            np.concatenate([column.ravel() for column in columns]) for columns in zip(*tables, strict=True)
-        )
+            # A row for every slice of the overlap, a column for every count; all are flattened alike.
+            tables.append(
+                [np.broadcast_to(column, both.shape).ravel() for column in (np.float64(m), counts, both, chances)]
+            )
+        self._m, self._c, self._both, self._chances = map(np.concatenate, zip(*tables, strict=True))
 
     def delta(self, epsilon: float) -> float:
         """Return the weighted sum of D_m, rounded up."""
@@ -99,7 +100,7 @@ def _overlaps(trials: F64, chance: float, slices: int) -> tuple[F64, F64]:
     if chance == 0:
         return np.zeros((1, len(trials))), np.ones((1, len(trials)))
     if trials.max() <= EXACT:
-        every = np.arange(trials.max() + 1)[:, None]
+        every: F64 = np.arange(float(trials.max()) + 1, dtype=np.float64)[:, None]
         return np.broadcast_to(every, (len(every), len(trials))), mass(every, trials, chance)
     places = np.array([-8.0, *np.linspace(-5, 3, slices)])[:, None]
     inner = np.floor(trials * chance + places * np.sqrt(trials * chance * (1 - chance)))

@@ -82,6 +82,7 @@ def smallest_claim(fine: Curve, coarse: Curve, delta: float, local: float, start
     # The two curves are nearly parallel: one value of the fine one and the slope of the coarse one give its crossing.
     height = fine(near)
     claim = rounded(near - log(height / delta) / slope if slope and height > 0 else near)
+    # The claim itself is checked, and raised by one unit of its last digit until it holds.
     for _ in range(20):
         if claim >= Decimal(local):
             return None

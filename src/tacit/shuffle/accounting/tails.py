@@ -70,7 +70,7 @@ def half_excess(c: F64, threshold: F64) -> F64:
     E[K; K >= k] is (c/2) Pr[K >= k] + (k/2) Pr[K = k], so that one tail is enough.
 
     >>> [round(float(v), 9) for v in half_excess(np.array([3.0, 3.0, 3.0]), np.array([-1.0, 1.5, 4.0]))]
-    [2.5, 0.25, 0.0]
+    [2.5, 0.375, 0.0]
     """
     least = np.maximum(np.ceil(threshold), 0.0)
     above, at = np.zeros_like(threshold), np.zeros_like(threshold)

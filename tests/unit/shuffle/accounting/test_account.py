@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.unit.shuffle.enumeration import table, true_deltas
 
 import tacit
 from tacit.core.compose import OneOf
@@ -19,7 +20,6 @@ from tacit.shuffle.accounting.cells import cells_of
 from tacit.shuffle.accounting.limit import gaussian_mu
 from tacit.shuffle.accounting.solve import rounded
 from tacit.shuffle.accounting.variation import Diagnostic, variation_delta, variation_epsilon
-from tests.unit.shuffle.enumeration import table, true_deltas
 
 # Local hashing with the best number of buckets, delta = 1e-9: epsilon at a million and at 100,000 respondents,
 # and that of clones at 100,000.
@@ -89,7 +89,7 @@ def test_variation_ratios_reproduce_public_numbers() -> None:
         assert variation_epsilon(cells, 1e-8, n=10**6).value == pytest.approx(epsilon, rel=1e-4)
 
 
-@pytest.mark.parametrize("n", [10**4, 10**6])
+@pytest.mark.parametrize("n", [10**4, pytest.param(10**6, marks=pytest.mark.slow)])
 def test_large_crowds_are_within_two_per_cent_of_variation_ratios(n: int) -> None:
     kinds = [tacit.GRR(size=100, epsilon="3"), tacit.OLH(size=100, epsilon="3"), tacit.OUE(size=100, epsilon="2")]
     for mechanism in kinds:

@@ -58,7 +58,7 @@ def crowd(name: str) -> tuple[np.ndarray, np.ndarray, Cells]:
 
 
 def uniform_blanket(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Chances and gamma omega of a mechanism whose reports are alike under omega; those that tell the same are merged."""
+    """Chances and gamma omega where all reports are alike under omega; those that tell the same are merged."""
     whole = merged(np.vstack([rows, np.full(rows.shape[1], rows.min())]))
     return whole[:-1], whole[-1]
 
@@ -234,7 +234,12 @@ def check_monotone(kind: str, n: int, fakes: int, epsilon: float, more: int) -> 
     assert Blanket(cells, n, fakes, slices=COARSE).delta(epsilon) >= here * (1 - 1e-9)
 
 
-CROWDS = {"n": st.integers(1, 400), "fakes": st.integers(0, 40), "epsilon": st.floats(0.0, 1.6), "more": st.integers(1, 60)}
+CROWDS = {
+    "n": st.integers(1, 400),
+    "fakes": st.integers(0, 40),
+    "epsilon": st.floats(0.0, 1.6),
+    "more": st.integers(1, 60),
+}
 
 
 @settings(max_examples=10, deadline=None)
@@ -253,7 +258,8 @@ def test_delta_falls_for_mechanisms_with_overlap_too(**case: Any) -> None:
 @settings(max_examples=25, deadline=None)
 @given(
     x=st.fractions(Fraction(3, 2), 20, max_denominator=50), g=st.integers(2, 6), m=st.integers(1, 40),
-    first=st.fractions(0, 1, max_denominator=20), second=st.fractions(0, 1, max_denominator=20), epsilon=st.floats(0, 2),
+    first=st.fractions(0, 1, max_denominator=20), second=st.fractions(0, 1, max_denominator=20),
+    epsilon=st.floats(0, 2),
 )  # fmt: skip
 def test_values_that_collide_more_often_tell_less(
     x: Fraction, g: int, m: int, first: Fraction, second: Fraction, epsilon: float

@@ -59,7 +59,10 @@ def test_two_small_rounds_cover_the_truth() -> None:
 
 
 def test_different_rounds_compose() -> None:
-    parts = [ShuffleRound(tacit.GRR(size=8, epsilon="2"), 3_000), ShuffleRound(tacit.OUE(size=8, epsilon="2"), 3_000, times=2)]
+    parts = [
+        ShuffleRound(tacit.GRR(size=8, epsilon="2"), 3_000),
+        ShuffleRound(tacit.OUE(size=8, epsilon="2"), 3_000, times=2),
+    ]
     whole = compose_delta(parts, 0.5, step=5e-4, delta=1e-6)
     assert max(compose_delta([part], 0.5, step=5e-4, delta=1e-6) for part in parts) < whole < 1
 
