@@ -191,26 +191,38 @@ def _holds(goal: ShuffleGoal, mechanism: Oracle, counted: int) -> bool:
 
 def _largest_local(goal: ShuffleGoal, way: _Way, cap: Decimal) -> Decimal:
     """The largest local epsilon, in published steps and up to the cap, that keeps the goal; delta grows with it."""
-    most, step = int(cap / _GRAIN), 4
+    most = int(cap / _GRAIN)
     # What is kept locally is kept: this end always holds.
     low, high = min(most, int(goal.epsilon / _GRAIN)), most
 
-    def enough(count: int) -> bool:
+    def used(count: int) -> float:
         mechanism = way.at(count * _GRAIN)
-        return _holds(goal, mechanism, _fakes_needed(goal, mechanism))
+        crowd = ShuffledCrowd(mechanism, goal.n, _fakes_needed(goal, mechanism))
+        return crowd.used(goal.epsilon, float(goal.delta))
 
-    if low == most or enough(most):
+    if low == most or used(most) <= 1:
         return most * _GRAIN
     crowd = goal.crowd
     start = log(limit_odds(crowd, *way.limit)) if crowd < inf else float(cap)
-    at = min(max(int(start / float(_GRAIN)), low + 1), high - 1)
-    # Gallop away from the start until it is between two ends, then halve.
+    at, points = start / float(_GRAIN), list[tuple[int, float]]()
+    # The logarithm of delta is nearly linear in the local epsilon: secants, kept between the ends.
     while high - low > 1:
-        good = enough(at)
-        low, high = (at, high) if good else (low, at)
-        away = at + step if good else at - step
-        at, step = (away, 2 * step) if low < away < high else ((low + high) // 2, 2 * most)
+        count = min(max(int(at), low + 1), high - 1)
+        share = used(count)
+        low, high = (count, high) if share <= 1 else (low, count)
+        points = [*points[-1:], (count, log(share) if share > 0 else -inf)]
+        at = _next(points, low, high)
     return low * _GRAIN
+
+
+def _next(points: Sequence[tuple[int, float]], low: int, high: int) -> float:
+    """Where a line through the last two points is zero; a step aside from a single one, else the middle."""
+    (first, below), (second, above) = points[0], points[-1]
+    if min(below, above) == -inf or (len(points) == 2 and below == above):
+        return (low + high) / 2
+    if len(points) == 1:
+        return second - max(4.0, second / 500) if above > 0 else second + max(4.0, second / 500)
+    return second - above * (second - first) / (above - below)
 
 
 def _planned(goal: ShuffleGoal, mechanism: Oracle, counted: int, cap: Decimal | None) -> ShufflePlan:

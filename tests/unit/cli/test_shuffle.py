@@ -10,7 +10,7 @@ from tacit.cli import cli
 from tacit.errors import InvalidSpec
 from tacit.shuffle.certificate import Certificate
 
-PLAN = "plan --task shuffle --size 64 --n 20000 --epsilon 0.5 --delta 1e-9"
+PLAN = "plan --task shuffle --size 256 --n 20000 --epsilon 0.5 --delta 1e-9"
 CERTIFY = "shuffle certify --kind grr --size 64 --local-epsilon 4 --n 20000 --delta 1e-9"
 
 
@@ -59,7 +59,7 @@ def test_a_certificate_as_a_table() -> None:
     [
         (CERTIFY.replace("1e-9", "nothing"), "must be a number such as 0.5 or 1e-9"),
         (f"{PLAN} --cap x", "--cap is 'x'"),
-        (PLAN.replace("--size 64", ""), "--size is needed"),
+        (PLAN.replace("--size 256", ""), "--size is needed"),
         ("plan --task histogram --size 8 --n 100 --epsilon 1 --cap 3", "are for task shuffle"),
     ],
 )

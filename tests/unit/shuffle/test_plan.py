@@ -54,7 +54,7 @@ def test_huge_domains_hash_when_the_crowd_is_small_for_them() -> None:
 
 
 def test_the_frontier_pays_accuracy_for_protection_from_shufflers() -> None:
-    found = plan_shuffle(goal("0.5", n=20_000, size=64), cap=Decimal("3.5"))
+    found = plan_shuffle(goal("0.5", n=20_000, size=256), cap=Decimal("3.5"))
     assert [plan.cap for plan in found.frontier] == [2, 4, 6, 8, None]
     assert found.pick.cap == Decimal("3.5") and found.pick.local_epsilon <= Decimal("3.5")
     errors = [plan.rmse for plan in found.frontier]
@@ -100,9 +100,9 @@ def test_more_fakes_instead_of_a_smaller_local_epsilon() -> None:
 
 
 def test_warnings() -> None:
-    uncapped = plan_shuffle(goal("0.5", n=5_000, size=16, delta="0.001"), caps=())
+    uncapped = plan_shuffle(goal("0.5", n=2_000, size=16, delta="0.001"), caps=())
     assert f"local epsilon is {uncapped.pick.local_epsilon}" in uncapped.warnings[0]
-    assert "delta is 0.001, at least one over the 5000 respondents" in uncapped.warnings[1]
+    assert "delta is 0.001, at least one over the 2000 respondents" in uncapped.warnings[1]
 
 
 def test_two_values_take_randomised_response() -> None:

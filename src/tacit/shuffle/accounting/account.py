@@ -72,9 +72,13 @@ class ShuffledCrowd:
         _check_epsilon(epsilon)
         return 0.0 if epsilon >= self.local_epsilon else self._curve(tail, FINE)(epsilon)
 
+    def used(self, epsilon: Decimal, delta: float) -> float:
+        """Return how much of delta is used up at epsilon: above 1, the two are not kept."""
+        return self.delta(float(epsilon), tail=_cut(delta)) / delta
+
     def holds(self, epsilon: Decimal, delta: float) -> bool:
         """Whether (epsilon, delta) is kept: the question that verifies a claim."""
-        return self.delta(float(epsilon), tail=_cut(delta)) <= delta
+        return self.used(epsilon, delta) <= 1
 
     def epsilon(self, delta: float) -> Decimal | None:
         """Return the least epsilon of four digits that holds at delta; None if nothing below the local one does."""

@@ -10,7 +10,7 @@ from math import ceil, floor, log, sqrt
 import numpy as np
 
 from tacit.arrays import F64
-from tacit.core.statistics.binomial import lower_tail, mass, upper_tail
+from tacit.core.statistics.binomial import mass, upper_tail
 
 ROUNDING = 1e-12
 """Relative error of a tail or a mass, at most; theirs is near 1e-13."""
@@ -39,7 +39,7 @@ class Sliced:
     ends: F64
     weights: F64
     missing: float
-    """Mass below the first end, which the slices do not cover."""
+    """Mass that the slices may not cover, at most."""
 
 
 def sliced(n: int, p: float, tail: float, count: int, others: int = 0) -> Sliced:
@@ -58,10 +58,9 @@ def sliced(n: int, p: float, tail: float, count: int, others: int = 0) -> Sliced
     # Far below the mean there is little mass, but what is hidden there is hidden badly.
     sparse = np.linspace(low, max(low, inner[0]), 4 if count > 8 else 1)
     ends = np.unique(np.clip(np.floor([*sparse, *inner]), low, high))
-    # The mass of a slice is what lies at or above its end less what lies above the next; the last is open.
-    above = upper_tail(ends, n, p)
-    missing = float(lower_tail(low - 1, n, p))
-    return Sliced(ends, np.maximum(above - np.append(above[1:], 0.0), 0.0) + ROUNDING * above, missing)
+    chances = mass(np.arange(low, high + 1), n, p)
+    weights = np.add.reduceat(chances, (ends - low).astype(np.intp)) * (1 + ROUNDING)
+    return Sliced(ends, weights, tail)
 
 
 def half_excess(c: F64, threshold: F64) -> F64:

@@ -45,8 +45,9 @@ def test_a_public_value_of_clones() -> None:
     assert published.fmt(odds, n=10**5, delta=1e-6) == pytest.approx(0.53780, abs=5e-6)
 
 
-def test_without_knowing_how_hashes_collide_the_claim_is_larger() -> None:
-    for local, ideal, looser in (("1", 0.0129, 0.0150), ("4", 0.1147, 0.1157)):
+@pytest.mark.parametrize("thorough", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_without_knowing_how_hashes_collide_the_claim_is_larger(thorough: bool) -> None:
+    for local, ideal, looser in (("1", 0.0129, 0.0150), ("4", 0.1147, 0.1157))[1 - thorough :]:
         mechanism = tacit.OLH(size=1024, epsilon=local)
         assert float(epsilon_of(mechanism, 1e-9, n=10**5)) == pytest.approx(ideal, rel=3e-3)
         found = ShuffledCrowd(mechanism, 10**5, hashing="any").epsilon(1e-9)
@@ -114,7 +115,7 @@ def simple_exact(mechanism: Any, n: int, epsilon: float) -> float:
 
 
 def test_blanket_below_simple_reduction_below_closed_form() -> None:
-    mechanism, n, delta = tacit.GRR(size=4, epsilon="2"), 3_000, 1e-6
+    mechanism, n, delta = tacit.GRR(size=4, epsilon="2"), 2_400, 1e-6
     closed = published.bbgn(float(mechanism.realised_odds()), n=n, delta=delta, size=4)
     assert simple_exact(mechanism, n, closed) <= delta
     for epsilon in (0.15, 0.3):

@@ -242,7 +242,7 @@ CROWDS = {
 }
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(kind=st.sampled_from(["grr 4", "oue 3"]), **CROWDS)
 def test_delta_falls_with_respondents_fakes_and_epsilon(**case: Any) -> None:
     check_monotone(**case)
@@ -255,7 +255,7 @@ def test_delta_falls_for_mechanisms_with_overlap_too(**case: Any) -> None:
     check_monotone(**case)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     x=st.fractions(Fraction(3, 2), 20, max_denominator=50), g=st.integers(2, 6), m=st.integers(1, 40),
     first=st.fractions(0, 1, max_denominator=20), second=st.fractions(0, 1, max_denominator=20),
