@@ -1,9 +1,7 @@
 """One name, one idea: a public class of the package is defined in one place."""
 
-import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,11 +9,9 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "tacit"
 
 
-def public_classes(source: str) -> Iterator[str]:
+def public_classes(source: str) -> list[str]:
     """The names of the classes of a module, those inside other classes and functions left out."""
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            yield node.name
+    return re.findall(r"^class ([^\W_]\w*)", source, re.MULTILINE)
 
 
 def homes_of(sources: dict[str, str]) -> dict[str, list[str]]:
