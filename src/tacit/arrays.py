@@ -1,7 +1,7 @@
 """Types of numpy arrays, named once (every annotation in the package uses these), and indices of combinations."""
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,8 @@ def flat_index(digits: Iterable[Digits], sizes: Iterable[int]) -> Digits:
     # Horner's scheme. The first size is not needed, so that a single attribute may fill the type.
     index, _ = next(pairs)
     for digit, size in pairs:
-        index = index * size + digit
+        # A Python integer takes on the type of the array that it multiplies.
+        index = cast("Digits", index * size + digit)
     return index
 
 
