@@ -45,6 +45,16 @@ def test_every_public_class_has_a_name_of_its_own(homes: dict[str, list[str]]) -
     assert defined_twice(homes) == {}
 
 
+def test_the_largest_number_of_labels_is_set_in_one_place() -> None:
+    """Schemas of SQL and domains of questions list the same labels: two limits would drift apart."""
+    homes = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if re.search(r"^MAX_LABELS\b.*=", path.read_text(encoding="utf-8"), re.M)
+    ]
+    assert homes == ["device/domains/domain.py"]
+
+
 def test_the_glossary_names_classes_that_exist(homes: dict[str, list[str]]) -> None:
     glossary = (PACKAGE.parents[1] / "spec" / "glossary.md").read_text(encoding="utf-8")
     words = glossary.partition("## Words of the code")[2].partition("\n## ")[0]

@@ -11,7 +11,7 @@ from tacit.device.numbers.budget import Budget
 from tacit.errors import InvalidSpec
 from tacit.post.frequencies.methods import default_method, process
 from tacit.tasks.choose import choose_oracle
-from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask
+from tacit.tasks.task import UNPLANNED, Answer, Forecast, QuestionTally, QuestionTask
 
 _OTHERWISE = {
     "strings": "set its task to heavy_hitters, which looks up the texts that are named later",
@@ -56,8 +56,8 @@ def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
     error = cast("Oracle", mechanism).standard_error(n)
     choice = choose_oracle(size=domain.size, epsilon=mechanism.budget, n=n)
     # A hand-written document may use another oracle than the planner's pick; then the comparison does not explain it.
-    if choice.pick.kind != mechanism.kind:
-        return Forecast(error)
+    if choice.pick.mechanism != mechanism:
+        return Forecast(error, why=UNPLANNED)
     rows = (
         {"name": o.kind, "standard_error": o.standard_error, "report_bits": o.report_bits, "picked": o is choice.pick}
         for o in choice.options
