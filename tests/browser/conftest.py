@@ -14,6 +14,8 @@ from itertools import count
 from typing import Any
 
 import pytest
+from starlette.routing import Route
+from tests.browser.access import AXE_PATH, serve_axe
 from tests.browser.site import Site
 from tests.service.memory import MemoryStore
 
@@ -39,7 +41,7 @@ def _absent(reason: str) -> None:
 def serving_site() -> Generator[Site]:
     """A collector with nothing in it."""
     collector = Collector(MemoryStore())
-    app = App(collector, None, routes(collector))
+    app = App(collector, None, [Route(AXE_PATH, serve_axe), *routes(collector)])
     with running(app) as served:
         yield Site(served.url, collector.access.create("admin", label="tests")[0], collector, count(1000))
 
