@@ -97,10 +97,11 @@ class Tab:
         self._session: Any = None
 
     def opened(self) -> Any:
-        """The page, empty and as it is at first."""
+        """The page, at rest: empty, but of a collector, so that modules of the pages can be imported there."""
         if self._page is None:
             self._page = self.context.new_page()
             self._session = self.context.new_cdp_session(self._page)
+            self.leave()
         return self._page
 
     def forget(self, origin: str) -> None:
