@@ -1,4 +1,4 @@
-"""10^4 damaged batches, 10^5 with `-m slow`: none gets an undocumented error, none is counted otherwise than it says."""
+"""10^4 damaged batches, 10^5 with `-m slow`: no error is undocumented, and none is counted otherwise than it says."""
 
 import http.client
 import json
