@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection, HTTPException
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -50,6 +50,7 @@ from tacit.shuffler.letters import (
     ENVELOPES,
     ERASURE,
     STATEMENT,
+    Letter,
     RosterStatement,
     letter,
     place_of,
@@ -63,6 +64,7 @@ HASTY = Patience(first_seconds=0.02, longest_seconds=0.1, timeout_seconds=PATIEN
 """Pauses of the courier in tests, where everybody is near."""
 OFFER = Offer(any_collector=True)
 COINS = SystemCoins()
+SERIAL = count(1)
 
 
 def request(url: str, method: str = "GET", body: bytes = b"", **headers: str) -> tuple[int, bytes]:
@@ -152,9 +154,7 @@ class StandIn:
         self.store = PartyStore(folder)
         self.courier = Courier(self.store, patience=HASTY)
         self.violations: list[ProtocolViolation] = []
-        self.bodies: list[tuple[str, bytes]] = []
-        """Phase and bytes of everything that ever reached the collector."""
-        self.reception = Reception(self.store, self._arrived, lambda *told: self.violations.append(told[2]))
+        self.reception = Reception(self.store, lambda _: None, lambda *told: self.violations.append(told[2]))
         self.app = Starlette(routes=[Route("/c/{id}/session/messages", self._message, methods=["POST"])])
         self.session: ShuffleSession
         self.dgk: DgkPrivateKey | None = None
@@ -162,9 +162,6 @@ class StandIn:
     async def _message(self, asked: Request) -> Response:
         reply = await self.reception.take(self.session.id, asked.stream())
         return Response(status_code=reply.status)
-
-    def _arrived(self, session: str) -> None:
-        del session
 
     def publish(self, session: ShuffleSession) -> SignedSession:
         """Have everybody sign."""
@@ -206,6 +203,10 @@ class StandIn:
     def heard(self, phase: str) -> dict[str, Any]:
         """Letters of a phase, by sender."""
         return {each.place.sender: each for each in self.store.letters(self.session.id, phase)}
+
+    def phases(self) -> set[str]:
+        """What kinds of letters have reached the collector."""
+        return {phase for _, phase, _ in self.store.arrived(self.session.id)}
 
     def outputs(self) -> dict[int, bytes]:
         """What the last shufflers have handed over."""
@@ -329,7 +330,8 @@ class Cluster:
             "spot_checks": 0,
             "closes": 0,
             "retention_seconds": 0,
-            "certificate": {"epsilon": "1"},
+            # Sessions with equal documents would be one session.
+            "certificate": {"epsilon": "1", "serial": next(SERIAL)},
         }
         return ShuffleSession(**{**fields, **changes})
 
@@ -373,5 +375,17 @@ class Cluster:
         return opened
 
 
-def run_soon(coroutine: Any) -> Any:
-    return asyncio.run(coroutine)
+def tamper(app: Any, change: Callable[[Letter], Letter]) -> None:
+    """Make a shuffler malicious: it stores and sends other letters than an honest one would."""
+    honest = app.driver.steps.make
+
+    def make(record: Any) -> Any:
+        made = honest(record)
+        return made and replace(made, letters=[change(each) for each in made.letters])
+
+    app.driver.steps.make = make
+
+
+def resigned(store: PartyStore, taken: Letter, body: bytes) -> Letter:
+    """The same letter with another body, properly signed."""
+    return letter(taken.place, body, store.identity, rows=taken.envelope.rows)
