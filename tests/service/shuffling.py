@@ -1,4 +1,4 @@
-"""Whole shuffles over HTTP: shufflers in threads or in processes that can be killed, and a stand-in for the collector."""
+"""Whole shuffles over HTTP: shufflers in threads or in processes that can be killed, and a collector's stand-in."""
 
 from __future__ import annotations
 
@@ -216,9 +216,15 @@ class StandIn:
 
     def wait_for_outputs(self, problem: Callable[[], Any] = lambda: "no output") -> None:
         last = len(rounds_of(self.session.shuffler_count)[-1]) if self.session.mode in RESHARING else 1
-        done = lambda: len(self.outputs()) == last and len(self.heard(ENVELOPES)) == self.session.shuffler_count  # noqa: E731
-        wait_until(lambda: done() or self.heard(ABORT), problem)
-        assert done(), [each.json() for each in self.heard(ABORT).values()]
+        phase = OUTPUT if self.session.mode in RESHARING else HOP_PHASE
+
+        def is_done() -> bool:
+            phases = [phase for _, phase, _ in self.store.arrived(self.session.id)]
+            whole = phases.count(phase) == last and phases.count(ENVELOPES) == self.session.shuffler_count
+            return whole or ABORT in phases
+
+        wait_until(is_done, problem)
+        assert ABORT not in self.phases(), [each.json() for each in self.heard(ABORT).values()]
 
     def opened(self) -> OpenedRows:
         """The words of all rows."""

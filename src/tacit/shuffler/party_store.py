@@ -225,10 +225,10 @@ class PartyStore:
         with self._lock, explained(self.file):
             return self._records(self._db, only_live=only_live)
 
-    def _records(self, db: Database, session: str = "", *, only_live: bool = False) -> list[SessionRecord]:
+    def _records(self, db: Database, session: str | None = None, *, only_live: bool = False) -> list[SessionRecord]:
         text = "SELECT document, party, state, progress, is_over, is_open, uploads, ending FROM sessions"
-        where = " WHERE id = ?" if session else " WHERE is_over = 0" if only_live else ""
-        rows = db.run(text + where + " ORDER BY key", *([session] if session else []))
+        where = " WHERE is_over = 0" if only_live else "" if session is None else " WHERE id = ?"
+        rows = db.run(text + where + " ORDER BY key", *([] if session is None else [session]))
         return [
             SessionRecord(
                 _read_session(document), party, state, json.loads(progress), bool(over),
