@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,35 @@ from tacit.collector.server import make_app, running
 from tacit.hosting.limits import Limits
 from tacit.shuffler.joining import Offer
 from tacit.shuffler.party_store import PartyStore
+from tacit.shuffler.http import ShufflerApp
+from tacit.shuffler.post import Courier
 from tacit.shuffler.relay import RelayApp
 from tacit.shuffler.server import listening, make_shuffler
 
+FREE = Limits(body_bytes=1 << 20, requests_per_second=0)
 HASTY = Patience(attempts=2, first_seconds=0.01, longest_seconds=0.05, timeout_seconds=PATIENT_SECONDS)
 """For tests in which somebody does not answer."""
+
+
+def terms(identity: str, shufflers: Sequence[ShufflerApp], urls: Sequence[str], **changes: Any) -> dict[str, Any]:
+    """Terms of a shuffled collection among running parties."""
+    named = enumerate(zip(shufflers, urls, strict=True), 1)
+    parties = [
+        {"name": f"Shuffler {i}", "url": url, "identity": app.driver.store.identity.public.hex()}
+        for i, (app, url) in named
+    ]
+    return {
+        "mode": "osh",
+        "collector": {"name": "Pets", "identity": identity},
+        "shufflers": parties,
+        "relay": None,
+        "minimum": 20,
+        "maximum": 10_000,
+        "fakes": 30,
+        "spot_checks": 0,
+        "delta": "1e-6",
+        "together": [],
+    } | changes
 
 
 @dataclass
@@ -37,23 +61,7 @@ class Shuffling:
     relay: str
 
     def terms(self, **changes: Any) -> dict[str, Any]:
-        names = zip(self.shufflers, self.urls, strict=True)
-        parties = [
-            {"name": f"Shuffler {i}", "url": url, "identity": app.driver.store.identity.public.hex()}
-            for i, (app, url) in enumerate(names, 1)
-        ]
-        return {
-            "mode": "osh",
-            "collector": {"name": "Pets", "identity": self.collector.shuffle.desk.identity},
-            "shufflers": parties,
-            "relay": None,
-            "minimum": 20,
-            "maximum": 10_000,
-            "fakes": 30,
-            "spot_checks": 0,
-            "delta": "1e-6",
-            "together": [],
-        } | changes
+        return terms(self.collector.shuffle.desk.identity, self.shufflers, self.urls, **changes)
 
     def draft(self, *, epsilon: str = "4", invitations: bool = False, **changes: Any) -> dict[str, Any]:
         return DRAFT | {"epsilon": epsilon, "invitations": invitations, "shuffle": self.terms(**changes)}
@@ -94,16 +102,27 @@ class Shuffling:
 
 
 @contextmanager
-def shuffling(folder: Path, store: Any = None, count: int = 3, **offer: Any) -> Generator[Shuffling]:
-    """All parties, until the block ends."""
+def shufflers_and_relay(folder: Path, count: int = 3) -> Generator[tuple[list[ShufflerApp], list[str], str]]:
+    """Shufflers that work for everybody, their addresses, and that of a relay in front of them."""
     with ExitStack() as stack:
         stores = [PartyStore(folder / f"shuffler-{i}") for i in range(1, count + 1)]
-        shufflers = [
-            make_shuffler(each, f"Shuffler {i}", Offer(any_collector=True, **offer), limits=Limits(requests_per_second=0))
+        apps = [
+            make_shuffler(each, f"Shuffler {i}", Offer(any_collector=True), limits=FREE, courier=courier_of(each))
             for i, each in enumerate(stores, 1)
         ]
-        urls = [stack.enter_context(listening(app)) for app in shufflers]
-        relay = stack.enter_context(listening(RelayApp(urls, Limits(body_bytes=4096, requests_per_second=0))))
+        urls = [stack.enter_context(listening(app)) for app in apps]
+        yield apps, urls, stack.enter_context(listening(RelayApp(urls, FREE)))
+
+
+def courier_of(store: PartyStore) -> Courier:
+    return Courier(store, patience=replace(HASTY, longest_seconds=0.2))
+
+
+@contextmanager
+def shuffling(folder: Path, store: Any = None, count: int = 3) -> Generator[Shuffling]:
+    """All parties, until the block ends."""
+    with ExitStack() as stack:
+        shufflers, urls, relay = stack.enter_context(shufflers_and_relay(folder, count))
         app = make_app(store or MemoryStore(), Limits(requests_per_second=0))
         token = app.collector.access.create("admin", label="tests")[0]
         server = stack.enter_context(running(app))
