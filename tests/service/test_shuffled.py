@@ -1,4 +1,4 @@
-"""A shuffled collection from its draft to its answers: collector, three shufflers, a relay and respondents over HTTP."""
+"""A shuffled collection from its draft to its answers: collector, shufflers, a relay and respondents, over HTTP."""
 
 import json
 from collections.abc import Generator
@@ -137,7 +137,7 @@ def test_nobody_answers_twice_or_after_the_end(done: Finished) -> None:
         person.answer(done.parties.address(done.id), {"pet": "dog"})
     with pytest.raises(Unreachable):
         Respondent(transport=Transport(HASTY)).answer(done.parties.address(done.id), {"pet": "dog"})
-    # A report that took part is not sealed again, whatever the collector says.
+    # There is no other session, so that nothing is sealed again.
     assert person.flush() == []
 
 
