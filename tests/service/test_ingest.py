@@ -125,7 +125,7 @@ def test_the_binary_and_the_json_form_of_a_batch_are_the_same_batch(collector: C
     assert take(collector, active, twin, Form.JSON)["duplicate"]
 
 
-@pytest.mark.parametrize("together", [[], [["collector", "shuffler:1"]]], ids=["apart", "together"])
+@pytest.mark.parametrize("together", [[], [["collector", "shuffler_1"]]], ids=["apart", "together"])
 def test_a_shuffled_collection_takes_nothing_from_devices(collector: Collector, together: list):
     made = Collector(collector.store)
     me = {"name": "Pets", "identity": made.shuffle.desk.identity}
