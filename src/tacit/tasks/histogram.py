@@ -60,7 +60,9 @@ def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
     """Return the expected error of a share, and the oracles that the pick was compared with."""
     error = cast("Oracle", mechanism).standard_error(n)
     # Shuffled collections are planned among fewer oracles.
-    choices = (choose_oracle(size=domain.size, epsilon=mechanism.budget, n=n, options=o) for o in (OPTIONS, WORD_OPTIONS))
+    choices = (
+        choose_oracle(size=domain.size, epsilon=mechanism.budget, n=n, options=o) for o in (OPTIONS, WORD_OPTIONS)
+    )
     choice = next((choice for choice in choices if choice.pick.mechanism == mechanism), None)
     # A hand-written document may use another oracle than the planner's pick; then the comparison does not explain it.
     if choice is None:
