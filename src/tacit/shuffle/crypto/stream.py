@@ -56,6 +56,7 @@ class AesStream(Coins):
 
     def fill(self, target: memoryview) -> None:
         """Write the next bytes of the stream over all of `target`, a megabyte at a time."""
+        # What was looked at with `peek` and not taken comes first: the stream has no gaps.
         held = self._buffer[self._position :][: len(target)]
         self._position += len(held)
         target[: len(held)] = held
