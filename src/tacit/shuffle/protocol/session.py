@@ -6,6 +6,7 @@ takes part only if all r + 1 signatures are by the keys that it has pinned. It n
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import combinations
@@ -83,6 +84,9 @@ class ShuffleSession:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and claims that nobody can keep."""
+        for name in ("certificate", "relay", "dgk"):
+            # Copies: whoever still holds the objects must not be able to change a document that has an id.
+            object.__setattr__(self, name, deepcopy(getattr(self, name)))
         self._check_mode()
         self._check_numbers()
         self._check_roles()
