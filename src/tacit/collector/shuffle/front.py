@@ -39,6 +39,7 @@ class ShuffleFront:
                 self._desk = self._open()
                 if self._started:
                     self._desk.start()
+            # Set every time, as a server learns its address after the collector was made.
             self._desk.url = self.url
             return self._desk
 
