@@ -5,7 +5,7 @@ is fetched and verified once for all of them in a process.
 """
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -124,7 +124,7 @@ def send_sealed(url: str, collection: str, values: I64, advance: Callable[[int],
 
 
 @contextmanager
-def _senders(url: str, collection: str, n: int) -> "Iterator[Callable[[list[list[int]]], Iterator[Sent]]]":
+def _senders(url: str, collection: str, n: int) -> Generator[Callable[[list[list[int]]], Iterator[Sent]]]:
     """Respondents in this process if they are few, else in several."""
     with ExitStack() as stack:
         if n < ALONE:

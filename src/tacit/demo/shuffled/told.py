@@ -55,9 +55,7 @@ def show(run: ShuffledDemo) -> None:
     if run.outcome is not None:
         show_one(run.outcome)
         inside, intervals = run.covered
-        click.echo(
-            f"{inside} of {intervals} intervals contain the truth; each does so with probability {percent(0.95)}.\n"
-        )
+        click.echo(f"{inside} of {intervals} intervals contain the truth; each does so with probability 95 %.\n")
     if run.status:
         told = f"{run.status.get('respondents', 0):,} respondents, {run.status.get('fakes', 0):,} fakes beside them"
         print_table(["against", "epsilon", "delta"], claims(run.status["epsilon"], run.status["delta"]), told)
