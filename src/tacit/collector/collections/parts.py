@@ -10,7 +10,6 @@ from tacit.tasks.memo import Memo
 from tacit.tasks.task import QuestionTally
 from tacit.wire.document import Collection
 
-
 MOST_VALUES = 1 << 22
 """Of a domain whose values are counted one by one, which is how fakes are taken out."""
 
@@ -54,7 +53,7 @@ def check_fakes(collection: Collection, mechanism: Mechanism) -> None:
     if terms is None or not terms.fakes or mechanism.domain_size <= MOST_VALUES:
         return
     raise InvalidSpec(
-        f"draft.shuffle.fakes is {terms.fakes}, must be 0 for a question with more than {MOST_VALUES} values: fakes are "
+        f"draft.shuffle.fakes is {terms.fakes}, must be 0 for a question of more than {MOST_VALUES} values: fakes are "
         "taken out of the counts of all values, and of so many there are none"
     )
 
