@@ -208,7 +208,7 @@ def test_forecasts_count_the_noise_of_fakes(parties: Shuffling) -> None:
 
 
 def test_where_roles_are_together_nothing_is_claimed_beyond_the_local_epsilon(parties: Shuffling) -> None:
-    mine = parties.publish(parties.draft(together=[["collector", "shuffler:1"]]))
+    mine = parties.publish(parties.draft(together=[["collector", "shuffler_1"]]))
     claim = parties.client.answers(mine)["shuffle"]
     assert claim["epsilon"] == {"collector": "4", "others": "4", "local": "4"} and not claim["roles_apart"]
     (person,) = parties.answer(mine, ["cat"])

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from tacit.device.numbers.canonical import canonical
 from tacit.device.numbers.coins import Coins, SystemCoins
-from tacit.errors import ProtocolViolation, StorageUnavailable
+from tacit.errors import ProtocolViolation, SessionAborted, StorageUnavailable
 from tacit.hosting.sqlite import Database, check_library, explained, make_private, open_writer
 from tacit.shuffle.crypto.envelope import Envelope, MessagePlace, is_repetition
 from tacit.shuffle.crypto.hpke import HpkeKey
@@ -238,9 +238,12 @@ class PartyStore:
         ]  # fmt: skip
 
     def commit(self, session: str, change: PhaseChange) -> None:
-        """Store a phase: all of it or nothing."""
+        """Store a phase: all of it or nothing. A session that has ended does not come back."""
         with self._write() as db:
-            self._commit(db, _key(db, session), change)
+            key = _key(db, session)
+            if db.run("SELECT 1 FROM sessions WHERE key = ? AND is_over = 1", key):
+                raise SessionAborted(f"party: session {session[:16]} is over; nothing of it is stored any more")
+            self._commit(db, key, change)
 
     def _commit(self, db: Database, key: int, change: PhaseChange) -> None:
         text = "UPDATE sessions SET state = ?, progress = ?, is_open = ? WHERE key = ?"

@@ -93,10 +93,14 @@ class Courier:
         patience: Patience = _PATIENCE,
         send: Callable[[str, Letter, float], int] = post_letter,
         refused: Callable[[str, str], None] = _ignore,
+        is_idle: bool = False,
     ) -> None:
-        """Deliver for a store; `send` replaces the network in tests, `refused` hears of session and receiver."""
+        """Deliver for a store; `send` replaces the network in tests, `refused` hears of session and receiver.
+
+        An idle courier leaves everything to another process.
+        """
         self._store, self._patience, self._send, self._refused = store, patience, send, refused
-        self._change, self._stopping = threading.Condition(), False
+        self._change, self._stopping = threading.Condition(), is_idle
         self._generation = 0
         self._threads: dict[str, threading.Thread] = {}
 

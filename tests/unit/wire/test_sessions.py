@@ -151,7 +151,7 @@ def test_a_larger_claim_is_honest() -> None:
 
 
 def test_where_one_party_runs_several_roles_only_the_local_epsilon_may_be_claimed() -> None:
-    asked = collection(together=[["collector", "shuffler:2"]])
+    asked = collection(together=[["collector", "shuffler_2"]])
     session = session_of(asked)
     assert session.together == (("collector", "shuffler_2"),) and not session.claims_amplification
     assert check_session(asked, signed(session)).certificate.triple == ("1", "1", "1")
