@@ -132,6 +132,7 @@ class ShufflerDriver:
                 return False
             if change is None:
                 return False
+            # Nothing secret outlives the acknowledgement: the state and the erasure are one transaction.
             if change.state == "ERASED":
                 self._rosters.pop(session, None)
                 self.store.end(session, change, {"reason": "acknowledged"})
@@ -154,6 +155,7 @@ class ShufflerDriver:
         """Give a session up: erase, and tell everybody why."""
         with self._working:
             record = self.store.session(session)
+            # Several reasons to give up may come at once; the first one counts.
             if record is not None and not record.is_over:
                 self._abort(record, reason, blames, evidence)
 
@@ -198,6 +200,7 @@ class ShufflerDriver:
             before = self._since.get(session)
             if before is None or before[0] != phase:
                 before = self._since[session] = (phase, self._clock.seconds())
+            # Only somebody whom the next step waits for can be late; a slow step of one's own is nobody's fault.
             late = self.steps.awaited(record)
             if late and self._clock.seconds() - before[1] > _allowed_seconds(record):
                 limit = record.session.phase_seconds

@@ -351,6 +351,7 @@ class PartyStore:
             if db.run("SELECT 1 FROM sessions WHERE key = ? AND is_over = 1", key):
                 return False
             rows = db.run(f"SELECT envelope FROM inbox WHERE {_PLACE}", key, *_of_place(place))
+            # The envelope stays after its body was used, so that a late contradiction is noticed as well.
             if rows:
                 return not is_repetition(read_head(rows[0][0]), letter.envelope)
             values = (key, *_of_place(place), canonical(letter.envelope.to_json()), letter.body)
@@ -438,6 +439,7 @@ class _Door:
     def _outcome(self, upload: NewUpload, admission: Admission) -> str:
         if not self._is_open:
             return CLOSED
+        # Before anything else: who sends the same upload again has spent its token, and may see a full session.
         if self._db.run("SELECT 1 FROM uploads WHERE session = ? AND slot = ?", self._key, upload.slot):
             return REPEATED
         if self._uploads >= self._most:

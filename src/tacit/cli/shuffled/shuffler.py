@@ -102,6 +102,7 @@ def status(data: Path, as_json: bool) -> None:
                 "counters": store.counters(record.id),
                 "reason": str(record.ending.get("reason", "")),
                 "blames": str(record.ending.get("blames", "")),
+                "evidence": record.ending.get("evidence", []),
             }
             for record in store.sessions()
         ]
