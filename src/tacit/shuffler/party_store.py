@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 
 from tacit.device.numbers.canonical import canonical
 from tacit.device.numbers.coins import Coins, SystemCoins
-from tacit.errors import ProtocolViolation, StorageUnavailable
+from tacit.errors import ProtocolViolation, SessionAborted, StorageUnavailable
 from tacit.hosting.sqlite import Database, check_library, explained, make_private, open_writer
-from tacit.shuffle.crypto.envelope import Envelope, Place, is_repetition
+from tacit.shuffle.crypto.envelope import Envelope, MessagePlace, is_repetition
 from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.crypto.signing import Identity
 from tacit.shuffle.protocol.parties import party_name
@@ -89,9 +89,9 @@ class PhaseChange:
     """Named bytes to be kept until the session ends; None erases a name."""
     letters: Sequence[Letter] = ()
     """To others: into the outbox."""
-    own: Sequence[tuple[Place, bytes]] = ()
+    own: Sequence[tuple[MessagePlace, bytes]] = ()
     """To oneself: into the inbox."""
-    used: Sequence[Place] = ()
+    used: Sequence[MessagePlace] = ()
     """Letters whose bodies are not needed any more."""
     is_open: bool = False
     """Whether uploads are taken."""
@@ -238,9 +238,12 @@ class PartyStore:
         ]  # fmt: skip
 
     def commit(self, session: str, change: PhaseChange) -> None:
-        """Store a phase: all of it or nothing."""
+        """Store a phase: all of it or nothing. A session that has ended does not come back."""
         with self._write() as db:
-            self._commit(db, _key(db, session), change)
+            key = _key(db, session)
+            if db.run("SELECT 1 FROM sessions WHERE key = ? AND is_over = 1", key):
+                raise SessionAborted(f"party: session {session[:16]} is over; nothing of it is stored any more")
+            self._commit(db, key, change)
 
     def _commit(self, db: Database, key: int, change: PhaseChange) -> None:
         text = "UPDATE sessions SET state = ?, progress = ?, is_open = ? WHERE key = ?"
@@ -321,7 +324,7 @@ class PartyStore:
         text = f"SELECT slot, share FROM uploads WHERE session = {_SESSION} ORDER BY slot"
         return [(slot, share) for slot, share in self._rows(text, session)]
 
-    def add_admissions(self, session: str, hashes: Sequence[bytes], used: Place | None = None) -> None:
+    def add_admissions(self, session: str, hashes: Sequence[bytes], used: MessagePlace | None = None) -> None:
         """Admit the holders of tokens, by hash; from now on the session needs tokens."""
         with self._write() as db:
             key = _key(db, session)
@@ -348,6 +351,7 @@ class PartyStore:
             if db.run("SELECT 1 FROM sessions WHERE key = ? AND is_over = 1", key):
                 return False
             rows = db.run(f"SELECT envelope FROM inbox WHERE {_PLACE}", key, *_of_place(place))
+            # The envelope stays after its body was used, so that a late contradiction is noticed as well.
             if rows:
                 return not is_repetition(read_head(rows[0][0]), letter.envelope)
             values = (key, *_of_place(place), canonical(letter.envelope.to_json()), letter.body)
@@ -359,7 +363,7 @@ class PartyStore:
         text = f"SELECT round, phase, sender FROM inbox WHERE session = {_SESSION} AND body IS NOT NULL"
         return {(number, phase, sender) for number, phase, sender in self._rows(text, session)}
 
-    def body(self, place: Place) -> bytes | None:
+    def body(self, place: MessagePlace) -> bytes | None:
         """The body of a letter that arrived, or that one sent to oneself."""
         text = f"SELECT body FROM inbox WHERE {_PLACE}".replace("session = ?", f"session = {_SESSION}")
         rows = self._rows(text, place.session, *_of_place(place))
@@ -408,7 +412,7 @@ def _read_session(document: bytes) -> SignedSession:
     return SignedSession.from_json(json.loads(document))
 
 
-def _of_place(place: Place) -> tuple[int, int, str, str]:
+def _of_place(place: MessagePlace) -> tuple[int, int, str, str]:
     return (place.attempt, place.round, place.phase, place.sender)
 
 
@@ -435,6 +439,7 @@ class _Door:
     def _outcome(self, upload: NewUpload, admission: Admission) -> str:
         if not self._is_open:
             return CLOSED
+        # Before anything else: who sends the same upload again has spent its token, and may see a full session.
         if self._db.run("SELECT 1 FROM uploads WHERE session = ? AND slot = ?", self._key, upload.slot):
             return REPEATED
         if self._uploads >= self._most:
