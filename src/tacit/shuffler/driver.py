@@ -183,6 +183,8 @@ class ShufflerDriver:
         note = erasure_note(record.session, ATTEMPT, record.party, identity)
         erasure = text_letters(record.session, ERASURE, record.party, [COLLECTOR], note, identity)
         state = ShufflerProgress(record.state).after("abort").state
+        # Respondents ask for this before they take part again: what has left this shuffler may have been seen.
+        ending = {**ending, "had_sent": record.state == "SENT"}
         self._rosters.pop(record.id, None)
         self.store.end(record.id, PhaseChange(state=state, letters=[*letters, *erasure]), ending)
         self.courier.wake()

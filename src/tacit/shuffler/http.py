@@ -141,7 +141,7 @@ class ShufflerRoutes:
         if record is None:
             raise Problem("not_found", "this session is not known here")
         plain = {"session": record.id, "state": record.state, "uploads": record.uploads, "is_open": record.is_open}
-        ending = {name: record.ending[name] for name in ("reason", "blames") if name in record.ending}
+        ending = {name: record.ending[name] for name in ("reason", "blames", "had_sent") if name in record.ending}
         return json_response(plain | ending, headers=ANYBODY)
 
     async def proof(self, request: Request) -> Response:
