@@ -197,6 +197,7 @@ class ShufflerRoutes:
         if not any(sealed[:1] == bytes([gateway.config.key_id]) for gateway in self._gateways):
             keys = [key for key in self._store.seal_keys() if key.public not in known]
             self._gateways += [Gateway(gateway_config(key.public).key_id, key) for key in keys]
+        # The number is one byte, so that two keys may share it; authentication tells which one was meant.
         for gateway in self._gateways:
             try:
                 return gateway.open(sealed)
@@ -304,6 +305,7 @@ class ShufflerApp:
         if scope["type"] != "http":
             await self._site(scope, receive, send)
             return
+        # Letters are large and come from few; everything that strangers send is small.
         reading = self._letters if scope["path"].endswith("/messages") else self._small
         upload = reading.upload(receive, scope["headers"])
 

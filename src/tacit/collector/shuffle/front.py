@@ -15,6 +15,9 @@ from tacit.wire.document import Collection
 if TYPE_CHECKING:
     from tacit.collector.shuffle.desk import ShuffleDesk
 
+MOST_DAYS = 3650
+"""How long a session may stay open, in days."""
+SESSION_STATES = ("DRAFT", "PUBLISHED", "COLLECTING", "SHUFFLING", "VERIFIED", "RELEASED", "ABORTED")
 NO_FOLDER = "shuffled collections need a folder that one process alone writes to; serve with --data, not --database"
 
 
