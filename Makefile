@@ -24,7 +24,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt setup.py
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "installing into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check \
-	  -c constraints.txt -e '.[cli,central,pandas,arrow,analytics,collector,postgres,dev]'
+	  -c constraints.txt -e '.[cli,central,pandas,arrow,analytics,collector,postgres,shuffle,dev]'
 	@touch $@
 
 $(VENV)/.kernels: $(VENV)/.installed $(KERNELS)/build.py $(wildcard $(KERNELS)/*.c $(KERNELS)/*.h)

@@ -13,7 +13,7 @@ from tacit.wire.document import Collection
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNT = 3000
-SHUFFLED = 2000
+SHUFFLED = 1500
 
 
 def verdict(text: str) -> str:

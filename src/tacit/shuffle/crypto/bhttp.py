@@ -50,6 +50,7 @@ class _Reader:
         return self.take(self.integer()) if self._place < len(self._message) else b""
 
     def end(self) -> None:
+        # Padding is zeros alone (section 3.8); anything else could carry a message past the size rule.
         if any(self._message[self._place :]):
             _refuse("something follows its end that is not padding")
 
@@ -68,6 +69,7 @@ def _read_fields(section: bytes) -> dict[str, str]:
     while left:
         name, text = reader.take(reader.integer()), reader.take(reader.integer())
         left -= len(_sized(name)) + len(_sized(text))
+        # No message of this project repeats a field; what two values would mean is therefore not decided here.
         if name.decode("latin-1") in headers or left < 0:
             _refuse("a field comes twice or is longer than its section")
         headers[name.decode("latin-1")] = text.decode("latin-1")

@@ -72,6 +72,7 @@ class _FixedBase:
         """The base to a little-endian exponent."""
         result = _gmp().mpz(1)
         for row, byte in zip(self._tables, exponent, strict=False):
+            # Not hardened against timing: zero bytes are skipped.
             if byte:
                 result = result * row[byte] % self._modulus
         return result
@@ -143,6 +144,7 @@ class DgkPublicKey:
             raise ProtocolViolation(f"{who}: it sent rows that are no ciphertexts; abort")
 
     def _fresh(self, plaintext: int, random: bytes) -> Any:
+        # A sum may pass 2^l: g^(2^l) has the order of h and vanishes in the random power beside it.
         message = (plaintext % (1 << self.parameters.plain_bits)).to_bytes(self._plain_bytes, "little")
         return self._powers_of_g.power(message) * self._powers_of_h.power(random) % self.n
 
@@ -220,6 +222,7 @@ class DgkPrivateKey:
         rest, plaintext = gmp.powmod(c, self.order_p, self.p), 0
         for i in range(bits // 8):
             digit = self._digits.get(gmp.powmod(rest, 1 << (bits - 8 * (i + 1)), self.p))
+            # Not in the group modulo p.
             if digit is None:
                 return None
             plaintext |= digit << 8 * i
@@ -250,6 +253,7 @@ _SECRET = ("p", "q", "order_p", "order_q")
 def draw_dgk_key(coins: Coins, parameters: DgkParameters | None = None) -> DgkPrivateKey:
     """A new key; 3072 bits take about a second."""
     sizes, gmp = parameters or DgkParameters(), _gmp()
+    # The orders stay secret: with v_p or v_q, n is factored at once.
     order_p, order_q = (_prime(coins, sizes.order_bits) for _ in range(2))
     p, free_p = _structured_prime(coins, sizes, order_p)
     q, free_q = _structured_prime(coins, sizes, order_q)
@@ -279,6 +283,7 @@ def _structured_prime(coins: Coins, sizes: DgkParameters, order: Any) -> tuple[A
     half, step = sizes.modulus_bits // 2, order << sizes.plain_bits
     least, most = -(-(3 << (half - 2)) // step), ((1 << half) - 2) // step
     while True:
+        # An odd factor, so that 2^l is the exact power of two in p - 1 and g is no square modulo p.
         free = _gmp().mpz(least + _bits(coins, int(most - least).bit_length())) | 1
         candidate = step * free + 1
         if free <= most and _gmp().is_prime(candidate, _PRIME_ROUNDS):
@@ -299,6 +304,7 @@ def _generator_of(coins: Coins, sizes: DgkParameters, prime: Any, order: Any, fr
     gmp = _gmp()
     while True:
         element = _element(coins, prime, free)
+        # Rejected if its order lacks a factor two, or all of v.
         full = gmp.powmod(element, order << (sizes.plain_bits - 1), prime) != 1
         if full and gmp.powmod(element, 1 << sizes.plain_bits, prime) != 1:
             return element

@@ -5,7 +5,8 @@ once: the same bytes again are a repetition, other bytes are equivocation, and t
 
     >>> from tacit.device.numbers.coins import ReplayCoins
     >>> identity = Identity.draw(ReplayCoins(b"one"))
-    >>> place = Place(session="00" * 32, attempt=1, round=0, phase="split", sender="shuffler_1", receiver="shuffler_2")
+    >>> here = {"session": "00" * 32, "attempt": 1, "round": 0, "phase": "split"}
+    >>> place = MessagePlace(**here, sender="shuffler_1", receiver="shuffler_2")
     >>> envelope = enclose(place, b"rows" * 2, rows=2, identity=identity)
     >>> check_envelope(envelope, b"rows" * 2, {"shuffler_1": identity.public})
     >>> check_envelope(envelope, b"rowz" * 2, {"shuffler_1": identity.public})
@@ -25,7 +26,7 @@ LABEL = "envelope"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class MessagePlace:
     """Where a message belongs; one body per place, ever."""
 
     session: str
@@ -43,7 +44,7 @@ class Place:
 class Envelope:
     """What was signed about a body, and the signature."""
 
-    place: Place
+    place: MessagePlace
     rows: int
     width: int
     body: str
@@ -75,9 +76,10 @@ class Envelope:
         """An envelope as it arrived; fields of the wrong type or name are refused."""
         wanted = {"session": str, "attempt": int, "round": int, "phase": str, "from": str, "to": str,
                   "rows": int, "width": int, "body": str, "signature": str}  # fmt: skip
+        # True is an integer to Python; only exact types have one canonical form.
         if set(document) != set(wanted) or any(type(document[name]) is not kind for name, kind in wanted.items()):
             raise ProtocolViolation(f"envelope: the fields must be {', '.join(wanted)}, each of its type")
-        place = Place(
+        place = MessagePlace(
             session=document["session"],
             attempt=document["attempt"],
             round=document["round"],
@@ -89,7 +91,7 @@ class Envelope:
         return cls(place=place, **rest)
 
 
-def enclose(place: Place, body: bytes | memoryview, *, rows: int, identity: Identity) -> Envelope:
+def enclose(place: MessagePlace, body: bytes | memoryview, *, rows: int, identity: Identity) -> Envelope:
     """Sign a body of `rows` rows of equal width for its place."""
     width, rest = divmod(len(body), rows) if rows else (0, len(body))
     if rest:
@@ -102,6 +104,7 @@ def enclose(place: Place, body: bytes | memoryview, *, rows: int, identity: Iden
 def check_envelope(envelope: Envelope, body: bytes | memoryview, pinned: Mapping[str, bytes]) -> None:
     """Raise ProtocolViolation unless the sender signed exactly this body, of the stated size."""
     check_signature(pinned, envelope.place.sender, LABEL, envelope.document, envelope.signature)
+    # The size is looked at before hashing, so that a long body of a stranger costs nothing.
     if len(body) != envelope.rows * envelope.width:
         raise ProtocolViolation(f"{envelope.place}: the body has another size than was signed")
     if sha256(body).hexdigest() != envelope.body:
@@ -115,6 +118,7 @@ def is_repetition(first: Envelope, second: Envelope) -> bool:
     """
     if first.place != second.place:
         return False
+    # The signature itself may differ; what counts is what was signed.
     if first.document != second.document:
         raise ProtocolViolation(
             f"{first.place}: two different bodies were signed for the same place (equivocation); abort, and keep both",
@@ -125,6 +129,7 @@ def is_repetition(first: Envelope, second: Envelope) -> bool:
 
 def is_evidence(first: Envelope, second: Envelope, pinned: Mapping[str, bytes]) -> bool:
     """Whether two envelopes convince somebody who trusts the pinned keys alone that their sender equivocated."""
+    # Both signatures are checked again: an accusation must convince without trust in the accuser.
     key = pinned.get(first.place.sender, b"")
     return (
         first.place == second.place

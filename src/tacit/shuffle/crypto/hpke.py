@@ -129,6 +129,7 @@ class OpeningContext(HpkeContext):
         """The next message, or OpenFailed; after a failure the same place can be tried again."""
         try:
             plaintext = self._cipher.decrypt(self._next_nonce(), ciphertext, aad)
+        # Too short or not authentic: the caller need not know which, and may try the same place again.
         except (InvalidTag, ValueError):
             self._sequence -= 1
             _refuse()
@@ -163,6 +164,7 @@ class HpkeKey:
     def context(self, enc: bytes, info: bytes) -> OpeningContext:
         """The receiver's context for messages that came with `enc`."""
         try:
+            # The library refuses points of low order, whose shared secret would be known to everybody.
             exchanged = self._key.exchange(X25519PublicKey.from_public_bytes(enc))
         except ValueError:
             _refuse()
@@ -170,6 +172,7 @@ class HpkeKey:
 
     def open(self, sealed: bytes, *, info: bytes, aad: bytes = b"") -> bytes:
         """What `seal` sealed, or OpenFailed."""
+        # Too short to hold a key and a tag; the library would complain about the key alone.
         if len(sealed) < OVERHEAD:
             _refuse()
         return self.context(sealed[:ENC_BYTES], info).open(sealed[ENC_BYTES:], aad)

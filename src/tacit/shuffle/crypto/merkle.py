@@ -45,6 +45,7 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
 
 def is_included(root: bytes, content: bytes, index: int, size: int, proof: Sequence[bytes]) -> bool:
     """Whether a proof shows that `content` is entry `index` of the list of `size` entries with this root."""
+    # The size is part of the claim: without it, the same path could be read as one of another tree.
     if not 0 <= index < size:
         return False
     node, rest = _leaf(content), list(proof)

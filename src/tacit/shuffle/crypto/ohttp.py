@@ -90,6 +90,7 @@ def read_keys(content: bytes) -> list[KeyConfig]:
         item, content = content[2 : 2 + size], content[2 + size :]
         if len(item) != size or not size:
             raise InvalidSpec("ohttp: the list of keys is cut off; fetch it again")
+        # Keys for other suites are for other clients.
         try:
             configs.append(KeyConfig.from_bytes(item))
         except InvalidSpec:
@@ -104,6 +105,7 @@ class _Exchange:
         self._secret, self._enc = context.export(_RESPONSE_LABEL, _SECRET_BYTES), enc
 
     def _cipher(self, nonce: bytes) -> tuple[AESGCM, bytes]:
+        # The nonce makes the keys of a response fresh even if a request is replayed and answered again.
         secret = extract(self._enc + nonce, self._secret)
         return AESGCM(expand(secret, b"key", _SECRET_BYTES)), expand(secret, b"nonce", _NONCE_BYTES)
 
@@ -146,6 +148,7 @@ class Gateway:
 
     def open(self, sealed: bytes) -> tuple[bytes, ResponseSealer]:
         """The request inside, and what seals its response; OpenFailed for another key, suite or altered bytes."""
+        # The header is authenticated as part of the info, so that a relay cannot move a request to another key.
         header, enc = sealed[:_HEADER_BYTES], request_enc(sealed)
         if header != self.config.header or len(sealed) < OVERHEAD:
             raise OpenFailed("ohttp: the request is for another key or suite, or too short")

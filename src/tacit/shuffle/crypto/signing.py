@@ -57,6 +57,7 @@ def is_signed(public: bytes, label: str, document: Any, signature: str) -> bool:
     """Whether a signature is by the holder of `public`, on this document, for this purpose."""
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(bytes.fromhex(signature), signed_bytes(label, document))
+    # A malformed key or signature is no signature, and nothing more is said about it.
     except (InvalidSignature, ValueError):
         return False
     return True
@@ -66,5 +67,6 @@ def check_signature(pinned: Mapping[str, bytes], who: str, label: str, document:
     """Raise ProtocolViolation unless `who` signed, by the key that is pinned for that party."""
     if who not in pinned:
         raise ProtocolViolation(f"{label}: {who} has no pinned key; pin the keys of all parties before taking part")
+    # The key is the pinned one, never one that came with the document: that would prove nothing.
     if not is_signed(pinned[who], label, document, signature):
         raise ProtocolViolation(f"{label}: the signature of {who} is not by its pinned key; do not take part")

@@ -39,6 +39,7 @@ class AesStream(Coins):
         if len(seed) != SEED_BYTES:
             raise InvalidSpec(f"stream: the seed has {len(seed)} bytes, must have {SEED_BYTES}")
         self._cipher = Cipher(AES(bytes(seed)), CTR(bytes(16))).encryptor()
+        self._process = os.getpid()
 
     @classmethod
     def from_system(cls) -> Self:
@@ -51,11 +52,19 @@ class AesStream(Coins):
         raise TypeError("AesStream cannot be copied or pickled: a copy would repeat its bytes; make a new one")
 
     def _draw(self, size: int) -> bytes:
+        self._refuse_fork()
         # Exactly what is missing, so that nothing is left in the buffer and rows continue where words ended.
         return self._cipher.update(bytes(size))
 
+    def _refuse_fork(self) -> None:
+        # A forked child has the parent's key and place: both would draw the same masks.
+        if self.secure and os.getpid() != self._process:
+            raise TypeError("AesStream cannot be used after a fork: it would repeat its bytes; make a new one")
+
     def fill(self, target: memoryview) -> None:
         """Write the next bytes of the stream over all of `target`, a megabyte at a time."""
+        self._refuse_fork()
+        # What was looked at with `peek` and not taken comes first: the stream has no gaps.
         held = self._buffer[self._position :][: len(target)]
         self._position += len(held)
         target[: len(held)] = held

@@ -42,6 +42,7 @@ class Station:
         name = sha256(np.ascontiguousarray(body).data).digest()
         if self.seen.setdefault(need, name) != name:
             raise ProtocolViolation(f"{party_name(need.sender)}: two different bodies for the same place; abort")
+        # Late repetitions of what was used long ago.
         if need.round < self.state.round or self.state.is_done:
             return []
         self.inbox.setdefault(need, body)
@@ -51,6 +52,7 @@ class Station:
         """Step as long as everything is there that the next step needs."""
         sent: list[Outgoing] = []
         while not self.state.is_done and all(need in self.inbox for need in self.state.needs()):
+            # Taken out of the inbox, so that memory holds only what is still needed.
             bodies = {need: self.inbox.pop(need) for need in self.state.needs()}
             self.state, more = step(self.state, bodies, self.stream)
             sent += more

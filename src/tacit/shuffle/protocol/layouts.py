@@ -38,6 +38,7 @@ class RowLayout:
         >>> layout.join(shares) == bytes(range(16)), layout.join(shares[:2]) == bytes(range(16))
         (True, False)
         """
+        # The same order of coins as in `shares`, so that both halves make the same bytes.
         drawn = [coins.words(self.words) for _ in range(parts - 1)]
         last = row
         for share in drawn:

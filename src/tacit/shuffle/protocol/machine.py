@@ -60,6 +60,7 @@ class ShufflerProgress:
         'FROZEN'
         """
         state = _next(SHUFFLER_TABLE, "shuffler", self.state, event)
+        # A second random split of the same vector would leak; see `resharing`.
         if event == "step" and (round_number, phase) == (self.round, self.phase):
             raise ProtocolViolation("shuffler: a step leads to another phase; send what is stored instead")
         return ShufflerProgress(state, round_number, phase) if state == "ROUND" else ShufflerProgress(state)
@@ -83,6 +84,7 @@ class CollectorProgress:
         """
         state = _next(COLLECTOR_TABLE, "collector", self.state, event)
         complete = self.received == self.needed
+        # Two shuffles of the same reports with different participants would tell the difference.
         if event == "retry" and complete:
             raise ProtocolViolation("collector: it holds all vectors, so that the result stands; no second attempt")
         if event == "verify" and not complete:

@@ -57,8 +57,10 @@ def pass_on(
     size = onion_bytes(session, party)
     if any(len(onion) != size for onion in onions):
         raise ProtocolViolation(f"{party_name(party)}: it was given onions of another size than {size} bytes")
+    # Reversed, so that of several the first is kept: a copy must not displace the original.
     distinct = list({onion[:ENC_BYTES]: onion for onion in reversed(onions)}.values())
     peeled = [inner for onion in reversed(distinct) if (inner := _peeled(session, party, key, onion)) is not None]
+    # Earlier hops have added fakes, which are nobody to hide among for who made them.
     added = (party - 1) * session.fakes_each
     if len(peeled) - added - session.spot_checks < session.n_min:
         raise SessionAborted(f"{party_name(party)}: fewer than {session.n_min} respondents are left; nothing was sent")

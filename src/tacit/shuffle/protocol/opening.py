@@ -51,6 +51,7 @@ def open_rows(session: ShuffleSession, key: HpkeKey, rows: U8) -> tuple[U64, Mas
         try:
             words[i] = int.from_bytes(key.open(row.tobytes(), info=info), "little")
             opened[i] = True
+        # Which rows fail is known to the collector alone, and only their number is published.
         except OpenFailed:
             continue
     if session.mode == OSH_Z:
@@ -76,6 +77,7 @@ class OpenedRows:
 def sift(rows: U8, words: U64, opened: Mask) -> OpenedRows:
     """Leave out what did not open, and further copies of the same sealed bytes: replays, or clients that sent twice."""
     sealed = np.ascontiguousarray(rows[:, :SEALED_WORD_BYTES]).view(f"V{SEALED_WORD_BYTES}").reshape(-1)
+    # The first of equal rows stays, wherever it is: their order is random anyway.
     kept = np.flatnonzero(opened)
     _, first = np.unique(sealed[kept], return_index=True)
     counted = words[kept[np.sort(first)]]
@@ -122,6 +124,7 @@ def _without_spot_checks(session: ShuffleSession, words: U64, spot_words: Sequen
     wanted = np.asarray(spot_words, np.uint64)
     if len(np.unique(wanted)) != len(wanted) or len(wanted) > session.spot_checks:
         raise ReleaseRefused(f"release: spot checks must be distinct words, at most {session.spot_checks} of them")
+    # One missing spot check is enough: honest parties lose no row whose slot they signed for.
     missing = int(np.count_nonzero(~np.isin(wanted, words)))
     if missing:
         raise ReleaseRefused(f"release: {missing} of {len(wanted)} spot checks are missing; somebody replaces rows")
@@ -160,6 +163,7 @@ def _poisson_limit(mean: float) -> int:
 def _uneven(cells: U64) -> bool:
     """Whether a chi-square test, by the cube-root normal approximation, rejects that all cells are equally likely."""
     expected = len(cells) / _SEED_CELLS
+    # The chi-square law needs a few reports in every cell.
     if expected < 5:
         return False
     counts = np.bincount(cells.astype(np.int64), minlength=_SEED_CELLS)

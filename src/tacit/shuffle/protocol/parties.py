@@ -24,6 +24,7 @@ def party_names(shufflers: int) -> list[str]:
 
 def hiders_needed(shufflers: int) -> int:
     """t = (r + 1)/2: how many shufflers know the order of a round. One fewer learn nothing, even with the collector."""
+    # An even number tolerates no more collusion than the odd number below it, and costs more rounds.
     if shufflers < 3 or shufflers % 2 == 0:
         raise InvalidSpec(
             f"resharing: {shufflers} shufflers; must be an odd number of at least 3, so that a majority can be honest"

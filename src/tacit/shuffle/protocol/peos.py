@@ -38,12 +38,14 @@ class PeosAlgebra(Algebra):
         if not cipher.shape[1]:
             return PLAIN.split((plain,), parts, stream)
         *masks, rest = PLAIN.split((plain,), parts, stream)
+        # The next holder is drawn, so that no fixed party sees the ciphertexts in every round.
         masks.insert(stream.uniform(parts), self._folded(rest, cipher, stream))
         return masks
 
     def join(self, count: int, own: Vector | None, bodies: Sequence[U8]) -> Vector:
         """Plain parts add up; there must be at most one part of ciphertexts among all."""
         ciphers = [body for body in bodies if body.shape[1] == self.public.width]
+        # A number with symbol -1 or a factor of n would mark a row, or tell something when it is decrypted.
         for cipher in ciphers:
             self.public.check_rows(cipher, "the holder of the ciphertexts")
         held = ciphers + ([own[1]] if own and own[1].shape[1] else [])
@@ -105,6 +107,7 @@ def open_outputs(
     if len(ciphers) != 1 or len(plain) != len(vectors) - 1:
         raise ProtocolViolation("output: exactly one vector must be of ciphertexts, the others of words")
     words, opened = key.decrypt_rows(ciphers[0])
+    # Single bad rows are counted; if all are bad, the fault is here and not with some shuffler.
     if not opened.any() and count:
         raise InvalidSpec("output: no row decrypts; the outputs belong to another key")
     return words + as_words(PLAIN.join(count, None, plain)[0]).reshape(-1), opened

@@ -50,6 +50,7 @@ def permutation(key: bytes, count: int) -> I64:
     >>> permutation(bytes(32), 5).tolist()
     [4, 1, 0, 3, 2]
     """
+    # The key is used for this stream alone.
     stream = AesStream(key)
     while True:
         keys = stream.array(count)

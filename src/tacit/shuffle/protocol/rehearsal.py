@@ -97,6 +97,7 @@ def run(
     session = made.session
     roster = agree(session, [[upload.slot for upload in uploads]] * session.shuffler_count)
     numbered = list(enumerate(streams, start=1))
+    # Every shuffler opens its own parts; nothing passes between them but through the machines.
     vectors = [(shares_of(made, party, roster, uploads, stream),) for party, stream in numbered]
     algebra = PlainAlgebra(LAYOUTS[session.mode])
     outputs = shuffle_in_memory(vectors, algebra, streams, session=session.id_bytes, pick=pick)

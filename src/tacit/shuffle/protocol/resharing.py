@@ -161,6 +161,7 @@ def begin(setup: Setup, vector: Vector, stream: AesStream) -> Step:
 
 def step(state: ShareState, bodies: Mapping[Need, Body], stream: AesStream) -> Step:
     """The next state and what is to be sent, given all the bodies that `needs` lists."""
+    # All or nothing: a step that used only some bodies would have to be undone after a crash.
     missing = [need for need in state.needs() if need not in bodies]
     if missing or state.is_done:
         raise InvalidSpec(
@@ -179,6 +180,7 @@ def _enter(state: ShareState, stream: AesStream) -> Step:
         seed = stream.rows(1, SEED_BYTES).tobytes()
         sent = _to(state, COMMIT, state.others, [_row(commit(seed))] * len(state.others))
         return replace(state, phase=COMMIT, seed=seed, commitments=()), sent
+    # The rows leave with the summands: a seeker keeps nothing that a later break-in could find.
     summands = state.setup.algebra.split(state.vector, len(state.hiders), stream)
     sent = _to(state, SPLIT, state.hiders, summands)
     return replace(state, phase=DONE if state.is_last_round else RESHARE, vector=()), sent
@@ -186,6 +188,7 @@ def _enter(state: ShareState, stream: AesStream) -> Step:
 
 def _reveal(state: ShareState, bodies: Mapping[Need, Body]) -> Step:
     """All commitments are in, so that the own seed may be shown."""
+    # Commitments are kept in the state: what arrives later under the same place cannot replace them.
     taken = [_small(bodies, need) for need in state.needs()]
     sent = _to(state, REVEAL, state.others, [_row(state.seed)] * len(taken))
     return replace(state, phase=REVEAL, commitments=tuple(taken)), sent

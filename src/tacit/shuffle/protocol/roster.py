@@ -57,10 +57,12 @@ class Roster:
 
 def agree(session: ShuffleSession, held: Sequence[Iterable[bytes]]) -> Roster:
     """The slots that every shuffler that takes uploads holds; SessionAborted if they are too few or too many."""
+    # In a chain only the first hop sees uploads.
     takers = session.shuffler_count if session.mode in RESHARING else 1
     if len(held) != takers:
         raise SessionAborted(f"roster: {len(held)} of {takers} shufflers have sent their slots")
     roster = Roster.of(set[bytes].intersection(*(set(slots) for slots in held)))
+    # Spot checks are the collector's own: nobody hides among them.
     respondents = roster.n - session.spot_checks
     if respondents < session.n_min:
         raise SessionAborted(

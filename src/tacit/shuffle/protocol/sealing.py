@@ -56,6 +56,7 @@ def seal_word(session: ShuffleSession, word: int, coins: Coins) -> bytes:
 
 def seal_onion(session: ShuffleSession, word: int, coins: Coins, *, first: int = 1) -> bytes:
     """A word in layers for shufflers `first` to r and the collector: 8 + 48 bytes per layer."""
+    # From the inside out: the last shuffler's layer is the first around the sealed word.
     onion = seal_word(session, word, coins)
     for party in range(session.shuffler_count, first - 1, -1):
         onion = seal(seal_key(session, party), onion, info=hop_info(session, party), coins=coins)
@@ -124,6 +125,7 @@ def seal_upload(session: ShuffleSession, word: int, coins: Coins, *, encrypt: En
     A retry after an aborted session sends a word of the *same* report, with fresh coins: a new report for the same
     answer would let the collector average the noise away.
     """
+    # Random, not derived from the report or the person: it is all that shufflers know an upload by.
     slot = coins.words(SLOT_BYTES // 8)
     if session.mode not in RESHARING:
         return ShuffleUpload(session.id, slot, (seal_onion(session, word, coins),))
@@ -143,6 +145,7 @@ def _shares(session: ShuffleSession, word: int, coins: Coins) -> list[bytes]:
     if session.mode == PEOS:
         row = word.to_bytes(WORD_BYTES, "little")
     elif session.mode == OSH_Z:
+        # A uniform word inside, so that it says nothing about the true one without the sum beside it.
         random = coins.word()
         row = seal_word(session, random, coins) + ((word - random) % (1 << 64)).to_bytes(WORD_BYTES, "little")
     else:

@@ -6,6 +6,7 @@ takes part only if all r + 1 signatures are by the keys that it has pinned. It n
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import combinations
@@ -83,6 +84,9 @@ class ShuffleSession:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and claims that nobody can keep."""
+        for name in ("certificate", "relay", "dgk"):
+            # Copies: whoever still holds the objects must not be able to change a document that has an id.
+            object.__setattr__(self, name, deepcopy(getattr(self, name)))
         self._check_mode()
         self._check_numbers()
         self._check_roles()
@@ -115,6 +119,7 @@ class ShuffleSession:
             _refuse(f"mode {self.mode} has rows that shufflers can shift unseen; it needs spot_checks")
 
     def _check_roles(self) -> None:
+        # One key under two names would be one party that counts twice.
         keys = [party.identity for party in self.parties] + [party.seal_key for party in self.parties]
         if len(set(keys)) != len(keys):
             _refuse("every party must have keys of its own")
@@ -125,6 +130,7 @@ class ShuffleSession:
         for one, other in combinations(self._operators().items(), 2):
             if one[1] == other[1] and not any({one[0], other[0]} <= set(roles) for roles in self.together):
                 _refuse(f"{one[0]} and {other[0]} have the same operator; say so in together")
+        # Some of these pairs could still not undo the shuffle; a respondent cannot be asked to work that out.
         if self.together and self.claims_amplification:
             _refuse("one party runs several roles, so that it can undo the shuffle: no amplification may be claimed")
 
@@ -211,6 +217,7 @@ class SignedSession:
     def verify(self, pinned: Mapping[str, bytes]) -> ShuffleSession:
         """The session, if the collector and every shuffler signed it by the keys that are pinned for them."""
         for number, name in enumerate(party_names(self.session.shuffler_count)):
+            # Before any signature: a document may not bring its own keys.
             if pinned.get(name, b"").hex() != self.session.parties[number].identity:
                 raise ProtocolViolation(f"session: the document names another key for {name} than the one pinned")
             if name not in self.signatures:

@@ -75,6 +75,7 @@ class PlainAlgebra(Algebra):
         """All summands but the last are the stream; the last is what is missing. Memory: the summands themselves."""
         (rows,) = vector
         drawn = [stream.rows(len(rows), self.layout.width) for _ in range(parts - 1)]
+        # A copy, because the caller may have to store the vector as it was.
         last = rows.copy()
         for share in drawn:
             self._subtract(last, share)

@@ -11,7 +11,7 @@ from typing import Any
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import InvalidSpec, ProtocolViolation
 from tacit.shuffle.crypto.envelope import LABEL as ENVELOPE_LABEL
-from tacit.shuffle.crypto.envelope import Envelope, Place
+from tacit.shuffle.crypto.envelope import Envelope, MessagePlace
 from tacit.shuffle.crypto.merkle import merkle_root
 from tacit.shuffle.crypto.signing import Identity, check_signature
 from tacit.shuffle.protocol.layouts import LAYOUTS
@@ -29,11 +29,13 @@ ERASED = "shares, seeds, slots and bodies"
 _SEED_WIDTH = 32
 
 
-def expected_places(session: ShuffleSession, attempt: int) -> list[Place]:
+def expected_places(session: ShuffleSession, attempt: int) -> list[MessagePlace]:
     """Every message between two parties of a session, in order; messages to oneself are not sent."""
     routes = _chain(session) if session.mode not in RESHARING else _rounds(session)
     return [
-        Place(session=session.id, attempt=attempt, round=k, phase=phase, sender=party_name(a), receiver=party_name(b))
+        MessagePlace(
+            session=session.id, attempt=attempt, round=k, phase=phase, sender=party_name(a), receiver=party_name(b)
+        )
         for k, phase, a, b in routes
     ]
 
@@ -151,6 +153,7 @@ def _check_roster(transcript: Transcript, session: ShuffleSession, pinned: Mappi
 
 def _check_envelopes(transcript: Transcript, session: ShuffleSession, pinned: Mapping[str, bytes]) -> str:
     envelopes = [Envelope.from_json(item) for item in transcript.envelopes]
+    # Exactly the expected list: a message too few, too many or in another place is the same complaint.
     if [envelope.place for envelope in envelopes] != expected_places(session, transcript.attempt):
         raise ProtocolViolation("transcript: the envelopes are not those of all messages of this session, each once")
     for envelope in envelopes:
@@ -179,6 +182,7 @@ def _check_hops(transcript: Transcript, session: ShuffleSession, pinned: Mapping
         check_signature(pinned, party_name(number), HOP_LABEL, document, hop["signature"])
         if hop["taken"] - hop["duplicates"] - hop["failures"] + hop["fakes"] != hop["sent"]:
             raise ProtocolViolation(f"{party_name(number)}: the counts of its hop do not add up")
+        # Both sides signed: a hop cannot blame the one before it for rows that it lost itself.
         if before and (before["sent"], before["root_out"]) != (hop["taken"], hop["root_in"]):
             raise ProtocolViolation(f"{party_name(number)}: it took other rows than the hop before it sent")
         before = hop
@@ -219,6 +223,7 @@ def _meaning(session: ShuffleSession, erased: int) -> tuple[tuple[str, ...], tup
         "That fakes were drawn uniformly: a shuffler knows and may choose the fakes that it makes alone.",
         "That erased data are gone: a note is a promise.",
     ]
+    # Only sealed rows authenticate themselves to the collector.
     if session.mode not in ("osh",):
         limits.insert(1, "That nobody shifted or replaced rows: in this mode only the spot checks speak for that.")
     if erased < r:

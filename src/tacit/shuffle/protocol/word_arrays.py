@@ -16,6 +16,7 @@ def decode_words(mechanism: Mechanism, words: npt.ArrayLike) -> Reports:
     [7, 7, 5]
     """
     rule, array = rule_of(mechanism), np.asarray(words, np.uint64)
+    # Unsigned all the way: words from 2^63 on would turn negative otherwise.
     codes: U64 = (array & np.uint64((1 << rule.bits) - 1)) % np.uint64(rule.outcomes)
     if not rule.seeded:
         return codes.astype(mechanism.report_dtype)

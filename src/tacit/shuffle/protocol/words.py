@@ -99,8 +99,10 @@ def encode_word(mechanism: Device, report: bytes, coins: Coins) -> int:
     code = int.from_bytes(report[-rule.code_bytes :], "little")
     if code >= rule.outcomes:
         raise ReportRejected(f"{mechanism.kind}: a code must be below {rule.outcomes}; this one is not")
+    # Codes below 2^bits mod outcomes have one word more than the others.
     count = ((1 << rule.bits) - code - 1) // rule.outcomes + 1
     shift = 64 - (count - 1).bit_length()
+    # Rejected rather than scaled: here an uneven word would tell real reports from fakes.
     while (place := coins.word() >> shift) >= count:
         pass
     return seed << 32 | (place * rule.outcomes + code)

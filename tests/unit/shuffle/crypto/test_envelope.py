@@ -6,16 +6,16 @@ import pytest
 
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import InvalidSpec, ProtocolViolation
-from tacit.shuffle.crypto.envelope import Envelope, Place, check_envelope, enclose, is_evidence, is_repetition
+from tacit.shuffle.crypto.envelope import Envelope, MessagePlace, check_envelope, enclose, is_evidence, is_repetition
 from tacit.shuffle.crypto.signing import Identity, check_signature, is_signed
 
 ONE, TWO = (Identity.draw(ReplayCoins(name)) for name in (b"one", b"two"))
 PINNED = {"shuffler_1": ONE.public, "shuffler_2": TWO.public}
-PLACE = Place(session="ab" * 32, attempt=1, round=2, phase="split", sender="shuffler_1", receiver="shuffler_2")
+PLACE = MessagePlace(session="ab" * 32, attempt=1, round=2, phase="split", sender="shuffler_1", receiver="shuffler_2")
 BODY = bytes(range(112))
 
 
-def envelope(body: bytes = BODY, place: Place = PLACE, identity: Identity = ONE) -> Envelope:
+def envelope(body: bytes = BODY, place: MessagePlace = PLACE, identity: Identity = ONE) -> Envelope:
     return enclose(place, body, rows=2, identity=identity)
 
 

@@ -43,9 +43,16 @@ def test_streams_of_the_system_differ_and_are_the_only_secure_ones():
     assert not np.array_equal(one.rows(1, 32), two.rows(1, 32))
 
 
-def test_a_stream_is_never_copied():
+def test_a_stream_is_never_copied(monkeypatch: pytest.MonkeyPatch):
     for copied in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="repeat its bytes"):
             copied(AesStream(KEY))
+    own = AesStream.from_system()
+    own.words(1)
+    with monkeypatch.context() as forked:
+        forked.setattr("os.getpid", lambda: -1)
+        for draw in (lambda: own.words(1), lambda: own.rows(1, 8)):
+            with pytest.raises(TypeError, match="after a fork"):
+                draw()
     with pytest.raises(InvalidSpec, match="31 bytes"):
         AesStream(bytes(31))

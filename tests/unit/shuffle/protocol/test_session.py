@@ -117,6 +117,14 @@ def test_a_changed_document_is_not_the_one_that_was_signed():
         changed.verify(cast.pinned)
 
 
+def test_a_document_does_not_change_with_the_objects_it_was_made_of():
+    certificate: dict[str, Any] = {"epsilon": "1", "parts": ["a"]}
+    session = made(certificate=certificate).session
+    before = session.id
+    certificate["parts"].append("b")
+    assert ShuffleSession.from_json(session.document).id == before
+
+
 def test_malformed_documents_are_refused():
     document = made().session.document
     for wrong in ({**document, "extra": 1}, {k: v for k, v in document.items() if k != "mode"}):

@@ -9,7 +9,7 @@ import pytest
 from tacit.arrays import U8
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import InvalidSpec, ProtocolViolation
-from tacit.shuffle.crypto.envelope import Envelope, Place, enclose
+from tacit.shuffle.crypto.envelope import Envelope, MessagePlace, enclose
 from tacit.shuffle.crypto.merkle import inclusion_proof, is_included, merkle_root
 from tacit.shuffle.crypto.stream import AesStream
 from tacit.shuffle.protocol.in_memory import Message, shuffle_in_memory
@@ -32,7 +32,7 @@ def recorded() -> tuple[Rehearsed, Transcript, Roster]:
     roster = agree(session, [[upload.slot for upload in uploads]] * 3)
     own = [AesStream(bytes([party]) * 32) for party in (1, 2, 3)]
     vectors = [(shares_of(cast, party, roster, uploads, own[party - 1]),) for party in (1, 2, 3)]
-    sent: dict[Place, Envelope] = {}
+    sent: dict[MessagePlace, Envelope] = {}
 
     def watch(message: Message) -> None:
         if message.sender != message.outgoing.receiver:
@@ -59,7 +59,7 @@ def recorded() -> tuple[Rehearsed, Transcript, Roster]:
 
 
 def signed(cast: Rehearsed, sender: int, receiver: int, outgoing: Any) -> Envelope:
-    place = Place(session=cast.session.id, attempt=1, round=outgoing.round, phase=outgoing.phase,
+    place = MessagePlace(session=cast.session.id, attempt=1, round=outgoing.round, phase=outgoing.phase,
                   sender=party_name(sender), receiver=party_name(receiver))  # fmt: skip
     body: U8 = np.ascontiguousarray(outgoing.body)
     return enclose(place, body.tobytes(), rows=len(body), identity=cast.identities[sender])
