@@ -13,6 +13,10 @@ writing would make the device draw again: two reports on one answer, each of whi
 costs at most a repeated upload, which the collector recognises by its batch id. SENT and REFUSED are written only after
 the collector's reply. PENDING counts as spent, since the report may have arrived; HELD does not, as it never left.
 
+Reports of a shuffled collection are kept twice: the noisy bytes, and the same bytes sealed for the shufflers of one
+session. A retry in that session sends the sealed bytes again; if it was aborted, the *same* noisy bytes are sealed
+afresh for the next one, since a second report on one answer would spend epsilon again.
+
 It never holds an answer, nor anything that is looked up by one; public columns that go along with a report it does.
 For memoised mechanisms it holds one random secret and what `device.kinds.memo.Memory` keeps; whoever takes the file
 can then test guesses of those answers, see docs/maths/memo.md.
@@ -51,7 +55,11 @@ class Receipt:
     state: str
     """"held", "pending", "sent" or "refused"."""
     reason: str = ""
-    """Why the collector refused it."""
+    """Why the collector refused it, or why a sealed report waits."""
+    session: str = ""
+    """Where the report was sealed for shufflers: the session that it takes part in."""
+    slot: str = ""
+    """Its random place in that session, by which `Respondent.check` finds out whether it took part."""
 
 
 class AlreadyAnswered(TacitError):
@@ -90,11 +98,15 @@ class LedgerEntry:
     """Unix time before which the collector asked not to be tried again."""
     row: dict[str, Any] | None = None
     """The public columns that go along with the report, where the collection has any; they are not protected."""
+    sealed: dict[str, Any] | None = None
+    """The report as it was sealed for the shufflers of a session (`client.sealed`); sent in place of `report`."""
 
     @property
     def receipt(self) -> Receipt:
         """The receipt for the respondent."""
-        return Receipt(self.collection, self.batch, self.epsilon, self.state, self.reason)
+        sealed = self.sealed or {"session": "", "slot": ""}
+        place = sealed["session"], sealed["slot"]
+        return Receipt(self.collection, self.batch, self.epsilon, self.state, self.reason, *place)
 
 
 @dataclass
@@ -205,6 +217,10 @@ class Ledger:
     def pending(self) -> list[LedgerEntry]:
         """Return the entries that are to be sent and were not acknowledged."""
         return [entry for entry in self.read().entries if entry.state == PENDING]
+
+    def sealed(self) -> list[LedgerEntry]:
+        """Return the entries that were sealed for shufflers and released by their owner, sent or not."""
+        return [entry for entry in self.read().entries if entry.sealed is not None and entry.state != HELD]
 
     def spending(self) -> Spending:
         """What was spent per collection, with the state of its latest report; a held one only if there is no other."""

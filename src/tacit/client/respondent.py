@@ -2,6 +2,9 @@
 
     answer = encode -> perturb -> write to the ledger (PENDING) -> send -> note the outcome
 
+Reports of a shuffled collection are sealed between perturbing and writing, for a session that was verified before
+anything was drawn, and are sent to its shufflers. `client.sealed` does that, and is loaded only then.
+
 `client.ledger` explains why writing comes before sending. The true answer exists only inside `_record`.
 """
 
@@ -10,15 +13,19 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from time import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.client.ledger import HELD, PENDING, Kept, Ledger, LedgerEntry, Receipt, Spending
 from tacit.client.transport import JSON_TYPE, Address, Transport
 from tacit.device.kinds.memo import KEY_BYTES, MemoizedDevice, Memory
 from tacit.device.numbers.coins import Coins, SystemCoins
-from tacit.errors import InvalidSpec, InvalidValue
+from tacit.errors import InvalidSpec, InvalidValue, MissingExtra
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
 from tacit.wire.document import Collection
+
+if TYPE_CHECKING:
+    from tacit.client.sealed.inclusion import Inclusion
+    from tacit.client.sealed.sealer import Sealer
 
 
 class Respondent:
@@ -93,10 +100,11 @@ class Respondent:
     ) -> LedgerEntry:
         """Perturb once and store the report; nothing is sent."""
         collection, address = found
-        _refuse_shuffled(collection)
         # Everything that can fail for a wrong answer fails here, before coins are drawn and epsilon is spent.
         value, columns = collection.encode(answers), _row(collection, row)
         mechanism = collection.mechanism
+        # A session that is not as it must be is refused here as well. There is no way on in the clear.
+        seal = None if collection.shuffle is None else self._sealer(collection.id).session(collection, address)
 
         # Called by the ledger under its lock, only where the collection was not answered before.
         def make(kept: Kept) -> LedgerEntry:
@@ -104,15 +112,34 @@ class Respondent:
                 report = self._memoised(mechanism, collection.id, value, kept)
             else:
                 report = mechanism.privatize_one(value, self._coins)
-            return replace(_entry(collection, report, address.base, invitation), state=state, row=columns)
+            sealed = None if seal is None else seal(report)
+            entry = _entry(collection, report, address.base, invitation)
+            return replace(entry, state=state, row=columns, sealed=sealed)
 
         repeats = isinstance(mechanism, MemoizedDevice)
         return self._ledger.record(collection.id, make, plan=collection.plan_id, repeats=repeats)
 
     def flush(self) -> list[Receipt]:
-        """Send what is pending, except where the collector asked for a longer wait (Retry-After)."""
+        """Send what is pending, except where the collector asked for a longer wait (Retry-After).
+
+        A sealed report whose session was aborted, sent or not, is sealed for the next session and sent again.
+        """
         now = time()
-        return [(self._send(entry) if entry.not_before <= now else entry).receipt for entry in self._ledger.pending()]
+        renewed = [self._renewed(entry) for entry in self._ledger.sealed()]
+        known = {entry.batch: entry for entry in renewed if entry.state == PENDING}
+        waiting = [known.pop(entry.batch, entry) for entry in self._ledger.pending()]
+        return [(self._send(entry) if entry.not_before <= now else entry).receipt for entry in waiting]
+
+    def check(self, receipt: Receipt) -> "Inclusion":
+        """Find out whether a sealed report took part in the shuffle, from its shufflers and the transcript."""
+        for entry in self._ledger.sealed():
+            if entry.batch == receipt.batch:
+                address = Address(entry.base, entry.collection)
+                found = self._sealer(entry.collection).look_up(entry, self.open(address.document), address)
+                if found.took_part:
+                    self._ledger.settle(entry, sealed={**(entry.sealed or {}), "took_part": True}, invitation="")
+                return found
+        raise InvalidSpec("ledger: no report with this batch id was sealed and sent; only sealed ones have a slot")
 
     def ledger(self) -> Spending:
         """Return what was spent per collection, and in total."""
@@ -134,8 +161,31 @@ class Respondent:
         kept.memories[collection] = {"seen": [tag.hex() for tag in memory.seen], "last": memory.last.hex()}
         return report
 
+    def _sealer(self, collection: str) -> "Sealer":
+        """What seals reports; MissingExtra, before anything is drawn, where its libraries are not installed."""
+        try:
+            from tacit.client.sealed.sealer import Sealer
+        except ModuleNotFoundError:
+            raise MissingExtra(
+                f"collection {collection}: reports must be sealed for shufflers, and the library for that is not "
+                "installed; nothing was drawn: python -m pip install 'tacit[shuffle]'"
+            ) from None
+        return Sealer(self._transport, self._coins)
+
+    def _renewed(self, entry: LedgerEntry) -> LedgerEntry:
+        """The entry as it is, or with the same report sealed for another session if its own was aborted."""
+        if entry.sealed is None or entry.sealed["took_part"]:
+            return entry
+        address = Address(entry.base, entry.collection)
+        sealed = self._sealer(entry.collection).renewed(entry, lambda: self.open(address.document), address)
+        return entry if sealed is None else self._ledger.settle(entry, sealed=sealed, state=PENDING, reason="")
+
     def _send(self, entry: LedgerEntry) -> LedgerEntry:
         """Upload the stored bytes, and write the outcome to the ledger."""
+        if entry.sealed is not None:
+            outcome = self._sealer(entry.collection).send(entry)
+            # The invitation stays: it admits to the next session as well, should this one be aborted.
+            return self._ledger.settle(entry, state=outcome.state, reason=outcome.reason)
         address = Address(entry.base, entry.collection)
         outcome = self._transport.upload(address, _batch_bytes(entry), entry.invitation, media_type=_media_type(entry))
         # An invitation is a credential; it is erased as soon as it is not needed for another attempt.
@@ -152,15 +202,6 @@ def _verified(collection: Collection, address: Address) -> Collection:
             "names, do not answer it"
         )
     return collection
-
-
-def _refuse_shuffled(collection: Collection) -> None:
-    """Refuse to draw a report that this client could send in the clear only, which is no substitute for sealing it."""
-    if collection.shuffle is not None:
-        raise InvalidSpec(
-            f"collection {collection.id}: reports of this collection must be sealed for shufflers; this client cannot "
-            "do that, so nothing was drawn"
-        )
 
 
 def _entry(collection: Collection, report: bytes, base: str, invitation: str) -> LedgerEntry:

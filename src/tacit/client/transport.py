@@ -59,6 +59,16 @@ class Address:
         """The address that reports are posted to."""
         return f"{self.base}/c/{self.id}/reports"
 
+    @property
+    def session(self) -> str:
+        """The address of the session that takes reports of a shuffled collection."""
+        return f"{self.base}/c/{self.id}/session.json"
+
+    @property
+    def transcript(self) -> str:
+        """The address of the transcript of a shuffled collection."""
+        return f"{self.base}/c/{self.id}/transcript.json"
+
 
 @dataclass(frozen=True)
 class Patience:
@@ -124,11 +134,20 @@ class Transport:
 
     def fetch(self, address: Address) -> Any:
         """Return the JSON of a document, not yet verified; Unreachable if it cannot be fetched."""
-        reply = self._persist(Request(address.document), MAX_DOCUMENT_BYTES, lambda reply: reply.status == 200)
+        return self.fetch_json(address.document, f"collection {address.id}: the document")
+
+    def fetch_json(self, url: str, what: str) -> Any:
+        """Return the JSON at an address; Unreachable, which names `what`, if it cannot be fetched."""
+        reply = self._persist(Request(url), MAX_DOCUMENT_BYTES, lambda reply: reply.status == 200)
         if reply.status != 200:
             cause = f"status {reply.status}" if reply.status else "no reply"
-            raise Unreachable(f"collection {address.id}: the document cannot be fetched ({cause})")
+            raise Unreachable(f"{what} cannot be fetched ({cause})")
         return reply.json()
+
+    def post(self, url: str, body: bytes, media_type: str) -> Reply:
+        """Send the same bytes until somebody answers with success or refuses for good; return the last reply."""
+        request = Request(url, data=body, headers={"Content-Type": media_type}, method="POST")
+        return self._persist(request, MAX_REPLY_BYTES, lambda reply: 200 <= reply.status < 300)
 
     def upload(self, address: Address, batch: bytes, invitation: str = "", *, media_type: str = MEDIA_TYPE) -> Outcome:
         """Send the same bytes until the collector acknowledges or refuses them, or the attempts are used up."""

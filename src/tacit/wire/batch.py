@@ -13,6 +13,7 @@ batch again never counts twice.
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, cast
 
 from tacit.errors import ReportRejected
@@ -50,6 +51,12 @@ class Batch:
 def new_batch_id() -> bytes:
     """16 random bytes, drawn once and kept until the batch is acknowledged."""
     return secrets.token_bytes(16)
+
+
+def invitation_hash(invitation: str) -> bytes:
+    """The hash that is stored of an invitation, and that admits a sealed report to a shuffle."""
+    # The prefix separates the domains: no invitation ever hashes to the hash of a token.
+    return sha256(b"invitation:" + invitation.encode(errors="replace")).digest()
 
 
 def encode_batch(batch: Batch) -> bytes:

@@ -18,6 +18,7 @@ from tacit.collector.collections.active import ID
 from tacit.collector.ports import AuditEntry, Store, TokenRecord
 from tacit.collector.problems import Problem
 from tacit.errors import InvalidSpec
+from tacit.wire.batch import invitation_hash
 
 PREFIX = "tct_"
 TOKEN = re.compile(r"tct_[A-Za-z0-9_-]{43}")
@@ -182,9 +183,3 @@ class Access:
     def note(self, bearer: Bearer, action: str, subject: str) -> None:
         """Write an operator's action into the audit log."""
         self._store.audit(AuditEntry(self._day(), bearer.name, action, subject))
-
-
-def invitation_hash(invitation: str) -> bytes:
-    """The hash that is stored of an invitation."""
-    # The prefix separates the domains: no invitation ever hashes to the hash of a token.
-    return sha256(b"invitation:" + invitation.encode(errors="replace")).digest()

@@ -15,14 +15,13 @@ from typing import Any, cast
 import msgspec
 import numpy as np
 
-from tacit.collector.collections.access import invitation_hash
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.limits import MOST_WAITING_BYTES
 from tacit.collector.ports import CLOSED, DUPLICATE, INVALID, NO_FOLDER, SPENT, NewBatch, Outcome, Store
 from tacit.collector.problems import Problem
 from tacit.collector.rows.batches import Judged, judge_arrow, judge_json, split_rows
 from tacit.errors import ReportRejected
-from tacit.wire.batch import Batch, batch_from_json, decode_batch, read_head
+from tacit.wire.batch import Batch, batch_from_json, decode_batch, invitation_hash, read_head
 
 REASONS = (
     "wrong_collection",

@@ -1,0 +1,72 @@
+"""Sealing a noisy report for the shufflers of a session that was verified, as what the ledger keeps of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from tacit.device.base import Device
+from tacit.device.numbers.coins import Coins
+from tacit.shuffle.protocol.sealing import Encrypt, ShuffleUpload, seal_upload
+from tacit.shuffle.protocol.session import ShuffleSession
+from tacit.shuffle.protocol.words import encode_word
+
+
+@dataclass(frozen=True)
+class SealedPart:
+    """What one shuffler is sent: its address, the key for requests through a relay, and the slot with its part."""
+
+    url: str
+    key: str
+    body: str
+
+
+@dataclass(frozen=True)
+class SealedReport:
+    """A report that was sealed for one session. The bytes never change: every attempt to send it sends the same."""
+
+    session: str
+    slot: str
+    relay: str
+    """The address of the relay that parts go through; empty if they go straight to the shufflers."""
+    parts: tuple[SealedPart, ...]
+    """In a chain one, for the first shuffler; else one for each."""
+    shufflers: tuple[str, ...]
+    """The addresses of all shufflers of the session."""
+    enough: int
+    """So many shufflers must say that the session was aborted before the report is sealed for another one."""
+    took_part: bool = False
+    """Whether `Respondent.check` has seen that it took part, so that it is never sealed again."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that the ledger keeps."""
+        return {**vars(self), "parts": [dict(vars(part)) for part in self.parts], "shufflers": list(self.shufflers)}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Self:
+        """A report as the ledger kept it."""
+        parts = tuple(SealedPart(**part) for part in kept["parts"])
+        return cls(**{**kept, "parts": parts, "shufflers": tuple(kept["shufflers"])})
+
+
+def seal_report(session: ShuffleSession, mechanism: Device, report: bytes, coins: Coins) -> SealedReport:
+    """Draw a word that decodes to the report, and seal it; the session must have been verified."""
+    upload = seal_upload(session, encode_word(mechanism, report, coins), coins, encrypt=_encryption(session))
+    relay = "" if session.relay is None else session.relay["url"]
+    # If t shufflers of r have to be honest, so many reach at least one who is.
+    enough = session.shuffler_count - session.honest + 1
+    urls = tuple(party.url for party in session.shufflers)
+    return SealedReport(upload.session, upload.slot.hex(), relay, _parts(session, upload), urls, enough)
+
+
+def _parts(session: ShuffleSession, upload: ShuffleUpload) -> tuple[SealedPart, ...]:
+    pairs = zip(session.shufflers, upload.parts, strict=False)
+    return tuple(SealedPart(party.url, party.seal_key, (upload.slot + part).hex()) for party, part in pairs)
+
+
+def _encryption(session: ShuffleSession) -> Encrypt | None:
+    """How the last share is encrypted where the mode asks for that."""
+    if session.dgk is None:
+        return None
+    from tacit.shuffle.crypto.dgk import DgkPublicKey
+
+    return DgkPublicKey.from_json(session.dgk).encrypt
