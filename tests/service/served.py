@@ -24,12 +24,13 @@ from tests.service.plain import PLAIN, NoNoise
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.catalog import CATALOG
-from tacit.collector.clock import Clock
-from tacit.collector.limits import Intervals, Limits
+from tacit.collector.limits import Intervals
 from tacit.collector.ports import STORED, NewBatch, Store
 from tacit.collector.server import Settings, make_app, serve
 from tacit.collector.store.postgres.store import PostgresStore
 from tacit.collector.store.sqlite.store import SqliteStore
+from tacit.hosting.clock import Clock
+from tacit.hosting.limits import Limits
 from tacit.wire.batch import MEDIA_TYPE
 
 CONTEXT = multiprocessing.get_context("forkserver")

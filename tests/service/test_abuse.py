@@ -17,12 +17,12 @@ from tests.service.plain import Client, binary, draft, plain_app, serving
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.collector.http.app import App
-from tacit.collector.http.reading import Reading
-from tacit.collector.limits import Limits
-from tacit.collector.problems import Problem
 from tacit.collector.server import make_app
 from tacit.collector.work import PUBLIC, Work, WorkLimits
 from tacit.core.patience import check, checked_by
+from tacit.hosting.limits import Limits
+from tacit.hosting.problems import Problem
+from tacit.hosting.reading import Reading
 from tacit.wire.batch import MEDIA_TYPE
 
 SLOW_PLAN = {

@@ -14,10 +14,10 @@ from tacit.cli import cli
 from tacit.cli.serve import _first_token
 from tacit.collector.collections.access import SCOPES, WRITE, Access, hash_token, new_token, token_id
 from tacit.collector.collections.publish import Planner, publish_document
-from tacit.collector.problems import Problem
 from tacit.collector.server import Settings, make_app
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.errors import InvalidSpec
+from tacit.hosting.problems import Problem
 
 
 def test_only_the_hash_of_a_token_is_kept():

@@ -9,11 +9,11 @@ from tests.service.memory import MemoryStore
 from tests.service.plain import Client, binary, draft, plain_app, serving
 from tests.service.waiting import PATIENT_SECONDS
 
-from tacit.collector.clock import Clock
-from tacit.collector.limits import Limits
-from tacit.collector.problems import TYPE_PREFIX
 from tacit.collector.server import make_app
 from tacit.dashboard import routes
+from tacit.hosting.clock import Clock
+from tacit.hosting.limits import Limits
+from tacit.hosting.problems import TYPE_PREFIX
 from tacit.wire.batch import MEDIA_TYPE
 
 PLAIN_GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"

@@ -17,9 +17,7 @@ from tests.service.row_bodies import publish_rows
 
 from tacit.catalog import CATALOG
 from tacit.collector.collections.publish import publish_document
-from tacit.collector.limits import Limits
 from tacit.collector.ports import STORED, CollectionRecord, NewBatch, Store, StoredBatch
-from tacit.collector.problems import as_problem
 from tacit.collector.server import make_app
 from tacit.collector.service import Collector
 from tacit.collector.store.checksums import TallyRow
@@ -28,6 +26,8 @@ from tacit.collector.store.postgres.store import PostgresStore
 from tacit.collector.store.sqlite import schema as sqlite_schema
 from tacit.collector.store.sqlite.store import FILE, SqliteStore
 from tacit.errors import StorageDamaged, StorageUnavailable
+from tacit.hosting.limits import Limits
+from tacit.hosting.problems import as_problem
 from tacit.wire.tallies import dump_tally
 
 A, B = "a" * 64, "b" * 64

@@ -18,9 +18,9 @@ from tests.service.test_attacks import exchange, statuses
 from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.collector.http.app import App
-from tacit.collector.limits import Limits
 from tacit.collector.server import make_app
 from tacit.dashboard import COOKIE, routes
+from tacit.hosting.limits import Limits
 from tacit.wire.batch import MEDIA_TYPE
 
 SECRET = "Nobody else knows of this draft"

@@ -19,9 +19,9 @@ from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.collections.publish import Planner, publish_document
 from tacit.collector.http.reports import FORMS
 from tacit.collector.ingest.uploads import REASONS, Form, Ingest, JudgedBatch, Rejections
-from tacit.collector.limits import Limits
-from tacit.collector.problems import KINDS, Problem
 from tacit.device.numbers.coins import ReplayCoins
+from tacit.hosting.limits import Limits
+from tacit.hosting.problems import KINDS, Problem
 from tacit.tasks.table import TASKS
 from tacit.wire.batch import Batch, Block, encode_batch
 

@@ -20,12 +20,12 @@ from tests.service.plain import SHUFFLE, Client, binary, draft, plain_app, servi
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.cli import cli
-from tacit.collector.limits import Limits, RateLimit
-from tacit.collector.problems import KINDS, TYPE_PREFIX
 from tacit.collector.server import make_app
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.device.numbers.canonical import digest
 from tacit.errors import StorageFull, StorageUnavailable
+from tacit.hosting.limits import Limits, RateLimit
+from tacit.hosting.problems import KINDS, TYPE_PREFIX
 from tacit.wire.batch import Batch, Block, batch_to_json, encode_batch, new_batch_id
 
 ROOT = Path(__file__).parents[2]

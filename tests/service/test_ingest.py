@@ -12,10 +12,10 @@ from tacit.catalog import CATALOG
 from tacit.collector.collections.publish import publish_document
 from tacit.collector.ingest.uploads import Form
 from tacit.collector.limits import FoldLimits
-from tacit.collector.problems import Problem
 from tacit.collector.service import Collector
 from tacit.device.numbers.coins import SystemCoins
 from tacit.errors import ReportRejected
+from tacit.hosting.problems import Problem
 from tacit.tasks.mean import MEAN
 from tacit.testing.examples import example
 from tacit.testing.laws import values_of

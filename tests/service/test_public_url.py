@@ -13,10 +13,10 @@ from tests.service.memory import MemoryStore
 from tests.service.plain import Client, draft, serving
 
 from tacit.cli import cli
-from tacit.collector.addresses import public_address
 from tacit.collector.server import Settings, make_app
 from tacit.dashboard import COOKIE, routes
 from tacit.errors import InvalidSpec
+from tacit.hosting.addresses import public_address
 
 PUBLIC = "https://survey.example.org"
 

@@ -17,10 +17,10 @@ from tacit.collector.collections.publish import (
     publish_document,
     replace_draft,
 )
-from tacit.collector.problems import Problem
 from tacit.core.compose import AllOf, OneOf
 from tacit.device.numbers.canonical import digest
 from tacit.errors import InvalidSpec
+from tacit.hosting.problems import Problem
 from tacit.wire.document import Collection
 
 PLANNER = Planner(CATALOG)

@@ -19,10 +19,10 @@ from tests.service.plain import Client, draft, serving
 from tests.service.rows import PEOPLE, STATES, Crowd, crowd, send_crowd
 
 from tacit.collector.collections.access import OWNER
-from tacit.collector.limits import Limits
 from tacit.collector.server import make_app
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.collector.tables.tables import Tables
+from tacit.hosting.limits import Limits
 
 N = 20_000
 SURE = 6.0

@@ -18,10 +18,10 @@ from tacit.cli import cli
 from tacit.cli.query import shown_cell
 from tacit.client.sql import Cell, Refused, Sql
 from tacit.client.transport import Unreachable
-from tacit.collector.limits import Limits
 from tacit.collector.server import make_app
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.errors import InvalidQuery
+from tacit.hosting.limits import Limits
 
 N = 3000
 GROUPED = "SELECT os, COUNT(*) AS c FROM people WHERE age < 40 GROUP BY os"

@@ -17,15 +17,16 @@ from tests.service.rows import PEOPLE, crowd, send_crowd
 from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.collector import server
-from tacit.collector.clock import Clock
 from tacit.collector.collections.access import OWNER
-from tacit.collector.limits import Intervals, Limits
+from tacit.collector.limits import Intervals
 from tacit.collector.pg.statement import _notices
-from tacit.collector.problems import Problem
 from tacit.collector.server import make_app
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.core.statistics.level import check_level
 from tacit.errors import InvalidSpec
+from tacit.hosting.clock import Clock
+from tacit.hosting.limits import Limits
+from tacit.hosting.problems import Problem
 from tacit.sql.engine.aggregate import PublicMeasure
 
 N = 3000

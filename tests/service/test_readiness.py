@@ -14,12 +14,12 @@ from tests.service.submitting import submit
 from tests.service.test_sqlite_faults import Disk
 from tests.service.waiting import PATIENT_SECONDS
 
-from tacit.collector.clock import Clock
 from tacit.collector.ingest.readiness import HOLD_SECONDS, PROBE_SECONDS, Readiness
 from tacit.collector.ingest.writer import BatchWriter
 from tacit.collector.ports import CollectionRecord, NewBatch
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.errors import StorageFull, StorageUnavailable
+from tacit.hosting.clock import Clock
 
 A = "a" * 64
 

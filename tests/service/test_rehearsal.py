@@ -11,10 +11,10 @@ from tests.service.rows import PEOPLE
 from tacit.catalog import CATALOG
 from tacit.collector.collections.publish import Planner, create_draft, publish_document
 from tacit.collector.collections.rehearsal import example_answers, rehearse
-from tacit.collector.problems import Problem
 from tacit.core.patience import checked_by
 from tacit.device.domains.product import domain_of
 from tacit.errors import InvalidSpec, InvalidValue
+from tacit.hosting.problems import Problem
 from tacit.oracles.grr import GRR
 from tacit.tasks.histogram import HISTOGRAM
 from tacit.tasks.task import QuestionTask

@@ -10,13 +10,13 @@ from tests.service.plain import PLAIN, NoNoise, draft
 from tests.service.waiting import wait_until
 
 from tacit.catalog import CATALOG
-from tacit.collector.clock import Clock
 from tacit.collector.collections.publish import publish_document
 from tacit.collector.collections.retention import Retention
 from tacit.collector.limits import Intervals
 from tacit.collector.ports import CLOSED, STORED, AuditEntry, CollectionRecord, NewBatch, Store
 from tacit.collector.service import Collector
 from tacit.errors import StorageFull
+from tacit.hosting.clock import Clock
 
 HOUR = Intervals().confirm_drop
 DAY = 20_000  # What the stores of these tests take for the day of publication.

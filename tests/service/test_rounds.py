@@ -11,10 +11,10 @@ from tests.service.plain import Client, binary, draft, serving
 from tacit.catalog import parse
 from tacit.client import Respondent
 from tacit.client.ledger import AlreadyAnswered
-from tacit.collector.limits import Limits
 from tacit.collector.server import make_app
 from tacit.collector.service import Collector
 from tacit.dashboard.pages import routes
+from tacit.hosting.limits import Limits
 from tacit.simulate.coins import SimulationCoins
 
 LABELS = [f"item {i:02d}" for i in range(24)]

@@ -21,9 +21,10 @@ from tests.service.waiting import PATIENT_SECONDS
 from tacit.collector.http import reports as http_reports
 from tacit.collector.ingest import uploads as ingest
 from tacit.collector.ingest.uploads import Form, Ingest, JudgedBatch
-from tacit.collector.limits import MOST_BATCH_BYTES, MOST_WAITING_BYTES, Limits
+from tacit.collector.limits import MOST_BATCH_BYTES, MOST_WAITING_BYTES
 from tacit.collector.ports import STORED
-from tacit.collector.problems import Problem
+from tacit.hosting.limits import Limits
+from tacit.hosting.problems import Problem
 from tacit.wire.batch import new_batch_id
 
 WIDE = [{"name": f"c{i}", "type": "integer"} for i in range(256)]

@@ -18,9 +18,9 @@ from tests.service.row_bodies import WIDTH, publish_rows, row, stream, table
 from tacit.catalog import CATALOG
 from tacit.collector.http.reports import plain_batch
 from tacit.collector.ingest.uploads import Form, JudgedBatch
-from tacit.collector.problems import Problem
 from tacit.collector.rows import arrow_stream
 from tacit.collector.service import Collector
+from tacit.hosting.problems import Problem
 from tacit.wire.rows import MAX_NUMBER
 
 

@@ -15,13 +15,13 @@ from tests.service.plain import Client, binary, draft, plain_app, serving, wide_
 from tests.service.row_bodies import ARROW, publish_rows, row, sealed_values, stream, table, twin
 
 from tacit.collector.ingest.uploads import Form
-from tacit.collector.limits import Limits
 from tacit.collector.rows.columns import report_array
 from tacit.collector.server import make_app
 from tacit.collector.service import Collector
 from tacit.collector.store.postgres.store import PostgresStore
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import InvalidSpec
+from tacit.hosting.limits import Limits
 from tacit.wire.batch import new_batch_id
 from tacit.wire.rows import Rows
 

@@ -33,11 +33,11 @@ from tests.service.rows import json_batch
 
 from tacit.catalog import parse
 from tacit.collector.http.openapi import PARQUET, openapi
-from tacit.collector.limits import Limits
 from tacit.collector.ports import CollectionRecord
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
 from tacit.collector.server import make_app
 from tacit.device.numbers.coins import SystemCoins
+from tacit.hosting.limits import Limits
 from tacit.wire.batch import MAGIC
 from tacit.wire.batch import MEDIA_TYPE as BATCH
 

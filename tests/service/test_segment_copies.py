@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from tests.service.row_bench import Bench, damaged
 
 from tacit.cli.backup import backup, restore
-from tacit.collector.clock import Clock
 from tacit.collector.collections.retention import Retention
 from tacit.collector.limits import Intervals
 from tacit.collector.ports import Store
@@ -19,6 +18,7 @@ from tacit.collector.store.postgres.store import PostgresStore
 from tacit.collector.store.segment_copies import beside
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.errors import InvalidSpec, SegmentDamaged, StorageUnavailable
+from tacit.hosting.clock import Clock
 
 # Retention.
 

@@ -24,12 +24,12 @@ from tests.service.row_bodies import ARROW, publish_rows, stream, table, twin
 from tests.service.served import Forgetful, Hasty, Served, served
 from tests.service.waiting import wait_until
 
-from tacit.collector import durable
 from tacit.collector.ports import Fold
 from tacit.collector.rows import sealing, segments
 from tacit.collector.rows.segments import SegmentFiles
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.errors import SegmentDamaged, StorageFull, StorageUnavailable
+from tacit.hosting import durable
 from tacit.wire.batch import new_batch_id
 
 # Power cuts.

@@ -24,7 +24,6 @@ from tests.service.served import CONTEXT
 from tacit.collector.collections.publish import publish_document
 from tacit.collector.ingest.uploads import Form
 from tacit.collector.limits import FoldLimits, Intervals
-from tacit.collector.problems import Problem, as_problem
 from tacit.collector.rows import sealing, segments
 from tacit.collector.rows.batches import row_bytes, stored_table
 from tacit.collector.rows.manifest import SegmentEntry, dump_manifest, is_manifest, load_manifest
@@ -33,6 +32,7 @@ from tacit.collector.server import make_app
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import ReportRejected, SegmentDamaged, StorageFull, StorageUnavailable
+from tacit.hosting.problems import Problem, as_problem
 from tacit.wire.batch import new_batch_id
 
 # Sealing and merging.

@@ -23,10 +23,10 @@ from tests.service.served import Forgetful, Hasty, Served, served
 from tests.service.test_sqlite_faults import Disk, disk
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
-from tacit.collector.clock import Clock
-from tacit.collector.limits import Limits
 from tacit.collector.ports import Store
 from tacit.collector.store.sqlite.store import FILE, SqliteStore
+from tacit.hosting.clock import Clock
+from tacit.hosting.limits import Limits
 
 __all__ = ["disk"]
 

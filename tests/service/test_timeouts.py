@@ -14,7 +14,7 @@ from tests.service.memory import MemoryStore
 from tests.service.plain import Client, binary, draft, plain_app, serving
 from tests.service.waiting import PATIENT_SECONDS
 
-from tacit.collector.limits import Limits
+from tacit.hosting.limits import Limits
 from tacit.wire.batch import MEDIA_TYPE
 
 HOUR = 3600.0

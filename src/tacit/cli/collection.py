@@ -154,6 +154,47 @@ def joint(
 
 @collection.command()
 @click.argument("id")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@place_options
+def session(id: str, as_json: bool, server: str, token: str, data: Path | None) -> None:
+    """Show how the session of the shuffled collection ID is: its state, uploads, respondents, and what it waits for."""
+    from tacit.cli.sessions import show_session
+
+    with open_place(server, token, data) as place:
+        status = place.session(id)
+    print_json(status) if as_json else show_session(status)
+
+
+@collection.command(name="open-session")
+@click.argument("id")
+@click.option("--days", type=int, default=30, show_default=True, help="Days until it closes by itself.")
+@place_options
+def open_session(id: str, days: int, server: str, token: str, data: Path | None) -> None:
+    """Open another session of the shuffled collection ID, after one that was aborted; publishing opens the first."""
+    with open_place(server, token, data) as place:
+        click.echo(f"session {place.open_session(id, days)['session']} waits for the signatures of its shufflers")
+
+
+@collection.command(name="close-session")
+@click.argument("id")
+@place_options
+def close_session(id: str, server: str, token: str, data: Path | None) -> None:
+    """Take no more reports for the shuffled collection ID: its shufflers mix what they have."""
+    with open_place(server, token, data) as place:
+        click.echo(f"session {place.close_session(id)['session']} is being closed; see: tacit collection session {id}")
+
+
+@collection.command(name="abort-session")
+@click.argument("id")
+@place_options
+def abort_session(id: str, server: str, token: str, data: Path | None) -> None:
+    """Give the session of the shuffled collection ID up before it is shuffled; respondents can join the next one."""
+    with open_place(server, token, data) as place:
+        click.echo(f"session {place.abort_session(id)['session']} is aborted")
+
+
+@collection.command()
+@click.argument("id")
 @place_options
 def advance(id: str, server: str, token: str, data: Path | None) -> None:
     """Close the open round of the adaptive plan that the collection ID belongs to, and publish the next one."""

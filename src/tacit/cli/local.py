@@ -32,15 +32,38 @@ class LocalOperator:
 
     def publish(self, collection: str) -> dict[str, Any]:
         """Publish a draft as a collection."""
-        from tacit.collector.collections.publish import publish
-
-        return self._shown(publish(self._store, self._collector.planner, collection))
+        return self._shown(self._collector.publish(collection))
 
     def close(self, collection: str) -> dict[str, Any]:
         """Close a collection: it takes no more reports."""
-        from tacit.collector.collections.publish import close
+        return self._shown(self._collector.close(collection))
 
-        return self._shown(close(self._store, collection))
+    def shuffle_identity(self) -> str:
+        """Return the key that drafts of shuffled collections name as the collector's."""
+        return self._collector.shuffle.desk.identity
+
+    def session(self, collection: str) -> dict[str, Any]:
+        """Return how the latest session of a shuffled collection is."""
+        active = self._collector.find(collection)
+        return self._collector.shuffle.of(active).status(active)
+
+    def open_session(self, collection: str, days: int) -> dict[str, Any]:
+        """Refused: a session is a conversation of servers."""
+        raise self._no_sessions(collection)
+
+    def close_session(self, collection: str) -> dict[str, Any]:
+        """Refused: a session is a conversation of servers."""
+        raise self._no_sessions(collection)
+
+    def abort_session(self, collection: str) -> dict[str, Any]:
+        """Refused: a session is a conversation of servers."""
+        raise self._no_sessions(collection)
+
+    def _no_sessions(self, collection: str) -> Exception:
+        from tacit.hosting.problems import Problem
+
+        self._collector.shuffle.of(self._collector.find(collection))
+        return Problem("conflict", "sessions are run by a collector that listens; name it with --server and --token")
 
     def advance(self, collection: str) -> dict[str, Any]:
         """Close the current round of an adaptive plan and publish the next one."""

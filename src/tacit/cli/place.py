@@ -44,6 +44,26 @@ class Place(Protocol):
         """Close a collection: it takes no more reports."""
         ...
 
+    def shuffle_identity(self) -> str:
+        """Return the key that drafts of shuffled collections name as the collector's."""
+        ...
+
+    def session(self, collection: str) -> dict[str, Any]:
+        """Return how the latest session of a shuffled collection is."""
+        ...
+
+    def open_session(self, collection: str, days: int) -> dict[str, Any]:
+        """Open another session of a shuffled collection."""
+        ...
+
+    def close_session(self, collection: str) -> dict[str, Any]:
+        """Close the session of a shuffled collection: its shufflers begin."""
+        ...
+
+    def abort_session(self, collection: str) -> dict[str, Any]:
+        """Give the session of a shuffled collection up."""
+        ...
+
     def advance(self, collection: str) -> dict[str, Any]:
         """Close the current round of an adaptive plan and publish the next one."""
         ...
@@ -92,9 +112,9 @@ def open_place(server: str, token: str, data: Path | None) -> Generator[Place]:
         except (Refused, Unreachable, InvalidQuery) as error:
             raise CommandRefused(str(error)) from None
         return
-    from tacit.collector.problems import Problem, as_problem
     from tacit.collector.server import open_store
     from tacit.collector.service import Collector
+    from tacit.hosting.problems import Problem, as_problem
 
     collector = Collector(open_store(data))
     try:

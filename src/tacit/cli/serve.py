@@ -51,9 +51,9 @@ def serve(
 
     need("collector", *(["postgres"] if database else []), *(["analytics"] if pg_port else []))
     from tacit.collector import server
-    from tacit.collector.limits import Limits
     from tacit.collector.pg.listen import PgSettings
     from tacit.dashboard import routes
+    from tacit.hosting.limits import Limits
 
     # A burst of ten seconds' worth of requests is allowed before the rate limit applies.
     limits = Limits(requests_per_second=rate, burst=max(1, int(10 * rate)), body_bytes=max_body)

@@ -1,11 +1,13 @@
 """`tacit shuffle`: what shuffling reports is worth, as certificates; and the plan of a shuffled collection."""
 
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any
 
 import click
 
 from tacit.cli.output import print_json, print_table, progress
+from tacit.cli.place import open_place, place_options
 
 
 def decimal_option(name: str, text: str | None) -> Decimal | None:
@@ -75,6 +77,25 @@ def certify(
     ]
     title = f"{kind}, local epsilon {certificate.local_epsilon}, at least {n:,} honest respondents, {fakes:,} fakes"
     print_table(["against", "epsilon", "delta"], rows, f"{title}, {certificate.accountant}")
+
+
+@shuffle.command()
+@place_options
+def identity(server: str, token: str, data: Path | None) -> None:
+    """Print the key of a collector, which drafts of shuffled collections name as draft.shuffle.collector.identity."""
+    with open_place(server, token, data) as place:
+        click.echo(place.shuffle_identity())
+
+
+@shuffle.command()
+@click.argument("file", type=click.File("rb"))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def verify(file: Any, as_json: bool) -> None:
+    """Check the transcript of a shuffled collection (FILE as published, - for standard input) without any network."""
+    from tacit.cli.transcripts import show_transcript
+
+    if not show_transcript(file.read(), as_json):
+        raise SystemExit(1)
 
 
 def show_plan(

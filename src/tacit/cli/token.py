@@ -36,8 +36,8 @@ def _access(data: Path | None, database: str) -> "Generator[Access]":
         raise click.UsageError(f"{data} is not the folder of a collector; start one there with: tacit serve --data")
     # Imported after the options are checked: the collector is an optional extra.
     from tacit.collector.collections.access import Access
-    from tacit.collector.problems import Problem
     from tacit.collector.server import open_store
+    from tacit.hosting.problems import Problem
 
     store = open_store(data, database)
     try:

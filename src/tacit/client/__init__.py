@@ -1,10 +1,11 @@
 """The client of a respondent: verify a document, perturb once, keep a ledger, send until the collector has it.
 
-Standard library only, except for `sealed`, which is loaded for shuffled collections. Of a private answer, nothing but the noisy report leaves the device or is stored. Sent beside it,
-as they are: the id of the collection, a random batch id, the invitation of a collection that asks for one, and the
-public columns of one that takes rows. The ledger keeps these with the noisy bytes, the address of the collector, the
-budget and the state of sending; for shuffled collections also the sealed bytes and the slot; for memoised collections also the device's secret and keyed hashes of past values,
-with which whoever takes the file can test guesses of those answers.
+Standard library only, except for `sealed`, which is loaded for shuffled collections alone. Of a private answer, nothing
+but the noisy report leaves the device or is stored. Sent beside it, as they are: the id of the collection, a random
+batch id, the invitation of a collection that asks for one, and the public columns of one that takes rows. The ledger
+keeps these with the noisy bytes, the address of the collector, the budget and the state of sending; for shuffled
+collections also the sealed bytes and their slot; for memoised collections also the device's secret and keyed hashes of
+past values, with which whoever takes the file can test guesses of those answers.
 """
 
 from tacit.client.ledger import AlreadyAnswered, Ledger, LedgerUnusable, Receipt, Spending, Spent

@@ -46,6 +46,26 @@ class Operator:
         """Close a collection: it takes no more reports, and its answers stay."""
         return self._json("POST", f"{_path(collection)}/close")
 
+    def shuffle_identity(self) -> str:
+        """Return the key that drafts of shuffled collections name as the collector's."""
+        return self._json("GET", "shuffle/identity")["identity"]
+
+    def session(self, collection: str) -> dict[str, Any]:
+        """Return how the latest session of a shuffled collection is."""
+        return self._json("GET", f"{_path(collection)}/session")
+
+    def open_session(self, collection: str, days: int) -> dict[str, Any]:
+        """Open another session of a shuffled collection, after one that was aborted."""
+        return self._json("POST", f"{_path(collection)}/session", {"days": days})
+
+    def close_session(self, collection: str) -> dict[str, Any]:
+        """Close the session of a shuffled collection: its shufflers begin."""
+        return self._json("POST", f"{_path(collection)}/session/close")
+
+    def abort_session(self, collection: str) -> dict[str, Any]:
+        """Give the session of a shuffled collection up."""
+        return self._json("POST", f"{_path(collection)}/session/abort")
+
     def advance(self, collection: str) -> dict[str, Any]:
         """Close the current round of an adaptive plan and publish the next one."""
         return self._json("POST", f"{_path(collection)}/advance")

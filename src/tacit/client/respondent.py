@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -135,9 +136,9 @@ class Respondent:
         for entry in self._ledger.sealed():
             if entry.batch == receipt.batch:
                 address = Address(entry.base, entry.collection)
-                found = self._sealer(entry.collection).look_up(entry, self.open(address.document), address)
-                if found.took_part:
-                    self._ledger.settle(entry, sealed={**(entry.sealed or {}), "took_part": True}, invitation="")
+                document = partial(self.open, address.document)
+                found, sealed = self._sealer(entry.collection).look_up(entry, document, address)
+                self._ledger.settle(entry, sealed=sealed, invitation="" if found.took_part else entry.invitation)
                 return found
         raise InvalidSpec("ledger: no report with this batch id was sealed and sent; only sealed ones have a slot")
 
@@ -177,7 +178,7 @@ class Respondent:
         if entry.sealed is None or entry.sealed["took_part"]:
             return entry
         address = Address(entry.base, entry.collection)
-        sealed = self._sealer(entry.collection).renewed(entry, lambda: self.open(address.document), address)
+        sealed = self._sealer(entry.collection).renewed(entry, partial(self.open, address.document), address)
         return entry if sealed is None else self._ledger.settle(entry, sealed=sealed, state=PENDING, reason="")
 
     def _send(self, entry: LedgerEntry) -> LedgerEntry:

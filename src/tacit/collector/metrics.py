@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from threading import Lock
 
 from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, STORED, Outcome
+from tacit.hosting.exposition import counter_lines, gauge_lines
 
 # Upper bounds of the histogram's buckets, in seconds; an acknowledged batch takes about one fsync.
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -51,17 +52,8 @@ class Metrics:
         """The exposition text of all counters, and of gauges that the caller reads now."""
         with self._lock:
             counts, commits, seconds = dict(self._counts), list(self._commits), self._seconds
-        lines: list[str] = []
-        for name, words in _HELP.items():
-            values = {labels: value for (owner, labels), value in sorted(counts.items()) if owner == name}
-            lines += [f"# HELP {name} {words}", f"# TYPE {name} counter"]
-            lines += [
-                f"{name}{{{labels}}} {value}" if labels else f"{name} {value}" for labels, value in values.items()
-            ]
-        lines += _histogram("tacit_acknowledge_seconds", commits, seconds)
-        for name, value in gauges.items():
-            lines += [f"# TYPE {name} gauge", f"{name} {value:g}"]
-        return "\n".join(lines) + "\n"
+        lines = counter_lines(_HELP, counts) + _histogram("tacit_acknowledge_seconds", commits, seconds)
+        return "\n".join([*lines, *gauge_lines(gauges)]) + "\n"
 
 
 def _histogram(name: str, cells: list[int], total: float) -> list[str]:

@@ -118,6 +118,11 @@ class Store(Protocol):
         """The folder of segments; None if there is none, and then collections with rows are refused."""
         ...
 
+    @property
+    def private(self) -> Path | None:
+        """A folder that one process alone writes to, for keys and letters of shuffles; None if there is none."""
+        ...
+
     def add_collection(self, record: CollectionRecord) -> None:
         """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
         ...
@@ -196,6 +201,10 @@ class Store(Protocol):
 
     def add_invitations(self, collection: str, hashes: Sequence[bytes]) -> None:
         """Add unspent invitations; nothing links a spent one to its report."""
+        ...
+
+    def invitations(self, collection: str) -> list[bytes]:
+        """The hashes of all unspent invitations to a collection, in no particular order."""
         ...
 
     def audit(self, entry: AuditEntry) -> None:

@@ -1,40 +1,32 @@
 """Running the collector: opening its store, listening on its ports, writing logs, and stopping in order."""
 
-import json
-import logging
 import socket
-import sys
-import time
-import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from tacit.catalog import CATALOG
-from tacit.collector.addresses import public_address
-from tacit.collector.clock import Clock
 from tacit.collector.collections.active import Catalog
 from tacit.collector.http.app import App, Pages
-from tacit.collector.http.connection import connections
-from tacit.collector.limits import FoldLimits, Intervals, Limits
+from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.pg.listen import PgSettings
 from tacit.collector.ports import Store
-from tacit.collector.problems import LOG
 from tacit.collector.service import Collector
 from tacit.errors import InvalidSpec, StorageUnavailable
+from tacit.hosting.addresses import public_address
+from tacit.hosting.clock import Clock
+from tacit.hosting.limits import Limits
+from tacit.hosting.logs import set_up_logs
+from tacit.hosting.serving import in_thread, server_config, server_url
 from tacit.tasks.table import TASKS
 from tacit.tasks.task import Task
 
 if TYPE_CHECKING:
     from tacit.collector.pg.server import PgServer
-
-_GRACE_SECONDS = 20
-"""How long a server that is told to stop waits for requests that have begun."""
 
 Announce = Callable[[str], object]
 """Where the lines for whoever starts the collector go."""
@@ -67,8 +59,7 @@ class Settings:
     @property
     def url(self) -> str:
         """The address that respondents and operators use."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return self.public_url or f"http://{host}:{self.port}"
+        return self.public_url or server_url(self.host, self.port)
 
 
 def open_store(
@@ -124,63 +115,14 @@ def make_app(
     return App(collector, limits, pages(collector, catalog=catalog) if pages else [])
 
 
-class _JsonLines(logging.Formatter):
-    """One JSON object per line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
-        line = {"time": when, "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
-        return json.dumps(line, ensure_ascii=False)
-
-
-class _Plain(logging.Formatter):
-    """One line without a traceback, which could quote what somebody sent."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return f"{record.levelname.lower()}: {record.getMessage()}"
-
-
-def _note_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
-    """Log what a library warns of by kind and place; the text, which could quote input, is left out."""
-    del message, rest
-    LOG.warning("%s at %s:%d", category.__name__, filename, lineno)
-
-
-def set_up_logs() -> None:
-    """Plain lines for people, JSON for everything else; never a payload, never an address."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Plain() if sys.stderr.isatty() else _JsonLines())
-    # What sqlglot warns of are texts of queries, which nobody logs.
-    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
-    warnings.showwarning = _note_warning
-    for name in ("tacit", "uvicorn.error"):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(logging.INFO)
-
-
 def make_config(app: Any, settings: Settings) -> uvicorn.Config:
     """How uvicorn serves an application."""
     # Behind a proxy the client's address is in a header. The fast path for reports, which answers below ASGI, does
     # not read it; without that fast path every request goes through uvicorn's handling of proxy headers.
     reports = None if settings.trusted_proxies else getattr(app, "reports", None)
     limits: Limits = getattr(getattr(app, "reports", None), "limits", settings.limits)
-    return uvicorn.Config(
-        app,
-        http=connections(reports, limits),
-        host=settings.host,
-        port=settings.port,
-        access_log=False,
-        log_config=None,
-        lifespan="on",
-        server_header=False,
-        date_header=False,
-        ws="none",
-        proxy_headers=bool(settings.trusted_proxies),
-        forwarded_allow_ips=settings.trusted_proxies or None,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-        backlog=2048,
-    )
+    return server_config(app, settings.host, settings.port, limits, short_way=reports,
+                         trusted_proxies=settings.trusted_proxies)  # fmt: skip
 
 
 class _Server(uvicorn.Server):
@@ -205,6 +147,9 @@ class _Server(uvicorn.Server):
 
 def _make_server(app: Any, settings: Settings, pg: PgSettings | None) -> _Server:
     config = make_config(app, settings)
+    # Sessions of shuffled collections tell shufflers where to write to.
+    if (collector := getattr(app, "collector", None)) is not None:
+        collector.shuffle.url = settings.url
     if pg is None:
         return _Server(config)
     # The engine of SQL is loaded only where it is used.
@@ -261,20 +206,9 @@ class Running:
 @contextmanager
 def running(app: Any, host: str = "127.0.0.1", pg: PgSettings | None = None) -> Generator[Running]:
     """Serve an application on a free loopback port until the block ends, and its tables on another."""
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        probe.listen(2048)
-        # The socket stays open until the server listens on it, so that nobody else can take the port meanwhile.
-        settings = Settings(host=host, port=probe.getsockname()[1])
-        server = _make_server(app, settings, pg)
-        thread = Thread(target=server.run, kwargs={"sockets": [probe]}, daemon=True)
-        thread.start()
-        while not server.started and thread.is_alive():
-            time.sleep(0.005)
-        if not server.started:
-            raise StorageUnavailable("serve: the collector did not start")
-        try:
-            yield Running(settings.url, app, server.pg)
-        finally:
-            server.should_exit = True
-            thread.join()
+
+    def make(port: int) -> _Server:
+        return _make_server(app, Settings(host=host, port=port), pg)
+
+    with in_thread(make, host) as (url, server):
+        yield Running(url, app, server.pg)

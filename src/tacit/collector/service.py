@@ -11,7 +11,7 @@ from tacit.catalog import CATALOG
 from tacit.collector.answers.answer import CollectionAnswers, answer, answer_plan, answer_rows
 from tacit.collector.answers.ask import ask, ask_joint
 from tacit.collector.answers.rounds import Rounds
-from tacit.collector.clock import Clock
+from tacit.collector.collections import publish as publishing
 from tacit.collector.collections.access import Access
 from tacit.collector.collections.active import Active, Catalog, Shelf, parsed_json
 from tacit.collector.collections.parts import Total
@@ -26,13 +26,16 @@ from tacit.collector.ingest.writer import BatchWriter
 from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.metrics import Metrics
 from tacit.collector.ports import CollectionRecord, Store
-from tacit.collector.problems import Problem
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
+from tacit.collector.shuffle.front import ShuffleFront
 from tacit.collector.work import Work, WorkLimits
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import StorageDamaged
+from tacit.hosting.clock import Clock
+from tacit.hosting.problems import Problem
 from tacit.tasks.table import TASKS
 from tacit.tasks.task import Task
+from tacit.wire.batch import invitation_hash
 
 LOG = logging.getLogger("tacit.collector")
 
@@ -62,8 +65,9 @@ class Collector:
         clock, intervals = clock or Clock(), intervals or Intervals()
         self.store, self.tasks, self.clock = store, tasks, clock
         self.files = SegmentFiles(store.segments, clock, intervals)
-        self.planner = Planner(catalog, tasks, takes_rows=self.files.is_ready)
         self.shelf, self.rejections, self.writer = Shelf(store, catalog), Rejections(), BatchWriter(store)
+        self.shuffle = ShuffleFront(store, self.shelf, self.touch, clock)
+        self.planner = Planner(catalog, tasks, takes_rows=self.files.is_ready, check_shuffled=self.shuffle.check)
         self.access, self.metrics = Access(store, clock.day), Metrics()
         self.work = Work(work)
         self.readiness = Readiness(store, self.writer, clock)
@@ -96,11 +100,13 @@ class Collector:
         self.retire()
         self.touch_all()
         self._housekeeping.start()
+        self.shuffle.start()
 
     def stop(self) -> None:
         """Stop cleanly: every accepted batch is stored and every refusal counted before the database is closed."""
         # Order matters: no more queries, then no more folds, then drain the writer, and only then close the store.
         self.work.stop()
+        self.shuffle.stop()
         self._housekeeping.stop()
         self.writer.stop()
         try:
@@ -158,9 +164,10 @@ class Collector:
         return self.damage.look(active.id, rows=active.collection.rows is not None)
 
     def stored(self, active: Active) -> tuple[int, bool]:
-        """The number of stored reports (0 if corrupt), and whether the collection is corrupt."""
+        """The number of stored reports (0 if corrupt; fakes do not count), and whether the collection is corrupt."""
         damaged = self._is_damaged(active)
-        return 0 if damaged else self.store.stored_reports(active.id), damaged
+        fakes = 0 if active.collection.shuffle is None else active.collection.shuffle.fakes
+        return 0 if damaged else max(0, self.store.stored_reports(active.id) - fakes), damaged
 
     def segments(self, collection: str) -> list[RowSegment]:
         """The sealed segments of a collection with rows, after sealing what is waiting."""
@@ -202,6 +209,28 @@ class Collector:
             return answer_rows(active, self.store.stored_reports(collection), level=level)
         return answer(*self._folded(collection), level=level, tasks=self.tasks, post=post)
 
+    def publish(self, draft: str) -> CollectionRecord:
+        """Publish a draft; a shuffled one gets its first session as soon as all shufflers have signed it."""
+        record = publishing.publish(self.store, self.planner, draft)
+        self.shuffle.published(record.id)
+        return record
+
+    def close(self, collection: str) -> CollectionRecord:
+        """Close a published collection; Problem `conflict` while a session of a shuffled one goes on."""
+        active = self.shelf.find(collection)
+        if active is not None:
+            self.shuffle.refuse_closing(active)
+        return publishing.close(self.store, collection)
+
+    def invite(self, collection: str, count: Any) -> list[str]:
+        """Make single-use invitations to a collection that takes reports by invitation."""
+        active = self.find(collection)
+        if not active.collection.invitations:
+            raise Problem("conflict", "the collection takes reports from everybody; publish one with invitations: true")
+        invitations = self.access.invite(collection, count)
+        self.shuffle.invited(active, [invitation_hash(invitation) for invitation in invitations])
+        return invitations
+
     def ask(self, collection: str, question: str, query: str, given: Mapping[str, str], level: float) -> dict[str, Any]:
         """The answer of a question's task to a query; `given["other"]` names a second collection to compare with."""
         found = self._folded(collection)
@@ -235,7 +264,7 @@ class Collector:
             "damaged": damaged or plan_damaged,
             "reports": reports,
             "rejected": rejected,
-            "minimum_cohort": active.collection.minimum_cohort if active else None,
+            "minimum_cohort": active.collection.least_reports if active else None,
             "plan": plan,
         }
 
@@ -267,6 +296,7 @@ class Collector:
     def _summary(self, record: CollectionRecord) -> dict[str, Any]:
         content = parsed_json(record.document)
         title, is_draft = content["title"], record.state == "draft"
+        fakes = content["shuffle"]["fakes"] if content.get("shuffle") else 0
         damaged = not is_draft and self.damage.look(record.id, rows=content.get("rows") is not None)
         return {
             "id": record.id,
@@ -276,7 +306,7 @@ class Collector:
             "epsilon": content["epsilon"],
             "questions": len(content["questions"]),
             "round": content["plan"]["round"] if content.get("plan") else None,
-            "reports": 0 if is_draft or damaged else self.store.stored_reports(record.id),
+            "reports": 0 if is_draft or damaged else max(0, self.store.stored_reports(record.id) - fakes),
             "minimum_cohort": content.get("minimum_cohort"),
         }
 

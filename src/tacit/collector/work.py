@@ -14,8 +14,8 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from tacit.collector.problems import Problem
 from tacit.core.patience import checked_by
+from tacit.hosting.problems import Problem
 
 Result = TypeVar("Result")
 _RETRY_SECONDS = 2

@@ -23,7 +23,6 @@ from starlette.types import Receive, Scope, Send
 
 from tacit.catalog import CATALOG
 from tacit.central.heatmap import heat_map
-from tacit.collector.addresses import authority
 from tacit.collector.collections.access import READ, WRITE
 from tacit.collector.collections.active import Catalog, read_document
 from tacit.collector.http.work import answered
@@ -47,6 +46,7 @@ from tacit.dashboard.session import (
 from tacit.dashboard.tools import read_wish, tools
 from tacit.device.numbers.exact import WORD
 from tacit.errors import TacitError
+from tacit.hosting.addresses import authority
 from tacit.post.frequencies.methods import METHODS
 from tacit.wire.document import Collection
 

@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tacit.collector.addresses import authority
-from tacit.collector.http.common import read_body
 from tacit.collector.ports import CollectionRecord
-from tacit.collector.problems import Problem
 from tacit.collector.work import Work
+from tacit.hosting.addresses import authority
+from tacit.hosting.problems import Problem
+from tacit.hosting.responses import read_body
 
 COOKIE = "tacit_session"
 """Name of the cookie; its value is the token."""

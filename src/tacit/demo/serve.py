@@ -15,10 +15,10 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from tacit.collector.collections.access import Access
-from tacit.collector.limits import Limits
 from tacit.collector.server import Settings, open_store, serve
 from tacit.dashboard import routes
 from tacit.errors import StorageUnavailable
+from tacit.hosting.limits import Limits
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 60

@@ -30,7 +30,7 @@ from tacit.client.transport import Patience
 from tacit.errors import ProtocolViolation
 from tacit.shuffle.crypto.envelope import LABEL, Envelope, check_envelope
 from tacit.shuffle.crypto.signing import check_signature
-from tacit.shuffle.protocol.parties import party_name, party_names
+from tacit.shuffle.protocol.parties import party_names
 from tacit.shuffler.letters import (
     LENGTH_BYTES,
     MAX_HEAD_BYTES,
@@ -262,8 +262,3 @@ class _Reader:
             return await anext(self._chunks)
         except StopAsyncIteration:
             raise EOFError from None
-
-
-def refusal_reason(receiver: int) -> str:
-    """The reason of an abort after a letter was refused."""
-    return f"{party_name(receiver)} refused a letter"

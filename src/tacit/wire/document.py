@@ -273,6 +273,11 @@ class Collection:
         return self.shuffle is not None and not self.shuffle.together
 
     @property
+    def least_reports(self) -> int:
+        """So many reports must have come in before anything is answered."""
+        return self.minimum_cohort if self.shuffle is None else max(self.minimum_cohort, self.shuffle.minimum)
+
+    @property
     def members(self) -> tuple[Device, ...]:
         """The mechanism of every question; of questions that are asked together, the one of all."""
         if self.policy in ("single", "joint"):

@@ -4,18 +4,22 @@ A respondent holds a random slot. All shufflers sign one root over the slots tha
 that root shows that it is among them. Nobody learns from it which report is whose.
 """
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
 from tacit.client.sealed.sealing import SealedReport
 from tacit.client.transport import Transport, Unreachable
 from tacit.errors import InvalidSpec, ProtocolViolation
+from tacit.shuffle.protocol.roster import took_part
 from tacit.shuffle.protocol.session import SignedSession
 from tacit.shuffle.protocol.transcript import Transcript, check_receipt, verify
 from tacit.wire.document import Collection
 from tacit.wire.sessions import pinned_keys, terms_of
 
-WAITING, INCLUDED, MISSING, ABORTED = "waiting", "included", "missing", "aborted"
+_HASH = re.compile(r"[0-9a-f]{64}")
+WAITING, SHOWN, INCLUDED, MISSING, ABORTED = "waiting", "shown", "included", "missing", "aborted"
 
 
 @dataclass(frozen=True)
@@ -23,11 +27,12 @@ class Inclusion:
     """What is known about the part that a report took in a shuffle."""
 
     state: str
-    """"waiting" (nothing is published yet), "included", "missing" (no shuffler could show it), or "aborted"."""
+    """"waiting" (slots are not agreed yet), "shown" (a shuffler shows the slot, the signatures of all are not published
+    yet), "included", "missing" (no shuffler showed the slot), or "aborted"."""
     words: str
     """The same as a sentence."""
     respondents: int = 0
-    """How many took part, as all shufflers signed."""
+    """How many took part."""
 
     @property
     def took_part(self) -> bool:
@@ -35,22 +40,37 @@ class Inclusion:
         return self.state == INCLUDED
 
 
-def look_up(collection: Collection, sealed: SealedReport, transcript_url: str, transport: Transport) -> Inclusion:
-    """Find out whether a report took part; ProtocolViolation if what is published about it is not as it must be."""
+def look_up(
+    collection: Callable[[], Collection], sealed: SealedReport, transcript_url: str, transport: Transport
+) -> tuple[Inclusion, dict[str, Any] | None]:
+    """Find out whether a report took part, and return the proof to be kept: shufflers erase theirs in the end.
+
+    ProtocolViolation if what is published is not as it must be.
+    """
+    proof = sealed.proof or _first_proof(sealed, transport)
     try:
-        published = transport.fetch_json(transcript_url, f"collection {collection.id}: the transcript")
+        published = transport.fetch_json(transcript_url, f"collection at {transcript_url}: the transcript")
+        transcript = verified_transcript(collection(), published)
     except Unreachable:
-        return _without_transcript(sealed, transport)
-    transcript = verified_transcript(collection, published)
+        return _without_transcript(sealed, proof, transport), proof
     if transcript.session != sealed.session:
-        return _without_transcript(sealed, transport)
-    n = int(transcript.roster["n"])
-    receipt = {"session": sealed.session, "slot": sealed.slot}
+        return _without_transcript(sealed, proof, transport), proof
+    n, receipt = int(transcript.roster["n"]), {"session": sealed.session, "slot": sealed.slot}
+    if proof is not None and check_receipt(transcript, receipt, proof):
+        return Inclusion(INCLUDED, f"The report is one of {n} that all shufflers signed for.", n), proof
+    missing = (
+        "No shuffler showed that the report took part. They can until they erase; ask while it is shuffled."
+    )
+    return Inclusion(MISSING, missing, n), proof
+
+
+def _first_proof(sealed: SealedReport, transport: Transport) -> dict[str, Any] | None:
+    """The first proof by any shuffler that leads to the root that it states."""
     for url in sealed.shufflers:
         proof = _proof(url, sealed, transport)
-        if proof is not None and check_receipt(transcript, receipt, proof):
-            return Inclusion(INCLUDED, f"The report is one of {n} that all shufflers signed for.", n)
-    return Inclusion(MISSING, "No shuffler could show that the report took part; it may be too late to ask them.", n)
+        if proof is not None and proof["slot"] == sealed.slot and took_part(proof["root"], proof["n"], proof):
+            return proof
+    return None
 
 
 def verified_transcript(collection: Collection, published: Any) -> Transcript:
@@ -80,14 +100,21 @@ def _is_proof(value: Any) -> bool:
         return False
     fields = cast("dict[str, Any]", value)
     path: Any = fields.get("path")
-    named = isinstance(fields.get("slot"), str) and type(fields.get("index")) is int and isinstance(path, list)
-    return named and all(isinstance(node, str) and len(node) == 64 for node in cast("list[Any]", path))
+    whole = all(type(fields.get(name)) is int for name in ("index", "n"))
+    named = isinstance(fields.get("slot"), str) and whole and isinstance(path, list)
+    return named and all(
+        isinstance(node, str) and _HASH.fullmatch(node) for node in [*cast("list[Any]", path), fields.get("root")]
+    )
 
 
-def _without_transcript(sealed: SealedReport, transport: Transport) -> Inclusion:
+def _without_transcript(sealed: SealedReport, proof: dict[str, Any] | None, transport: Transport) -> Inclusion:
     if is_aborted(sealed, transport):
         return Inclusion(ABORTED, "The session was given up before anything reached the collector; `flush` tries on.")
-    return Inclusion(WAITING, "The session goes on; its transcript is published when it has ended.")
+    if proof is not None:
+        n = int(proof["n"])
+        words = f"A shuffler shows the report as one of {n}; the signatures of all are published when the session ends."
+        return Inclusion(SHOWN, words, n)
+    return Inclusion(WAITING, "The session goes on; shufflers can show who takes part after it has been closed.")
 
 
 def is_aborted(sealed: SealedReport, transport: Transport) -> bool:

@@ -16,8 +16,14 @@ from tacit.wire.batch import invitation_hash
 
 ACCEPTED = 202
 UPLOAD_TYPE = "application/octet-stream"
-GATEWAY_KEY_ID = 1
-"""A session names one key per shuffler, so that there is no choice of which a relay could make a name."""
+
+
+def gateway_key(public: bytes) -> KeyConfig:
+    """The key of a shuffler's gateway: the one that the session names, whose number is its first byte.
+
+    Every respondent of a session uses the same, so that a key never becomes a name.
+    """
+    return KeyConfig(public[0], public)
 
 
 class SealedPost:
@@ -27,9 +33,11 @@ class SealedPost:
         """Send over this transport."""
         self._transport, self._coins = transport, coins
 
-    def send(self, sealed: SealedReport, invitation: str = "") -> Outcome:
-        """Send every part; a report is sent when all shufflers have answered, else it stays pending."""
-        token = invitation_hash(invitation) if invitation else b""
+    def send(self, sealed: SealedReport, token: bytes = b"") -> Outcome:
+        """Send every part; a report is sent when all shufflers have answered, else it stays pending.
+
+        `token` admits to a collection by invitation, see `token_of`.
+        """
         failed = [
             f"shuffler_{number}: {fault}"
             for number, part in enumerate(sealed.parts, start=1)
@@ -39,20 +47,24 @@ class SealedPost:
 
     def _send_part(self, sealed: SealedReport, number: int, part: SealedPart, token: bytes) -> str:
         """Send one part; returns what went wrong, or nothing."""
-        body, address = bytes.fromhex(part.body) + token, f"{part.url}/s/{sealed.session}/uploads"
+        body, path = bytes.fromhex(part.body) + token, f"/s/{sealed.session}/uploads"
         if sealed.relay:
-            return self._through_relay(f"{sealed.relay}/r/{number}", address, part, body)
-        reply = self._transport.post(address, body, UPLOAD_TYPE)
+            return self._through_relay(f"{sealed.relay}/r/{number}", path, part, body)
+        reply = self._transport.post(part.url + path, body, UPLOAD_TYPE)
         return "" if reply.status == ACCEPTED else _fault(reply.status)
 
-    def _through_relay(self, relay: str, address: str, part: SealedPart, body: bytes) -> str:
-        place = urlsplit(address)
-        request = BinaryRequest("POST", place.scheme, place.netloc, place.path, {"content-type": UPLOAD_TYPE}, body)
-        # Encapsulated afresh at every attempt, because a gateway drops what it has seen; what is inside is the same.
-        config = KeyConfig(GATEWAY_KEY_ID, bytes.fromhex(part.key))
-        sent, waiting = encapsulate(config, request.to_bytes(), self._coins)
+    def _through_relay(self, relay: str, path: str, part: SealedPart, body: bytes) -> str:
+        place = urlsplit(part.url)
+        request = BinaryRequest("POST", place.scheme, place.netloc, path, {"content-type": UPLOAD_TYPE}, body)
+        # Encapsulated afresh at every attempt, because a gateway may drop what it has seen; inside it is the same.
+        sent, waiting = encapsulate(gateway_key(bytes.fromhex(part.key)), request.to_bytes(), self._coins)
         reply = self._transport.post(relay, sent, REQUEST_TYPE)
         return _answered(reply.body, waiting) if 200 <= reply.status < 300 else _fault(reply.status)
+
+
+def token_of(invitation: str) -> bytes:
+    """The token of an invitation; nothing if there is none."""
+    return invitation_hash(invitation) if invitation else b""
 
 
 def _answered(body: bytes, waiting: ResponseOpener) -> str:

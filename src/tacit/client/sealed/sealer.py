@@ -1,12 +1,13 @@
 """What a respondent does with a shuffled collection: verify its session, seal, send, seal again after an abort."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from time import time
 from typing import Any
 
 from tacit.client.ledger import LedgerEntry
 from tacit.client.sealed.inclusion import Inclusion, is_aborted, look_up
-from tacit.client.sealed.posting import SealedPost
+from tacit.client.sealed.posting import SealedPost, token_of
 from tacit.client.sealed.sealing import SealedReport, seal_report
 from tacit.client.transport import Address, Outcome, Transport, Unreachable
 from tacit.device.numbers.coins import Coins
@@ -42,7 +43,7 @@ class Sealer:
 
     def send(self, entry: LedgerEntry) -> Outcome:
         """Send the sealed bytes of an entry: the same at every attempt."""
-        return SealedPost(self._transport, self._coins).send(_sealed(entry), entry.invitation)
+        return SealedPost(self._transport, self._coins).send(_sealed(entry), token_of(entry.invitation))
 
     def renewed(
         self, entry: LedgerEntry, document: Callable[[], Collection], address: Address
@@ -58,9 +59,13 @@ class Sealer:
             return None
         return self._sealing(collection, agreed)(bytes.fromhex(entry.report))
 
-    def look_up(self, entry: LedgerEntry, collection: Collection, address: Address) -> Inclusion:
-        """Whether the report of an entry took part."""
-        return look_up(collection, _sealed(entry), address.transcript, self._transport)
+    def look_up(
+        self, entry: LedgerEntry, document: Callable[[], Collection], address: Address
+    ) -> tuple[Inclusion, dict[str, Any]]:
+        """Whether the report of an entry took part, and what the ledger is to keep of it."""
+        sealed = _sealed(entry)
+        found, proof = look_up(document, sealed, address.transcript, self._transport)
+        return found, replace(sealed, proof=proof, took_part=found.took_part).to_json()
 
 
 def _sealed(entry: LedgerEntry) -> SealedReport:

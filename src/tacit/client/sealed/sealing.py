@@ -34,6 +34,8 @@ class SealedReport:
     """The addresses of all shufflers of the session."""
     enough: int
     """So many shufflers must say that the session was aborted before the report is sealed for another one."""
+    proof: dict[str, Any] | None = None
+    """What a shuffler showed about the slot, kept because shufflers erase theirs."""
     took_part: bool = False
     """Whether `Respondent.check` has seen that it took part, so that it is never sealed again."""
 
@@ -45,12 +47,18 @@ class SealedReport:
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
         """A report as the ledger kept it."""
         parts = tuple(SealedPart(**part) for part in kept["parts"])
-        return cls(**{**kept, "parts": parts, "shufflers": tuple(kept["shufflers"])})
+        fields: dict[str, Any] = {**kept, "parts": parts, "shufflers": tuple(kept["shufflers"])}
+        return cls(**fields)
 
 
 def seal_report(session: ShuffleSession, mechanism: Device, report: bytes, coins: Coins) -> SealedReport:
     """Draw a word that decodes to the report, and seal it; the session must have been verified."""
-    upload = seal_upload(session, encode_word(mechanism, report, coins), coins, encrypt=_encryption(session))
+    return seal_word_for(session, encode_word(mechanism, report, coins), coins)
+
+
+def seal_word_for(session: ShuffleSession, word: int, coins: Coins) -> SealedReport:
+    """Seal a word for a session; collectors do that for their spot checks."""
+    upload = seal_upload(session, word, coins, encrypt=_encryption(session))
     relay = "" if session.relay is None else session.relay["url"]
     # If t shufflers of r have to be honest, so many reach at least one who is.
     enough = session.shuffler_count - session.honest + 1

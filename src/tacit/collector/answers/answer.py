@@ -30,6 +30,7 @@ OK, BELOW, ASKING, SQL = "ok", "below_minimum_cohort", "asking", "sql"
 COLUMNS: tuple[str, ...] = (
     "question", "task", "unit", "value", "estimate", "standard_error", "low", "high",
     "consistent_estimate", "consistent_low", "consistent_high", "method", "reports", "level", "epsilon",
+    "shuffled_epsilon", "shuffled_epsilon_others", "shuffled_delta",
 )  # fmt: skip
 
 
@@ -44,10 +45,30 @@ class CollectionAnswers:
     level: float
     status: str
     questions: list[dict[str, Any]]
+    shuffle: dict[str, Any] | None = None
+    """Of a shuffled collection: what its reports keep, and against whom; see `shuffled_claim`."""
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form."""
-        return dict(vars(self))
+        """The JSON form; only shuffled collections have the field `shuffle`."""
+        fields = dict(vars(self))
+        return fields if self.shuffle is not None else {name: fields[name] for name in fields if name != "shuffle"}
+
+
+def shuffled_claim(active: Active) -> dict[str, Any] | None:
+    """What shuffled reports keep, as decimal text; None for collections that are not shuffled.
+
+    `collector`: against the collector. `others`: against it and all other respondents, so that only fakes hide a
+    report. `local`: against it and the shufflers. Where one party runs several roles, all three are the local one.
+    """
+    terms = active.collection.shuffle
+    if terms is None:
+        return None
+    from tacit.wire.sessions import certificate_of
+
+    certificate = certificate_of(active.collection)
+    epsilon = dict(zip(("collector", "others", "local"), certificate.triple, strict=True))
+    about = {"delta": certificate.delta, "respondents": certificate.n_min, "fakes": terms.fakes}
+    return about | {"epsilon": epsilon, "mode": terms.mode, "roles_apart": active.collection.roles_apart}
 
 
 def answer(
@@ -58,7 +79,7 @@ def answer(
         find_method(post)
     check_level(level)
     asked = active.collection
-    enough = total.n >= asked.minimum_cohort
+    enough = total.n >= asked.least_reports
     questions = []
     if enough:
         pairs = zip(asked.questions, parts_of(asked, active.mechanism, total), strict=True)
@@ -70,7 +91,8 @@ def _answers(active: Active, n: int, level: float, status: str, questions: list[
     # The mechanism's probabilities are rounded to what devices can draw; the realised epsilon is that of the rounded
     # ones, and is itself rounded up, so that it never claims too much privacy.
     realised = float(log_upper(active.mechanism.realised_odds()))
-    return CollectionAnswers(active.id, n, active.collection.epsilon, realised, level, status, questions)
+    epsilon, claim = active.collection.epsilon, shuffled_claim(active)
+    return CollectionAnswers(active.id, n, epsilon, realised, level, status, questions, claim)
 
 
 def answer_plan(
@@ -179,7 +201,16 @@ def _flat(answers: CollectionAnswers, question: dict[str, Any], row: dict[str, A
         | {f"consistent_{name}": consistent.get(name) for name in ("estimate", "low", "high")}
         | {"method": question["method"], "reports": question["n"], "level": answers.level}
         | {"epsilon": as_text(answers.epsilon)}
+        | _shuffled_cells(answers.shuffle)
     )
+
+
+def _shuffled_cells(claim: dict[str, Any] | None) -> dict[str, str | None]:
+    """The columns about shuffled reports; the local epsilon stands in `epsilon`."""
+    if claim is None:
+        return dict.fromkeys(("shuffled_epsilon", "shuffled_epsilon_others", "shuffled_delta"))
+    collector, others = claim["epsilon"]["collector"], claim["epsilon"]["others"]
+    return {"shuffled_epsilon": collector, "shuffled_epsilon_others": others, "shuffled_delta": claim["delta"]}
 
 
 def as_text(value: Any) -> str:
@@ -195,7 +226,7 @@ def to_csv(answers: CollectionAnswers) -> str:
 def to_parquet(answers: CollectionAnswers) -> bytes:
     """The rows as a Parquet file; needs the optional pyarrow."""
     pyarrow, parquet = load("pyarrow"), load("pyarrow.parquet")
-    text = {"question", "task", "unit", "value", "method", "epsilon"}
+    text = {"question", "task", "unit", "value", "method", "epsilon"} | set(COLUMNS[-3:])
     fields = [(name, pyarrow.string() if name in text else pyarrow.float64()) for name in COLUMNS]
     schema = pyarrow.schema([(n, pyarrow.int64() if n == "reports" else t) for n, t in fields])
     sink = io.BytesIO()

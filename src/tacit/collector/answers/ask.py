@@ -5,16 +5,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from tacit.collector.answers.answer import BELOW, OK, as_text
+from tacit.collector.answers.answer import BELOW, OK, as_text, shuffled_claim
 from tacit.collector.collections.active import Active
 from tacit.collector.collections.parts import Total, parts_of
 from tacit.collector.collections.policies import asked_of
-from tacit.collector.problems import Problem
 from tacit.collector.safe_csv import csv_text
 from tacit.core.compose import AllOf
 from tacit.core.mechanism import Mechanism
 from tacit.core.statistics.level import check_level
 from tacit.errors import InvalidQuery, InvalidSpec, MissingExtra
+from tacit.hosting.problems import Problem
 from tacit.oracles.grr import GRR
 from tacit.tasks.marginals.joint import JOINT
 from tacit.tasks.table import TASKS, find_task, queries_of
@@ -54,15 +54,17 @@ def ask(
     item, part = question_of(active, total, question)
     task = find_task(item.task, tasks)
     found = find_query(queries_of(task), query, given, f"task {task.name}")
-    about = {"question": question, "query": query, "n": part.tally.n, "level": level}
+    about: dict[str, Any] = {"question": question, "query": query, "n": part.tally.n, "level": level}
+    if (claim := shuffled_claim(active)) is not None:
+        about |= {"shuffle": claim}
     # Both the question's own reports (fewer, if respondents answer one of several) and the collection's.
-    enough = min(part.tally.n, total.n) >= active.collection.minimum_cohort
+    enough = min(part.tally.n, total.n) >= active.collection.least_reports
     if other is not None:
         asked, second = question_of(*other, question)
         if asked.domain != item.domain or asked.task != item.task:
             raise InvalidSpec("other: the question has another domain or task there; compare equal questions")
         part = replace(part, other=second)
-        enough = enough and min(second.tally.n, other[1].n) >= other[0].collection.minimum_cohort
+        enough = enough and min(second.tally.n, other[1].n) >= other[0].collection.least_reports
     if not enough:
         return about | {"status": BELOW}
     return about | {"status": OK} | found.run(item.domain, part, given, level)

@@ -17,9 +17,9 @@ from tacit.collector.collections.policies import round_target
 from tacit.collector.collections.publish import publish_document
 from tacit.collector.ingest.fold import Folder
 from tacit.collector.ports import CollectionRecord, Store
-from tacit.collector.problems import Problem
 from tacit.core.members import AnyTally
 from tacit.errors import InvalidSpec, StorageDamaged
+from tacit.hosting.problems import Problem
 from tacit.tasks.plans import PlanResult, Round, Steps, proceed
 from tacit.tasks.table import TASKS, find_task
 from tacit.tasks.task import AdaptiveTask, Task

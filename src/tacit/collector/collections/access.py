@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from tacit.collector.clock import today
 from tacit.collector.collections.active import ID
 from tacit.collector.ports import AuditEntry, Store, TokenRecord
-from tacit.collector.problems import Problem
 from tacit.errors import InvalidSpec
+from tacit.hosting.clock import today
+from tacit.hosting.problems import Problem
 from tacit.wire.batch import invitation_hash
 
 PREFIX = "tct_"

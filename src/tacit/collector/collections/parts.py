@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally
+from tacit.core.tally import Tally
 from tacit.tasks.memo import Memo
 from tacit.tasks.task import QuestionTally
 from tacit.wire.document import Collection
@@ -22,9 +23,30 @@ class Total:
         return self.tally.n
 
 
+def answering(collection: Collection, mechanism: Mechanism) -> Mechanism:
+    """The mechanism that answers are computed with: where shufflers add fakes, one that takes them out again."""
+    if collection.shuffle is None:
+        return mechanism
+    from tacit.shuffle.mechanisms.fakes import with_fakes
+
+    return with_fakes(mechanism, collection.shuffle.fakes)
+
+
+def settled(collection: Collection, mechanism: Mechanism, tally: AnyTally) -> AnyTally:
+    """The tally of a whole collection as one that counts respondents, without the fakes among the reports."""
+    # Either nothing is there, or one whole session: tallies of shards are added up before.
+    if collection.shuffle is None or not tally.n:
+        return tally
+    from tacit.shuffle.mechanisms.fakes import with_fakes
+
+    assert isinstance(tally, Tally)
+    return with_fakes(mechanism, collection.shuffle.fakes).settle(tally)
+
+
 def parts_of(collection: Collection, mechanism: Mechanism, total: Total) -> list[QuestionTally]:
     """The tally of every question, in order; how the total is split depends on the collection's policy."""
-    members = _members(collection, mechanism, total.tally)
+    # An empty tally has no fakes in it either.
+    members = _members(collection, answering(collection, mechanism) if total.n else mechanism, total.tally)
     return [
         QuestionTally(member, tally, total.n, place=place, memo=total.memo)
         for place, (member, tally) in enumerate(members)

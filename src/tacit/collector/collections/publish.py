@@ -2,23 +2,23 @@
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from tacit.collector.collections.active import ID, Catalog, parsed_json
 from tacit.collector.collections.draft_texts import check_texts
-from tacit.collector.collections.parts import Total, parts_of
+from tacit.collector.collections.parts import Total, answering, parts_of
 from tacit.collector.collections.policies import Wanted, asked_of, plan_policy, reports_each, wanted_k
 from tacit.collector.collections.rehearsal import rehearse
 from tacit.collector.ports import NO_FOLDER, CollectionRecord, Store
-from tacit.collector.problems import Problem
 from tacit.core.mechanism import Mechanism
 from tacit.core.patience import check
 from tacit.core.statistics.normal import normal_isf
 from tacit.device.numbers.budget import Epsilon
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import InvalidSpec
+from tacit.hosting.problems import Problem
 from tacit.tasks.histogram import HISTOGRAM
 from tacit.tasks.marginals.task import MARGINALS
 from tacit.tasks.rows import ANALYTICS
@@ -46,6 +46,11 @@ _DEFAULTS: dict[str, Any] = {
 _KNOWN = ("title", "questions", "epsilon", *_DEFAULTS)
 
 
+def _anybody(collection: Collection) -> None:
+    """Where nobody runs a collection, none is refused."""
+    del collection
+
+
 @dataclass(frozen=True)
 class Planner:
     """Turns drafts into documents, with the mechanisms and tasks that collections may use."""
@@ -54,6 +59,8 @@ class Planner:
     tasks: tuple[Task, ...] = TASKS
     takes_rows: bool = True
     """Whether the collector has a folder for segments."""
+    check_shuffled: Callable[[Collection], None] = _anybody
+    """Refuses shuffled collections that could not be run on this collector."""
 
     def plan(self, draft: Mapping[str, Any]) -> tuple[Collection, int]:
         """The collection that a draft describes, and its number of respondents; InvalidSpec if there is none."""
@@ -84,6 +91,7 @@ class Planner:
         collection = Collection.from_json(document | kept, self.catalog)
         check_texts(collection)
         self._rehearse(collection)
+        self.check_shuffled(collection)
         return collection, respondents
 
     def _rehearse(self, collection: Collection) -> None:
@@ -123,7 +131,9 @@ class Planner:
             check()
             task = find_task(question.task, self.tasks)
             assert isinstance(member, Mechanism) and isinstance(task, QuestionTask | AdaptiveTask)
-            predictions.append(_prediction(question, member, task.forecast(question.domain, member, reports), reports))
+            # What fakes add to the variance is forecast as well.
+            forecast = task.forecast(question.domain, answering(collection, member), reports)
+            predictions.append(_prediction(question, member, forecast, reports))
         return predictions
 
 

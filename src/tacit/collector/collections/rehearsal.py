@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from tacit.collector.problems import Problem
 from tacit.core.mechanism import Mechanism
 from tacit.core.patience import check
 from tacit.device.base import Device
@@ -21,6 +20,7 @@ from tacit.device.domains.reals import Buckets
 from tacit.device.domains.text import Text
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import InvalidSpec
+from tacit.hosting.problems import Problem
 from tacit.wire.document import Collection
 
 MOST_MEMBERS = 64

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from tacit.collector.clock import Clock
 from tacit.collector.collections.active import parsed_json
 from tacit.collector.limits import Intervals
 from tacit.collector.ports import AuditEntry, CollectionRecord, Store
+from tacit.hosting.clock import Clock
 
 ACTOR, ACTION = "retention", "drop reports"
 """Actor and action of its entries in the audit log."""

@@ -14,15 +14,15 @@ from tacit.collector.answers.answer import to_csv, to_parquet
 from tacit.collector.answers.ask import records_csv
 from tacit.collector.collections import publish as publishing
 from tacit.collector.collections.access import PREFIX, READ, WRITE, Bearer, token_id
-from tacit.collector.collections.active import parsed_json
-from tacit.collector.http.common import json_response, read_body
+from tacit.collector.collections.active import Active, parsed_json
 from tacit.collector.http.downloads import disposition, file_name
 from tacit.collector.http.work import answered
 from tacit.collector.ports import CollectionRecord, TokenRecord
-from tacit.collector.problems import Problem
 from tacit.collector.service import Collector
 from tacit.core.statistics.level import check_level
 from tacit.errors import InvalidSpec
+from tacit.hosting.problems import Problem
+from tacit.hosting.responses import json_response, read_body
 
 COOKIE = "tacit_session"
 """The session cookie of the dashboard: a token, HttpOnly, so that scripts cannot read it."""
@@ -112,6 +112,11 @@ class Api:
             self._route("POST", f"{one}/close", WRITE, self.close),
             self._route("POST", f"{one}/advance", WRITE, self.advance, heavy=True),
             self._route("GET", f"{one}/status", READ, self.status),
+            self._route("GET", f"{one}/session", READ, self.session),
+            self._route("POST", f"{one}/session", WRITE, self.open_session, heavy=True),
+            self._route("POST", f"{one}/session/close", WRITE, self.close_session),
+            self._route("POST", f"{one}/session/abort", WRITE, self.abort_session),
+            self._route("GET", "/api/v1/shuffle/identity", READ, self.shuffle_identity, anything=True),
             self._route("GET", f"{one}/answers", READ, self.answers, heavy=True),
             self._route("GET", f"{one}/answers.csv", READ, self.answers_csv, heavy=True),
             self._route("GET", f"{one}/answers.parquet", READ, self.answers_parquet, heavy=True),
@@ -210,13 +215,13 @@ class Api:
 
     def publish(self, call: Call) -> Response:
         """Publish a draft."""
-        record = publishing.publish(self._store, self._collector.planner, call.id)
+        record = self._collector.publish(call.id)
         self._noted(call, "publish", record.id)
         return self._shown(record)
 
     def close(self, call: Call) -> Response:
         """Close a published collection."""
-        record = publishing.close(self._store, call.id)
+        record = self._collector.close(call.id)
         self._noted(call, "close", record.id)
         return self._shown(record)
 
@@ -229,6 +234,37 @@ class Api:
     def status(self, call: Call) -> Response:
         """Counts of a collection."""
         return json_response(self._collector.status(call.id))
+
+    def shuffle_identity(self, call: Call) -> Response:
+        """The key that drafts of shuffled collections name as this collector's."""
+        del call
+        return json_response({"identity": self._collector.shuffle.desk.identity})
+
+    def session(self, call: Call) -> Response:
+        """How the latest session of a shuffled collection is."""
+        active = self._collector.find(call.id)
+        return json_response(self._collector.shuffle.of(active).status(active))
+
+    def open_session(self, call: Call) -> Response:
+        """Open another session after one that was aborted."""
+        days = call.fields_among("session", "days")
+        return self._session(call, "open session", lambda desk, active: desk.open(active, **days), 201)
+
+    def close_session(self, call: Call) -> Response:
+        """Let the shufflers begin: the session takes no more reports."""
+        return self._session(call, "close session", lambda desk, active: desk.close(active), 202)
+
+    def abort_session(self, call: Call) -> Response:
+        """Give a session up; its respondents can take part in the next one."""
+        reason = "given up by the operator of the collection"
+        return self._session(call, "abort session", lambda desk, active: desk.abort(active, reason))
+
+    def _session(self, call: Call, action: str, act: Callable[[Any, Active], Any], status: int = 200) -> Response:
+        active = self._collector.find(call.id)
+        desk = self._collector.shuffle.of(active)
+        act(desk, active)
+        self._noted(call, action, active.id)
+        return json_response(desk.status(active), status)
 
     def _answers(self, call: Call) -> Any:
         return self._collector.answers(call.id, call.level, call.query.get("post"))
@@ -274,9 +310,8 @@ class Api:
 
     def invite(self, call: Call) -> Response:
         """Make single-use invitations."""
-        if not self._collector.find(call.id).collection.invitations:
-            raise Problem("conflict", "the collection takes reports from everybody; publish one with invitations: true")
-        invitations = self._collector.access.invite(call.id, call.fields_among("invitations", "count").get("count", 1))
+        count = call.fields_among("invitations", "count").get("count", 1)
+        invitations = self._collector.invite(call.id, count)
         self._noted(call, f"invite {len(invitations)}", call.id)
         return json_response({"invitations": invitations}, 201)
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
@@ -17,7 +18,15 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.collector.http.api import Api
-from tacit.collector.http.common import (
+from tacit.collector.http.openapi import openapi
+from tacit.collector.http.query import Queries
+from tacit.collector.http.reports import ReportRoute
+from tacit.collector.http.shuffled import MESSAGES, ShuffledRoutes
+from tacit.collector.service import Collector
+from tacit.hosting.limits import Limits
+from tacit.hosting.problems import Problem, as_problem
+from tacit.hosting.reading import Reading, RequestBody
+from tacit.hosting.responses import (
     PREFLIGHT,
     SECURITY,
     closes,
@@ -26,19 +35,14 @@ from tacit.collector.http.common import (
     json_response,
     problem_response,
 )
-from tacit.collector.http.openapi import openapi
-from tacit.collector.http.query import Queries
-from tacit.collector.http.reading import Reading, RequestBody
-from tacit.collector.http.reports import ReportRoute
-from tacit.collector.limits import Limits
-from tacit.collector.problems import Problem, as_problem
-from tacit.collector.service import Collector
 
 if TYPE_CHECKING:
     from tacit.collector.tables.tables import Tables
 
 _OF_STATUS = {404: "not_found", 405: "method_not_allowed"}
 _YEAR = 31_536_000
+MOST_LETTER_BYTES, LETTER_SECONDS = 512 << 20, 600.0
+"""Limits of one letter of a shuffler."""
 _ANSWERED = "tacit.answered"
 """Key in the ASGI scope under which the exception that a request was answered with is noted."""
 
@@ -149,10 +153,13 @@ class App:
         bounds = limits or Limits()
         self.collector, self.reports = collector, ReportRoute(collector, bounds)
         self.reading = Reading(bounds)
+        # Letters of shufflers are as long as all reports together. Strangers cannot send such: the signature of a
+        # letter stands in front of it, and is verified before anything is held.
+        self._letters = Reading(replace(bounds, body_bytes=MOST_LETTER_BYTES, body_seconds=LETTER_SECONDS))
         self._tables: Tables | None = None
         self._lock = Lock()
         api = [*Api(collector).routes(), *Queries(collector, lambda: self.tables).routes()]
-        routes = [*PublicRoutes(collector).routes(), *api, *(extra or [])]
+        routes = [*PublicRoutes(collector).routes(), *ShuffledRoutes(collector).routes(), *api, *(extra or [])]
         handler = cast("Callable[[Request, Exception], Awaitable[Response]]", _problem)
         site = Starlette(
             routes=routes,
@@ -186,7 +193,8 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI entry point: HTTP requests and lifespan; websockets are closed."""
         if scope["type"] == "http":
-            upload = self.reading.upload(receive, scope["headers"])
+            reading = self._letters if scope["path"].endswith(MESSAGES) else self.reading
+            upload = reading.upload(receive, scope["headers"])
             try:
                 await self._request(scope, upload, send)
             finally:

@@ -7,9 +7,9 @@ from typing import Any
 from tacit import __version__
 from tacit.collector.collections.access import MAX_INVITATIONS, SCOPES
 from tacit.collector.ingest.uploads import REASONS
-from tacit.collector.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
 from tacit.core.statistics.level import LEAST_LEVEL, MOST_LEVEL
+from tacit.hosting.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
 from tacit.post.frequencies.methods import NAMES
 from tacit.tasks.marginals.joint import JOINT
 from tacit.tasks.table import TASKS, queries_of

@@ -9,12 +9,12 @@ from starlette.routing import BaseRoute
 
 from tacit.collector.collections.access import READ
 from tacit.collector.http.api import Api, Call
-from tacit.collector.http.common import json_response
 from tacit.collector.http.downloads import disposition, file_name
-from tacit.collector.problems import Problem
 from tacit.collector.service import Collector
 from tacit.core.statistics.level import check_level
 from tacit.errors import InvalidSpec, MissingExtra
+from tacit.hosting.problems import Problem
+from tacit.hosting.responses import json_response
 
 if TYPE_CHECKING:
     from tacit.collector.tables.tables import Tables

@@ -16,7 +16,18 @@ from starlette.types import Receive, Scope, Send
 
 from tacit.collector.collections.access import REPORT
 from tacit.collector.collections.active import Active
-from tacit.collector.http.common import (
+from tacit.collector.ingest.outcomes import Outcomes
+from tacit.collector.ingest.uploads import Form, JudgedBatch
+from tacit.collector.limits import MOST_WAITING_BYTES
+from tacit.collector.ports import INVALID, STORED, NewBatch, Outcome
+from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW_TYPE
+from tacit.collector.service import Collector
+from tacit.errors import Busy
+from tacit.hosting.connection import Answer, header_lines
+from tacit.hosting.limits import Limits, RateLimit
+from tacit.hosting.problems import MEDIA_TYPE as PROBLEM_TYPE
+from tacit.hosting.problems import Problem, as_problem
+from tacit.hosting.responses import (
     PREFLIGHT,
     Header,
     cors_headers,
@@ -26,16 +37,6 @@ from tacit.collector.http.common import (
     send_plain,
     send_problem,
 )
-from tacit.collector.http.connection import Answer, header_lines
-from tacit.collector.ingest.outcomes import Outcomes
-from tacit.collector.ingest.uploads import Form, JudgedBatch
-from tacit.collector.limits import MOST_WAITING_BYTES, Limits, RateLimit
-from tacit.collector.ports import INVALID, STORED, NewBatch, Outcome
-from tacit.collector.problems import MEDIA_TYPE as PROBLEM_TYPE
-from tacit.collector.problems import Problem, as_problem
-from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW_TYPE
-from tacit.collector.service import Collector
-from tacit.errors import Busy
 from tacit.wire.batch import MAGIC, MEDIA_TYPE
 
 Head = dict[bytes, bytes]

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from tacit.collector.clock import Clock
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.ports import Store, StoredBatch, StoredTally, tally_damaged
@@ -28,6 +27,7 @@ from tacit.core.mechanism import Reports
 from tacit.core.members import PerMember
 from tacit.core.tally import Counts, Log
 from tacit.errors import ReportRejected, StorageDamaged, TacitError
+from tacit.hosting.clock import Clock
 from tacit.wire.tallies import AnyTally, dump_tally, empty_tally, load_tally
 
 LOG = logging.getLogger("tacit.collector")

@@ -2,10 +2,10 @@
 
 from threading import Lock
 
-from tacit.collector.clock import Clock
 from tacit.collector.ingest.writer import BatchWriter
 from tacit.collector.ports import Store
 from tacit.errors import StorageUnavailable
+from tacit.hosting.clock import Clock
 
 HOLD_SECONDS = 3.0
 """The collector is not ready for this long after a failed commit, even if a probe succeeds: a tiny write may fit on a

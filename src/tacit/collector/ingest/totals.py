@@ -5,7 +5,7 @@ from hashlib import sha256
 from threading import Lock
 
 from tacit.collector.collections.active import Active
-from tacit.collector.collections.parts import Total
+from tacit.collector.collections.parts import Total, settled
 from tacit.collector.ingest.fold import Folder
 from tacit.collector.ports import Store
 
@@ -41,7 +41,7 @@ class TallyCache:
                 self._totals.move_to_end(active.id)
                 return cached[1]
         # Outside of the lock, because adding tallies takes long: two readers may both do it, and the later one stays.
-        total = Total(self._folder.sum(active, stored))
+        total = Total(settled(active.collection, active.mechanism, self._folder.sum(active, stored)))
         with self._lock:
             # What was read before `forget` may be past its retention by now: it is returned and not cached.
             if forgotten == self._forgotten:

@@ -18,9 +18,9 @@ import numpy as np
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.limits import MOST_WAITING_BYTES
 from tacit.collector.ports import CLOSED, DUPLICATE, INVALID, NO_FOLDER, SPENT, NewBatch, Outcome, Store
-from tacit.collector.problems import Problem
 from tacit.collector.rows.batches import Judged, judge_arrow, judge_json, split_rows
 from tacit.errors import ReportRejected
+from tacit.hosting.problems import Problem
 from tacit.wire.batch import Batch, batch_from_json, decode_batch, invitation_hash, read_head
 
 REASONS = (

@@ -28,8 +28,8 @@ from tacit.collector.pg.settings import REPORTED
 from tacit.collector.pg.statement import Desk, Prepared, StatementResult, as_error
 from tacit.collector.pg.text import Statement, statements
 from tacit.collector.pg.values import Field
-from tacit.collector.problems import Problem
 from tacit.collector.work import Work
+from tacit.hosting.problems import Problem
 
 _FLUSH_BYTES = 1 << 16
 _MOST_FETCHED = 10**9

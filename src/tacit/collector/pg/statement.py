@@ -20,9 +20,9 @@ from tacit.collector.pg.messages import PgError
 from tacit.collector.pg.parameters import bind, example_values, parameter_types
 from tacit.collector.pg.text import Statement
 from tacit.collector.pg.values import Field
-from tacit.collector.problems import Problem, as_problem
 from tacit.collector.tables.info import TableInfo
 from tacit.collector.tables.tables import Tables
+from tacit.hosting.problems import Problem, as_problem
 from tacit.sql.engine.aggregate import ERROR_ENDS, flat_row
 from tacit.sql.engine.plan import QueryPlan
 from tacit.sql.engine.run import QueryAnswer

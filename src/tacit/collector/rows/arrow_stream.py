@@ -11,8 +11,8 @@ from struct import unpack_from
 from typing import Any
 
 from tacit.collector.limits import MOST_BATCH_BYTES, MOST_BATCH_ROWS
-from tacit.collector.problems import Problem
 from tacit.core.extras import load
+from tacit.hosting.problems import Problem
 from tacit.wire.rows import MAX_COLUMNS
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"

@@ -21,11 +21,11 @@ import numpy.typing as npt
 
 from tacit.collector.collections.active import Active
 from tacit.collector.ports import StoredBatch
-from tacit.collector.problems import Problem
 from tacit.collector.rows.arrow_stream import check_rows, read_stream
 from tacit.collector.rows.columns import EPOCH, MEMBER, REPORT, Mask, fitted, report_array, schema_of
 from tacit.core.extras import load
 from tacit.errors import InvalidValue, ReportRejected
+from tacit.hosting.problems import Problem
 from tacit.wire.rows import Rows
 
 _PACKED, _ARROW = b"\1", b"\2"

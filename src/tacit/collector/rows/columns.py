@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Mask
-from tacit.collector.problems import Problem
 from tacit.core.extras import load
+from tacit.hosting.problems import Problem
 from tacit.wire.rows import MAX_NUMBER, MAX_TEXT, Rows
 
 REPORT, MEMBER = "report", "member"

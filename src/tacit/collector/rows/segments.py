@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy.typing as npt
 
-from tacit.collector.clock import Clock
 from tacit.collector.collections.active import Active
 from tacit.collector.limits import Intervals
 from tacit.collector.ports import NO_FOLDER
@@ -29,6 +28,7 @@ from tacit.collector.rows.columns import REPORT, schema_of
 from tacit.collector.rows.manifest import SUFFIX, SegmentEntry
 from tacit.core.extras import load
 from tacit.errors import InvalidSpec, SegmentDamaged, StorageFull, StorageUnavailable
+from tacit.hosting.clock import Clock
 from tacit.hosting.durable import make_folder, sync
 
 LOCK, PART = ".lock", ".part"

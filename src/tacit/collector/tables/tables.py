@@ -13,11 +13,11 @@ from typing import TypeVar
 from tacit.collector.collections.access import READ, Bearer
 from tacit.collector.collections.active import Active
 from tacit.collector.collections.policies import asked_of
-from tacit.collector.problems import Problem
 from tacit.collector.service import Collector
 from tacit.collector.tables.info import DATABASE, ColumnInfo, TableInfo, longer_name
 from tacit.core.statistics.level import check_level
 from tacit.errors import InvalidQuery
+from tacit.hosting.problems import Problem
 from tacit.sql.design.levels import Design
 from tacit.sql.documents import design_of, table_schema
 from tacit.sql.engine.plan import QueryPlan

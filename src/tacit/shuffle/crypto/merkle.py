@@ -28,19 +28,36 @@ def _levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
     return levels
 
 
+class MerkleTree:
+    """All hashes of a list, for many proofs."""
+
+    def __init__(self, leaves: Sequence[bytes]) -> None:
+        """Hash a list, once."""
+        self._levels = _levels(leaves)
+
+    @property
+    def root(self) -> bytes:
+        """The hash of the list."""
+        return self._levels[-1][0] if self._levels[-1] else sha256(b"").digest()
+
+    def proof(self, index: int) -> list[bytes]:
+        """What proves that entry `index` is in the list: the neighbours on the way to the root."""
+        proof: list[bytes] = []
+        for level in self._levels[:-1]:
+            if index ^ 1 < len(level):
+                proof.append(level[index ^ 1])
+            index >>= 1
+        return proof
+
+
 def merkle_root(leaves: Sequence[bytes]) -> bytes:
     """The hash of a list."""
-    return _levels(leaves)[-1][0] if leaves else sha256(b"").digest()
+    return MerkleTree(leaves).root
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """What proves that entry `index` is in the list: the neighbours on the way to the root."""
-    proof: list[bytes] = []
-    for level in _levels(leaves)[:-1]:
-        if index ^ 1 < len(level):
-            proof.append(level[index ^ 1])
-        index >>= 1
-    return proof
+    """What proves that entry `index` is in a list."""
+    return MerkleTree(leaves).proof(index)
 
 
 def is_included(root: bytes, content: bytes, index: int, size: int, proof: Sequence[bytes]) -> bool:

@@ -3,13 +3,14 @@
 If fewer respondents are left than the certificate needs, the session ends here, before anything reaches the collector.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from tacit.errors import ProtocolViolation, SessionAborted
-from tacit.shuffle.crypto.merkle import inclusion_proof, is_included, merkle_root
+from tacit.shuffle.crypto.merkle import MerkleTree, is_included
 from tacit.shuffle.crypto.signing import Identity, check_signature
 from tacit.shuffle.protocol.parties import party_name
 from tacit.shuffle.protocol.session import RESHARING, ShuffleSession
@@ -36,7 +37,11 @@ class Roster:
     @cached_property
     def root(self) -> str:
         """The Merkle root of the slots, in hexadecimal."""
-        return merkle_root(self.slots).hex()
+        return self._tree.root.hex()
+
+    @cached_property
+    def _tree(self) -> MerkleTree:
+        return MerkleTree(self.slots)
 
     def statement(self, session: ShuffleSession, attempt: int) -> dict[str, Any]:
         """What every shuffler signs."""
@@ -48,10 +53,10 @@ class Roster:
 
     def proof(self, slot: bytes) -> dict[str, Any]:
         """What shows a respondent that its slot took part."""
-        if slot not in self.slots:
+        index = bisect_left(self.slots, slot)
+        if self.slots[index : index + 1] != (slot,):
             raise ProtocolViolation("roster: this slot did not take part")
-        index = self.slots.index(slot)
-        path = [node.hex() for node in inclusion_proof(self.slots, index)]
+        path = [node.hex() for node in self._tree.proof(index)]
         return {"slot": slot.hex(), "index": index, "path": path}
 
 

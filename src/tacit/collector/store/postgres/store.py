@@ -5,7 +5,6 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any, LiteralString
 
-from tacit.collector.clock import today
 from tacit.collector.ports import AuditEntry, CollectionRecord, Fold, NewBatch, Outcome, StoredTally, TokenRecord
 from tacit.collector.store.checksums import COLUMNS, checked, stored
 from tacit.collector.store.postgres import statements as sql
@@ -13,6 +12,7 @@ from tacit.collector.store.postgres.connection import Connection, Pool
 from tacit.collector.store.postgres.schema import migrate
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.store.transfer import read_backup, up_to_date, write_backup
+from tacit.hosting.clock import today
 
 
 class PostgresStore:
@@ -33,6 +33,11 @@ class PostgresStore:
     def segments(self) -> Path | None:
         """The folder of segments, which all collectors on this database must share; None if there is none."""
         return self._segments
+
+    @property
+    def private(self) -> None:
+        """None: collectors on one database share everything."""
+        return
 
     def _query(self, text: LiteralString, *values: Any) -> list[tuple[Any, ...]]:
         return self._pool.run(lambda db: sql.rows(db, text, *values))
@@ -145,6 +150,12 @@ class PostgresStore:
     def revoke_token(self, hash: bytes) -> bool:
         """Remove a token; False if there was none."""
         return self._change("DELETE FROM tacit.tokens WHERE hash = %s", hash) == 1
+
+    def invitations(self, collection: str) -> list[bytes]:
+        """The hashes of all unspent invitations to a collection."""
+        text = """SELECT hash FROM tacit.invitations AS i JOIN tacit.collections AS c ON c.key = i.collection
+                  WHERE c.id = %s AND i.spent = 0"""
+        return [bytes(row[0]) for row in self._query(text, collection)]
 
     def add_invitations(self, collection: str, hashes: Sequence[bytes]) -> None:
         """Add unspent invitations; one that is there already stays as it is, spent or not."""

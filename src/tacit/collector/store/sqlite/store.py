@@ -16,7 +16,6 @@ from typing import Any
 
 import apsw
 
-from tacit.collector.clock import today
 from tacit.collector.ports import (
     STORED,
     AuditEntry,
@@ -34,6 +33,7 @@ from tacit.collector.store.sqlite import statements as sql
 from tacit.collector.store.sqlite.recent import MOST, Recent
 from tacit.collector.store.sqlite.schema import migrate, migrate_file
 from tacit.errors import StorageUnavailable
+from tacit.hosting.clock import today
 from tacit.hosting.sqlite import (
     Database,
     Readers,
@@ -116,6 +116,11 @@ class SqliteStore:
     def segments(self) -> Path:
         """The folder for segments of rows."""
         return self.file.parent / SEGMENTS
+
+    @property
+    def private(self) -> Path:
+        """The folder of the database, which one collector works in."""
+        return self.file.parent
 
     @contextmanager
     def _write(self) -> Generator[Database]:
@@ -290,6 +295,11 @@ class SqliteStore:
         """Remove a token; False if there was none."""
         with self._write() as db:
             return db.change("DELETE FROM tokens WHERE hash = ?", hash) == 1
+
+    def invitations(self, collection: str) -> list[bytes]:
+        """The hashes of all unspent invitations to a collection."""
+        text = "SELECT hash FROM invitations JOIN collections ON key = collection WHERE id = ? AND NOT spent"
+        return [row[0] for row in self._query(text, collection)]
 
     def add_invitations(self, collection: str, hashes: Sequence[bytes]) -> None:
         """Add unspent invitations; one that is there already stays as it is, spent or not."""

@@ -20,9 +20,9 @@ from typing import Any, Protocol, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from tacit.collector.addresses import plain_host
-from tacit.collector.limits import Limits
-from tacit.collector.problems import MEDIA_TYPE, Problem
+from tacit.hosting.addresses import plain_host
+from tacit.hosting.limits import Limits
+from tacit.hosting.problems import MEDIA_TYPE, Problem
 
 Header = tuple[bytes, bytes]
 Answer = Callable[[int, bytes, bytes], None]

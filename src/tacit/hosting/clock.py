@@ -1,4 +1,4 @@
-"""The clocks of the collector, injected so that tests can stop them, advance them and make them jump."""
+"""The clocks of a server, injected so that tests can stop them, advance them and make them jump."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,3 +20,5 @@ class Clock:
     """Unix day (days since 1970-01-01 UTC), for retention and expiry."""
     seconds: Callable[[], float] = monotonic
     """Monotonic seconds from an arbitrary origin, for durations."""
+    now: Callable[[], float] = time
+    """Seconds since 1970, for what a document says about the end of a session."""

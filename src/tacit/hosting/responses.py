@@ -7,7 +7,7 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Send
 
-from tacit.collector.problems import MEDIA_TYPE, Problem
+from tacit.hosting.problems import MEDIA_TYPE, Problem
 
 Header = tuple[bytes, bytes]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from starlette.types import Message, Receive
 
-from tacit.collector.limits import Limits
-from tacit.collector.problems import Problem
+from tacit.hosting.limits import Limits
+from tacit.hosting.problems import Problem
 
 _LOOKS = 5
 """Periodic checks per `body_seconds`; one timer for all uploads is cheaper than one for each."""

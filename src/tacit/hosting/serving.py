@@ -1,0 +1,68 @@
+"""Listening: how uvicorn serves an application, and a server in a thread of this process."""
+
+import socket
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any, TypeVar
+
+import uvicorn
+
+from tacit.errors import StorageUnavailable
+from tacit.hosting.connection import ShortWay, connections
+from tacit.hosting.limits import Limits
+
+_GRACE_SECONDS = 20
+"""How long a server that is told to stop waits for requests that have begun."""
+
+AnyServer = TypeVar("AnyServer", bound=uvicorn.Server)
+
+
+def server_url(host: str, port: int) -> str:
+    """The address of a server without TLS."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def server_config(
+    app: Any, host: str, port: int, limits: Limits, *, short_way: ShortWay | None = None, trusted_proxies: str = ""
+) -> uvicorn.Config:
+    """How uvicorn serves an application: no access log, no headers about itself, deadlines for slow clients."""
+    return uvicorn.Config(
+        app,
+        http=connections(short_way, limits),
+        host=host,
+        port=port,
+        access_log=False,
+        log_config=None,
+        lifespan="on",
+        server_header=False,
+        date_header=False,
+        ws="none",
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=trusted_proxies or None,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        backlog=2048,
+    )
+
+
+@contextmanager
+def in_thread(make: Callable[[int], AnyServer], host: str = "127.0.0.1") -> Generator[tuple[str, AnyServer]]:
+    """Run a server on a free loopback port until the block ends; yields its address and itself."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        probe.listen(2048)
+        # The socket stays open until the server listens on it, so that nobody else can take the port meanwhile.
+        port = probe.getsockname()[1]
+        server = make(port)
+        thread = Thread(target=server.run, kwargs={"sockets": [probe]}, daemon=True)
+        thread.start()
+        while not server.started and thread.is_alive():
+            time.sleep(0.005)
+        if not server.started:
+            raise StorageUnavailable("serve: the server did not start")
+        try:
+            yield server_url(host, port), server
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -1,0 +1,329 @@
+"""The HTTP interface of a shuffler.
+
+    GET  /identity.json            name, identity, seal_key, modes: signed, for operators and collectors
+    POST /sessions                 a signed session; the reply is the own signature (`joining`)
+    GET  /s/{session}/status       state and number of uploads
+    POST /s/{session}/uploads      slot, sealed part, token if one is needed; always 202, empty
+    POST /gateway                  the same inside Oblivious HTTP; always 200 and a response of one size
+    POST /s/{session}/messages     letters of other parties (`post`)
+    GET  /s/{session}/proof/{slot} that a slot takes part, from the agreement on slots to the erasure
+    GET  /healthz /readyz /metrics
+
+Respondents learn nothing from a reply but that it arrived, and neither does a relay: what was wrong with an upload is
+counted, not told. Addresses are used for the rate limit alone (`hosting.limits`), and are in no log.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from tacit.errors import Busy, OpenFailed, ProtocolViolation, ReportRejected
+from tacit.hosting.exposition import METRICS_TYPE, Tallies
+from tacit.hosting.limits import Limits, RateLimit
+from tacit.hosting.problems import Problem, as_problem
+from tacit.hosting.reading import Reading
+from tacit.hosting.responses import closes, json_response, problem_response
+from tacit.shuffle.crypto.bhttp import BinaryRequest, BinaryResponse
+from tacit.shuffle.crypto.hpke import HpkeKey
+from tacit.shuffle.crypto.ohttp import RESPONSE_TYPE, Gateway, ResponseSealer
+from tacit.shuffle.crypto.stream import AesStream
+from tacit.shuffle.protocol.session import ShuffleSession
+from tacit.shuffler.driver import ShufflerDriver
+from tacit.shuffler.intake import UploadWriter
+from tacit.shuffler.letters import LENGTH_BYTES, MAX_HEAD_BYTES, read_object
+from tacit.shuffler.modes import read_upload
+from tacit.shuffler.party_store import NewUpload
+from tacit.shuffler.post import Reception
+
+IDENTITY_LABEL = "shuffler"
+MAX_SESSION_BYTES = 1 << 20
+MAX_UPLOAD_BYTES = 4096
+ANYBODY = {"access-control-allow-origin": "*"}
+_PREFLIGHT = {
+    **ANYBODY,
+    "access-control-allow-methods": "GET, POST",
+    "access-control-allow-headers": "Content-Type",
+    "access-control-max-age": "86400",
+}
+_ACCEPTED = BinaryResponse(202).to_bytes()
+RESPONSE_BYTES = 16 + len(_ACCEPTED) + 16
+"""Of every response to an encapsulated request: nonce, padded response, tag."""
+_HELP = {
+    "tacit_shuffler_uploads_total": "Uploads, by outcome.",
+    "tacit_shuffler_letters_total": "Letters of other parties, by status of the reply.",
+    "tacit_shuffler_joined_total": "Requests to join a session, by status of the reply.",
+}
+_MINUTES = 600.0
+
+
+def gateway_id(public: bytes) -> int:
+    """The number of a gateway's key in Oblivious HTTP: its first byte, so that the session document need not say it."""
+    return public[0]
+
+
+class ShufflerRoutes:
+    """The routes, over a driver."""
+
+    def __init__(self, driver: ShufflerDriver, writer: UploadWriter, name: str, limits: Limits) -> None:
+        """Serve a driver; `name` is what its operator calls it."""
+        self._driver, self._store, self._writer, self._name = driver, driver.store, writer, name
+        self._reception = Reception(driver.store, driver.wake, driver.violated, driver.offer.most_bytes)
+        self._rate, self._tallies = RateLimit(limits), Tallies(_HELP)
+        self._stream = AesStream.from_system()
+        self._sessions: dict[str, tuple[ShuffleSession, int, HpkeKey]] = {}
+        self._gateways: list[Gateway] = []
+
+    def routes(self) -> list[Route]:
+        """The Starlette routes."""
+        both = ["POST", "OPTIONS"]
+        return [
+            Route("/identity.json", self.identity),
+            Route("/sessions", self.join, methods=["POST"]),
+            Route("/s/{session}/status", self.status),
+            Route("/s/{session}/uploads", self.upload, methods=both),
+            Route("/gateway", self.gateway, methods=both),
+            Route("/s/{session}/messages", self.message, methods=["POST"]),
+            Route("/s/{session}/proof/{slot}", self.proof),
+            Route("/healthz", self.health),
+            Route("/readyz", self.ready),
+            Route("/metrics", self.metrics),
+        ]
+
+    async def health(self, request: Request) -> Response:
+        """Liveness."""
+        del request
+        return json_response({"status": "ok"})
+
+    async def ready(self, request: Request) -> Response:
+        """Readiness: the database can be written."""
+        del request
+        await run_in_threadpool(self._store.probe)
+        return json_response({"status": "ready"})
+
+    async def metrics(self, request: Request) -> Response:
+        """Counters and the numbers of sessions by state."""
+        del request
+        records = await run_in_threadpool(self._store.sessions)
+        live = [record for record in records if not record.is_over]
+        waiting = await run_in_threadpool(self._store.waiting)
+        gauges = {
+            "tacit_shuffler_sessions": float(len(live)),
+            "tacit_shuffler_sessions_ended": float(len(records) - len(live)),
+            "tacit_shuffler_letters_waiting": float(len(waiting)),
+        }
+        return Response(self._tallies.text(gauges), media_type=METRICS_TYPE)
+
+    async def identity(self, request: Request) -> Response:
+        """Who this is; the identity is compared out of band, the seal key is believed for its signature."""
+        del request
+        return json_response(await run_in_threadpool(self.identity_document), headers=ANYBODY)
+
+    def identity_document(self) -> dict[str, Any]:
+        """Name, keys and modes, signed."""
+        return identity_document(self._driver, self._name)
+
+    async def join(self, request: Request) -> Response:
+        """Sign a session, or open it."""
+        document = read_object(await _body(request, MAX_SESSION_BYTES), "session")
+        try:
+            signature = await run_in_threadpool(self._driver.join, document)
+        except Exception as error:
+            self._tallies.count("tacit_shuffler_joined_total", f'status="{as_problem(error).status}"')
+            raise
+        self._tallies.count("tacit_shuffler_joined_total", 'status="200"')
+        return json_response({"signature": signature})
+
+    async def status(self, request: Request) -> Response:
+        """State and counts of a session; nothing about single uploads."""
+        record = await run_in_threadpool(self._store.session, request.path_params["session"])
+        if record is None:
+            raise Problem("not_found", "this session is not known here")
+        plain = {"session": record.id, "state": record.state, "uploads": record.uploads, "is_open": record.is_open}
+        ending = {name: record.ending[name] for name in ("reason", "blames") if name in record.ending}
+        return json_response(plain | ending, headers=ANYBODY)
+
+    async def proof(self, request: Request) -> Response:
+        """The path from a slot to the root that all shufflers signed."""
+        try:
+            slot = bytes.fromhex(request.path_params["slot"])
+        except ValueError:
+            raise Problem("not_found", "a slot is 32 hexadecimal digits") from None
+        proof = await run_in_threadpool(self._prove, request.path_params["session"], slot)
+        return json_response(proof, headers=ANYBODY)
+
+    def _prove(self, session: str, slot: bytes) -> dict[str, Any]:
+        roster = self._driver.roster(session)
+        if roster is None:
+            raise Problem("not_found", "there are no proofs before the slots are agreed or after they are erased")
+        try:
+            return roster.proof(slot) | {"root": roster.root, "n": roster.n}
+        except ProtocolViolation:
+            raise Problem("not_found", "this slot does not take part") from None
+
+    # Uploads.
+
+    async def upload(self, request: Request) -> Response:
+        """An upload: 202, whatever becomes of it."""
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers=_PREFLIGHT)
+        self._check_rate(request)
+        await self._take(request.path_params["session"], await _body(request, MAX_UPLOAD_BYTES))
+        return Response(status_code=202, headers=ANYBODY)
+
+    async def gateway(self, request: Request) -> Response:
+        """An upload inside Oblivious HTTP: a response of one size, whatever becomes of it."""
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers=_PREFLIGHT)
+        self._check_rate(request)
+        sealed = await _body(request, MAX_UPLOAD_BYTES)
+        sealer = None
+        try:
+            inner, sealer = self._opened(sealed)
+            asked = BinaryRequest.from_bytes(inner)
+            parts = asked.path.split("/")
+            is_upload = asked.method == "POST" and len(parts) == 4 and (parts[1], parts[3]) == ("s", "uploads")
+            await self._take(parts[2] if is_upload else "", asked.content)
+        except (OpenFailed, ReportRejected):
+            # Nothing is stored, but by the same way as everything else.
+            await self._take("", b"")
+        # Who cannot be answered gets noise of the same size.
+        answer = sealer.seal(_ACCEPTED, self._stream) if sealer else self._stream.rows(1, RESPONSE_BYTES).tobytes()
+        return Response(answer, 200, ANYBODY, RESPONSE_TYPE)
+
+    def _opened(self, sealed: bytes) -> tuple[bytes, ResponseSealer]:
+        known = {gateway.config.public for gateway in self._gateways}
+        if not any(sealed[:1] == bytes([gateway.config.key_id]) for gateway in self._gateways):
+            keys = [key for key in self._store.seal_keys() if key.public not in known]
+            self._gateways += [Gateway(gateway_id(key.public), key) for key in keys]
+        for gateway in self._gateways:
+            try:
+                return gateway.open(sealed)
+            except OpenFailed:
+                continue
+        raise OpenFailed("gateway: the request is for no key of this shuffler")
+
+    def _check_rate(self, request: Request) -> None:
+        if not self._rate.allows(request.client.host if request.client else ""):
+            raise Problem("rate_limited", "too many requests from one address; send again later", retry_seconds=1)
+
+    async def _take(self, session: str, body: bytes) -> None:
+        known = self._sessions.get(session) or await run_in_threadpool(self._find, session)
+        upload = read_upload(*known, body) if known else NewUpload("", b"", b"", refusal="unknown_session")
+        outcome = await asyncio.wrap_future(self._writer.submit(upload))
+        self._tallies.count("tacit_shuffler_uploads_total", f'outcome="{outcome}"')
+
+    def _find(self, session: str) -> tuple[ShuffleSession, int, HpkeKey] | None:
+        """What is needed of a session for its uploads: it never changes, so that it is read once."""
+        record = self._store.session(session)
+        if record is None or record.is_over:
+            return None
+        wanted = record.session.parties[record.party].seal_key
+        keys = [key for key in self._store.seal_keys() if key.public.hex() == wanted]
+        if not keys:
+            return None
+        if len(self._sessions) >= 256:
+            self._sessions.clear()
+        return self._sessions.setdefault(session, (record.session, record.party, keys[0]))
+
+    async def message(self, request: Request) -> Response:
+        """A letter of another party."""
+        reply = await self._reception.take(request.path_params["session"], request.stream())
+        self._tallies.count("tacit_shuffler_letters_total", f'status="{reply.status}"')
+        return Response(reply.detail, reply.status, media_type="text/plain") if reply.detail else Response(None, 204)
+
+
+def identity_document(driver: ShufflerDriver, name: str) -> dict[str, Any]:
+    """What a shuffler says about itself, signed by its identity."""
+    store = driver.store
+    document = {
+        "name": name,
+        "identity": store.identity.public.hex(),
+        "seal_key": store.seal_key.public.hex(),
+        "modes": list(driver.offer.modes),
+    }
+    return {**document, "signature": store.identity.sign(IDENTITY_LABEL, document)}
+
+
+async def _body(request: Request, most: int) -> bytes:
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > most:
+            raise Problem("too_large", f"a body may have at most {most} bytes here")
+    return bytes(content)
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    del request
+    if isinstance(error, HTTPException):
+        kind = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "malformed")
+        return problem_response(Problem(kind, "there is nothing at this address for this method"))
+    if isinstance(error, Busy):
+        return problem_response(Problem("unavailable", str(error), retry_seconds=2))
+    return problem_response(as_problem(error))
+
+
+class ShufflerApp:
+    """The ASGI application: Starlette behind limits on request bodies."""
+
+    def __init__(self, driver: ShufflerDriver, name: str, limits: Limits | None = None) -> None:
+        """Serve a driver, which starts and stops with the application."""
+        self.driver, self._writer = driver, UploadWriter(driver.store)
+        small = limits or Limits(body_bytes=MAX_SESSION_BYTES)
+        most = driver.offer.most_bytes + LENGTH_BYTES + MAX_HEAD_BYTES
+        self._small = Reading(small)
+        self._letters = Reading(Limits(body_bytes=most, body_seconds=_MINUTES, reading_bytes=2 * most))
+        self.routes = ShufflerRoutes(driver, self._writer, name, small)
+        handler = cast("Callable[[Request, Exception], Awaitable[Response]]", _problem)
+        self._site = Starlette(
+            routes=self.routes.routes(),
+            exception_handlers=dict.fromkeys((HTTPException, Problem, Exception), handler),
+            lifespan=self._lifespan,
+        )
+        self._site.router.redirect_slashes = False
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
+        del app
+        self.driver.start()
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self.stop)
+
+    def stop(self) -> None:
+        """Store what is queued, finish the step under way, and close."""
+        self._writer.stop()
+        self.driver.stop()
+        self.driver.store.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI entry point."""
+        if scope["type"] != "http":
+            await self._site(scope, receive, send)
+            return
+        reading = self._letters if scope["path"].endswith("/messages") else self._small
+        upload = reading.upload(receive, scope["headers"])
+
+        async def after_body(message: Message) -> None:
+            """Delay the response until the rest of the body has been read or given up."""
+            if message["type"] == "http.response.start" and not upload.is_whole and not await upload.drain():
+                message["headers"] = closes(message.get("headers", []))
+            await send(message)
+
+        try:
+            await self._site(scope, upload, after_body)
+        except Exception:
+            # Starlette raises again what its handler has answered; it has been logged without its text.
+            return
+        finally:
+            upload.close()

@@ -1,0 +1,66 @@
+"""Group commit of uploads: one thread stores the uploads of many requests in one transaction, with one sync.
+
+Refused uploads take the same way as good ones and are counted in the same transaction, so that the time of an answer
+does not tell them apart.
+"""
+
+import threading
+from collections import deque
+from concurrent.futures import Future
+
+from tacit.errors import Busy, StorageUnavailable
+from tacit.shuffler.party_store import NewUpload, PartyStore
+
+_Item = tuple[NewUpload, "Future[str]"]
+
+
+class UploadWriter:
+    """The writer thread. An outcome is told once, and not before it is durable."""
+
+    def __init__(self, store: PartyStore, *, most_waiting: int = 4096, group: int = 512) -> None:
+        """Write to a store; more than `most_waiting` uploads in the queue are refused as Busy."""
+        self._store, self._most, self._group = store, most_waiting, group
+        self._waiting: deque[_Item] = deque()
+        self._change, self._is_stopping = threading.Condition(), False
+        self.failure: StorageUnavailable | None = None
+        """The error of the last transaction, if the database could not be written."""
+        self._thread = threading.Thread(target=self._run, name="tacit-intake", daemon=True)
+        self._thread.start()
+
+    def submit(self, upload: NewUpload) -> "Future[str]":
+        """Queue an upload; its future has the outcome."""
+        told: Future[str] = Future()
+        with self._change:
+            if self._is_stopping or len(self._waiting) >= self._most:
+                raise Busy("shuffler: too many uploads wait to be stored; send the same one again shortly")
+            self._waiting.append((upload, told))
+            self._change.notify()
+        return told
+
+    def stop(self) -> None:
+        """Store what is queued, then end."""
+        with self._change:
+            self._is_stopping = True
+            self._change.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (group := self._next_group()) is not None:
+            try:
+                outcomes = self._store.add_uploads([upload for upload, _ in group])
+                self.failure = None
+            except Exception as error:
+                self.failure = error if isinstance(error, StorageUnavailable) else self.failure
+                for _, told in group:
+                    told.set_exception(error)
+                continue
+            for (_, told), outcome in zip(group, outcomes, strict=True):
+                told.set_result(outcome)
+
+    def _next_group(self) -> list[_Item] | None:
+        """Wait for uploads and take up to a group of them; None when stopping and the queue is drained."""
+        with self._change:
+            self._change.wait_for(lambda: self._waiting or self._is_stopping)
+            items = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group))]
+        # Whoever was abandoned by its request is left out; the client will send the same upload again.
+        return [item for item in items if item[1].set_running_or_notify_cancel()] if items else None

@@ -1,0 +1,78 @@
+"""What differs between the modes of a shuffle, as a shuffler sees them: uploads, first vectors, and how they add up."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from tacit.device.numbers.canonical import canonical
+from tacit.errors import OpenFailed
+from tacit.shuffle.crypto.dgk import DgkPublicKey
+from tacit.shuffle.crypto.hpke import HpkeKey
+from tacit.shuffle.crypto.stream import AesStream
+from tacit.shuffle.protocol.fakes import fake_shares
+from tacit.shuffle.protocol.layouts import LAYOUTS
+from tacit.shuffle.protocol.peos import PeosAlgebra, is_share, with_fakes
+from tacit.shuffle.protocol.peos import first_vector as first_encrypted_vector
+from tacit.shuffle.protocol.sealing import SLOT_BYTES, open_part, part_bytes
+from tacit.shuffle.protocol.session import PEOS, RESHARING, ShuffleSession
+from tacit.shuffle.protocol.shares import Algebra, PlainAlgebra, Vector, as_rows
+from tacit.shuffler.admission import TOKEN_BYTES
+from tacit.shuffler.letters import read_object
+from tacit.shuffler.party_store import NewUpload
+
+WRONG_SIZE, UNREADABLE = "wrong_size", "unreadable"
+
+
+def takes_uploads(session: ShuffleSession, party: int) -> bool:
+    """Whether respondents send something to a shuffler: to all who hold shares, and to the first of a chain."""
+    return session.mode in RESHARING or party == 1
+
+
+def upload_bytes(session: ShuffleSession, party: int) -> int:
+    """Bytes of an upload without a token: the slot and the sealed part."""
+    return SLOT_BYTES + part_bytes(session)[party - 1]
+
+
+def read_upload(session: ShuffleSession, party: int, key: HpkeKey, body: bytes) -> NewUpload:
+    """An upload as it arrived, opened; what cannot be used has a refusal, which is only counted."""
+    size = upload_bytes(session, party) if takes_uploads(session, party) else 0
+    token = body[size:]
+    if not size or len(body) not in (size, size + TOKEN_BYTES):
+        return NewUpload(session.id, b"", b"", refusal=WRONG_SIZE)
+    slot, part = body[:SLOT_BYTES], body[SLOT_BYTES:size]
+    if session.mode not in RESHARING:
+        # Onions are peeled when the batch is complete, so that nothing is known before.
+        return NewUpload(session.id, slot, part, token)
+    try:
+        share = open_part(session, party, key, slot, part)
+    except OpenFailed:
+        return NewUpload(session.id, b"", b"", refusal=UNREADABLE)
+    if session.mode == PEOS and not is_share(session, party, share, public_key(session)):
+        return NewUpload(session.id, b"", b"", refusal=UNREADABLE)
+    return NewUpload(session.id, slot, share, token)
+
+
+@lru_cache(maxsize=4)
+def _read_public_key(text: bytes) -> DgkPublicKey:
+    # Its tables of powers take longer to make than a row takes to encrypt.
+    return DgkPublicKey.from_json(read_object(text, "session: dgk"))
+
+
+def public_key(session: ShuffleSession) -> DgkPublicKey:
+    """The collector's key of mode peos-dgk."""
+    return _read_public_key(canonical(dict(session.dgk or {})))
+
+
+def algebra_of(session: ShuffleSession) -> Algebra:
+    """How vectors of a session add up."""
+    return PeosAlgebra(public_key(session)) if session.mode == PEOS else PlainAlgebra(LAYOUTS[session.mode])
+
+
+def first_vector(session: ShuffleSession, party: int, shares: Sequence[bytes], stream: AesStream) -> Vector:
+    """The shares of respondents in the order of the roster, then those of the fakes (M3)."""
+    if session.mode == PEOS:
+        vector = first_encrypted_vector(session, party, shares)
+        return with_fakes(session, party, vector, public_key(session), stream)
+    rows = as_rows(b"".join(shares), len(shares))
+    return (np.concatenate([rows, fake_shares(session, party, stream)]),)
