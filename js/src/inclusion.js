@@ -21,7 +21,7 @@ const hashed = (kind, ...parts) => sha256(concat(Uint8Array.of(kind), ...parts))
  * @returns {boolean}
  */
 export function isIncluded(root, size, { slot, index, path }) {
-  if (!areIntegers([index], 0, size - 1)) return false;
+  if (!areIntegers([size], 1) || !areIntegers([index], 0, size - 1)) return false;
   let [node, rest, place] = [hashed(0, unhex(slot)), path.map(unhex), index];
   for (let left = size; left > 1; left = Math.ceil(left / 2)) {
     // The last node of a level may have no neighbour, and moves up as it is.
@@ -35,9 +35,17 @@ export function isIncluded(root, size, { slot, index, path }) {
   return rest.length === 0 && hex(node) === root;
 }
 
-/** @param {any} value @param {string} slot whether this has the form of a proof for that slot */
-export const isProof = (value, slot) =>
-  isObject(value) && value.slot === slot && Array.isArray(value.path) && value.path.every((/** @type {any} */ node) => matches(node, HASH));
+/**
+ * Whether this is a proof for a slot that leads to the root that it states.
+ * @param {any} value
+ * @param {string} slot
+ * @returns {value is {slot: string, index: number, path: string[], root: string, n: number}}
+ */
+export function isProof(value, slot) {
+  if (!isObject(value) || value.slot !== slot || !Array.isArray(value.path)) return false;
+  const { path, root, n } = value;
+  return [...path, root].every((node) => matches(node, HASH)) && isIncluded(root, n, /** @type {any} */ (value));
+}
 
 /**
  * The list of slots of a transcript; ProtocolViolation if a shuffler that takes uploads did not sign it, or if it is too

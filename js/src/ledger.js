@@ -26,6 +26,8 @@
  * @property {{url: string, key: string, body: string}[]} parts in a chain one, for the first shuffler; else one for each
  * @property {string[]} shufflers the addresses of all shufflers
  * @property {number} enough so many of them must say that the session was aborted before the report is sealed again
+ * @property {{slot: string, index: number, path: string[], root: string, n: number} | null} proof what a shuffler showed
+ * about the slot, kept because shufflers erase theirs
  * @property {boolean} took_part whether that was seen, so that it is never sealed again
  * @typedef {object} Kept
  * @property {Entry[]} entries

@@ -10,7 +10,7 @@
 
 import { InvalidSpec, TacitError } from "./errors.js";
 import { checkBrowser } from "./hpke.js";
-import { isIncluded, isProof, rosterOf } from "./inclusion.js";
+import { isProof, rosterOf } from "./inclusion.js";
 import { REQUEST_TYPE, binaryRequest, encapsulate, statusOf } from "./ohttp.js";
 import { HELD, receiptOf } from "./ledger.js";
 import { wordOf } from "./report_words.js";
@@ -19,8 +19,6 @@ import { concat, hex, sha256, unhex, utf8 } from "./sha256.js";
 import { sealUpload } from "./upload.js";
 
 const ACCEPTED = 202;
-/** A session names one key per shuffler, so that there is no choice of which a relay could make a name. */
-const GATEWAY_KEY_ID = 1;
 
 /**
  * The verified session that takes reports of a collection now; nothing may be drawn where there is none.
@@ -54,7 +52,7 @@ export async function sealReport({ coins }, session, report) {
     shufflers: shufflers.map(({ url }) => url),
     // If t shufflers of r have to be honest, so many reach at least one who is.
     enough: shufflers.length - honestOf(session) + 1,
-    took_part: false,
+    ...{ proof: null, took_part: false },
   };
 }
 
@@ -87,14 +85,15 @@ const upload = (body, type = "text/plain") => ({ method: "POST", headers: { "Con
  */
 async function sendPart(host, sealed, i, invitation) {
   const { url, key, body } = sealed.parts[i];
-  const [address, content] = [`${url}/s/${sealed.session}/uploads`, concat(unhex(body), tokenOf(invitation))];
+  const [path, content] = [`/s/${sealed.session}/uploads`, concat(unhex(body), tokenOf(invitation))];
   if (!sealed.relay) {
-    const { status, after } = await host.request(address, upload(content));
+    const { status, after } = await host.request(url + path, upload(content));
     return { fault: faultOf(status), after };
   }
-  const inside = binaryRequest("POST", address, { "content-type": "application/octet-stream" }, content);
-  // In an envelope of its own at every attempt, because a gateway drops what it has seen; what is inside is the same.
-  const { sent, open } = await encapsulate(GATEWAY_KEY_ID, unhex(key), inside, host.coins);
+  const inside = binaryRequest("POST", new URL(url).origin + path, { "content-type": "application/octet-stream" }, content);
+  // The key that the session names, by its first byte: all respondents use the same, so that it never becomes a name.
+  // In an envelope of its own at every attempt, because a gateway may drop what it has seen; inside it is the same.
+  const { sent, open } = await encapsulate(unhex(key)[0], unhex(key), inside, host.coins);
   const { status, after, bytes } = await host.request(`${sealed.relay}/r/${i + 1}`, upload(sent, REQUEST_TYPE));
   if (status < 200 || status > 299) return { fault: faultOf(status), after };
   const fault = await open(bytes).then((answer) => faultOf(statusOf(answer)), () => "the relay did not bring its answer");
@@ -196,31 +195,45 @@ async function isAborted(host, { shufflers, session, enough }) {
 }
 
 /**
- * What is known about the part that a report took: "waiting", "included", "missing" (no shuffler could show it) or
- * "aborted", and how many took part.
+ * What is known about the part that a report took: "waiting" (slots are not agreed yet), "shown" (a shuffler shows the
+ * slot, the signatures of all are not published yet), "included", "missing" (no shuffler showed it) or "aborted"; and
+ * how many took part. The proof of the slot is kept, as shufflers erase theirs.
  * @param {Host} host
  * @param {string} batch
- * @returns {Promise<{state: "waiting" | "included" | "missing" | "aborted", respondents: number}>}
+ * @returns {Promise<{state: "waiting" | "shown" | "included" | "missing" | "aborted", respondents: number}>}
  */
 export async function check(host, batch) {
   const entry = host.store.read().entries.find((one) => one.batch === batch);
   if (!entry?.sealed || entry.state === HELD) throw new InvalidSpec("ledger: no report with this batch was sealed and sent");
-  const found = await lookUp(host, await documentOf(host, entry), entry);
-  const sealed = { ...entry.sealed, took_part: true };
-  if (found.state === "included") host.store.settle(batch, { sealed, invitation: "" });
+  await checkBrowser();
+  const sealed = { ...entry.sealed, proof: entry.sealed.proof ?? (await firstProof(host, entry.sealed)) };
+  const found = await lookUp(host, await documentOf(host, entry), { ...entry, sealed });
+  // Once it was certain, it stays so: a report that took part is never sealed again.
+  sealed.took_part ||= found.state === "included";
+  host.store.settle(batch, { sealed, invitation: sealed.took_part ? "" : entry.invitation });
   return found;
 }
 
-/** @param {Host} host @param {import("./document.js").Collection} collection @param {Entry} entry @returns {ReturnType<typeof check>} */
+/** The proof of any shuffler. @param {Host} host @param {Sealed} sealed */
+async function firstProof(host, { shufflers, session, slot }) {
+  const proofs = await Promise.all(shufflers.map((url) => jsonAt(host, `${url}/s/${session}/proof/${slot}`)));
+  return proofs.find((proof) => isProof(proof, slot)) ?? null;
+}
+
+/**
+ * @param {Host} host
+ * @param {import("./document.js").Collection} collection
+ * @param {Entry & {sealed: Sealed}} entry
+ * @returns {ReturnType<typeof check>}
+ */
 async function lookUp(host, collection, { base, sealed }) {
-  await checkBrowser();
-  const { session, slot, shufflers } = /** @type {Sealed} */ (sealed);
+  const { session, proof } = sealed;
   const published = await jsonAt(host, `${base}/c/${collection.id}/transcript.json`);
   const roster = published === undefined ? undefined : await rosterOf(collection, published);
-  if (roster?.session !== session) {
-    return { state: (await isAborted(host, /** @type {Sealed} */ (sealed))) ? "aborted" : "waiting", respondents: 0 };
+  if (roster?.session === session) {
+    const shown = proof?.root === roster.root && proof.n === roster.n;
+    return { state: shown ? "included" : "missing", respondents: roster.n };
   }
-  const proofs = await Promise.all(shufflers.map((url) => jsonAt(host, `${url}/s/${session}/proof/${slot}`)));
-  const shown = proofs.some((proof) => isProof(proof, slot) && isIncluded(roster.root, roster.n, proof));
-  return { state: shown ? "included" : "missing", respondents: roster.n };
+  if (await isAborted(host, sealed)) return { state: "aborted", respondents: 0 };
+  return { state: proof ? "shown" : "waiting", respondents: proof?.n ?? 0 };
 }

@@ -146,7 +146,7 @@ test("the mode that needs homomorphic encryption is refused, in words", async ()
 test("a path shows that a slot is in a list, and another path, place or size does not", () => {
   for (const { slots, root, proofs } of shuffle.proofs) {
     for (const proof of proofs) {
-      assert.ok(isProof(proof, proof.slot) && isIncluded(root, slots.length, proof));
+      assert.ok(isProof({ ...proof, root, n: slots.length }, proof.slot) && isIncluded(root, slots.length, proof));
       assert.ok(!isIncluded(root, slots.length, { ...proof, slot: "00".repeat(16) }));
       assert.ok(!isIncluded(root, slots.length, { ...proof, path: [...proof.path, root] }));
       assert.ok(!isIncluded("00".repeat(32), slots.length, proof));
@@ -156,6 +156,7 @@ test("a path shows that a slot is in a list, and another path, place or size doe
       if (proof.path.length) assert.ok(!isIncluded(root, slots.length, { ...proof, path: proof.path.slice(1) }));
     }
   }
+  assert.ok(!isIncluded("00".repeat(32), /** @type {any} */ ("1"), { slot: "aa", index: 0, path: [] }));
   for (const bad of [null, [], {}, { slot: "aa", index: 0, path: "x" }, { slot: "aa", index: 0, path: ["x"] }]) assert.ok(!isProof(bad, "aa"));
 });
 

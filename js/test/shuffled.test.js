@@ -243,12 +243,12 @@ async function transcript(shuffle, slots) {
   const statement = { session: shuffle.sessionId, attempt: 1, root, n: 2 };
   const signatures = Object.fromEntries((await shuffle.signed("roster", statement)).map(({ by, signature }) => [by, signature]));
   const path = (/** @type {number} */ i) => [hex(i ? one : other)];
-  slots.forEach((slot, index) => shuffle.instead.set(`/s_2/s/${shuffle.sessionId}/proof/${slot}`, [200, { slot, index, path: path(index) }]));
+  slots.forEach((slot, index) => shuffle.instead.set(`/s_2/s/${shuffle.sessionId}/proof/${slot}`, [200, { slot, index, path: path(index), root, n: 2 }]));
   shuffle.instead.set(`/c/${shuffle.id}/transcript.json`, [200, { session: shuffle.published, transcript: { session: shuffle.sessionId, attempt: 1, roster: { root, n: 2, signatures } } }]);
   return { statement, signatures };
 }
 
-test("a receipt is looked up: waiting, aborted, included, missing", async () => {
+test("a receipt is looked up: waiting, aborted, missing, shown, included", async () => {
   const [shuffle, storage] = [await begin({ minimum: 2, spot_checks: 0 }, { minimum_cohort: 2 }), new Storage()];
   const { batch, slot } = await client(storage).answer(shuffle.address, ANSWER, { invitation: "inv" });
   assert.deepEqual(await client(storage).check(batch), { state: "waiting", respondents: 0 });
@@ -257,12 +257,34 @@ test("a receipt is looked up: waiting, aborted, included, missing", async () => 
   await transcript(shuffle, ["00".repeat(16), "11".repeat(16)]);
   assert.deepEqual(await client(storage).check(batch), { state: "missing", respondents: 2 });
   assert.equal(storage.entries[0].sealed.took_part, false);
+  shuffle.states.clear();
   await transcript(shuffle, [slot, "11".repeat(16)]);
+  const [place, published] = [`/c/${shuffle.id}/transcript.json`, shuffle.instead.get(`/c/${shuffle.id}/transcript.json`)];
+  shuffle.instead.delete(place);
+  assert.deepEqual(await client(storage).check(batch), { state: "shown", respondents: 2 });
+  assert.equal(storage.entries[0].sealed.took_part, false);
+  // Shufflers have erased their slots when the transcript is published; the proof was kept.
+  for (const path of [...shuffle.instead.keys()]) shuffle.instead.delete(path);
+  shuffle.instead.set(place, /** @type {any} */ (published));
   assert.deepEqual(await client(storage).check(batch), { state: "included", respondents: 2 });
   assert.deepEqual([storage.entries[0].sealed.took_part, storage.entries[0].invitation], [true, ""]);
   // A report that is known to have taken part is never sealed again, whoever speaks of an abort.
   await shuffle.convene();
+  for (const i of [1, 2, 3]) shuffle.states.set(i, "ABORTED");
   assert.deepEqual(await client(storage).flush(), []);
+  shuffle.instead.clear();
+  await client(storage).check(batch);
+  assert.equal(storage.entries[0].sealed.took_part, true);
+});
+
+test("a proof that leads to another root than it states is none", async () => {
+  const [shuffle, storage] = [await begin({ minimum: 2, spot_checks: 0 }, { minimum_cohort: 2 }), new Storage()];
+  const { batch, slot } = await client(storage).answer(shuffle.address, ANSWER);
+  const good = { slot, index: 0, path: ["11".repeat(32)], root: "22".repeat(32), n: 2 };
+  for (const bad of [good, { ...good, root: 5 }, { ...good, n: "2" }, { ...good, path: null }, [], "x"]) {
+    shuffle.instead.set(`/s_1/s/${shuffle.sessionId}/proof/${slot}`, [200, bad]);
+    assert.equal((await client(storage).check(batch)).state, "waiting");
+  }
 });
 
 test("a transcript that not all shufflers signed, or that lists too few, is refused", async () => {

@@ -152,13 +152,14 @@ export class Shuffle {
   /** Open a request through the relay, hand it to its shuffler, and seal the answer. @param {number} number @param {Uint8Array} body */
   async #gateway(number, body) {
     const [header, enc] = [body.slice(0, 7), body.slice(7, 39)];
+    if (header[0] !== this.keys[number].publicKey[0]) throw new Error("another key");
     const context = await opening(this.keys[number], enc, concat(utf8("message/bhttp request\0"), header));
     const message = await decrypt(context.key, context.baseNonce, body.slice(39));
     const text = Buffer.from(message).toString("latin1");
-    const [path] = /\/s_\d\/s\/[0-9a-f]{64}\/uploads/.exec(text) ?? [];
+    const [path] = /\/s\/[0-9a-f]{64}\/uploads/.exec(text) ?? [];
     const start = text.indexOf("application/octet-stream") + "application/octet-stream".length;
     const size = ((message[start] & 63) << 8) | message[start + 1];
-    this.requests.push(["POST", /** @type {string} */ (path), { relayed: true }, message.slice(start + 2, start + 2 + size)]);
+    this.requests.push(["POST", `/s_${number}${path}`, { relayed: true }, message.slice(start + 2, start + 2 + size)]);
     const nonce = new Uint8Array(16).fill(7);
     const inner = extract(concat(enc, nonce), context.export(utf8("message/bhttp response"), 16));
     const cipher = await subtle.importKey("raw", expand(inner, utf8("key"), 16), "AES-GCM", false, ["encrypt"]);

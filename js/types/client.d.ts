@@ -114,14 +114,19 @@ export interface Sealed {
   shufflers: string[];
   /** So many shufflers must say that the session was aborted before the report is sealed again. */
   enough: number;
+  /** What a shuffler showed about the slot, kept because shufflers erase theirs. */
+  proof: { slot: string; index: number; path: string[]; root: string; n: number } | null;
   took_part: boolean;
 }
 
 /** What is known about the part that a sealed report took. */
 export interface Inclusion {
-  /** Waiting: nothing is published yet. Missing: no shuffler could show it. */
-  state: "waiting" | "included" | "missing" | "aborted";
-  /** How many took part, as all shufflers signed; 0 where that is not known. */
+  /**
+   * Waiting: slots are not agreed yet. Shown: a shuffler shows the slot, the signatures of all are not published yet.
+   * Included: all shufflers signed for it. Missing: no shuffler showed it.
+   */
+  state: "waiting" | "shown" | "included" | "missing" | "aborted";
+  /** How many took part; 0 where that is not known. */
   respondents: number;
 }
 
