@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := src/tacit/kernels
 JS_TESTS = $(wildcard js/test/*.test.js)
+# A process per file, two at a time; by itself node leaves one core idle.
+JS_AT_ONCE := --test-concurrency=2
 # Bytecode is written even where the environment forbids it: without, each worker and each process that a test starts
 # compiles the whole tree again. A worker that runs dry takes over half of what the other still has to do.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
@@ -45,7 +47,7 @@ test-all: install ## everything, slow tests and all paper numbers included
 	@$(MAKE) --no-print-directory test-js
 
 test-js: install ## the JavaScript tests alone
-	@$(if $(JS_TESTS),"$$($(BIN)/python tools/find_node.py)" --test $(JS_TESTS),echo "no JavaScript tests")
+	@$(if $(JS_TESTS),"$$($(BIN)/python tools/find_node.py)" --test $(JS_AT_ONCE) $(JS_TESTS),echo "no JavaScript tests")
 
 js: install ## bundle the JavaScript client for pages: js/dist/tacit.js and modules of kinds
 	@$(BIN)/python tools/bundle_js.py

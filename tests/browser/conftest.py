@@ -1,8 +1,8 @@
 """A real collector on loopback and the system's Chromium, for tests of the pages.
 
-One browser, one browser context and one collector serve all tests of a worker: a page that is loaded for the first time
-fetches some forty modules, and in a context of its own every test would fetch them again. What tests could tell each
-other apart by is taken away between them: cookies, storage, and (in `Site.publish`) equal collections.
+One browser, one tab and one collector serve all tests of a worker: a tab of its own costs as much as two page loads,
+and in a context of its own every test would also fetch some forty modules again. What tests could tell each other apart
+by is taken away between them: cookies, storage, what was emulated, and (in `Site.publish`) equal collections.
 """
 
 import os
@@ -23,6 +23,7 @@ from tacit.collector.service import Collector
 from tacit.dashboard import routes
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+WINDOW = {"width": 1280, "height": 900}
 PATIENT_MILLISECONDS = 120_000
 """For anything that a page is waited for. Only a test that fails waits this long, so a slow machine fails none."""
 
@@ -80,26 +81,66 @@ def browser() -> Generator[Any]:
 
 
 def _new_context(browser: Any, **options: Any) -> Any:
-    made = browser.new_context(**{"locale": "en-GB", "viewport": {"width": 1280, "height": 900}} | options)
+    made = browser.new_context(**{"locale": "en-GB", "viewport": WINDOW} | options)
     made.set_default_timeout(PATIENT_MILLISECONDS)
     return made
 
 
+class Tab:
+    """The page that tests use one after the other; after one that failed it is closed, as nobody knows its state."""
+
+    def __init__(self, context: Any, rest: str) -> None:
+        self.context, self._rest = context, rest
+        self._page: Any = None
+        self._session: Any = None
+
+    def opened(self) -> Any:
+        """The page, empty and as it is at first."""
+        if self._page is None:
+            self._page = self.context.new_page()
+            self._session = self.context.new_cdp_session(self._page)
+        return self._page
+
+    def forget(self, origin: str) -> None:
+        """Delete what pages of an origin have kept in the browser."""
+        self._session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+
+    def leave(self) -> None:
+        """Leave a test's page: it asks and says nothing any more, and what it has said has been heard.
+
+        The address to rest at is one of the same site: for any other, about:blank among them, browsers start a process.
+        """
+        self._page.goto(self._rest)
+
+    def tidy(self) -> None:
+        """Take back what a test may have set."""
+        page = self._page
+        page.unroute_all()
+        page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+        if page.viewport_size != WINDOW:
+            page.set_viewport_size(WINDOW)
+        page.mouse.move(0, 0)
+
+    def close(self) -> None:
+        """Close every page."""
+        for page in self.context.pages:
+            page.close()
+        self._page = None
+
+
 @pytest.fixture(scope="session")
-def shared_context(browser: Any) -> Generator[Any]:
-    made = _new_context(browser)
-    yield made
-    made.close()
+def tab(browser: Any, shared_site: Site) -> Generator[Tab]:
+    context = _new_context(browser)
+    yield Tab(context, f"{shared_site.url}/healthz")
+    context.close()
 
 
 @pytest.fixture
-def context(shared_context: Any) -> Generator[Any]:
+def context(tab: Tab) -> Generator[Any]:
     """One person's browser, in English, without cookies and online; its cache is warm."""
-    shared_context.clear_cookies()
-    yield shared_context
-    shared_context.set_offline(False)
-    for page in shared_context.pages:
-        page.close()
+    tab.context.clear_cookies()
+    yield tab.context
+    tab.context.set_offline(False)
 
 
 @pytest.fixture
@@ -116,18 +157,42 @@ def new_context(browser: Any) -> Generator[Callable[..., Any]]:
         context.close()
 
 
+@contextmanager
+def listening(page: Any, **listeners: Callable[[Any], None]) -> Generator[None]:
+    """Hear events of a page that others will use as well."""
+    for event, listener in listeners.items():
+        page.on(event, listener)
+    yield
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
+
+
 @pytest.fixture
-def page(context: Any, request: pytest.FixtureRequest) -> Generator[Any]:
+def page(tab: Tab, context: Any, request: pytest.FixtureRequest) -> Generator[Any]:
     """A page with empty storage, whose console must stay silent; `page.expected` names what a test provokes."""
-    made, heard = context.new_page(), []
-    if "site" in request.fixturenames:
+    del context
+    made, heard, failed = tab.opened(), list[str](), request.session.testsfailed
+    for name in {"site", "fresh_site"}.intersection(request.fixturenames):
         # Not only before the first test: what an earlier one kept for this collector would look like this one's.
-        session = context.new_cdp_session(made)
-        origin = request.getfixturevalue("site").url
-        session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
-        session.detach()
+        tab.forget(request.getfixturevalue(name).url)
     made.expected = []
-    made.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
-    made.on("pageerror", lambda error: heard.append(str(error)))
-    yield made
+
+    def hear(message: Any) -> None:
+        if message.type in ("error", "warning"):
+            heard.append(message.text)
+
+    with listening(made, console=hear, pageerror=lambda error: heard.append(str(error))):
+        yield made
+        if request.session.testsfailed > failed:
+            return tab.close()
+        tab.leave()
+    tab.tidy()
     assert [words for words in heard if not any(part in words for part in made.expected)] == []
+
+
+@pytest.fixture
+def asked(page: Any) -> Generator[list[Any]]:
+    """Every request of the page so far."""
+    requests: list[Any] = []
+    with listening(page, request=lambda request: requests.append(request)):
+        yield requests

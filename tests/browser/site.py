@@ -44,3 +44,8 @@ def sign_in(page: Any, site: Site) -> None:
     """Give the browser the cookie of somebody who has signed in; test_pages.py fills in the form itself."""
     cookie = {"name": COOKIE, "value": site.token, "url": site.url, "httpOnly": True, "sameSite": "Strict"}
     page.context.add_cookies([cookie])
+
+
+def posts(asked: list[Any]) -> list[Any]:
+    """Of all requests those that could carry an answer."""
+    return [request for request in asked if request.method == "POST"]

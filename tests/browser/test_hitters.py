@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import expect
 from tests.browser.crowds import send_crowd
-from tests.browser.site import sign_in
+from tests.browser.site import posts, sign_in
 from tests.browser.test_ranges import ask
 
 from tacit.catalog import CATALOG
@@ -25,13 +25,14 @@ WORDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_a_text_is_checked_while_it_is_typed_and_leaves_as_a_noisy_report(page: Any, site: Any) -> None:
+def test_a_text_is_checked_while_it_is_typed_and_leaves_as_a_noisy_report(
+    page: Any, asked: list[Any], site: Any
+) -> None:
     longer = WORD | {"domain": {"kind": "text", "alphabet": "lower", "length": 6}}
     collection = site.publish(**WORDS | {"questions": [longer]})
     page.goto(f"{site.url}/c/{collection}")
     page.wait_for_selector("text=At most 6 letters from a to z, in lower case")
-    sent: list[Any] = []
-    page.on("request", lambda request: sent.append(request))
+    asked.clear()
     field = page.get_by_role("textbox")
     assert [field.get_attribute(name) for name in ("spellcheck", "autocomplete")] == ["false", "off"]
     for typed, words in (("Tè", "Not possible here: T è"), ("espresso", "Too long by 2"), ("tea", "Room for 3 more")):
@@ -56,10 +57,10 @@ def test_a_text_is_checked_while_it_is_typed_and_leaves_as_a_noisy_report(page: 
         page.click(f".languages >> text={language}")
         expect(page.locator(".said")).to_contain_text(words)
         assert "{" not in page.inner_text(".said")
-    assert sent == []  # Nothing was asked of any server while somebody typed.
+    assert asked == []  # Nothing was asked of any server while somebody typed.
     page.click(".review .primary")
     page.wait_for_selector("#outcome")
-    (request,) = [one for one in sent if one.method == "POST"]
+    (request,) = posts(asked)
     (entry,) = json.loads(request.post_data)["reports"]
     mechanism = read_document(site.collector.record(collection).document, CATALOG).mechanism
     member = mechanism.member(entry["member"])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.browser.access import Checker
-from tests.browser.site import sign_in
+from tests.browser.site import posts, sign_in
 from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.catalog import CATALOG
@@ -82,24 +82,22 @@ def answer(page: Any, label: str) -> str:
     return page.inner_text("#report").replace(" ", "")
 
 
-def test_what_leaves_the_browser_is_the_noisy_report_that_was_shown(page: Any, site: Any) -> None:
+def test_what_leaves_the_browser_is_the_noisy_report_that_was_shown(page: Any, asked: list[Any], site: Any) -> None:
     collection = site.publish(**COMMUTE)
-    sent: list[Any] = []
-    page.on("request", lambda request: sent.append(request) if request.method == "POST" else None)
     page.goto(f"{site.url}/c/{collection}")
     shown = answer(page, "Tram")
-    assert sent == [] and site.reports(collection) == 0
+    assert posts(asked) == [] and site.reports(collection) == 0
     page.click("text=Send this report")
     page.wait_for_selector("text=has arrived")
     assert site.reports(collection) == 1
-    body = json.loads(sent[0].post_data)
+    body = json.loads(posts(asked)[0].post_data)
     assert body.keys() == {"collection", "batch", "reports"}
     assert body["reports"] == [{"member": 0, "report": shown}]
     mechanism = read_document(site.collector.record(collection).document, CATALOG).mechanism
     assert mechanism.valid(mechanism.decode(bytes.fromhex(shown))).all()
     kept = page.evaluate("JSON.stringify(localStorage)")
-    assert "Tram" not in sent[0].post_data + kept
-    assert sent[0].headers.get("cookie") is None
+    assert "Tram" not in posts(asked)[0].post_data + kept
+    assert posts(asked)[0].headers.get("cookie") is None
 
 
 def test_the_browser_adds_noise_with_the_declared_probability(page: Any, site: Any) -> None:
@@ -313,19 +311,17 @@ def test_closed_missing_and_changed_collections(page: Any, site: Any) -> None:
     page.wait_for_selector("text=cannot be shown safely")
 
 
-def test_a_draft_is_previewed_by_its_owner_and_sends_nothing(page: Any, site: Any) -> None:
+def test_a_draft_is_previewed_by_its_owner_and_sends_nothing(page: Any, asked: list[Any], site: Any) -> None:
     page.expected = ["404"]
     draft = site.draft(**COMMUTE)
     assert page.goto(f"{site.url}/c/{draft}?preview").status == 404
     sign_in(page, site)
-    sent: list[Any] = []
-    page.on("request", lambda request: sent.append(request) if request.method == "POST" else None)
     page.goto(f"{site.url}/c/{draft}?preview")
     page.wait_for_selector("text=Preview of a draft")
     answer(page, "Foot")
     page.click("text=Send this report")
     page.wait_for_selector("text=would have been sent now")
-    assert sent == [] and page.evaluate("localStorage.length") == 0
+    assert posts(asked) == [] and page.evaluate("localStorage.length") == 0
 
 
 def test_signing_in_and_out(page: Any, context: Any, site: Any) -> None:
@@ -373,6 +369,10 @@ def test_build_predict_publish_and_watch_the_counts_move(page: Any, context: Any
     page.click("text=Make the first one")
     page.fill("#title-en", "Lunch")
     page.get_by_label("Question", exact=True).fill("What did you have?")
+    # Half a draft is no mistake: the page says what it lacks, and the console stays silent.
+    page.wait_for_selector("text=List the choices to see how precise")
+    page.get_by_label("Choices, one per line").fill("Soup\nSoup")
+    page.wait_for_selector("text=labels must differ from each other")
     page.get_by_label("Choices, one per line").fill("Soup\nSalad\nPasta")
     page.wait_for_selector("text=With 10,000 respondents each share will be known to")
     page.wait_for_selector("text=± 2.4 points")

@@ -181,7 +181,6 @@ def test_new_pages_are_accessible_and_fit(page: Any, context: Any, site: Any) ->
     checker.open(f"/dashboard/collections/{done}", ".network")
     checker.open(f"/dashboard/collections/{who}", ".heat .cell")
     checker.open("/dashboard/tools?n=4&mechanism=gm", "text=Table of these", ".numbers")
-    page.expected = ["422"]  # A question that is not written yet cannot be forecast.
     page.goto(f"{site.url}/dashboard/new")
     for kind in ("text", "items", "pair"):
         page.get_by_label("Answer", exact=True).first.select_option(kind)

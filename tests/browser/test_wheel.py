@@ -19,6 +19,7 @@ from urllib.request import urlopen
 from zipfile import ZipFile
 
 import pytest
+from tests.browser.conftest import listening
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("LICENSE", "README.md", "pyproject.toml", "setup.py", "js", "spec", "src", "tools")
@@ -142,8 +143,12 @@ def test_a_survey_is_answered_at_a_collector_that_was_installed_from_a_wheel(
 
     collection = tacit("publish", "draft.json")
     scripts: list[tuple[str, int]] = []
-    page.on("response", lambda reply: scripts.append((reply.url, reply.status)) if "/js/" in reply.url else None)
-    with served(programs, data, elsewhere) as url:
+
+    def note(reply: Any) -> None:
+        if "/js/" in reply.url:
+            scripts.append((reply.url, reply.status))
+
+    with served(programs, data, elsewhere) as url, listening(page, response=note):
         page.goto(f"{url}/c/{collection}")
         page.get_by_label("Tram", exact=True).check()
         page.get_by_label("Yes", exact=True).check()

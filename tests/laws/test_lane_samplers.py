@@ -95,8 +95,13 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("epsilon", ["0.001", "1"])
-@pytest.mark.parametrize("name", ["oue", "the"])
+# What differs is the pair of thresholds, and the machine runs four thousand paths of up to 128 bits for every one.
+FOUR = [("the", "0.001"), ("the", "1"), ("oue", "0.001"), ("oue", "1")]
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon"), [FOUR[0], *(pytest.param(*at, marks=pytest.mark.slow) for at in FOUR[1:])]
+)
 def test_two_lanes_to_the_last_of_64_bits(name: str, epsilon: str):
     m = UNARY[name](epsilon)
     laws = [lane_law(lambda c, v=v: m.privatize_one(v, c)) for v in range(2)]
@@ -132,6 +137,7 @@ def test_unary_kinds_have_the_law_they_state(name: str, epsilon: Any):
             assert [mean(found, has_bit(i)) for i in range(3)] == [m.p if i == v else m.q for i in range(3)]
 
 
+ENDS = ("0.001", "32")
 LAYERED: dict[str, Callable[[Any], Any]] = {
     "brappor": lambda e: BasicRAPPOR(size=3, epsilon=e, zero="0.25", one="0.75"),
     "brappor_edges": lambda e: BasicRAPPOR(size=2, epsilon=e, zero="0", one="1"),
@@ -141,9 +147,16 @@ LAYERED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+# Thousands of boxes of words for each; the two ends of epsilon are tested for basic RAPPOR, which has fewer.
 @pytest.mark.usefixtures("proven_lanes")
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=ID)
-@pytest.mark.parametrize("name", LAYERED)
+@pytest.mark.parametrize(
+    ("name", "epsilon"),
+    [
+        pytest.param(name, e, marks=pytest.mark.slow if name[0] == "r" and e in ENDS else (), id=f"{name}-{e}")
+        for name in LAYERED
+        for e in EPSILONS
+    ],
+)
 def test_both_layers_of_rappor(name: str, epsilon: Any):
     """One report is bounded by `one_report_odds`; Bloom filters of two values may share bits, then it is less."""
     m: Any = LAYERED[name](epsilon)

@@ -6,13 +6,14 @@ have standard errors of about 0.02; the tolerances below are three to four of th
 """
 
 import os
+from functools import cache
 from math import exp
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tacit.simulate.hitters import Search, simulate_hitters, syn
+from tacit.simulate.hitters import Population, Search, simulate_hitters, syn
 from tacit.simulate.hitters_data import Columns, read_population, value_domain
 from tacit.tasks.hitters.plan import plan_lengths, sensitivity_threshold
 from tacit.tasks.hitters.spelling import bit_strings
@@ -50,24 +51,33 @@ def test_table_4_1_sensitivity_thresholds(key: "tuple[int, int, float]") -> None
         assert sensitivity_threshold(variance, candidates, n / groups) == pytest.approx(printed, rel=tolerance)
 
 
+@cache
+def people(seed: int) -> Population:
+    """SYN with a million respondents."""
+    return syn(1_000_000, 64, seed)
+
+
 def f1(method: str, epsilon: str, runs: int, **search: float) -> float:
     """Mean F1 on SYN with a million respondents and k = 16."""
-    found = [simulate_hitters(syn(1_000_000, 64, seed), Search(epsilon, 16, **search), method, seed=seed).f1  # type: ignore[arg-type]
+    found = [simulate_hitters(people(seed), Search(epsilon, 16, **search), method, seed=seed).f1  # type: ignore[arg-type]
              for seed in range(runs)]  # fmt: skip
     return float(np.mean(found))
 
 
+BASELINES = [
+    ("hash", "1.2", 0.79), ("hash", "4", 0.86), ("hash-split", "0.9", 0.02), ("hash-split", "1.2", 0.27),
+    ("spm", "2", 0.80), ("spm-split", "4", 0.92), ("treehist", "2", 0.68), ("treehist", "4", 0.91),
+    ("sfp-split", "1", 0.03), ("sfp-split", "2", 0.72), ("sfp", "1", 0.66), ("sfp", "2", 0.97),
+]  # fmt: skip
+MORE = [
+    ("hash", "0.9", 0.62), ("hash-split", "2", 0.67), ("spm", "4", 0.95), ("treehist", "1", 0.15),
+    ("sfp-split", "4", 0.96), ("sfp", "0.7", 0.28),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("method", "epsilon", "expected"),
-    [
-        ("hash", "0.9", 0.62), ("hash", "1.2", 0.79), ("hash", "4", 0.86),
-        ("hash-split", "0.9", 0.02), ("hash-split", "1.2", 0.27), ("hash-split", "2", 0.67),
-        ("spm", "2", 0.80), ("spm", "4", 0.95), ("spm-split", "4", 0.92),
-        ("treehist", "1", 0.15), ("treehist", "2", 0.68), ("treehist", "4", 0.91),
-        ("sfp-split", "1", 0.03), ("sfp-split", "2", 0.72), ("sfp-split", "4", 0.96),
-        ("sfp", "0.7", 0.28), ("sfp", "1", 0.66), ("sfp", "2", 0.97),
-    ],
-)  # fmt: skip
+    ("method", "epsilon", "expected"), [*BASELINES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE)]
+)
 def test_baselines_on_the_synthetic_population(method: str, epsilon: str, expected: float) -> None:
     """Six runs each; below epsilon 2 a partitioned or split protocol is in transition and varies most."""
     assert f1(method, epsilon, 6) == pytest.approx(expected, abs=0.11)

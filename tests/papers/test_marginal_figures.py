@@ -21,6 +21,7 @@ from tacit.device.families.coefficients import Coefficients
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRRT
 from tacit.oracles.unary import SUE
+from tacit.post.views.table import margin
 from tacit.simulate.marginals import movie_like, simulate_tally, taxi_like, true_table
 from tacit.tasks.marginals.association import naive_chi_square, wald_test
 from tacit.tasks.marginals.dependence import chow_liu, spanning_tree, true_information
@@ -45,18 +46,25 @@ class Data:
 
     def __init__(self, records: I64) -> None:
         self.records, self.d = records, records.shape[1]
+        # Tables are margins of the table of everything, which is much shorter than the records.
+        self._whole = true_table(records, [2] * self.d, range(self.d))
         self._known: dict[tuple[int, ...], F64] = {}
 
     def share(self, table: tuple[int, ...]) -> F64:
         if table not in self._known:
-            self._known[table] = true_table(self.records, [2] * self.d, table)
+            self._known[table] = margin(self._whole, range(self.d), table)
         return self._known[table]
+
+
+@cache
+def all_films() -> I64:
+    return movie_like(1 << 18, 16, np.random.default_rng(1))
 
 
 @cache
 def films(d: int) -> Data:
     """Sixteen attributes; figures with fewer take the first ones."""
-    return Data(movie_like(1 << 18, 16, np.random.default_rng(1))[:, :d])
+    return Data(all_films()[:, :d])
 
 
 @cache

@@ -79,11 +79,11 @@ def test_tables_of_their_own_respondents(epsilon: str):
     p, q = float(oracle.p), float(oracle.q)  # type: ignore[attr-defined]
     s0, s1 = q * (1 - q) / (p - q) ** 2, p * (1 - p) / (p - q) ** 2
     wanted = 56 * (s1 + 7 * s0) / n + 55 / n * 7 / 8
+    truth = [true_table(records, sizes, table).ravel() for table in combinations(range(8), 3)]
     errors = list[float]()
     for _ in range(12):
         found = mechanism.estimate(simulate_tally(mechanism, records, sizes, rng))
-        tables = zip(found, combinations(range(8), 3), strict=True)  # type: ignore[call-overload]
-        errors += [float(np.sum((e.value - true_table(records, sizes, t).ravel()) ** 2)) for e, t in tables]
+        errors += [float(np.sum((e.value - true) ** 2)) for e, true in zip(found, truth, strict=True)]  # type: ignore[call-overload]
     assert np.mean(errors) == pytest.approx(wanted, rel=0.12)
 
 

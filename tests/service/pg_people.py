@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import httpx
 import numpy as np
 import pyarrow as pa
-from tests.service.plain import Client
+from tests.service.plain import Client, http_client, serving
 from tests.service.served import free_port
-from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.catalog import parse
 from tacit.collector.pg.listen import PgSettings
@@ -28,6 +29,8 @@ from tacit.hosting.limits import Limits
 from tacit.simulate.coins import SimulationCoins
 
 N = 20_000
+FEW = 2000
+"""Enough where a test is not about estimates."""
 STATES = ("CA", "NY", "WA")
 COLUMNS = {"os": "text", "hours": "number", "purchases": "integer", "paying": "boolean", "joined": "date"}
 DRAFT: dict[str, Any] = {
@@ -125,23 +128,43 @@ class Served:
 def certificate(folder: Path) -> tuple[Path, Path]:
     """A certificate for this machine that nobody else knows."""
     cert, key = folder / "cert.pem", folder / "key.pem"
-    command = f"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout {key} -out {cert}"
+    curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1"  # RSA would search for primes.
+    command = f"openssl req -x509 {curve} -nodes -days 2 -subj /CN=localhost -keyout {key} -out {cert}"
     subprocess.run(command.split(), check=True, capture_output=True)
     return cert, key
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """The folder of a collector that has stopped, and what is in it."""
+
+    folder: TemporaryDirectory[str]
+    """Removed when the process ends."""
+    collection: str
+    other: str
+    people: dict[str, Any]
+
+
+@cache
+def prepared(n: int) -> Prepared:
+    """A collection that so many people answered, and one that nobody did; planned and filled once in a process."""
+    folder, columns = TemporaryDirectory(prefix="tacit-people-"), people(n)
+    with serving(make_app(SqliteStore(folder.name), Limits(requests_per_second=0))) as client:
+        full, other = client.publish(DRAFT), client.publish(SECRET)
+        send(client, full, columns)
+    return Prepared(folder, full, other, columns)
+
+
 @contextmanager
 def served(folder: Path, limits: PgLimits | None = None, n: int = N, **settings: Any) -> Generator[Served]:
-    """A collector with a full table, one that almost nobody answered, and a port for clients of PostgreSQL."""
+    """A collector with a full table, one that nobody answered, and a port for clients of PostgreSQL."""
+    made = prepared(n)
+    shutil.copytree(made.folder.name, folder / "data")
     app = make_app(SqliteStore(folder / "data"), Limits(requests_per_second=0))
-    token = app.collector.access.create("admin", label="tests")[0]
+    admin, analyst = app.collector.access.create("admin")[0], app.collector.access.create("analyst")[0]
+    reader = app.collector.access.create("reader", collection=made.collection)[0]
     pg = PgSettings(free_port(), limits=limits or PgLimits(), **settings)
-    with running(app, pg=pg) as server, httpx.Client(base_url=server.url, timeout=PATIENT_SECONDS) as http:
-        client = Client(http, token)
-        full, other = client.publish(DRAFT), client.publish(SECRET)
-        columns = people(n)
-        send(client, full, columns)
-        analyst = app.collector.access.create("analyst")[0]
-        reader = app.collector.access.create("reader", collection=full)[0]
+    with running(app, pg=pg) as server, http_client(server.url) as http:
         assert server.pg is not None
-        yield Served(client, server.pg, pg.port, full, other, analyst, reader, columns)
+        client = Client(http, admin)
+        yield Served(client, server.pg, pg.port, made.collection, made.other, analyst, reader, made.people)

@@ -1,7 +1,7 @@
 """A mechanism without noise and a collector around it: with unique values, any count of 2 is a double count."""
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import httpx
 import numpy as np
 from tests.service.memory import MemoryStore
-from tests.service.waiting import PATIENT_SECONDS
+from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.catalog import CATALOG
 from tacit.collector.http.app import App
@@ -173,8 +173,24 @@ def binary(collection: str, payload: bytes, *, width: int = 1, member: int = 0, 
     return encode_batch(Batch(collection, batch or new_batch_id(), (block,)))
 
 
+def http_client(url: str) -> httpx.Client:
+    """A client without TLS: reading the certificates of the world takes longer than to start a collector."""
+    return httpx.Client(base_url=url, timeout=PATIENT_SECONDS, verify=False)
+
+
+def wait_for(http: httpx.Client) -> None:
+    """Until a server that was just started says that it is ready."""
+
+    def is_ready() -> bool:
+        with suppress(httpx.TransportError):
+            return http.get("/readyz").status_code == 200
+        return False
+
+    wait_until(is_ready, "the server did not start")
+
+
 @contextmanager
 def serving(app: App) -> Generator[Client]:
     token = app.collector.access.create("admin", label="tests")[0]
-    with running(app) as server, httpx.Client(base_url=server.url, timeout=PATIENT_SECONDS) as http:
+    with running(app) as server, http_client(server.url) as http:
         yield Client(http, token)

@@ -31,7 +31,7 @@ def collection(client: Client) -> str:
     return client.publish(draft(title="Attacked"))
 
 
-def exchange(client: Client, data: bytes, patience: float = 5.0) -> bytes:
+def exchange(client: Client, data: bytes, patience: float = PATIENT_SECONDS) -> bytes:
     """Send raw bytes and read until the server hangs up, or patience ends."""
     address = client.http.base_url
     with socket.create_connection((address.host, address.port), timeout=patience) as connection:

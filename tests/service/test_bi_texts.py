@@ -11,9 +11,9 @@ from typing import Any
 import psycopg
 import pytest
 from tests.service.bi_texts import ALIKE, COLUMNS, VALUES
+from tests.service.pg_people import FEW as N
 from tests.service.pg_people import Served, served
 
-N = 2000
 TEXTS = [(tool, i) for tool, pairs in ALIKE.items() for i in range(len(pairs))]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.service.memory import MemoryStore
+from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.client import AlreadyAnswered, Ledger, Patience, Respondent, Transport, Unreachable
 from tacit.collector.collections.publish import create_draft, publish
@@ -41,7 +42,7 @@ class Script:
     url: str = ""
 
     def respondent(self, store: Any = None, attempts: int = 4) -> Respondent:
-        patience = Patience(attempts=attempts, timeout_seconds=5)
+        patience = Patience(attempts=attempts, timeout_seconds=PATIENT_SECONDS)
         return Respondent(store, transport=Transport(patience, pause=self.waits.append))
 
 

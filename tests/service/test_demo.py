@@ -7,7 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import comb
 from pathlib import Path
@@ -15,53 +17,115 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
-from click.testing import CliRunner
+from tests.service.memory import MemoryStore
+from tests.service.plain import serving
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 import tacit.demo.examples as asked
-from tacit.cli import cli
-from tacit.dashboard import COOKIE
+from tacit.cli import main
+from tacit.collector.limits import Limits
+from tacit.collector.server import make_app
+from tacit.dashboard import COOKIE, routes
+from tacit.demo import command, joint, send, table
 from tacit.demo.check import FALSE_ALARM, LEVEL, fewest_covered
-from tacit.demo.crowd import portions
+from tacit.demo.crowd import Crowd, portions
 from tacit.demo.examples import EXAMPLES, examples
 from tacit.demo.joint import DemoPair, judge, plain
 
 PYTHON = [sys.executable, "-P"]
 TACIT = [*PYTHON, "-m", "tacit.cli"]
-SMALL = ["demo", "--once", "--json", "--n", "3000"]
+ONE_EXAMPLE = """
+import sys
+import tacit.demo.examples as asked
+from tacit.cli import main
+
+asked.EXAMPLES = asked.EXAMPLES[:1]
+sys.argv = ["tacit", *sys.argv[1:]]
+main()
+"""
+BRIEFLY = [*PYTHON, "-c", ONE_EXAMPLE, "demo", "--n", "3000"]
+"""The demo with a small crowd and its first example alone: for tests of how it starts and ends."""
+PLACES = {
+    "url": r"Dashboard\s+(\S+)/dashboard",
+    "token": r"token\s+(tct_\S+)",
+    "joint": r"(http\S+/dashboard/collections/\w{64})$",
+    "sql": r"(http\S+/dashboard/query\?collection=\w{64})$",
+}
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command whose temporary files go to a folder."""
-    env = os.environ | {"TMPDIR": str(folder)}
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENT_SECONDS, env=env)
+class Demo:
+    """A demo without --once, in a process of its own; temporary files go to a folder."""
 
+    def __init__(self, folder: Path, command: list[str]) -> None:
+        env = os.environ | {"TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
+        # A suite that runs in the background ignores Ctrl-C, and what it starts would as well.
+        heard = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            self.process = subprocess.Popen(
+                [*command, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+            )
+        finally:
+            signal.signal(signal.SIGINT, heard)
+        self.told, self.places = "", dict[str, str]()
+        self._listen()
+        self.line = json.loads(self.process.stdout.readline())  # pyright: ignore[reportOptionalMemberAccess]
 
-def demo(folder: Path, change: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """The demo in a process where something was changed before."""
-    program = f"{change}\nimport sys\nfrom tacit.cli import main\nsys.argv = ['tacit', *sys.argv[1:]]\nmain()"
-    return run([*PYTHON, "-c", program, *SMALL, *options], folder)
+    def _listen(self) -> None:
+        """Until it has said where to look and how to stop it."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.told += line
+            found = ((name, re.search(pattern, line)) for name, pattern in PLACES.items())
+            self.places |= {name: match[1] for name, match in found if match}
+            if "Ctrl-C" in line:
+                return
+        raise AssertionError(self.told)
+
+    def read(self, url: str, **headers: str) -> tuple[str, bytes]:
+        """The address at which a page was found, and the page."""
+        with urlopen(Request(url, headers=headers), timeout=PATIENT_SECONDS) as reply:
+            return reply.url, reply.read()
+
+    def stop(self, how: signal.Signals) -> tuple[str, str]:
+        """What is still said after a signal."""
+        self.process.send_signal(how)
+        return self.process.communicate(timeout=PATIENT_SECONDS)
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A demo that was run once, for several tests."""
+    """A whole demo that was run, looked at and stopped once, for several tests."""
 
+    line: dict[str, Any]
+    told: str
+    after: tuple[str, str]
+    returncode: int
+    collections: list[dict[str, Any]]
+    asked_for: list[str]
+    """Addresses of pages, and where each was found."""
+    found: list[str]
     data: Path
     scratch: Path
-    done: subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     data, scratch = tmp_path_factory.mktemp("kept") / "data", tmp_path_factory.mktemp("scratch")
-    return Finished(data, scratch, run([*TACIT, *SMALL, "--data", str(data)], scratch))
+    demo = Demo(scratch, [*TACIT, "demo", "--n", "3000", "--data", str(data)])
+    try:
+        token, pages = demo.places["token"], [demo.places["joint"], demo.places["sql"]]
+        api = demo.read(f"{demo.places['url']}/api/v1/collections", Authorization=f"Bearer {token}")[1]
+        found = [demo.read(page, Cookie=f"{COOKIE}={token}")[0] for page in pages]
+        after = demo.stop(signal.SIGINT)
+    finally:
+        demo.process.kill()
+        demo.process.wait()
+    collections = json.loads(api)["collections"]
+    return Finished(demo.line, demo.told, after, demo.process.returncode, collections, pages, found, data, scratch)
 
 
-def test_once_answers_are_checked_and_nothing_is_left(finished: Finished):
-    done = finished.done
-    assert done.returncode == 0, done.stderr
-    line = json.loads(done.stdout.splitlines()[-1])
+def test_answers_are_checked_and_shown(finished: Finished):
+    line = finished.line
     assert list(line) == ["reports", "collections", "interval_coverage", "reports_per_second", "joint", "sql"]
     assert line["reports"] == 3000
     assert line["collections"] == len(EXAMPLES) == 5
@@ -71,45 +135,110 @@ def test_once_answers_are_checked_and_nothing_is_left(finished: Finished):
     assert len(line["joint"]["tree"]) == 3
     assert {row["sql"] for row in line["sql"]} == {query.sql for query in EXAMPLES[-1].queries}
     assert all(row["low"] <= row["estimate"] <= row["high"] for row in line["sql"])
-    assert len(done.stdout.splitlines()) == 1
-    assert "Languages at home" in done.stderr
-    assert re.search(r"^[0-6] of 6 pairs go together, with 95 % confidence[:;] ", done.stderr, re.MULTILINE)
-    assert re.search(r"^basic: count +\d+ +\d+ ± \d+ +(yes|no)$", done.stderr, re.MULTILINE)
+    assert "Languages at home" in finished.told
+    assert re.search(r"^[0-6] of 6 pairs go together, with 95 % confidence[:;] ", finished.told, re.MULTILINE)
+    assert re.search(r"^basic: count +\d+ +\d+ ± \d+ +(yes|no)$", finished.told, re.MULTILINE)
+
+
+def test_it_stays_up_until_ctrl_c_and_leaves_nothing(finished: Finished):
+    assert sum(row["reports"] for row in finished.collections) == 3000
+    assert finished.found == finished.asked_for
+    assert finished.returncode == 0
+    assert finished.after[0] == "" and finished.after[1].split() == ["stopped"]
     assert list(finished.scratch.iterdir()) == []
 
 
-FAR_FROM_THE_TRUTH = """
-import tacit.demo.joint as joint
-import tacit.demo.table as table
-from tacit.demo.crowd import Crowd
+def test_sigterm_ends_it_as_ctrl_c_does(tmp_path: Path):
+    demo = Demo(tmp_path, BRIEFLY)
+    try:
+        assert demo.stop(signal.SIGTERM)[1].split() == ["stopped"]
+    finally:
+        demo.process.kill()
+        demo.process.wait()
+    assert demo.process.returncode == 0
+    assert list(tmp_path.iterdir()) == []
 
-truths, true_table, cells = Crowd.truths.fget, joint._true_table, table._cells
-Crowd.truths = property(lambda crowd: [truth[::-1] if len(truth) > 1 else truth + 9 for truth in truths(crowd)])
-joint._true_table = lambda *given: true_table(*given)[::-1]
-table._cells = lambda found: {name: cell | {"low": 2e4, "high": 2e4, "estimate": 2e4, "standard_error": 9}
-                              for name, cell in cells(found).items()}
-"""
-LOST = """
-import tacit.demo.send as send
 
-send._jobs = lambda crowd: list(crowd.parts(100))[1:]
-"""
-DAMAGED = """
-import tacit.demo.send as send
+def test_once_ends_by_itself_and_leaves_nothing(tmp_path: Path):
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    command = [*BRIEFLY, "--once", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENT_SECONDS, env=env)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 1 and json.loads(done.stdout)["reports"] == 3000
+    assert list(tmp_path.iterdir()) == []
 
-make = send.make_batch
-send.make_batch = lambda *given: (make(*given)[0][:-1], make(*given)[1])
-"""
-MIXED_UP = """
-import tacit.demo.send as send
-from dataclasses import replace
 
-make = send.make_batch
-send.make_batch = lambda crowd, coins: make(replace(crowd, values=crowd.values[::-1]), coins)
-"""
+def test_a_killed_demo_leaves_no_collector_running(tmp_path: Path):
+    demo = Demo(tmp_path, BRIEFLY)
+    demo.process.kill()
+    demo.process.communicate(timeout=PATIENT_SECONDS)
+
+    def is_gone() -> bool:
+        try:
+            demo.read(f"{demo.places['url']}/healthz")
+        except OSError:
+            return True
+        return False
+
+    wait_until(is_gone, "the collector is still there")
+
+
+Said = tuple[int, str, str]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """Runs the command line in this process; gives its exit code and what it wrote."""
+
+    def run_it(*arguments: str) -> Said:
+        monkeypatch.setattr(sys, "argv", ["tacit", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, *capsys.readouterr()
+
+    return run_it
+
+
+@pytest.fixture
+def at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collector in this process instead of one that is started: real, over HTTP, and there at once."""
+
+    @contextmanager
+    def collector(data: Path | None, port: int) -> Iterator[tuple[str, str]]:
+        with serving(make_app(MemoryStore(), Limits(requests_per_second=0), pages=routes)) as client:
+            yield str(client.http.base_url), client.token
+
+    monkeypatch.setattr(command, "_collector", collector)
+
+
+def far_from_the_truth(patch: pytest.MonkeyPatch) -> None:
+    truths, true_table, cells = Crowd.truths.fget, joint._true_table, table._cells
+    assert truths is not None
+    far = {"low": 2e4, "high": 2e4, "estimate": 2e4, "standard_error": 9}
+    others = property(lambda crowd: [truth[::-1] if len(truth) > 1 else truth + 9 for truth in truths(crowd)])
+    patch.setattr(Crowd, "truths", others)
+    patch.setattr(joint, "_true_table", lambda *given: true_table(*given)[::-1])
+    patch.setattr(table, "_cells", lambda found: {name: cell | far for name, cell in cells(found).items()})
+
+
+def lost(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(send, "_jobs", lambda crowd: list(crowd.parts(100))[1:])
+
+
+def damaged(patch: pytest.MonkeyPatch) -> None:
+    make = send.make_batch
+    patch.setattr(send, "make_batch", lambda *given: (make(*given)[0][:-1], make(*given)[1]))
+
+
+def mixed_up(patch: pytest.MonkeyPatch) -> None:
+    make = send.make_batch
+    patch.setattr(send, "make_batch", lambda crowd, coins: make(replace(crowd, values=crowd.values[::-1]), coins))
+
+
 BREAKAGES = {
     "estimates are far from the truth": (
-        FAR_FROM_THE_TRUTH,
+        far_from_the_truth,
         [
             "'English' of question 'language' is",
             "'mean' of question 'hours' is",
@@ -119,23 +248,24 @@ BREAKAGES = {
         ],
     ),
     "batches are lost": (
-        LOST,
+        lost,
         ["6000 reports sent, 5900 stored, 5900 counted", "'SELECT plan, COUNT(*) FROM members WHERE back_pain = TRUE "
          "GROUP BY plan' was not answered over all rows and groups"],
     ),
-    "a batch is damaged": (DAMAGED, ["ReportRejected"]),
-    "rows have the reports of others": (MIXED_UP, ["'false: avg' of question 'SELECT back_pain, AVG(visits)"]),
+    "a batch is damaged": (damaged, ["ReportRejected"]),
+    "rows have the reports of others": (mixed_up, ["'false: avg' of question 'SELECT back_pain, AVG(visits)"]),
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("at_hand")
 @pytest.mark.parametrize("name", BREAKAGES)
-def test_what_is_wrong_is_noticed(name: str, tmp_path: Path):
+def test_what_is_wrong_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Said]):
     change, messages = BREAKAGES[name]
-    done = demo(tmp_path, change, "--n", "20000")
-    assert done.returncode != 0
+    change(monkeypatch)
+    code, _, errors = run("demo", "--once", "--json", "--n", "20000")
+    assert code != 0
     for message in messages:
-        assert message in done.stderr
-    assert list(tmp_path.iterdir()) == []
+        assert message in errors
 
 
 def pair(**given: Any) -> DemoPair:
@@ -205,89 +335,22 @@ def test_there_is_no_table_without_the_libraries_for_it(monkeypatch: pytest.Monk
     assert examples() == EXAMPLES[:-1]
 
 
-def test_a_folder_is_kept_and_not_used_twice(finished: Finished):
-    listed = CliRunner().invoke(cli, ["collection", "list", "--json", "--data", str(finished.data)])
-    assert sum(row["reports"] for row in json.loads(listed.stdout)) == 3000
-    again = run([*TACIT, *SMALL, "--data", str(finished.data)], finished.scratch)
-    assert again.returncode == 2
-    assert "earlier demo" in again.stderr
+def test_a_folder_is_kept_and_not_used_twice(finished: Finished, run: Callable[..., Said]):
+    code, listed, _ = run("collection", "list", "--json", "--data", str(finished.data))
+    assert code == 0 and sum(row["reports"] for row in json.loads(listed)) == 3000
+    code, _, errors = run("demo", "--once", "--n", "3000", "--data", str(finished.data))
+    assert code == 2 and "earlier demo" in errors
 
 
-def test_a_taken_port_is_refused(tmp_path: Path):
+def test_a_taken_port_is_refused(run: Callable[..., Said]):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        done = run([*TACIT, *SMALL, "--port", str(taken.getsockname()[1])], tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("tacit: StorageUnavailable: demo: port")
-    assert len(done.stderr.splitlines()) == 1
+        code, _, errors = run("demo", "--once", "--n", "3000", "--port", str(taken.getsockname()[1]))
+    assert code == 2
+    assert errors.startswith("tacit: StorageUnavailable: demo: port")
+    assert len(errors.splitlines()) == 1
 
 
-def test_too_few_respondents_are_refused(tmp_path: Path):
-    assert run([*TACIT, "demo", "--n", "999"], tmp_path).returncode == 2
-
-
-PLACES = {
-    "url": r"Dashboard\s+(\S+)/dashboard",
-    "token": r"token\s+(tct_\S+)",
-    "joint": r"(http\S+/dashboard/collections/\w{64})$",
-    "sql": r"(http\S+/dashboard/query\?collection=\w{64})$",
-}
-
-
-def start(folder: Path) -> tuple[subprocess.Popen[str], dict[str, Any]]:
-    """The demo without --once, once it has said where to look."""
-    env = os.environ | {"TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
-    command = [*TACIT, "demo", "--n", "3000"]
-    # A suite that runs in the background ignores Ctrl-C, and what it starts would as well.
-    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
-    finally:
-        signal.signal(signal.SIGINT, heard)
-    assert process.stdout is not None
-    found: dict[str, Any] = {}
-    for line in process.stdout:
-        for name, pattern in PLACES.items():
-            if match := re.search(pattern, line):
-                found[name] = match[1]
-        if "Ctrl-C" in line:
-            return process, found
-    raise AssertionError(process.communicate()[1])
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_it_stays_up_until_it_is_stopped(how: signal.Signals, tmp_path: Path):
-    process, found = start(tmp_path)
-    try:
-        headers = {"Authorization": f"Bearer {found['token']}"}
-        with urlopen(Request(f"{found['url']}/api/v1/collections", headers=headers), timeout=PATIENT_SECONDS) as reply:
-            assert sum(row["reports"] for row in json.load(reply)["collections"]) == 3000
-        for page in ("joint", "sql"):
-            with urlopen(
-                Request(found[page], headers={"Cookie": f"{COOKIE}={found['token']}"}), timeout=PATIENT_SECONDS
-            ) as reply:
-                assert reply.url == found[page]
-        process.send_signal(how)
-        _, errors = process.communicate(timeout=PATIENT_SECONDS)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == 0
-    assert errors.split() == ["stopped"]
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_killed_demo_leaves_no_collector_running(tmp_path: Path):
-    process, found = start(tmp_path)
-    process.kill()
-    process.communicate(timeout=PATIENT_SECONDS)
-
-    def is_gone() -> bool:
-        try:
-            urlopen(f"{found['url']}/healthz", timeout=PATIENT_SECONDS).close()
-        except OSError:
-            return True
-        return False
-
-    wait_until(is_gone, "the collector is still there")
+def test_too_few_respondents_are_refused(run: Callable[..., Said]):
+    assert run("demo", "--n", "999")[0] == 2

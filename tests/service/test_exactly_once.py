@@ -139,12 +139,13 @@ class Machine(RuleBasedStateMachine):
         self.store.close()
 
 
-def test_any_history_counts_every_batch_once(place: str, make_store: Callable[[str], Store]):
+@pytest.mark.parametrize("examples", [6, pytest.param(60, marks=pytest.mark.slow)])
+def test_any_history_counts_every_batch_once(place: str, make_store: Callable[[str], Store], examples: int):
     machine = type("Machine", (Machine,), {"open": staticmethod(lambda: make_store(place))})
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=12,
+            max_examples=examples,
             stateful_step_count=25,
             deadline=None,
             derandomize=True,

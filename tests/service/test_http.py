@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -16,8 +15,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.service.memory import MemoryStore
-from tests.service.plain import SHUFFLE, Client, binary, draft, plain_app, serving, wide_draft
-from tests.service.waiting import PATIENT_SECONDS, wait_until
+from tests.service.plain import SHUFFLE, Client, binary, draft, http_client, plain_app, serving, wait_for, wide_draft
+from tests.service.served import free_port
+from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.cli import cli
 from tacit.collector.server import make_app
@@ -326,34 +326,21 @@ def test_a_mechanism_of_tests_cannot_be_published_by_a_real_collector():
         assert problem(client.api("POST", "/collections", document)) == "invalid_spec"
 
 
-def wait_for(url: str) -> None:
-    def is_ready() -> bool:
-        with suppress(httpx.TransportError):
-            return httpx.get(f"{url}/readyz").status_code == 200
-        return False
-
-    wait_until(is_ready, "the server did not start")
-
-
 def test_serve_prints_its_token_once_and_stops_in_order(tmp_path: Path):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "tacit.cli", "serve", "--data", str(tmp_path / "d"), "--port", str(port)]
-    url, outputs, mine = f"http://127.0.0.1:{port}", [], ""
+    outputs, mine = [], ""
     for start in range(2):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
-            wait_for(url)
-            if start == 0:
-                first = process.stdout.readline()
-                token = re.search(r"tct_[\w-]{43}", first)[0]
-                with httpx.Client(base_url=url) as http:
+            with http_client(f"http://127.0.0.1:{port}") as http:
+                wait_for(http)
+                if start == 0:
+                    token = re.search(r"tct_[\w-]{43}", process.stdout.readline())[0]
                     client = Client(http, token)
                     mine = client.publish(draft())
                     assert client.send(mine, binary(mine, bytes([0] * 7))).status_code == 201
-            else:
-                with httpx.Client(base_url=url) as http:
+                else:
                     assert Client(http, token).status(mine)["reports"] == 7
         finally:
             process.send_signal(signal.SIGTERM)

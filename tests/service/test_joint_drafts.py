@@ -56,6 +56,17 @@ def test_a_forecast_names_what_it_is_about_and_what_it_was_compared_with(client:
     assert picked[0]["standard_error"] == min(option["standard_error"] for option in rows[0]["options"])
 
 
+def test_what_an_unfinished_draft_lacks_is_a_refusal_or_on_request_an_answer(client: Client) -> None:
+    unfinished = HABITS | {"questions": []}
+    refused = client.api("POST", "/plan", unfinished)
+    told = client.api("POST", "/plan?unfinished=true", unfinished)
+    assert refused.status_code == 422 and told.status_code == 200
+    assert told.json() == {"questions": [], "problem": refused.json()}
+    finished = client.api("POST", "/plan?unfinished=true", HABITS | {"k": 2}).json()
+    assert finished == client.api("POST", "/plan", HABITS | {"k": 2}).json() and len(finished["questions"]) == 4
+    assert client.api("POST", "/plan?unfinished=true", []).status_code == 400  # Nobody writes that by hand.
+
+
 def test_the_command_line_plans_the_same_mechanism(client: Client) -> None:
     """Eight binary questions at epsilon 2: the pick of the planner is one that documents carry."""
     planned = ["plan", "--task", "marginals", "--binary", "8", "--k", "3", "--epsilon", "2", "--n", "65536", "--json"]

@@ -360,7 +360,9 @@ def test_the_command_refuses_what_would_be_unsafe(tmp_path: Path, options: list[
 
 def test_fifty_clients_at_once(table: Served) -> None:
     async def ask(i: int) -> float:
-        async with await psycopg.AsyncConnection.connect(table.address(), connect_timeout=60) as connection:
+        async with await psycopg.AsyncConnection.connect(
+            table.address(), connect_timeout=int(PATIENT_SECONDS)
+        ) as connection:
             cursor = await connection.execute("SELECT COUNT(*) FROM people WHERE purchases = %s", (i % 5,))
             row = await cursor.fetchone()
             assert row is not None

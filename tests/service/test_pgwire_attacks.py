@@ -14,15 +14,13 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import errors
-from tests.service.pg_people import Served, certificate, served
+from tests.service.pg_people import FEW, Served, certificate, served
 from tests.service.pg_raw import is_closed, message, raw, rest, until_ready
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.collector.pg.listen import PgSettings
 from tacit.core.patience import check
 from tacit.errors import InvalidSpec
-
-FEW = 500
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +101,9 @@ def test_nothing_is_written_or_read_from_elsewhere(table: Served) -> None:
         assert connection.execute("SELECT COUNT(*) FROM people").fetchone() == (FEW,)
 
 
-def test_expensive_catalogue_queries_end(table: Served) -> None:
-    with psycopg.connect(table.address(), autocommit=True) as connection:
+def test_expensive_catalogue_queries_end(table: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    with psycopg.connect(table.address(), autocommit=True) as connection, monkeypatch.context() as hurried:
+        hurried.setattr("tacit.collector.pg.catalog._SECONDS", 0.2)
         for sql in (
             "SELECT COUNT(*) FROM pg_type a, pg_type b, pg_type c, pg_type d, pg_type e, pg_type f",
             "SELECT COUNT(DISTINCT REPEAT_ME || a.oid || b.oid || c.oid) FROM pg_type a, pg_type b, pg_type c",
@@ -113,6 +112,7 @@ def test_expensive_catalogue_queries_end(table: Served) -> None:
         ):
             with pytest.raises(psycopg.Error):
                 connection.execute(sql.replace("REPEAT_ME", "'" + "a" * 15_000 + "'"))
+        hurried.undo()
         for pattern, matches in (("^(a+)+$", True), ("(a*)*b", False), ("(a|aa)" * 30 + "b", False)):
             found = connection.execute("SELECT %s ~ %s", ("a" * 90, pattern)).fetchone()
             assert found == (matches,), pattern
@@ -191,7 +191,7 @@ def test_random_bytes_never_reach_a_traceback(table: Served) -> None:
 
 
 def test_silence_at_the_door_and_inside_ends(table: Served) -> None:
-    with table.limited(opening_seconds=0.1), raw(table) as silent, raw(table) as slow:
+    with table.limited(opening_seconds=0.3), raw(table) as silent, raw(table) as slow:
         slow.sendall(struct.pack("!I", 50))
         assert b"no token was shown in time" in rest(silent) and b"no token" in rest(slow)
     with table.limited(message_seconds=0.1), raw(table, opened=True) as half:

@@ -17,10 +17,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.service.pg_people import FEW as N
 from tests.service.pg_people import Served, served
-from tests.service.waiting import run_async
+from tests.service.waiting import PATIENT_SECONDS, run_async
 
-N = 2000
 DAYS = (
     "SELECT date_trunc('day', joined) AS day, COUNT(*) AS n, COUNT(*)::int AS whole, MIN(os) AS os "
     "FROM (SELECT * FROM people WHERE purchases > 1) AS v GROUP BY 1 ORDER BY 1"
@@ -215,13 +215,20 @@ def test_node_postgres(table: Served, tmp_path: Path) -> None:
     if node is None or npm is None:
         pytest.skip("no Node.js with npm here")
     command = [npm, "install", "--no-audit", "--no-fund", "--fetch-retries=0", "--prefix", str(tmp_path), "pg"]
-    installed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    installed = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENT_SECONDS, check=False
+    )
     if installed.returncode:
         pytest.skip("npm cannot install pg here")
     script = Path(__file__).parent / "node_pg.mjs"
     environment = os.environ | {"TACIT_ADDRESS": address(table), "TZ": "UTC"}
     done = subprocess.run(
-        [node, str(script), str(tmp_path)], env=environment, capture_output=True, text=True, timeout=60, check=False
+        [node, str(script), str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENT_SECONDS,
+        check=False,
     )
     people = table.people
     some = [os in ("ios", "win") for os in people["os"]]

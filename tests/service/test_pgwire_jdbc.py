@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.service.pg_people import COLUMNS, certificate, served
+from tests.service.pg_people import COLUMNS, FEW, certificate, served
 
 
 def find_driver() -> str | None:
@@ -29,7 +29,7 @@ def test_jdbc_reads_metadata_and_aggregates(tmp_path: Path, tls: str) -> None:
     if driver is None or java is None:
         pytest.skip("no Java with PostgreSQL's JDBC driver here")
     cert, key = certificate(tmp_path)
-    with served(tmp_path, n=2000, cert=cert, key=key) as table:
+    with served(tmp_path, n=FEW, cert=cert, key=key) as table:
         source = Path(__file__).parent / "Metadata.java"
         address = f"jdbc:postgresql://127.0.0.1:{table.port}/tacit"
         command = [java, "-cp", driver, str(source), address, tls]

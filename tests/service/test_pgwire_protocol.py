@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import errors
-from tests.service.pg_people import Served, served
+from tests.service.pg_people import FEW, Served, served
 from tests.service.pg_raw import message, raw, rest, until_ready
 
 from tacit.collector.pg import text
@@ -17,8 +17,6 @@ from tacit.collector.pg.messages import PgError
 from tacit.collector.pg.parameters import bind
 from tacit.sql.parse import parsing
 from tacit.sql.parse.parsing import MAX_TEXT, parse_text
-
-FEW = 500
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,9 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import create_async_engine
-from tests.service.pg_people import COLUMNS, Served, served
+from tests.service.pg_people import COLUMNS, FEW, Served, served
 from tests.service.waiting import run_async
 
-FEW = 500
 KINDS = {"text": "TEXT", "number": "DOUBLE PRECISION", "integer": "BIGINT", "boolean": "BOOLEAN", "date": "DATE"}
 TYPES = {"age": "BIGINT", "state": "TEXT"} | {name: KINDS[kind] for name, kind in COLUMNS.items()}
 

@@ -12,14 +12,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.service.pg_people import Served, certificate, served
+from tests.service.pg_people import FEW, Served, certificate, served
 from tests.service.pg_raw import OPENING, SSL_REQUEST, is_closed, message, raw, rest
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.collector.pg import channel
 from tacit.collector.pg.messages import PgLimits
 
-FEW = 500
 STRANGERS, STRANGERS_EACH = 30, 10
 LIMITS = PgLimits(opening_seconds=600.0, strangers=STRANGERS, strangers_each=STRANGERS_EACH, lingering_seconds=0.2)
 """Nobody is hurried but where a test is about that, by `Served.limited`."""
@@ -96,8 +95,7 @@ def test_bytes_that_come_one_by_one_meet_a_deadline(table: Served) -> None:
         with raw(table) as connection:
             trickle(connection, struct.pack("!II", 5000, 196608))
         with raw(table) as connection:
-            connection.sendall(OPENING)
-            trickle(connection, b"p" + struct.pack("!I", 1000))
+            trickle(connection, OPENING + b"p" + struct.pack("!I", 1000))
     with table.limited(message_seconds=0.3), raw(table, opened=True) as connection:
         trickle(connection, b"Q" + struct.pack("!I", 5000))
     assert answers(table)

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from tests.service.numbered import A, add, batch
 from tests.service.submitting import submit
+from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.collector.ingest.writer import BatchWriter
 from tacit.collector.ports import DUPLICATE, STORED, CollectionRecord, StoredBatch
@@ -55,7 +56,7 @@ def test_a_restart_in_the_middle_of_ingest_loses_nothing(store: PostgresStore, p
         while not done.is_set():
             number += 4
             try:
-                assert submit(writer, batch(number)).result(20) in (STORED, DUPLICATE)
+                assert submit(writer, batch(number)).result(PATIENT_SECONDS) in (STORED, DUPLICATE)
                 acknowledged.add(number)
             except StorageUnavailable:
                 refused.add(number)

@@ -22,7 +22,7 @@ from tests.service.crowd import SIZE, Crowd, Sent
 from tests.service.row_bench import Bench
 from tests.service.row_bodies import ARROW, publish_rows, stream, table, twin
 from tests.service.served import Forgetful, Hasty, Served, served
-from tests.service.waiting import wait_until
+from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.collector.ports import Fold
 from tacit.collector.rows import sealing, segments
@@ -309,11 +309,11 @@ def test_two_collectors_seal_into_one_folder_and_are_killed(
     crowd = RowCrowd([RowServer(server) for server in pair], mine)  # type: ignore[misc]
     with crowd.sending():
         for i in range(cycles):
-            crowd.wait_for_more(40)
-            pair[i % 2].kill()
             crowd.wait_for_more(20)
+            pair[i % 2].kill()
+            crowd.wait_for_more(10)
             pair[i % 2].start()
-        crowd.wait_for_more(40)
+        crowd.wait_for_more(20)
     crowd.send_the_rest()
     for server in pair:
         server.stop()
@@ -350,7 +350,7 @@ def test_the_lock_of_a_killed_process_is_gone(tmp_path: Path):
     if child == 0:  # pragma: no cover
         with suppress(BaseException), files.shared():
             (tmp_path / "held").touch()
-            time.sleep(60)
+            time.sleep(PATIENT_SECONDS)
         os._exit(1)
     wait_until((tmp_path / "held").exists)
     (tmp_path / "segments" / "c").mkdir()

@@ -72,7 +72,7 @@ def test_the_order_of_arrival_is_lost(tmp_path: Path):
     assert len(names) == 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=25))
 def test_merging_keeps_every_row_and_few_segments(sizes: list[int]):
     most, at, rewritten = 100, 0, 0
@@ -325,13 +325,13 @@ def test_folding_and_sweeping_at_once_lose_nothing(make_memory: Callable[..., Be
     threads = [threading.Thread(target=sweep) for _ in range(2)]
     for thread in threads:
         thread.start()
-    for i in range(60):
+    for i in range(30):
         memory.seal(range(5 * i, 5 * i + 5))
     stop.set()
     for thread in threads:
         thread.join()
     assert faults == []
-    assert memory.values() == list(range(300))
+    assert memory.values() == list(range(150))
 
 
 # Disks.

@@ -103,10 +103,10 @@ def test_two_collectors_on_one_folder_do_no_harm(tmp_path: Path):
     with served(place, tmp_path) as one, served(place, tmp_path) as two:
         crowd = start_crowd(one, two)
         with crowd.sending():
-            crowd.wait_for_more(50)
+            crowd.wait_for_more(30)
             two.kill()
             two.start()
-            crowd.wait_for_more(50)
+            crowd.wait_for_more(30)
         crowd.send_the_rest()
         one.stop()
         two.stop()
@@ -263,11 +263,11 @@ def finish(crowd: Crowd, pair: list[Served], make_store: Callable[[str], Store],
 def test_two_collectors_share_a_database(pair: list[Served], postgres: Any, make_store: Any):
     crowd = start_crowd(*pair)
     with crowd.sending():
-        crowd.wait_for_more(60)
+        crowd.wait_for_more(30)
         pair[1].kill()
-        crowd.wait_for_more(60)
+        crowd.wait_for_more(30)
         pair[1].start()
-        crowd.wait_for_more(60)
+        crowd.wait_for_more(30)
     finish(crowd, pair, make_store, postgres.url)
 
 
@@ -277,7 +277,7 @@ def test_a_database_that_restarts_under_load(pair: list[Served], postgres: Any, 
     pids = [server.pid for server in pair]
     with crowd.sending():
         for i in range(restarts):
-            crowd.wait_for_more(40)
+            crowd.wait_for_more(25)
             postgres.stop(signal.SIGQUIT if i % 2 else signal.SIGINT)
             try:
                 refusals = crowd.statuses[503] + 10
@@ -286,7 +286,7 @@ def test_a_database_that_restarts_under_load(pair: list[Served], postgres: Any, 
                 assert pair[0].get("/readyz")[0] == 503
             finally:
                 postgres.start()
-        crowd.wait_for_more(40)
+        crowd.wait_for_more(25)
     assert set(crowd.statuses) == {200, 201, 503}
     assert [server.pid for server in pair] == pids
     finish(crowd, pair, make_store, postgres.url)

@@ -6,13 +6,11 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
-import httpx
-from tests.service.plain import Client, binary, draft
+from tests.service.plain import Client, binary, draft, http_client, wait_for
 from tests.service.test_attacks import PLAIN_GET, exchange, post
-from tests.service.waiting import PATIENT_SECONDS, wait_until
+from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.wire.batch import MEDIA_TYPE
 
@@ -65,7 +63,7 @@ def test_nothing_that_was_sent_is_ever_logged_or_kept(tmp_path: Path):
         assert process.stdout is not None
         found = re.search(r"tct_[\w-]{43}", process.stdout.readline())
         assert found
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENT_SECONDS) as http:
+        with http_client(f"http://127.0.0.1:{port}") as http:
             client = Client(http, found[0])
             wait_for(http)
             mine = client.publish(draft())
@@ -82,12 +80,3 @@ def test_nothing_that_was_sent_is_ever_logged_or_kept(tmp_path: Path):
         assert MARKER.encode().hex() not in place
         assert "127.0.0.1:" not in place.replace(f"127.0.0.1:{port}", "")
     assert "Traceback" not in err
-
-
-def wait_for(http: httpx.Client) -> None:
-    def is_ready() -> bool:
-        with suppress(httpx.TransportError):
-            return http.get("/readyz").status_code == 200
-        return False
-
-    wait_until(is_ready, "the server did not start")

@@ -69,10 +69,10 @@ def test_an_outcome_comes_after_the_commit_and_to_its_own_batch(writer: BatchWri
     others = [submit(writer, batch(name)) for name in "abcd"]
     assert not first.done()
     slow.go.release()
-    assert first.result(10) == "outcome of first"
+    assert first.result(PATIENT_SECONDS) == "outcome of first"
     assert not any(other.done() for other in others)
     slow.go.release(2)
-    assert [other.result(10) for other in others] == [f"outcome of {name}" for name in "abcd"]
+    assert [other.result(PATIENT_SECONDS) for other in others] == [f"outcome of {name}" for name in "abcd"]
     assert [[new.batch for new in group] for group in slow.groups] == [[b"first"], [b"a", b"b", b"c"], [b"d"]]
 
 
@@ -86,7 +86,7 @@ def test_too_many_batches_are_refused_until_there_is_room(writer: BatchWriter, s
     slow.go.release()
     assert slow.begun.acquire(timeout=PATIENT_SECONDS)  # The next group has been taken out of the queue.
     slow.go.release(10)
-    assert submit(writer, batch("f")).result(10) == "outcome of f"
+    assert submit(writer, batch("f")).result(PATIENT_SECONDS) == "outcome of f"
 
 
 def test_too_many_bytes_are_refused_until_there_is_room(writer: BatchWriter, slow: Slow):
@@ -96,8 +96,8 @@ def test_too_many_bytes_are_refused_until_there_is_room(writer: BatchWriter, slo
         submit(writer, batch("b", 11))
     submit(writer, batch("c", 10))
     slow.go.release(10)
-    large.result(10)
-    assert submit(writer, batch("b", 100)).result(10) == "outcome of b"
+    large.result(PATIENT_SECONDS)
+    assert submit(writer, batch("b", 100)).result(PATIENT_SECONDS) == "outcome of b"
 
 
 @pytest.mark.parametrize("error", [StorageFull("full"), ValueError("a fault of our own"), MemoryError()])
@@ -107,9 +107,9 @@ def test_a_transaction_that_fails_fails_its_own_batches(writer: BatchWriter, slo
     lost = [submit(writer, batch(name)) for name in "abc"]
     kept = submit(writer, batch("d"))
     slow.go.release(3)
-    assert first.result(10) == "outcome of first"
-    assert [future.exception(10) for future in lost] == [error] * 3
-    assert kept.result(10) == "outcome of d"
+    assert first.result(PATIENT_SECONDS) == "outcome of first"
+    assert [future.exception(PATIENT_SECONDS) for future in lost] == [error] * 3
+    assert kept.result(PATIENT_SECONDS) == "outcome of d"
 
 
 def test_stopping_finishes_what_was_accepted(writer: BatchWriter, slow: Slow):
@@ -127,7 +127,7 @@ def test_a_request_given_up_in_time_is_not_stored(writer: BatchWriter, slow: Slo
     given_up, other = submit(writer, batch("a")), submit(writer, batch("b"))
     assert given_up.cancel()
     slow.go.release(10)
-    assert (first.result(10), other.result(10)) == ("outcome of first", "outcome of b")
+    assert (first.result(PATIENT_SECONDS), other.result(PATIENT_SECONDS)) == ("outcome of first", "outcome of b")
     assert [new.batch for group in slow.groups for new in group] == [b"first", b"b"]
 
 
@@ -135,7 +135,7 @@ def test_a_group_given_up_as_a_whole_does_not_end_the_thread(writer: BatchWriter
     hold(writer, slow)
     assert all(future.cancel() for future in [submit(writer, batch("a")), submit(writer, batch("b"))])
     slow.go.release(10)
-    assert submit(writer, batch("c")).result(10) == "outcome of c"
+    assert submit(writer, batch("c")).result(PATIENT_SECONDS) == "outcome of c"
 
 
 def test_many_threads_through_a_real_store(store: Any):
@@ -223,5 +223,5 @@ def test_a_loop_that_has_ended_does_not_end_the_writer(writer: BatchWriter, slow
 
     run_async(leave())
     slow.go.release(10)
-    assert submit(writer, batch("next")).result(10) == "outcome of next"
+    assert submit(writer, batch("next")).result(PATIENT_SECONDS) == "outcome of next"
     assert [new.batch for group in slow.groups for new in group] in ([b"left", b"next"], [b"next"])

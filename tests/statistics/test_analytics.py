@@ -4,12 +4,14 @@ Every assertion has a false-alarm probability of ALPHA = 1e-7 (two per design he
 `assert_variance` proves that a variance off by 1.3 would be refused.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tacit.core.statistics.simulated import GeneratorCoins
 from tacit.post.grids.shape import GridShape
-from tacit.simulate.analytics import rehearse
+from tacit.simulate.analytics import Rehearsal, rehearse
 from tacit.sql.design.levels import Design, hi, hio, hio_consistent, hiocap, mg, quadtree, sc, sco, wavelet
 from tacit.sql.engine.aggregate import AggregateCell, PowerSums, cell_of
 from tacit.sql.engine.linked import collect
@@ -48,10 +50,7 @@ CASES: dict[str, tuple[Design, Region]] = {
 }
 
 
-FAST = ("hio, one dimension", "hio, a corner", "sco")
-
-
-@pytest.mark.parametrize("case", [c if c in FAST else pytest.param(c, marks=pytest.mark.slow) for c in CASES])
+@pytest.mark.parametrize("case", CASES)
 def test_weighted_sums_have_their_exact_variance(case: str):
     design, region = CASES[case]
     assert any(oracle.kind == "olh" for group in design.groups for oracle in group.oracles)
@@ -59,12 +58,12 @@ def test_weighted_sums_have_their_exact_variance(case: str):
     values, x = respondents(rng, design.shape.sizes)
     exact = exact_terms(design, values, region)
     truth, variance = float(x @ exact.inside), float(x**2 @ exact.variance)
-    errors, plugins = np.zeros(RUNS), np.zeros(RUNS)
-    for run in range(RUNS):
-        linked = collect(design, values, GeneratorCoins(rng), rng)
-        terms = region_terms(linked, region)
-        weights = x if linked.order is None else x[linked.order]
-        errors[run], plugins[run] = weights @ terms.inside - truth, weights**2 @ terms.variance
+    # A row's term depends on its own report alone, so that all runs are rows of one collection.
+    linked = collect(design, np.tile(values, (RUNS, 1)), GeneratorCoins(rng), rng)
+    terms, rows = region_terms(linked, region), np.arange(RUNS * N) if linked.order is None else linked.order
+    weights, run = x[rows % N], rows // N
+    errors = np.bincount(run, weights * terms.inside, RUNS) - truth
+    plugins = np.bincount(run, weights**2 * terms.variance, RUNS)
     assert_unbiased(errors[:, None], np.array([variance]))
     assert_variance(errors, np.full(RUNS, variance))
     # The plug-in varies much less than a squared error; its mean is within a few of its own standard errors.
@@ -78,18 +77,31 @@ def coverage(method: str, n: int, runs: int, domain: int = 64) -> np.ndarray:
     """
     rng = np.random.default_rng(7)
     age = np.minimum(rng.geometric(0.03, n) - 1, domain - 1)
-    table = pa.table({"age": age, "hours": rng.lognormal(1.0, 1.0, n) * (1 + age / domain)})
-    schema = Schema((Dimension("age", low=0, high=domain - 1),))
-    rehearsal = rehearse(table, schema, epsilon="2", queries=[], method=method, fanout=4)
-    sql = "SELECT COUNT(*), SUM(hours), AVG(hours) FROM t WHERE age BETWEEN 10 AND 50"
-    truth = np.array([cell.estimate for cell in rehearsal.truth().query(sql).cells()])
+    hours = rng.lognormal(1.0, 1.0, n) * (1 + age / domain)
+    rehearsal, truth = rehearsed({"age": age, "hours": hours}, runs, "2", domain, method)
+    rows = rehearsal.collect(rng).query(f"SELECT run, {AGGREGATES} GROUP BY run").rows
+    columns = [list(column) for column in zip(*rows, strict=True)][1:]
+    wanted = [cell.estimate for cell in truth.query(f"SELECT {AGGREGATES}").cells()]
     covered = np.zeros((2, 3))
-    for _ in range(runs):
-        cells = rehearsal.collect(rng).query(sql).cells()
-        error = np.abs(np.array([cell.estimate for cell in cells]) - truth)
-        covered[0] += error <= 1.959964 * np.array([cell.standard_error for cell in cells])
-        covered[1] += error <= 1.959964 * np.array([cell.per_user_standard_error for cell in cells])
-    return covered / runs
+    for i, (cells, true) in enumerate(zip(columns, wanted, strict=True)):
+        error = np.abs(np.array([cell.estimate for cell in cells]) - true)
+        covered[0, i] = np.mean(error <= 1.959964 * np.array([cell.standard_error for cell in cells]))
+        covered[1, i] = np.mean(error <= 1.959964 * np.array([cell.per_user_standard_error for cell in cells]))
+    return covered
+
+
+AGGREGATES = "COUNT(*), SUM(hours), AVG(hours) FROM t WHERE age BETWEEN 10 AND 50"
+
+
+def rehearsed(
+    columns: dict[str, np.ndarray], runs: int, epsilon: str, domain: int = 64, method: str = "hio"
+) -> tuple[Rehearsal, Any]:
+    """The same respondents over and over, told apart by a public column `run`; and one table of the truth."""
+    schema, n = Schema((Dimension("age", low=0, high=domain - 1),)), len(columns["age"])
+    told = {name: np.tile(column, runs) for name, column in columns.items()} | {"run": np.repeat(np.arange(runs), n)}
+    many, one = (rehearse(pa.table(table), schema, epsilon=epsilon, queries=[], method=method, fanout=4)
+                 for table in (told, columns))  # fmt: skip
+    return many, one.truth()
 
 
 def test_intervals_cover_the_truth_in_a_few_runs():
@@ -104,11 +116,10 @@ def test_averages_under_public_or_private_are_covered_however_skewed_the_measure
     rng = np.random.default_rng(3)
     age = np.minimum(rng.geometric(0.03, 3000) - 1, 63)
     hours = rng.lognormal(3.0, 1.0, 3000) * (1 + age / 64)
-    table = pa.table({"age": age, "hours": hours, "os": rng.choice(["a", "b", "c"], 3000)})
-    schema, sql = Schema((Dimension("age", low=0, high=63),)), "SELECT AVG(hours) FROM t WHERE os = 'a' OR age < 3"
-    rehearsal = rehearse(table, schema, epsilon="4", queries=[], method="hio", fanout=4)
-    truth = rehearsal.truth().query(sql).cells()[0].estimate
-    cells = [rehearsal.collect(rng).query(sql).cells()[0] for _ in range(250)]
+    rehearsal, table = rehearsed({"age": age, "hours": hours, "os": rng.choice(["a", "b", "c"], 3000)}, 250, "4")
+    sql = "AVG(hours) FROM t WHERE os = 'a' OR age < 3"
+    truth = table.query(f"SELECT {sql}").cells()[0].estimate
+    cells = [cell for _, cell in rehearsal.collect(rng).query(f"SELECT run, {sql} GROUP BY run").rows]
     low, high, estimate, error = np.array([[c.low, c.high, c.estimate, c.standard_error] for c in cells]).T
     assert np.mean((low <= truth) & (truth <= high)) >= 0.92
     assert np.mean(np.abs(estimate - truth) <= 1.96 * error) < 0.92
@@ -118,12 +129,12 @@ def noisy_cells(function: str, x: np.ndarray, noise: float, runs: int, rng: np.r
     """An aggregate of rows that are all inside, with normal terms of a known variance, over and over."""
     weights = weights_of(x, (None,), None, 1, len(x)).group(0)
     powers = np.stack([x**k for k in range(5)])
-    found: list[AggregateCell] = []
-    for _ in range(runs):
-        z = 1 + noise * rng.standard_normal(len(x))
-        sums = PowerSums(len(x), weights, 0.0, powers @ z, noise**2 * powers.sum(axis=1), powers @ z**2)
-        found.append(cell_of(function, function, sums, level=0.95))
-    return found
+    z = 1 + noise * rng.standard_normal((len(x), runs))
+    values, squares, variances = (powers @ z).T, (powers @ z**2).T, noise**2 * powers.sum(axis=1)
+    return [
+        cell_of(function, function, PowerSums(len(x), weights, 0.0, value, variances, square), level=0.95)
+        for value, square in zip(values, squares, strict=True)
+    ]
 
 
 def test_variances_are_unbiased_and_averages_covered_where_the_count_errs():

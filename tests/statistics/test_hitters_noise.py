@@ -15,13 +15,14 @@ from tacit.tasks.hitters.spelling import bit_strings
 
 SPELLING, K, RUNS = bit_strings(20), 32, 40
 ALPHA, FALSE_ALARM = 0.05, 1e-5
-QUICK = [("2", 1000), ("4", 650), ("8", 300)]
-SLOW = [("0.5", 300), ("0.5", 10_000), ("1", 3000), ("4", 300), ("4", 10_000), ("8", 3000)]
+QUICK = [("4", 650), ("8", 300)]
+SLOW = [("0.5", 300), ("0.5", 10_000), ("1", 3000), ("2", 1000), ("4", 300), ("4", 10_000), ("8", 3000)]
 SETTINGS = [*QUICK, *(pytest.param(*setting, marks=pytest.mark.slow) for setting in SLOW)]
 MOST_RUNS = least_significant(RUNS, ALPHA, FALSE_ALARM) - 1
 """Runs with a false value, of RUNS: more have a probability below FALSE_ALARM where each has ALPHA at most."""
 
 
+@cache
 def planned(epsilon: str, n: int) -> HittersPlan:
     return plan_pem(SPELLING, epsilon=epsilon, n=n, k=K, most_evaluations=3e7)
 

@@ -22,9 +22,9 @@ CROWDS = {
     "few": (lambda: pos_like(3000, seed=1), 1657),
 }
 CASES = [
-    ("pos", "1"),
+    pytest.param("pos", "1", marks=pytest.mark.slow),
     ("pos", "2"),
-    pytest.param("pos", "4", marks=pytest.mark.slow),
+    ("pos", "4"),
     ("quest", "2"),
     pytest.param("quest", "4", marks=pytest.mark.slow),
     ("few", "4"),

@@ -41,8 +41,9 @@ def independent_tables(n: int, epsilon: str, share: Any, runs: int) -> Any:
         tally = oracle.simulate_tally(rng.multinomial(n, np.outer(share, share).ravel()), rng)
         estimate = oracle.estimate(tally)
         matrix = covariance_of(estimate)
+        cells, shape = estimate.value.reshape(size, size), (size, size)
         yield SimpleNamespace(
-            raw=estimate, shape=(size, size), covariance=lambda matrix=matrix: matrix, respondents=n, status="ok"
+            cells=cells, shape=shape, covariance=lambda matrix=matrix: matrix, respondents=n, status="ok"
         )
 
 

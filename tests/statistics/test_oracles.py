@@ -8,8 +8,9 @@ Variances are two-sided, and `assert_variance` proves that a variance off by 1.3
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 import pytest
 
 import tacit
+from tacit.core.estimate import Estimate
 from tacit.core.statistics.normal import normal_isf
 from tacit.kernels import buckets_of
 from tacit.simulate.coins import SimulationCoins
@@ -27,6 +29,8 @@ F64 = npt.NDArray[np.float64]
 
 RUNS = 950
 """Enough for a variance off by 1.3 in either direction to be refused at ALPHA, from one cell alone."""
+STATED = 250
+"""Runs whose stated variances of combined answers are looked at: they hardly differ, and take longer than a run."""
 
 
 def skewed(size: int, n: int, absent: int) -> Array:
@@ -172,8 +176,11 @@ CASES = {
 }
 
 
-AGAIN = {"grr_large", "oue_wide", "the_one", "olh_many", "hrr_t_three", "hrr_subspace_small", "hrr_subspace_wide"}
-"""Other sizes and budgets of oracles that fast cases test as well."""
+AGAIN = {
+    *("grr_two", "grr_large", "sue", "oue_wide", "the_one", "blh", "olh_many"),
+    *("hrr_t_three", "hrr_subspace_small", "hrr_subspace_wide"),
+}
+"""Other sizes, budgets and probabilities of oracles that fast cases test as well; the laws test every kind."""
 
 
 def fast_and_slow(names: Iterable[str]) -> list[Any]:
@@ -182,7 +189,7 @@ def fast_and_slow(names: Iterable[str]) -> list[Any]:
 
 @dataclass(frozen=True)
 class Runs:
-    """Estimates of many runs over the same respondents."""
+    """Estimates of many runs over the same respondents; `answer_variance` has the first STATED of them only."""
 
     value: F64
     variance: F64
@@ -200,20 +207,25 @@ def questions_of(size: int) -> F64:
     return np.stack([cells % 2 == 0, np.where(cells == 0, 1, -1 / (size - 1)), cells - 0.7]).astype(float)
 
 
+def collections(mechanism: Any, values: Array, seed: int) -> Iterator[Array]:
+    """The reports of RUNS collections from the same respondents, all with coins of their own, drawn in one batch."""
+    reports = mechanism.privatize(np.tile(values, RUNS), SimulationCoins(seed))
+    return (reports[start : start + len(values)] for start in range(0, len(reports), len(values)))
+
+
 def simulate(mechanism: Any, values: Array, weights: Array | None, seed: int) -> Runs:
     """RUNS collections from the same respondents with fresh coins."""
-    size, n = mechanism.size, len(values)
-    coins, questions = SimulationCoins(seed), questions_of(mechanism.size)
-    found: list[tuple[F64, F64, F64, F64]] = []
-    for _ in range(RUNS):
-        estimate = mechanism.estimate(mechanism.tally(mechanism.privatize(values, coins), weights))
-        answer = estimate.combine(questions)
-        found.append((estimate.value, estimate.variance, answer.value, answer.variance))
+    size, n, questions = mechanism.size, len(values), questions_of(mechanism.size)
+    found = [mechanism.estimate(mechanism.tally(part, weights)) for part in collections(mechanism, values, seed)]
+    value, variance = (np.stack([getattr(one, name) for one in found]) for name in ("value", "variance"))
+    combined = [one.combine(questions) for one in found[:STATED]]
+    answer = value @ questions.T
+    assert np.allclose(answer[:STATED], [one.value for one in combined], rtol=1e-12, atol=1e-12)
     w = np.ones(n) if weights is None else weights.astype(float)
     truth = np.bincount(values, w, size) / w.sum()
     shares = np.bincount(values, w**2, size) / (w**2).sum()
-    stacked = (np.stack(column) for column in zip(*found, strict=True))
-    return Runs(*stacked, truth, shares, questions, float((w**2).sum() / w.sum() ** 2))
+    answer_variance, scale = np.stack([one.variance for one in combined]), float((w**2).sum() / w.sum() ** 2)
+    return Runs(value, variance, answer, answer_variance, truth, shares, questions, scale)
 
 
 def assert_covered(hits: npt.NDArray[np.bool_], level: float, wrong: float) -> None:
@@ -239,7 +251,9 @@ def check(runs: Runs, covariance: F64) -> None:
         assert_unbiased(errors[:, None], np.array([variance]))
         assert_variance(errors, np.full(RUNS, variance))
         half = normal_isf(0.025) * np.sqrt(runs.answer_variance[:, i])
-        assert_covered(np.abs(errors) < half, 0.95, wrong=0.9)
+        assert_covered(np.abs(errors[:STATED]) < half, 0.95, wrong=0.85)
+        # Shares are clipped at zero before they are plugged in, which moves answers over many rare values by 5 %.
+        assert runs.answer_variance[:, i].mean() == pytest.approx(variance, rel=0.1)
     # The plug-in is linear in the estimate, and clipping hardly ever bites for the commonest cell.
     stated, noise = runs.variance[:, 0].mean(), runs.variance[:, 0].std() / math.sqrt(RUNS)
     assert abs(stated - exact[0, 0]) < z * noise + 2e-3 * exact[0, 0]
@@ -270,7 +284,7 @@ def test_candidates_are_cells_of_the_whole():
     assert list(part.labels or []) == [5, 0, 22]
 
 
-@pytest.mark.parametrize(("size", "epsilon"), [(8, "1"), (8, "4"), (14, "2")])
+@pytest.mark.parametrize(("size", "epsilon"), [pytest.param(8, "1", marks=pytest.mark.slow), (8, "4"), (14, "2")])
 def test_the_ratio_estimator(size: int, epsilon: str):
     """Dividing by each row's own number of reports; variance against these respondents.
 
@@ -285,10 +299,8 @@ def test_the_ratio_estimator(size: int, epsilon: str):
     c2 = ((odds + 1) / (odds - 1)) ** 2
     population = (order - 1) * ((order - 1) * c2 - (order * (truth**2).sum() - 1)) / order**2
     exact = (population - truth * (1 - truth)) / n
-    coins = SimulationCoins(7)
-    runs = [
-        mechanism.estimate(mechanism.tally(mechanism.privatize(values, coins)), estimator="ratio") for _ in range(RUNS)
-    ]
+    parts = collections(mechanism, values, seed=7)
+    runs = [mechanism.estimate(mechanism.tally(part), estimator="ratio") for part in parts]
     for cell in (0, 2, size - 1):
         errors = np.array([run.value[cell] for run in runs]) - truth[cell]
         assert_unbiased(errors[:, None], exact[[cell]])
@@ -327,7 +339,7 @@ POOLS = {
 }
 
 
-@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("name", [pytest.param("flh", marks=pytest.mark.slow), "flh_odd", "rmp"])
 def test_shared_hash_functions_add_variance(name: str):
     """Over random keys: local hashing's variance and sum over other values of n_w (n_w - 1)/(pool (g - 1))."""
     build, g, pool = POOLS[name]
@@ -357,12 +369,11 @@ def test_local_hashing_over_64_bits():
     values = np.where(np.arange(n) % 5 < 2, candidates[0], candidates[6])
     values[: n // 10] = candidates[1]
     truth = np.array([np.count_nonzero(values == c) for c in candidates]) / n
-    g, odds, coins = mechanism.buckets, math.exp(1.2), SimulationCoins(5)
+    g, odds = mechanism.buckets, math.exp(1.2)
     exact = np.diagonal(bits(odds / (odds + g - 1), 1 / g, 2), axis1=1, axis2=2)
     found = []
-    for _ in range(RUNS):
-        halves = (mechanism.tally(mechanism.privatize(part, coins)) for part in np.split(values, 2))
-        found.append(mechanism.estimate(sum_of(halves), candidates).value)
+    for reports in collections(mechanism, values, seed=5):
+        found.append(mechanism.estimate(sum_of(map(mechanism.tally, np.split(reports, 2))), candidates).value)
     errors = np.stack(found) - truth
     for cell, f in enumerate(truth):
         variance = (f * exact[0, 0] + (1 - f) * exact[0, 1]) / n
@@ -390,7 +401,7 @@ HASHED = np.array(
 SEEDS = 1 << 20
 
 
-@pytest.mark.parametrize("g", [2, 3, 4, 8, 56])
+@pytest.mark.parametrize("g", [2, *(pytest.param(g, marks=pytest.mark.slow) for g in (3, 4, 8)), 56])
 def test_collisions_of_pairs_and_triples(g: int):
     """Over random seeds every pair collides with probability 1/g and every triple with 1/g^2.
 
@@ -398,7 +409,7 @@ def test_collisions_of_pairs_and_triples(g: int):
     5 % at g = 56.
     """
     seeds = np.random.default_rng(11).integers(1 << 32, size=SEEDS, dtype=np.uint32)
-    codes = [buckets_of(seeds, np.full(SEEDS, value, np.uint64), g).astype(np.uint8) for value in HASHED]
+    codes = [buckets_of(seeds, HASHED[[i]], g).astype(np.uint8) for i in range(len(HASHED))]
     share = ALPHA / (231 + 1540 + len(HASHED) * g)
     for code in codes:
         for count in np.bincount(code, minlength=g):
@@ -422,12 +433,11 @@ def test_intervals_for_the_population():
     """Respondents drawn at random: f(1 - f)/n is added, and without it the intervals would be too short."""
     mechanism, n = tacit.GRR(size=7, epsilon="3"), 500
     population = np.array([0.45, 0.25, 0.15, 0.1, 0.05, 0, 0])
-    rng, coins = np.random.default_rng(31), SimulationCoins(32)
+    drawn = np.random.default_rng(31).choice(7, size=n * RUNS, p=population)
     question = np.array([[1.0, 1.0, 0, 0, 0, 1.0, 0]])
     inside, short, summed = [], [], []
-    for _ in range(RUNS):
-        values = rng.choice(7, size=n, p=population)
-        estimate = mechanism.estimate(mechanism.tally(mechanism.privatize(values, coins)))
+    for reports in np.split(mechanism.privatize(drawn, SimulationCoins(32)), RUNS):
+        estimate = mechanism.estimate(mechanism.tally(reports))
         inside.append(covers(estimate.interval(0.95, target="population"), population))
         short.append(covers(estimate.interval(0.95), population))
         summed.append(covers(estimate.combine(question).interval(0.95, target="population"), question @ population))
@@ -442,13 +452,17 @@ def covers(interval: tuple[F64, F64], truth: F64) -> npt.NDArray[np.bool_]:
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.99])
 def test_other_confidence_levels(level: float):
-    mechanism, values, coins = tacit.SUE(size=9, epsilon="1"), skewed(9, 900, 1), SimulationCoins(41)
-    truth = np.bincount(values, minlength=9) / len(values)
-    hits = [
-        covers(mechanism.estimate(mechanism.tally(mechanism.privatize(values, coins))).interval(level), truth)
-        for _ in range(RUNS)
-    ]
+    truth, estimates = some_estimates()
+    hits = [covers(estimate.interval(level), truth) for estimate in estimates]
     assert_covered(np.stack(hits)[:, 0], level, wrong=level - 0.1)
+
+
+@cache
+def some_estimates() -> tuple[F64, list[Estimate]]:
+    """The truth and RUNS estimates, the same ones for every confidence level."""
+    mechanism, values = tacit.SUE(size=9, epsilon="1"), skewed(9, 900, 1)
+    estimates = [mechanism.estimate(mechanism.tally(part)) for part in collections(mechanism, values, seed=41)]
+    return np.bincount(values, minlength=9) / len(values), estimates
 
 
 @pytest.mark.parametrize("name", fast_and_slow(n for n, made in CASES.items() if made.build().exact_simulation))

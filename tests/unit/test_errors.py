@@ -144,40 +144,39 @@ def test_a_published_spec_states_every_field_and_no_other():
 SECRET = 987_654
 
 
+OUTSIDE: list[Any] = [
+    [SECRET],
+    [-SECRET],
+    [0, 1, SECRET],
+    np.array([SECRET], np.uint64),
+    [float(SECRET)],
+    [0.5],
+    [[0, 1], [1, 0]],
+    [str(SECRET)],
+    [None],
+    [True],
+    [SECRET + 0j],
+    SECRET,
+    0,
+    [1 << 70],
+]
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "values",
-    [
-        [SECRET],
-        [-SECRET],
-        [0, 1, SECRET],
-        np.array([SECRET], np.uint64),
-        [float(SECRET)],
-        [0.5],
-        [[0, 1], [1, 0]],
-        [str(SECRET)],
-        [None],
-        [True],
-        [SECRET + 0j],
-        SECRET,
-        0,
-        [1 << 70],
-    ],
-    ids=repr,
-)
-def test_values_outside_the_domain_are_refused_and_never_shown(kind: str, values: Any):
+def test_values_outside_the_domain_are_refused_and_never_shown(kind: str):
     mechanism = example(kind, "1")
-    with pytest.raises(InvalidValue) as caught:
-        mechanism.privatize(values, tacit.SystemCoins())
-    assert_silent(caught.value)
+    for values in OUTSIDE:
+        with pytest.raises(InvalidValue) as caught:
+            mechanism.privatize(values, tacit.SystemCoins())
+        assert_silent(caught.value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("value", [SECRET, -1, 2.0, 0.5, "2", None, True, [1], SECRET * 1.5], ids=repr)
-def test_a_single_value_is_refused_in_the_same_way(kind: str, value: Any):
-    with pytest.raises(InvalidValue) as caught:
-        example(kind, "1").privatize_one(value, tacit.SystemCoins())
-    assert_silent(caught.value)
+def test_a_single_value_is_refused_in_the_same_way(kind: str):
+    for value in (SECRET, -1, 2.0, 0.5, "2", None, True, [1], SECRET * 1.5):
+        with pytest.raises(InvalidValue) as caught:
+            example(kind, "1").privatize_one(value, tacit.SystemCoins())
+        assert_silent(caught.value)
 
 
 def assert_silent(error: BaseException | None) -> None:

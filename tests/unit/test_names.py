@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "tacit"
 
 
@@ -16,33 +18,42 @@ def public_classes(source: str) -> Iterator[str]:
             yield node.name
 
 
-def defined_twice(sources: dict[str, str]) -> dict[str, list[str]]:
-    """Every class name that more than one module defines, or one module twice."""
+def homes_of(sources: dict[str, str]) -> dict[str, list[str]]:
+    """Every class name with the modules that define it."""
     homes: dict[str, list[str]] = defaultdict(list)
     for path, source in sources.items():
         for name in public_classes(source):
             homes[name].append(path)
+    return homes
+
+
+def defined_twice(homes: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Every class name that more than one module defines, or one module twice."""
     return {name: paths for name, paths in homes.items() if len(paths) > 1}
+
+
+@pytest.fixture(scope="module")
+def homes() -> dict[str, list[str]]:
+    """The classes of the package, all modules parsed once."""
+    paths = sorted(PACKAGE.rglob("*.py"))
+    assert len(paths) > 300
+    return homes_of({str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in paths})
 
 
 def test_the_check_notices_a_name_of_two_classes() -> None:
     sources = {"a.py": "class Plan: ...\nclass _Own: ...", "b.py": "class Plan: ...\nclass _Own: ..."}
-    assert defined_twice(sources) == {"Plan": ["a.py", "b.py"]}
+    assert defined_twice(homes_of(sources)) == {"Plan": ["a.py", "b.py"]}
 
 
-def test_every_public_class_has_a_name_of_its_own() -> None:
-    paths = sorted(PACKAGE.rglob("*.py"))
-    sources = {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in paths}
-    assert len(sources) > 300
-    assert defined_twice(sources) == {}
+def test_every_public_class_has_a_name_of_its_own(homes: dict[str, list[str]]) -> None:
+    assert defined_twice(homes) == {}
 
 
-def test_the_glossary_names_classes_that_exist() -> None:
+def test_the_glossary_names_classes_that_exist(homes: dict[str, list[str]]) -> None:
     glossary = (PACKAGE.parents[1] / "spec" / "glossary.md").read_text(encoding="utf-8")
     words = glossary.partition("## Words of the code")[2].partition("\n## ")[0]
     named = {
         name for cell in re.findall(r"^\| [^|]+ \| ([^|]+) \|", words, re.M) for name in re.findall(r"`(\w+)`", cell)
     }
-    defined = {name for path in PACKAGE.rglob("*.py") for name in public_classes(path.read_text(encoding="utf-8"))}
     assert len(named) > 20
-    assert named <= defined, named - defined
+    assert named <= homes.keys(), named - homes.keys()

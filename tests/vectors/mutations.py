@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,9 @@ TERMS: tuple[Any, ...] = (
 KEYS = ("constructor", "__proto__", "toString", "kind", "more", "size", "weights", "length", "en", "de", "spec")
 
 
+@cache
 def documents() -> list[Any]:
-    """Good documents: those of the vectors, and one about every kind of mechanism."""
+    """Good documents: those of the vectors, and one about every kind of mechanism. Nobody changes them."""
     read = json.loads((VECTORS / "documents.json").read_text(encoding="utf-8"))
     found = [case["document"] for case in read["good"] if len(case["document"]["questions"]) < 10]
     plain = found[0]

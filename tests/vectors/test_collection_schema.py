@@ -177,9 +177,21 @@ def drafts(draw: Any) -> Any:
 
 
 # Planning is slow for a property test; what is tested is shapes, so that a few hundred drafts say enough.
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(drafts())
 def test_whatever_is_published_has_the_shape_of_a_draft_and_of_a_document(draft: Any) -> None:
+    check_shapes(draft)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, deadline=None)
+@given(drafts())
+def test_whatever_is_published_has_these_shapes_for_many_more_drafts(draft: Any) -> None:
+    check_shapes(draft)
+
+
+def check_shapes(draft: Any) -> None:
+    """Either the planner refuses a draft, or the schema takes both it and its document."""
     try:
         collection, _ = PLANNER.plan(draft)
     except InvalidSpec:

@@ -283,7 +283,9 @@ def fragments(
         candidates = np.arange(256 << block, dtype=np.uint64)
         share = group.among(tag * patterns + group.piece(start, start + block), candidates) / max(1, group.n)
         share = share + rng.standard_normal(len(share)) * noise / sqrt(max(1, group.n))
-        fragments_by_position.append(candidates[np.argsort(-share, kind="stable")[:kept]])
+        # The best of 65,536 are picked before they are sorted, which takes a fraction of sorting all.
+        best = np.argpartition(-share, kept)[:kept]
+        fragments_by_position.append(candidates[best[np.argsort(-share[best])]])
     words = np.unique(_puzzle(fragments_by_position, block))
     if not len(words):
         return _nothing()

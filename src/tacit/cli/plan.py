@@ -126,7 +126,9 @@ PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
 
 
 @click.command()
-@click.option("--task", type=click.Choice(sorted([*PLANNERS, "shuffle"])), required=True, help="What will be asked for.")
+@click.option(
+    "--task", type=click.Choice(sorted([*PLANNERS, "shuffle"])), required=True, help="What will be asked for."
+)
 @click.option("--size", type=int, help="Number of values in the domain.")
 @click.option("--bits", type=click.IntRange(1, 64), help="Length of bit strings, instead of a size (heavy-hitters).")
 @click.option("--alphabet", help="Text over lower, printable, bytes, or the characters given (heavy-hitters).")

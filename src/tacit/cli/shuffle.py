@@ -133,9 +133,10 @@ def _plan_table(goal: Any, plans: Any) -> None:
         return [name, what, str(plan.local_epsilon), plan.certificate.epsilon, f"{plan.fakes:,}", f"{plan.rmse:.3g}"]
 
     header = ["cap", "mechanism", "local epsilon", "epsilon", "fakes", "rmse"]
-    title = f"{goal.size:,} values, epsilon {goal.epsilon} and delta {float(goal.delta):g} shuffled, {goal.n:,} honest respondents"
+    kept = f"epsilon {goal.epsilon} and delta {float(goal.delta):g} shuffled"
+    title = f"{goal.size:,} values, {kept}, {goal.n:,} honest respondents"
     rows = [row("none" if plan.cap is None else str(plan.cap), plan) for plan in plans.frontier]
     print_table(header, rows, title)
     pick = plans.pick
     chosen = "no cap" if pick.cap is None else f"a cap of {pick.cap}"
-    click.echo(f"\npick: {', '.join(row(chosen, pick)[1:2])} at local epsilon {pick.local_epsilon}, for {chosen}")
+    click.echo(f"\npick: {row(chosen, pick)[1]} at local epsilon {pick.local_epsilon}, for {chosen}")

@@ -13,7 +13,7 @@ mechanism derives from, the most general one first:
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,6 +47,7 @@ MAX_REPORTS = 1 << 20
 _CHUNK_REPORTS = 1 << 16
 
 
+@lru_cache(maxsize=4096)  # Asked for several times per batch, and numpy parses the name of a type each time.
 def code_dtype(outcomes: int) -> "np.dtype[Any]":
     """Return the narrowest little-endian unsigned integer type that holds codes below `outcomes`."""
     return np.dtype(f"<u{width_bytes(outcomes)}")

@@ -22,7 +22,12 @@ _CHUNK_RESPONDENTS = 1 << 20
 
 def public_seeds(key: int, count: int) -> U32:
     """Return the seeds of the public hash functions 0 .. count-1 of a collection with public key `key`."""
-    return hash32(np.asarray([key], np.uint32), np.arange(count, dtype=np.uint64))
+    return seeds_at(key, np.arange(count, dtype=np.uint64))
+
+
+def seeds_at(key: int, functions: U64) -> U32:
+    """Return the seeds of some of the public hash functions."""
+    return hash32(np.asarray([key], np.uint32), functions)
 
 
 def respondents_of(counts: npt.ArrayLike) -> Iterator[U64]:

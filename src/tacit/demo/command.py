@@ -57,7 +57,7 @@ def demo(n: int, once: bool, as_json: bool, port: int, data: Path | None, seed: 
         if as_json:
             click.echo(json.dumps(summary(outcomes, seconds)))
         if not once:
-            _wait()
+            _wait(as_json)
     sys.exit(1 if wrong else 0)
 
 
@@ -127,9 +127,11 @@ def _outcome(place: "Operator", crowd: "Crowd") -> "DemoOutcome":
     return compare(crowd, status, answers)
 
 
-def _wait() -> None:
-    """Block until Ctrl-C or SIGTERM."""
+def _wait(as_json: bool) -> None:
+    """Say how to stop the demo, and block until Ctrl-C or SIGTERM."""
     try:
+        # Inside the block: whoever reads this may press the keys before the next line runs.
+        click.echo("\nCtrl-C stops the collector.", err=as_json)
         Event().wait()
     except KeyboardInterrupt:
         click.echo("\nstopped", err=True)

@@ -78,9 +78,11 @@ def _stream(mechanism: Mechanism, reports: Reports, crowd: Crowd) -> Body:
 class _Connections(local):
     """A connection and coins for every thread."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, opened: list[HTTPConnection]) -> None:
         self.connection = HTTPConnection(urlsplit(url).netloc, timeout=_TIMEOUT_SECONDS)
         self.coins = SystemCoins()
+        # Only its own thread can see a connection here; whoever made the list closes what all threads opened.
+        opened.append(self.connection)
 
     def send(self, crowd: Crowd) -> int:
         """Send one batch and give the number of its reports, all of them accepted for the first time."""
@@ -96,7 +98,8 @@ class _Connections(local):
 
 def send_all(url: str, crowds: Sequence[Crowd], advance: Callable[[int], None]) -> int:
     """Send the reports of all respondents and give the number that was acknowledged."""
-    connections, acknowledged = _Connections(url), 0
+    opened = list[HTTPConnection]()
+    connections, acknowledged = _Connections(url, opened), 0
     jobs = [job for crowd in crowds for job in _jobs(crowd)]
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         try:
@@ -105,6 +108,8 @@ def send_all(url: str, crowds: Sequence[Crowd], advance: Callable[[int], None]) 
                 advance(count)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)  # What was not begun when it was stopped is not sent.
+            for connection in opened:
+                connection.close()
     return acknowledged
 
 

@@ -100,4 +100,3 @@ def invite(outcomes: Sequence[DemoOutcome], url: str, token: str) -> None:
         elif collection.policy == "joint":
             click.echo("Tables of any questions, what goes together, and the tree:")
             click.echo(f"  {collection.title['en']:<18} {url}/dashboard/collections/{collection.id}")
-    click.echo("\nCtrl-C stops the collector.")

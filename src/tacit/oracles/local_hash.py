@@ -17,7 +17,7 @@ from tacit.arrays import F64, I64, U32, U64
 from tacit.core.lazy import LazyOracle
 from tacit.core.mechanism import CodeCounting, Reports, code_dtype, words
 from tacit.core.pure import PureOracle
-from tacit.core.sharing import SharedHashes, centred_pairs
+from tacit.core.sharing import SharedHashes, centred_pairs, seeds_at
 from tacit.core.statistics.moments import Moments, independent_moments
 from tacit.core.tally import Counts
 from tacit.device.kinds.local_hash import (
@@ -153,7 +153,9 @@ class PooledOracle(PooledDevice, CodeCounting, SharedHashes, BucketsOracle):
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         drawn = words(coins, len(indices), 2)
         rows = kernels.uniform(drawn[:, 0], self.pool)
-        true = kernels.buckets_of(self.seeds[rows.astype(np.intp)], indices, self.g).astype(np.uint64)
+        # Few reports of a large pool hash the rows that they drew instead of the whole pool.
+        seeds = seeds_at(self.key, rows) if len(rows) < self.pool else self.seeds[rows.astype(np.intp)]
+        true = kernels.buckets_of(seeds, indices, self.g).astype(np.uint64)
         noisy = grr_batch(true, self.g, self.low, drawn[:, 1])
         return (rows * np.uint64(self.g) + noisy).astype(self.report_dtype)
 

@@ -1,4 +1,4 @@
-"""A certificate: which epsilon and delta shuffled reports keep, against whom, and everything needed to compute it again."""
+"""A certificate: which epsilon and delta shuffled reports keep, against whom, and all that it was computed from."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from tacit.shuffle.accounting.published import FORMS, PublishedForm
 from tacit.shuffle.accounting.solve import rounded
 
 VERSIONS: dict[str, int] = {BLANKET: 1, CLONES: 1} | dict.fromkeys(FORMS, 1)
-"""The accountants that a certificate may name, and their versions: a number changes when a claim could become larger."""
+"""The accountants that a certificate may name. A version changes when one of its claims could become larger."""
 
 REPLACEMENT, REMOVAL = "replacement", "removal"
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,2})(\.[0-9]{1,60})?")
@@ -124,6 +124,7 @@ class Certificate:
             raise self._refusal(f"hashing is {self.hashing!r}, which does not fit {mechanism.kind}")
         if (self.neighbours == REMOVAL) != (self.accountant in FORMS and FORMS[self.accountant].removal):
             raise self._refusal(f"neighbours is {self.neighbours}, which {self.accountant} does not speak of")
+        # All other respondents together know their own reports, so that the victim is alone with the fakes.
         claims = (("epsilon", self.epsilon, self.n_min), ("epsilon_others", self.epsilon_others, 1))
         for name, claim, n in claims:
             self._verify_claim(mechanism, name, Decimal(claim), n)
@@ -160,7 +161,7 @@ def _least(given: Certificate, mechanism: Device, n: int, claim: Decimal) -> Dec
         return None if least <= claim else least
     _refuse_fragments(given.accountant, given.fragmented)
     crowd = ShuffledCrowd(mechanism, n, given.fakes, given.hashing or PAIRWISE, given.accountant)
-    return None if crowd.holds(claim, delta) else crowd.epsilon(delta) or local_decimal(mechanism)
+    return None if crowd.holds(claim, delta) else crowd.epsilon_or_local(delta)
 
 
 def _published(form: PublishedForm, mechanism: Device, n: int, delta: float, fakes: int, fragmented: bool) -> Decimal:
@@ -207,8 +208,7 @@ def certify(
         _refuse_fragments(accountant or BLANKET, fragmented)
         crowds = [ShuffledCrowd(mechanism, n, fakes, hashing, accountant) for n in (n_min, 1)]
         accountant = crowds[0].accountant
-        found = [crowd.epsilon(float(exact)) for crowd in crowds]
-        claims = [local if claim is None else min(claim, local) for claim in found]
+        claims = [min(local, crowd.epsilon_or_local(float(exact))) for crowd in crowds]
     return Certificate(
         accountant=accountant,
         version=VERSIONS[accountant],

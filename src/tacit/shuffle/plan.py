@@ -1,7 +1,7 @@
 """AMP-PLAN: from the epsilon and delta that shuffled reports must keep to the mechanism of least error that keeps them.
 
-Randomised response and local hashing compete, by their mean squared error over the domain, fakes included. How far local
-hashing hashes is found in the Gaussian limit; what is returned is then computed by the certified accountant alone.
+Randomised response and local hashing compete, by their mean squared error over the domain, fakes included. The range
+of the hash is found in the Gaussian limit; what is returned is then computed by the certified accountant alone.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -146,6 +146,7 @@ class _Way:
 def _best_buckets(goal: ShuffleGoal, cap: Decimal) -> int:
     """The range of the hash of least mean squared error in the Gaussian limit."""
     most = min(goal.size, MAX_BUCKETS)
+    # The error is flat around its least, so a grid of steps of about 2 % and one closer look are enough.
     grid = np.unique(np.geomspace(2, most, 400).astype(np.int64)).tolist()
     best = min(grid, key=lambda g: _limit_error(goal, g, cap))
     near = range(max(2, best * 97 // 100), min(most, best * 103 // 100 + 1) + 1)
@@ -190,26 +191,38 @@ def _holds(goal: ShuffleGoal, mechanism: Oracle, counted: int) -> bool:
 
 def _largest_local(goal: ShuffleGoal, way: _Way, cap: Decimal) -> Decimal:
     """The largest local epsilon, in published steps and up to the cap, that keeps the goal; delta grows with it."""
-    most, step = int(cap / _GRAIN), 4
+    most = int(cap / _GRAIN)
     # What is kept locally is kept: this end always holds.
     low, high = min(most, int(goal.epsilon / _GRAIN)), most
 
-    def enough(count: int) -> bool:
+    def used(count: int) -> float:
         mechanism = way.at(count * _GRAIN)
-        return _holds(goal, mechanism, _fakes_needed(goal, mechanism))
+        crowd = ShuffledCrowd(mechanism, goal.n, _fakes_needed(goal, mechanism))
+        return crowd.used(goal.epsilon, float(goal.delta))
 
-    if low == most or enough(most):
+    if low == most or used(most) <= 1:
         return most * _GRAIN
     crowd = goal.crowd
     start = log(limit_odds(crowd, *way.limit)) if crowd < inf else float(cap)
-    at = min(max(int(start / float(_GRAIN)), low + 1), high - 1)
-    # Gallop away from the start until it is between two ends, then halve.
+    at, points = start / float(_GRAIN), list[tuple[int, float]]()
+    # The logarithm of delta is nearly linear in the local epsilon: secants, kept between the ends.
     while high - low > 1:
-        good = enough(at)
-        low, high = (at, high) if good else (low, at)
-        away = at + step if good else at - step
-        at, step = (away, 2 * step) if low < away < high else ((low + high) // 2, 2 * most)
+        count = min(max(int(at), low + 1), high - 1)
+        share = used(count)
+        low, high = (count, high) if share <= 1 else (low, count)
+        points = [*points[-1:], (count, log(share) if share > 0 else -inf)]
+        at = _next(points, low, high)
     return low * _GRAIN
+
+
+def _next(points: Sequence[tuple[int, float]], low: int, high: int) -> float:
+    """Where a line through the last two points is zero; a step aside from a single one, else the middle."""
+    (first, below), (second, above) = points[0], points[-1]
+    if min(below, above) == -inf or (len(points) == 2 and below == above):
+        return (low + high) / 2
+    if len(points) == 1:
+        return second - max(4.0, second / 500) if above > 0 else second + max(4.0, second / 500)
+    return second - above * (second - first) / (above - below)
 
 
 def _planned(goal: ShuffleGoal, mechanism: Oracle, counted: int, cap: Decimal | None) -> ShufflePlan:
@@ -242,7 +255,7 @@ class _Planner:
         return found
 
     def _options(self, way: _Way, cap: Decimal) -> "Iterable[tuple[Oracle, int]]":
-        """Mechanisms of a way that keep the goal, with the fakes that count: fewest fakes, or the whole cap and more."""
+        """Mechanisms of a way that keep the goal, each with its fakes: the fewest, or more and the whole cap."""
         goal, local = self._goal, self._local(way, cap)
         yield (mechanism := way.at(local)), _fakes_needed(goal, mechanism)
         if goal.epsilon_others is not None and local < cap < _LARGEST:
@@ -290,8 +303,8 @@ def _wanted(cap: Decimal | None, caps: Sequence[Decimal | None]) -> "list[Decima
 def _warnings(goal: ShuffleGoal, pick: ShufflePlan) -> Iterable[str]:
     if pick.cap is None:
         yield (
-            f"the local epsilon is {pick.local_epsilon} and was not capped: whoever controls the shufflers learns nearly "
-            "every answer; give a cap such as 4 or 6"
+            f"the local epsilon is {pick.local_epsilon} and was not capped: whoever controls the shufflers learns "
+            "nearly every answer; give a cap such as 4 or 6"
         )
     if goal.delta * goal.n >= 1:
         yield f"delta is {goal.delta}, at least one over the {goal.n} respondents; take a much smaller one"

@@ -32,10 +32,11 @@ from tacit.hosting.limits import Limits, RateLimit
 from tacit.hosting.problems import Problem, as_problem
 from tacit.hosting.reading import Reading
 from tacit.hosting.responses import closes, json_response, problem_response
-from tacit.shuffle.crypto.bhttp import BinaryRequest, BinaryResponse
+from tacit.shuffle.crypto.bhttp import BinaryRequest
 from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.crypto.ohttp import RESPONSE_TYPE, Gateway, ResponseSealer
 from tacit.shuffle.crypto.stream import AesStream
+from tacit.shuffle.protocol.relayed import ACCEPTED, RESPONSE_BYTES, gateway_config, upload_path
 from tacit.shuffle.protocol.session import ShuffleSession
 from tacit.shuffler.driver import ShufflerDriver
 from tacit.shuffler.intake import UploadWriter
@@ -54,20 +55,12 @@ _PREFLIGHT = {
     "access-control-allow-headers": "Content-Type",
     "access-control-max-age": "86400",
 }
-_ACCEPTED = BinaryResponse(202).to_bytes()
-RESPONSE_BYTES = 16 + len(_ACCEPTED) + 16
-"""Of every response to an encapsulated request: nonce, padded response, tag."""
 _HELP = {
     "tacit_shuffler_uploads_total": "Uploads, by outcome.",
     "tacit_shuffler_letters_total": "Letters of other parties, by status of the reply.",
     "tacit_shuffler_joined_total": "Requests to join a session, by status of the reply.",
 }
 _MINUTES = 600.0
-
-
-def gateway_id(public: bytes) -> int:
-    """The number of a gateway's key in Oblivious HTTP: its first byte, so that the session document need not say it."""
-    return public[0]
 
 
 class ShufflerRoutes:
@@ -189,21 +182,21 @@ class ShufflerRoutes:
         try:
             inner, sealer = self._opened(sealed)
             asked = BinaryRequest.from_bytes(inner)
-            parts = asked.path.split("/")
-            is_upload = asked.method == "POST" and len(parts) == 4 and (parts[1], parts[3]) == ("s", "uploads")
-            await self._take(parts[2] if is_upload else "", asked.content)
+            session = asked.path[len("/s/") : -len("/uploads")]
+            is_upload = (asked.method, asked.path) == ("POST", upload_path(session))
+            await self._take(session if is_upload else "", asked.content)
         except (OpenFailed, ReportRejected):
             # Nothing is stored, but by the same way as everything else.
             await self._take("", b"")
         # Who cannot be answered gets noise of the same size.
-        answer = sealer.seal(_ACCEPTED, self._stream) if sealer else self._stream.rows(1, RESPONSE_BYTES).tobytes()
+        answer = sealer.seal(ACCEPTED, self._stream) if sealer else self._stream.rows(1, RESPONSE_BYTES).tobytes()
         return Response(answer, 200, ANYBODY, RESPONSE_TYPE)
 
     def _opened(self, sealed: bytes) -> tuple[bytes, ResponseSealer]:
         known = {gateway.config.public for gateway in self._gateways}
         if not any(sealed[:1] == bytes([gateway.config.key_id]) for gateway in self._gateways):
             keys = [key for key in self._store.seal_keys() if key.public not in known]
-            self._gateways += [Gateway(gateway_id(key.public), key) for key in keys]
+            self._gateways += [Gateway(gateway_config(key.public).key_id, key) for key in keys]
         for gateway in self._gateways:
             try:
                 return gateway.open(sealed)

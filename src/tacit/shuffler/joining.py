@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from tacit.errors import Busy, InvalidSpec, ProtocolViolation
+from tacit.errors import Busy, InvalidSpec, ProtocolViolation, SessionAborted
 from tacit.shuffle.crypto.signing import check_signature
 from tacit.shuffle.protocol.machine import ShufflerProgress
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name, party_names
@@ -40,6 +40,8 @@ def join(store: PartyStore, offer: Offer, document: Mapping[str, Any]) -> str:
     party = _own_number(store, session)
     _check(store, offer, signed, party)
     known = store.session(session.id)
+    if known is not None and known.is_over:
+        raise SessionAborted(f"session: {session.id[:16]} is over; make a new one, with fresh keys of the collector")
     if known is None and len(store.sessions(only_live=True)) >= MOST_SESSIONS:
         raise Busy(f"shuffler: {MOST_SESSIONS} sessions are under way; ask again when some have ended")
     if known is None:

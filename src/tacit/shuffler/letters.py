@@ -33,6 +33,7 @@ The order in which a session goes, seen from the collector:
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 from tacit.device.numbers.canonical import canonical
@@ -80,7 +81,7 @@ class Letter:
         """Where it belongs."""
         return self.envelope.place
 
-    @property
+    @cached_property
     def head(self) -> bytes:
         """What stands in front of the body when it travels."""
         text = canonical(self.envelope.to_json())

@@ -23,7 +23,7 @@ import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -164,9 +164,11 @@ class PartyStore:
 
     def seal_keys(self) -> list[HpkeKey]:
         """The keys that respondents may seal for, newest first; one is drawn if there is none."""
+        text = "SELECT private FROM seal_keys ORDER BY number DESC"
+        if rows := self._rows(text):
+            return [HpkeKey(row[0]) for row in rows]
         with self._write() as db:
-            rows = db.run("SELECT private FROM seal_keys ORDER BY number DESC")
-            return [HpkeKey(row[0]) for row in rows] or [self._add_seal_key(db)]
+            return [HpkeKey(row[0]) for row in db.run(text)] or [self._add_seal_key(db)]
 
     @property
     def seal_key(self) -> HpkeKey:
@@ -223,13 +225,13 @@ class PartyStore:
         with self._lock, explained(self.file):
             return self._records(self._db, only_live=only_live)
 
-    def _records(self, db: Database, session: str = "", *, only_live: bool = False) -> list[SessionRecord]:
+    def _records(self, db: Database, session: str | None = None, *, only_live: bool = False) -> list[SessionRecord]:
         text = "SELECT document, party, state, progress, is_over, is_open, uploads, ending FROM sessions"
-        where = " WHERE id = ?" if session else " WHERE is_over = 0" if only_live else ""
-        rows = db.run(text + where + " ORDER BY key", *([session] if session else []))
+        where = " WHERE is_over = 0" if only_live else "" if session is None else " WHERE id = ?"
+        rows = db.run(text + where + " ORDER BY key", *([] if session is None else [session]))
         return [
             SessionRecord(
-                SignedSession.from_json(json.loads(document)), party, state, json.loads(progress), bool(over),
+                _read_session(document), party, state, json.loads(progress), bool(over),
                 bool(is_open), uploads, json.loads(ending)
             )
             for document, party, state, progress, over, is_open, uploads, ending in rows
@@ -398,6 +400,12 @@ class PartyStore:
 _SESSION = "(SELECT key FROM sessions WHERE id = ?)"
 _PLACE = "session = ? AND attempt = ? AND round = ? AND phase = ? AND sender = ?"
 _SIZES = ("page_count", "freelist_count", "page_size")
+
+
+@lru_cache(maxsize=64)
+def _read_session(document: bytes) -> SignedSession:
+    # It never changes but for added signatures, and checking it takes longer than everything else about a letter.
+    return SignedSession.from_json(json.loads(document))
 
 
 def _of_place(place: Place) -> tuple[int, int, str, str]:

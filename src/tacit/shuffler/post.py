@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 
 from tacit.client.transport import Patience
 from tacit.errors import ProtocolViolation
-from tacit.shuffle.crypto.envelope import LABEL, Envelope, check_envelope
+from tacit.shuffle.crypto.envelope import LABEL, Envelope, check_body
 from tacit.shuffle.crypto.signing import check_signature
 from tacit.shuffle.protocol.parties import party_names
 from tacit.shuffler.letters import (
@@ -220,7 +220,7 @@ class Reception:
             raise ProtocolViolation(f"{place}: the body is larger than the session allows")
 
     def _store(self, record: SessionRecord, letter: Letter) -> PostReply:
-        check_envelope(letter.envelope, letter.body, record.pinned)
+        check_body(letter.envelope, letter.body)
         try:
             is_new = self.store.take(letter)
         except ProtocolViolation as error:

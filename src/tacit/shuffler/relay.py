@@ -7,7 +7,8 @@ Relay and gateway must have different operators: one who runs both knows who sen
 
 import http.client
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from queue import Empty, LifoQueue
 from urllib.parse import urlsplit
 
@@ -24,7 +25,8 @@ from tacit.hosting.problems import Problem
 from tacit.hosting.reading import Reading
 from tacit.hosting.responses import problem_response
 from tacit.shuffle.crypto.ohttp import REQUEST_TYPE, RESPONSE_TYPE
-from tacit.shuffler.http import ANYBODY, MAX_UPLOAD_BYTES, RESPONSE_BYTES
+from tacit.shuffle.protocol.relayed import RESPONSE_BYTES
+from tacit.shuffler.http import ANYBODY, MAX_UPLOAD_BYTES
 
 LOG = logging.getLogger("tacit.relay")
 _TIMEOUT_SECONDS = 30.0
@@ -71,6 +73,11 @@ class Target:
             return content
         return None
 
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        while not self._idle.empty():
+            self._idle.get().close()
+
     def _connect(self) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
         return kind(self._parts.netloc, timeout=_TIMEOUT_SECONDS)
@@ -85,7 +92,14 @@ class RelayApp:
         self._targets: list[Target] = [Target(url) for url in targets]
         self._rate, self._reading = RateLimit(bounds), Reading(bounds)
         routes = [Route("/r/{k:int}", self.forward, methods=["POST", "OPTIONS"]), Route("/healthz", self.health)]
-        self._site = Starlette(routes=routes)
+        self._site = Starlette(routes=routes, lifespan=self._lifespan)
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
+        del app
+        yield
+        for target in self._targets:
+            target.close()
 
     async def health(self, request: Request) -> Response:
         """Liveness."""

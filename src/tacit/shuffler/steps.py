@@ -133,7 +133,7 @@ class StepMaker:
         if record.party in _slot_senders(session):
             held.append(self._store.slots(record.id))
         # In a chain one shuffler knows the slots, and the others sign what it showed them.
-        roster = agree(session, held if session.mode in RESHARING else held * session.shuffler_count)
+        roster = agree(session, held)
         heard = tuple(each.envelope.to_json() for each in taken)
         signature = roster.sign(session, ATTEMPT, identity)
         statement = RosterStatement(roster.root, roster.n, signature, heard).to_json()

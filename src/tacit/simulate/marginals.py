@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import combinations
 from math import comb, prod
 from time import perf_counter
@@ -131,17 +132,21 @@ class MarginalOutcome:
     raw_sse: float
     uniform_sse: float
     """Mean squared error of the uniform table, as a yardstick."""
-    predicted_sse: float
-    """Noise and sampling of the raw tables; what completing a table adds is not in it."""
     covered: int
     seconds: float
     last: Marginals
+    predict: Callable[[], float]
+
+    @cached_property
+    def predicted_sse(self) -> float:
+        """Noise and sampling of the raw tables, computed when asked for; what completing a table adds is not in it."""
+        return self.predict()
 
 
 def predicted_sse(mechanism: Mechanism, records: I64, sizes: Sequence[int], tables: Sequence[Attributes]) -> float:
     """Return the expected squared error of raw tables, summed over cells, with the true tables plugged in."""
     # Mechanisms number only attributes with more than one answer; tables are named by the numbers of all.
-    kept = kept_attributes(sizes)
+    kept, records = kept_attributes(sizes), np.asfortranarray(records)
     known: dict[Attributes, F64] = {}
 
     def truth(attributes: Attributes) -> F64:
@@ -164,7 +169,9 @@ def simulate_marginals(
     """Simulate collections on records, one row of answers each: squared errors of tables of k attributes."""
     start, rng = perf_counter(), np.random.default_rng(seed)
     wanted = all_tables(len(sizes), k, most_tables, rng)
-    truth = [true_table(records, sizes, table) for table in wanted]
+    # Column by column in memory: a table reads few of the columns.
+    columns = np.asfortranarray(records)
+    truth = [true_table(columns, sizes, table) for table in wanted]
     errors: list[tuple[float, float]] = []
     tables: list[Table] = []
     answers: Marginals | None = None
@@ -183,10 +190,10 @@ def simulate_marginals(
         mean_sse=float(mean[0]),
         raw_sse=float(mean[1]),
         uniform_sse=float(np.mean([np.sum((true - 1 / true.size) ** 2) for true in truth])),
-        predicted_sse=predicted_sse(mechanism, records, sizes, wanted),
         covered=sum(table.status == "covered" for table in tables),
         seconds=perf_counter() - start,
         last=answers,
+        predict=partial(predicted_sse, mechanism, columns, sizes, wanted),
     )
 
 

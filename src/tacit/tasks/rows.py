@@ -3,6 +3,7 @@
 The functions import the SQL engine when they are called, because it takes long to load and few collections have rows.
 """
 
+from functools import lru_cache
 from math import sqrt
 
 from tacit.core.mechanism import Mechanism
@@ -10,6 +11,8 @@ from tacit.device.numbers.budget import Epsilon
 from tacit.tasks.task import Forecast, JointQuestions, PublicRows, RowsTask
 
 
+# A draft is planned when it is saved, shown and published, each time over dozens of designs.
+@lru_cache(maxsize=16)
 def _plan(asked: JointQuestions, rows: PublicRows, epsilon: Epsilon, n: int) -> tuple[str, Mechanism]:
     from tacit.sql.documents import plan_table, table_schema
 

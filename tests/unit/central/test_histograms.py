@@ -232,18 +232,18 @@ def test_mean_range_variance_is_the_mean_over_all_ranges(linear: HayH | Privelet
     "linear", [HayH(size=8, epsilon="1"), CDPHH(size=8, epsilon="1"), Privelet(size=8, epsilon="1")]
 )
 def test_released_errors_fit_the_exact_variance(linear: Any) -> None:
-    """2,000 releases of one histogram, five ranges; false-alarm probability 1e-7 each, 1.3 times is rejected.
+    """950 releases of one histogram, five ranges; false-alarm probability 1e-7 each, 1.3 times is rejected.
 
-    Errors are sums of a few integer draws, nearly normal; the chi-square of 2,000 has a little more spread than it
+    Errors are sums of a few integer draws, nearly normal; the chi-square of 950 has a little more spread than it
     assumes (kurtosis of the sums at most 1), which the bound 1.3 leaves room for.
     """
     counts, coins = np.array([5, 0, 0, 9, 2, 2, 7, 1]), SimulationCoins(7)
-    errors = np.stack([linear.infer(linear.release(counts, coins)) for _ in range(2000)]) - counts
+    errors = np.stack([linear.infer(linear.release(counts, coins)) for _ in range(950)]) - counts
     queries = ranges_as_queries([(0, 8), (1, 7), (0, 1), (3, 4), (2, 6)], 8)
     answers, variance = errors @ queries.T, linear.variance_of(queries)
     assert_unbiased(answers, variance)
     for k in range(len(queries)):
-        assert_variance(answers[:, k], np.full(2000, variance[k]))
+        assert_variance(answers[:, k], np.full(950, variance[k]))
 
 
 @pytest.mark.parametrize(

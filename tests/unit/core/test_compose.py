@@ -218,11 +218,11 @@ def test_member_draw_follows_the_weights_word_by_word() -> None:
 
 
 def test_group_sampling_error_is_in_the_variance() -> None:
-    """Errors against all respondents, over 1,500 collections (false-alarm probability 1e-7 each)."""
+    """Errors against all respondents, over 910 collections (false-alarm probability 1e-7 each)."""
     m = one_of(GRR(size=2, epsilon="4"), GRR(size=2, epsilon="4"))
     joint, rng = np.array([[50, 150], [100, 200]]), np.random.default_rng(7)
     truth, n = (np.array([0.4, 0.6]), np.array([0.3, 0.7])), 500
-    runs = [m.estimate(m.simulate_tally(joint, rng)) for _ in range(1500)]
+    runs = [m.estimate(m.simulate_tally(joint, rng)) for _ in range(910)]
     for i in range(2):
         errors = np.array([run[i].value[0] - truth[i][0] for run in runs])
         groups, f = np.array([run[i].n for run in runs]), truth[i][0]
@@ -235,12 +235,12 @@ def test_group_sampling_error_is_in_the_variance() -> None:
 
 
 def test_real_reports_agree_with_the_aggregate_simulation() -> None:
-    """Errors over 800 collections of real reports (false-alarm probability 1e-7)."""
+    """Errors over 580 collections of real reports (false-alarm probability 1e-7)."""
     m = one_of(GRR(size=2, epsilon="3"), GRR(size=3, epsilon="3"), weights=(1, 3))
     values = np.array([(a, b) for a, b, k in ((0, 0, 10), (1, 0, 20), (1, 1, 20), (0, 2, 30)) for _ in range(k)])
     coins, n = ReplayCoins(b"real"), len(values)
     f = np.bincount(values[:, 1]) / n
-    runs = [m.estimate(m.tally(m.privatize(values, coins)))[1] for _ in range(800)]
+    runs = [m.estimate(m.tally(m.privatize(values, coins)))[1] for _ in range(580)]
     groups = np.array([run.n for run in runs])
     noise = float(GRR(size=3, epsilon="3").moments.variance(f)[0])
     exact = noise / groups + f[0] * (1 - f[0]) / groups * (n - groups) / (n - 1)

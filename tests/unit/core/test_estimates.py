@@ -46,7 +46,7 @@ def test_a_ratio_estimate_of_weighted_reports_states_their_variance():
     coins = SimulationCoins(3)
     runs = [
         mechanism.estimate(mechanism.tally(mechanism.privatize(values, coins), weights), estimator="ratio")
-        for _ in range(1500)
+        for _ in range(910)
     ]
     for cell in (0, 4, 7):
         errors = np.array([run.value[cell] for run in runs]) - truth[cell]

@@ -110,8 +110,8 @@ def test_she_tallies_add_and_weights_agree_with_repetition():
 
 
 def test_she_simulation_has_the_stated_mean_and_variance():
-    """Two-sided chi-square over 4 cells of 1500 runs; false alarm 1e-6, power against 1.3 checked."""
-    m, counts, runs = SHE(size=4, epsilon="2"), np.array([400, 100, 0, 20]), 1500
+    """Two-sided chi-square over 4 cells of 300 runs; false alarm 1e-6, power against 1.3 checked."""
+    m, counts, runs = SHE(size=4, epsilon="2"), np.array([400, 100, 0, 20]), 300
     rng = np.random.default_rng(3)
     n = int(counts.sum())
     errors = np.array([m.estimate(m.simulate_tally(counts, rng)).value - counts / n for _ in range(runs)])
@@ -189,8 +189,8 @@ def test_dlap_batch_equals_loop(top, bound):
 
 
 def test_dlap_estimate_states_its_error():
-    """Chi-square over 3000 runs, plug-in variance; false alarm 1e-6, and a variance off by 1.3 is noticed."""
-    m, rng, runs = DiscreteLaplace(top=6, epsilon="2"), np.random.default_rng(5), 3000
+    """Chi-square over 950 runs, plug-in variance; false alarm 1e-6, and a variance off by 1.3 is noticed."""
+    m, rng, runs = DiscreteLaplace(top=6, epsilon="2"), np.random.default_rng(5), 950
     counts = np.array([300, 100, 0, 50, 0, 0, 150])
     mean = counts @ np.arange(7) / counts.sum()
     estimates = [m.estimate(m.simulate_tally(counts, rng)) for _ in range(runs)]

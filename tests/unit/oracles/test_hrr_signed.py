@@ -130,14 +130,14 @@ def test_specs_and_reports_that_cannot_exist_are_refused():
 
 
 def test_differences_of_many_collections_have_the_stated_mean_and_variance():
-    """1,500 collections of 600 respondents; false-alarm probability 1e-7 for each of the three assertions.
+    """910 collections of 600 respondents; false-alarm probability 1e-7 for each of the three assertions.
 
     A variance that is off by a factor of 1.3 is rejected, so V in place of V1 (3 instead of 4 at e^epsilon = 3) is.
     """
     m = HRRSigned(size=5, epsilon="1.0986122886681098")
     values = np.repeat(np.arange(5), [300, 60, 20, 120, 100])
     coins, truth = SimulationCoins(20_250_117), np.array([240, -100, 100]) / 600
-    errors = np.array([m.estimate(m.tally(m.privatize(values, coins))).value - truth for _ in range(1500)])
+    errors = np.array([m.estimate(m.tally(m.privatize(values, coins))).value - truth for _ in range(910)])
     variance = m.moments.variance(np.array([360, 140, 100]) / 600) / 600
     assert m.moments.other == pytest.approx(4, rel=1e-12)
     assert_unbiased(errors, variance)

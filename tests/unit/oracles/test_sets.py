@@ -196,16 +196,16 @@ def test_variance_is_the_corrected_one(name: str) -> None:
     truth = sets.counts(6) / len(sets)
     coins = SimulationCoins(8)
     if name == "oue":
-        runs = [m.estimate(m.simulate_sets(sets, rng)).value for _ in range(1500)]
+        runs = [m.estimate(m.simulate_sets(sets, rng)).value for _ in range(910)]
     else:
-        runs = [m.estimate(m.tally(m.privatize(sets, coins))).value for _ in range(1500)]
+        runs = [m.estimate(m.tally(m.privatize(sets, coins))).value for _ in range(910)]
     moments, n = m.inner.moments, len(sets)
     variance = (9 * moments.other + 3 * truth * (moments.own - moments.other) + 2 * truth) / n
     errors = np.array(runs) - truth
     assert_unbiased(errors[:, :-1], variance[:-1])
     for item in range(2):
         assert_variance(errors[:, item], variance[item])
-    stated = np.mean([m.estimate(m.simulate_sets(sets, rng)).variance for _ in range(300)], axis=0)
+    stated = np.mean([m.estimate(m.simulate_sets(sets, rng)).variance for _ in range(100)], axis=0)
     assert np.allclose(stated, variance, rtol=0.05)
 
 
@@ -223,7 +223,7 @@ def test_simulated_sets_have_the_law_of_reports() -> None:
     """Aggregate simulation against real reports, mean and variance (false-alarm probability 1e-7 each)."""
     m, sets, rng = padded("amplified"), population(), np.random.default_rng(3)
     truth = sets.counts(6) / len(sets)
-    runs = np.array([m.estimate(m.simulate_sets(sets, rng)).value for _ in range(1500)]) - truth
+    runs = np.array([m.estimate(m.simulate_sets(sets, rng)).value for _ in range(910)]) - truth
     moments = m.inner.moments
     variance = (9 * moments.other + 3 * truth * (moments.own - moments.other) + 2 * truth) / len(sets)
     assert_unbiased(runs[:, :-1], variance[:-1])

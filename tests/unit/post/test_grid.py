@@ -267,9 +267,14 @@ WAYS: dict[str, tuple[Heights, Mechanism]] = {
 }
 
 
+POWER = [(210, 1.8), pytest.param(710, 1.35, marks=pytest.mark.slow)]
+"""Simulated collections, and the factor by which a wrong variance is certain to be noticed."""
+
+
+@pytest.mark.parametrize(("runs", "power"), POWER)
 @pytest.mark.parametrize("way", WAYS)
-def test_rectangles_are_unbiased_with_the_stated_variance(way: str) -> None:
-    """Errors over 710 simulated collections; false-alarm probability 1e-7 each, and 1.35 times the variance fails.
+def test_rectangles_are_unbiased_with_the_stated_variance(way: str, runs: int, power: float) -> None:
+    """Errors over simulated collections; false-alarm probability 1e-7 each, and `power` times the variance fails.
 
     Stated variances differ by a few per cent between collections and take most of the time: every 20th is averaged.
     """
@@ -279,26 +284,27 @@ def test_rectangles_are_unbiased_with_the_stated_variance(way: str) -> None:
     high = [tuple(size // 2 for size in sizes), tuple(size // 2 for size in sizes), tuple(size - 1 for size in sizes)]
     shape = GridShape(sizes, sizes)
     corners = np.array([shape.corner(*pair) for pair in zip(low, high, strict=True)])
-    runs = [solve_rectangles(sizes, mechanism, mechanism.simulate_tally(joint, rng)) for _ in range(710)]
-    values = np.array([corners @ run.fit.leaves for run in runs])
-    answers = [run.rectangles(low, high) for run in runs[::20]]
+    solved = [solve_rectangles(sizes, mechanism, mechanism.simulate_tally(joint, rng)) for _ in range(runs)]
+    values = np.array([corners @ run.fit.leaves for run in solved])
+    answers = [run.rectangles(low, high) for run in solved[::20]]
     assert np.array_equal(values[::20], [answer.value for answer in answers])
     errors, stated = values - corners @ joint / n, np.mean([a.variance for a in answers], axis=0)
     assert_unbiased(errors, stated)
     for i in range(len(low)):
-        assert_variance(errors[:, i], stated[i], must_reject=1.35)
+        assert_variance(errors[:, i], stated[i], must_reject=power)
 
 
-def test_decomposed_answers_are_unbiased_with_their_own_variance_and_worse() -> None:
-    """710 collections; false-alarm probability 1e-7 each, and 1.35 times the variance fails."""
+@pytest.mark.parametrize(("runs", "power"), POWER)
+def test_decomposed_answers_are_unbiased_with_their_own_variance_and_worse(runs: int, power: float) -> None:
+    """False-alarm probability 1e-7 each, and `power` times the variance fails."""
     m, n, rng = grid((4, 4), (2, 2), OUE), 4000, np.random.default_rng(8)
     joint = rng.multinomial(n, rng.dirichlet(np.full(16, 0.4)))
-    fits = [solve_rectangles((4, 4), m, m.simulate_tally(joint, rng)).fit for _ in range(710)]
+    fits = [solve_rectangles((4, 4), m, m.simulate_tally(joint, rng)).fit for _ in range(runs)]
     found = np.array([fit.decomposed((1, 0), (3, 2)) for fit in fits])
     row = GridShape((4, 4), (2, 2)).corner((1, 0), (3, 2))
     errors = found[:, 0] - row @ joint / n
     assert_unbiased(errors[:, None], np.array([found[:, 1].mean()]))
-    assert_variance(errors, found[:, 1].mean(), must_reject=1.35)
+    assert_variance(errors, found[:, 1].mean(), must_reject=power)
     assert np.mean([fit.linear(row[None, :])[0] for fit in fits[::20]]) < found[:, 1].mean() / 2
     assert fits[0].decomposed((0, 0), (3, 3)) == (1.0, 0.0)
     with pytest.raises(InvalidSpec, match="consistent"):

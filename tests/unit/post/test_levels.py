@@ -313,14 +313,14 @@ def test_hashed_levels_are_batched_like_the_device():
 
 
 def test_a_haar_level_of_many_collections_has_the_exact_variance_with_its_sampling():
-    """n_t Var = V1 - g + (N - n_t)/(N - 1) (g - d^2) given n_t, over 1,500 collections.
+    """n_t Var = V1 - g + (N - n_t)/(N - 1) (g - d^2) given n_t, over 910 collections.
 
     False-alarm probability 1e-7 for each assertion; a variance that is off by a factor of 1.3 is rejected.
     """
     m, everyone = OneOf(family=haar(8, "2")), 400
     values = np.repeat(np.arange(8), (SHARES * everyone).round().astype(int))
     coins = SimulationCoins(20_250_117)
-    found = [m.estimate(m.tally(m.privatize(values, coins)))[0] for _ in range(1500)]
+    found = [m.estimate(m.tally(m.privatize(values, coins)))[0] for _ in range(910)]
     value, stated = (np.array([getattr(e, name)[0] for e in found]) for name in ("value", "variance"))
     asked = np.array([e.n for e in found])
     left = (everyone - asked) / (everyone - 1)

@@ -40,7 +40,7 @@ SIZES = (5, 3, 4)
 
 def all_cells(sizes: tuple[int, ...]) -> np.ndarray:
     """Every combination as a row of indices."""
-    return np.array(list(product(*map(range, sizes))), np.int64)
+    return np.indices(sizes).reshape(len(sizes), -1).T
 
 
 def random_region(rng: np.random.Generator, sizes: tuple[int, ...], depth: int = 3) -> tuple[Region, np.ndarray]:

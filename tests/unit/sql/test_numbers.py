@@ -22,6 +22,7 @@ from tacit.sql.engine.linked import link  # noqa: E402
 from tacit.sql.engine.private_numbers import PrivateNumber  # noqa: E402
 from tacit.sql.engine.scores import Scores, expected_score_variance, score_terms, steps_of  # noqa: E402
 from tacit.sql.parse.syntax import Aggregate, ColumnRef, TruthLiteral  # noqa: E402
+from tacit.sql.schema.regions import corners  # noqa: E402
 from tacit.sql.schema.schema import Dimension, Schema  # noqa: E402
 
 STEPS = steps_of(np.array([-1.5, 0.0, 2.0, 7.0]))
@@ -72,11 +73,13 @@ QUANTILE = "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY age)"
 
 
 @pytest.mark.parametrize(
-    "method", ["hio", *(pytest.param(m, marks=pytest.mark.slow) for m in ("hio_consistent", "sco"))]
+    ("method", "runs", "least"),
+    [("hio", 40, 33), *(pytest.param(m, 100, 88, marks=pytest.mark.slow) for m in ("hio", "hio_consistent", "sco"))],
 )
-def test_intervals_of_private_numbers_cover_the_truth(method: str):
-    """At least 88 % of 100 runs for every aggregate: a true 95 % falls below with probability 0.4 %, seeds are fixed;
-    intervals of 0.7 times the width would hold in 83 % and pass with 11 %."""
+def test_intervals_of_private_numbers_cover_the_truth(method: str, runs: int, least: int):
+    """At least 88 of 100 runs for every aggregate: a true 95 % falls below with probability 0.4 %, seeds are fixed;
+    intervals of 0.7 times the width would hold in 83 % and pass with 11 %. At least 33 of 40: 0.07 %, and half the
+    width, which holds in 67 %, passes with 2 %."""
     rng = np.random.default_rng(4)
     rehearsal = rehearse(people(1500, rng), SCHEMA, epsilon="3", queries=[], method=method, fanout=4)
     sql = (
@@ -86,10 +89,10 @@ def test_intervals_of_private_numbers_cover_the_truth(method: str):
     truth = [cell.estimate for cell in rehearsal.truth().query(sql).cells()]
     assert truth[2] == np.sort(rehearsal.values[:, 0])[749] and truth[3] == np.sort(rehearsal.values[:, 0])[374]
     held: list[list[bool]] = []
-    for _ in range(100):
+    for _ in range(runs):
         cells = rehearsal.collect(rng).query(sql).cells()
         held.append([c.low is None or c.low <= t <= c.high for c, t in zip(cells, truth, strict=True)])
-    assert np.all(np.mean(held, axis=0) >= 0.88), np.mean(held, axis=0)
+    assert np.all(np.sum(held, axis=0) >= least), np.sum(held, axis=0)
 
 
 def test_private_numbers_are_answered_by_group_in_any_order_and_from_segments():
@@ -178,4 +181,4 @@ def test_quantiles_of_fine_domains_are_looked_for_at_some_places():
     number = PrivateNumber(Aggregate("quantile", ColumnRef("pay"), TruthLiteral(True), "m"), 0, (low, high))
     assert len(number.functions) == 255 and number.functions[0] == ((0, 0.5), (390, -0.5))
     with pytest.raises(InvalidQuery, match="100000 values is too fine to be summed, must have at most 4096"):
-        Scores(every_region((100_000,))[0], 0, steps_of(low))
+        Scores(corners((100_000,), [(0, 99_999)]), 0, steps_of(low))

@@ -117,11 +117,12 @@ def random_condition(rng: np.random.Generator, depth: int) -> str:
 
 def test_random_conditions_with_missing_values(truth: Connection, noisy: Connection, sqlite: sqlite3.Connection):
     rng = np.random.default_rng(8)
-    for _ in range(120):
+    for _ in range(80):
         sql = f"SELECT COUNT(*) FROM t WHERE {random_condition(rng, 3)}"
-        assert truth.query(sql).cells()[0].estimate == pytest.approx(sqlite.execute(sql).fetchone()[0]), sql
+        exact = truth.query(sql).cells()[0]
+        assert exact.estimate == pytest.approx(sqlite.execute(sql).fetchone()[0]), sql
         # Rows that are asked for are those of the public condition alone, noisy or not.
-        assert noisy.query(sql).cells()[0].n == truth.query(sql).cells()[0].n
+        assert noisy.query(sql).cells()[0].n == exact.n
 
 
 def test_deviations_are_those_of_numpy(truth: Connection):
@@ -211,9 +212,10 @@ WORDS = (
 ).split()
 
 
-def test_nothing_but_refusals_comes_of_scrambled_queries(noisy: Connection):
+@pytest.mark.parametrize("queries", [500, pytest.param(3000, marks=pytest.mark.slow)])
+def test_nothing_but_refusals_comes_of_scrambled_queries(noisy: Connection, queries: int):
     rng, answered = np.random.default_rng(11), 0
-    for _ in range(1500):
+    for _ in range(queries):
         text = rng.choice(SAME).split()
         for _ in range(int(rng.integers(1, 4))):
             place = int(rng.integers(len(text)))
@@ -223,7 +225,7 @@ def test_nothing_but_refusals_comes_of_scrambled_queries(noisy: Connection):
             answered += 1
         except InvalidSpec as error:
             assert str(error)
-    assert answered > 50
+    assert answered > queries // 30
 
 
 def test_names_of_columns_ignore_case(truth: Connection):
@@ -378,8 +380,10 @@ def test_the_database_interface(noisy: Connection):
         cursor.execute("SELECT COUNT(*) FROM t WHERE state = %s", ("NY' OR TRUE OR state = 'CA",))
     with pytest.raises(dbapi.ProgrammingError, match="1 places"):
         cursor.execute("SELECT COUNT(*) FROM t WHERE state = %s", ("a", "b"))
-    quoted = cursor.execute("SELECT COUNT(*) FROM t WHERE os LIKE '%s%' AND age < %s", (9,)).fetchall()
-    assert quoted == cursor.execute("SELECT COUNT(*) FROM t WHERE os LIKE '%s%' AND age < 9").fetchall()
+    quoted = cursor.execute("SELECT COUNT(*) FROM t WHERE os LIKE '%s%' AND age < %s", (9,)).fetchone()
+    # What is asked for the second time is added up from kept parts, in another order: the last bits may differ.
+    plain = cursor.execute("SELECT COUNT(*) FROM t WHERE os LIKE '%s%' AND age < 9").fetchone()
+    assert quoted == pytest.approx(plain, rel=1e-12)
     with pytest.raises(dbapi.ProgrammingError, match="no such constant"):
         cursor.execute("SELECT COUNT(*) FROM t WHERE age < %s", (float("inf"),))
     with pytest.raises(dbapi.NotSupportedError):

@@ -1,5 +1,7 @@
 """Tasks and the simplex."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,8 +16,9 @@ from tacit.post.frequencies.simplex import norm_sub, project_to_simplex
 from tacit.simulate.coins import SimulationCoins
 from tacit.tasks.histogram import HISTOGRAM
 from tacit.tasks.mean import MEAN
+from tacit.tasks.rows import ANALYTICS
 from tacit.tasks.table import TASKS, find_task
-from tacit.tasks.task import QuestionTally
+from tacit.tasks.task import JointQuestions, PublicRows, QuestionTally
 
 
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=40))
@@ -66,3 +69,22 @@ def test_tasks_are_found_by_name() -> None:
     assert [find_task(task.name) for task in TASKS] == list(TASKS)
     with pytest.raises(InvalidSpec, match="histogram"):
         find_task("horoscope")
+
+
+def test_a_table_that_is_planned_again_is_not_planned_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Saving, showing and publishing a draft plan it; another budget is another plan."""
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("sqlglot")
+    from tacit.sql import documents
+
+    asked = JointQuestions(("age",), (Integers("age", 0, 9),))
+    rows, planned, plan_table = PublicRows("visits", (("os", "text"),), ()), list[str](), documents.plan_table
+
+    def counted(schema: Any, columns: Any, epsilon: str, *more: Any) -> Any:
+        planned.append(epsilon)
+        return plan_table(schema, columns, epsilon, *more)
+
+    monkeypatch.setattr(documents, "plan_table", counted)
+    first, again, other = (ANALYTICS.plan(asked, rows, Epsilon(text), 1234) for text in ("1", "1", "2"))
+    assert first is again and planned == ["1", "2"]
+    assert first[1].spec()["epsilon"] == "1" and other[1].spec()["epsilon"] == "2"

@@ -58,9 +58,7 @@ def look_up(
     n, receipt = int(transcript.roster["n"]), {"session": sealed.session, "slot": sealed.slot}
     if proof is not None and check_receipt(transcript, receipt, proof):
         return Inclusion(INCLUDED, f"The report is one of {n} that all shufflers signed for.", n), proof
-    missing = (
-        "No shuffler showed that the report took part. They can until they erase; ask while it is shuffled."
-    )
+    missing = "No shuffler showed that the report took part. They can until they erase; ask while it is shuffled."
     return Inclusion(MISSING, missing, n), proof
 
 

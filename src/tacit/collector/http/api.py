@@ -20,8 +20,8 @@ from tacit.collector.http.work import answered
 from tacit.collector.ports import CollectionRecord, TokenRecord
 from tacit.collector.service import Collector
 from tacit.core.statistics.level import check_level
-from tacit.errors import InvalidSpec
-from tacit.hosting.problems import Problem
+from tacit.errors import InvalidSpec, TacitError
+from tacit.hosting.problems import Problem, problem_of
 from tacit.hosting.responses import json_response, read_body
 
 COOKIE = "tacit_session"
@@ -323,7 +323,14 @@ class Api:
         draft = cast("dict[str, Any]", inner) if isinstance(inner, dict) else fields
         if draft is not fields and "respondents" in fields:
             draft = draft | {"respondents": fields["respondents"]}
-        return json_response({"questions": self._collector.planner.predict(draft)})
+        try:
+            return json_response({"questions": self._collector.planner.predict(draft)})
+        except TacitError as error:
+            problem = problem_of(error)
+            # While somebody still writes a draft, that it cannot exist yet is an answer, not a failed request.
+            if problem.status != 422 or call.query.get("unfinished") != "true":
+                raise
+            return json_response({"questions": [], "problem": problem.to_json()})
 
     def list_tokens(self, call: Call) -> Response:
         """What is kept of every token."""

@@ -33,6 +33,12 @@ _RETRY = {
         "schema": {"type": "integer", "minimum": 1},
     }
 }
+_UNFINISHED = {
+    "name": "unfinished",
+    "in": "query",
+    "description": "answer 200 with `problem` instead of 422 if the draft cannot exist as it is now",
+    "schema": {"type": "boolean", "default": False},
+}
 _INVITATION = {"name": "Tacit-Invitation", "in": "header", "schema": {"type": "string", "maxLength": 100}}
 _OBJECT: dict[str, Any] = {"type": "object"}
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -173,7 +179,7 @@ SCHEMAS: dict[str, Any] = {
             ),
         }
     ),
-    "Plan": _fields({"questions": _list(_PREDICTION)}),
+    "Plan": _fields({"questions": _list(_PREDICTION)}, problem=_ref("Problem")),
     "Token": _fields(
         {
             "id": _TEXT,
@@ -321,7 +327,9 @@ def _collection_paths() -> dict[str, Any]:
         f"{one}/invitations": {
             "post": _operation("Make invitations", "Invitations", status=201, body="InvitationCount", **by_id)
         },
-        "/api/v1/plan": {"post": _operation("Predict the error of a draft", "Plan", body="draft")},
+        "/api/v1/plan": {
+            "post": _operation("Predict the error of a draft", "Plan", body="draft", parameters=[_UNFINISHED])
+        },
     }
 
 

@@ -6,6 +6,7 @@ probability in Loader's form: that one subtracts no large logarithms of factoria
 near 1e-13 for 10^9 reports as well. C. Loader, "Fast and accurate computation of binomial probabilities", 2000.
 """
 
+from functools import lru_cache
 from math import lgamma, log, pi
 
 import numpy as np
@@ -69,6 +70,7 @@ def mass(k: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> F64:
     return value
 
 
+@lru_cache(maxsize=1024)
 def least_significant(n: int, p: float, alpha: float) -> int:
     """Return the smallest count k with Pr[X >= k] <= alpha; n + 1 if there is none.
 

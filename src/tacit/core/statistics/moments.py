@@ -7,11 +7,16 @@ pair of cells. Single-cell variances, sums of cells and the average error over t
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
 from tacit.arrays import F64
 from tacit.core.statistics.score import Law
+
+Sums = TypeVar("Sums", float, F64)
+"""Sums over cells: of one answer, or of many."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Moments:
         squares = weights**2
         return self.of_sums(weights.sum(axis=-1), squares.sum(axis=-1), weights @ mass, squares @ mass)
 
-    def of_sums(self, weights: F64, squares: F64, mass: F64, square_mass: F64) -> F64:
+    def of_sums(self, weights: Sums, squares: Sums, mass: Sums, square_mass: Sums) -> Sums:
         """Return n times the variance of an answer, from four sums over the cells: w, w^2, w f and w^2 f.
 
         A respondent with value v adds w_v^2 own + A2 other + 2 w_v A1 own_other + (A1^2 - A2) other_other, where
@@ -82,14 +87,14 @@ class Moments:
 
         Their own spread, 1/cells, is in it: they are a random part of everybody.
         """
-        even, zero, one = np.array(1 / cells), np.zeros(()), np.ones(())
-        return float(self.of_sums(zero, one, zero, even) + even)
+        return self.of_sums(0.0, 1.0, 0.0, 1 / cells) + 1 / cells
 
     def average(self, size: int) -> float:
         """Return n times the mean squared error averaged over the whole domain; it does not depend on the data."""
         return (self.own + (size - 1) * self.other) / size
 
 
+@lru_cache(maxsize=1024)  # Fractions of 64-bit numbers are slow, and plans compare many sizes of the same p and q.
 def pure_moments(p: Fraction, q: Fraction, own_other: Fraction, other_other: Fraction) -> Moments:
     """Return the moments of a pure oracle from its support probabilities, single and joint, all exact."""
     scale = (p - q) ** 2

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import reduce
+from itertools import chain
 from operator import add
 from typing import Any
 
@@ -77,7 +78,9 @@ def _table(shares: npt.NDArray[np.float64]) -> Callable[[npt.NDArray[np.float64]
 
 def simulate_each(mechanism: Any, counts: npt.ArrayLike, rng: np.random.Generator) -> Any:
     """Return the tally of simulated respondents, `counts[i]` of them with value i, each drawing its own report."""
-    coins, empty = GeneratorCoins(rng), mechanism.tally(mechanism.decode(b""))
-    held = np.asarray(counts, np.int64)
-    parts = (mechanism.tally(mechanism.privatize(values, coins)) for values in respondents_of(held))
-    return reduce(add, parts, empty)
+    coins, chunks = GeneratorCoins(rng), respondents_of(np.asarray(counts, np.int64))
+    first = next(chunks, None)
+    if first is None:
+        return mechanism.tally(mechanism.decode(b""))
+    parts = (mechanism.tally(mechanism.privatize(values, coins)) for values in chain([first], chunks))
+    return reduce(add, parts)

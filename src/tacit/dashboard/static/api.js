@@ -25,9 +25,10 @@ export function address(path) {
  * @param {string} method
  * @param {string} path
  * @param {any} [body]
+ * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
-export async function call(method, path, body) {
+export async function call(method, path, body, signal) {
   const headers = {
     ...(method !== "GET" && { "Tacit-CSRF": "1" }),
     ...(body !== undefined && { "Content-Type": "application/json" }),
@@ -35,6 +36,7 @@ export async function call(method, path, body) {
   const reply = await fetch(address(path), {
     method,
     headers,
+    signal,
     body: body === undefined ? undefined : JSON.stringify(body),
   }).catch(() => null);
   if (!reply) throw new Refused(0, { detail: "The collector cannot be reached. Is it running, and are you online?" });

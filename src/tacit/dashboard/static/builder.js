@@ -1,6 +1,6 @@
 /** The builder: write a collection, see how precise its answers will be, save, try out, publish. */
 
-import { Refused, call, notify } from "./api.js";
+import { call, notify } from "./api.js";
 import { sections } from "./builder_fields.js";
 import { byId, h } from "./dom.js";
 import { draftOf, modelOf, newModel } from "./draft.js";
@@ -13,7 +13,7 @@ const PAUSE = 350;
 let id = root.dataset.id;
 let unsaved = false;
 let waiting = 0;
-let asked = 0;
+let asking = new AbortController();
 
 const form = { model: newModel(), changed, redraw };
 
@@ -33,7 +33,10 @@ function redraw() {
 }
 
 async function forecast() {
-  const turn = (asked += 1);
+  // A forecast of an older draft is of no use any more, and would only keep the collector busy.
+  asking.abort();
+  asking = new AbortController();
+  const { signal } = asking;
   const draft = draftOf(form.model);
   const started =
     Object.keys(draft.title).length && draft.questions.every((/** @type {any} */ { text }) => Object.keys(text).length);
@@ -45,23 +48,24 @@ async function forecast() {
       questions: draft.questions.map((/** @type {any} */ one) => ({ ...one, text: { en: "…" } })),
     }),
   };
+  /** @param {any[]} shown */
+  const show = (...shown) => signal.aborted || byId("forecast").replaceChildren(...shown);
+  const soft = (/** @type {string} */ words) => show(h("p", { class: "soft" }, words));
   try {
-    const { questions } = await call("POST", "plan", wanted);
-    if (turn === asked) byId("forecast").replaceChildren(...predicted(draft, questions, form.model.respondents));
+    const { questions, problem } = await call("POST", "plan?unfinished=true", wanted, signal);
+    if (problem) soft(unfinished(problem));
+    else show(...predicted(draft, questions, form.model.respondents));
   } catch (error) {
-    if (turn === asked)
-      byId("forecast").replaceChildren(h("p", { class: "soft" }, unfinished(/** @type {Error} */ (error))));
+    soft(/** @type {Error} */ (error).message);
   }
 }
 
-/** What is missing, gently: the form is still being filled in. @param {Error} error */
-function unfinished(error) {
+/** What is missing, gently: the form is still being filled in. @param {{ detail: string }} problem */
+function unfinished({ detail }) {
   const untouched = form.model.questions.some(
     (/** @type {any} */ { kind, labels }) => ["categories", "ordered", "items"].includes(kind) && !labels.trim(),
   );
-  return untouched && error instanceof Refused && error.status === 422
-    ? "List the choices to see how precise the answers will be."
-    : error.message;
+  return untouched ? "List the choices to see how precise the answers will be." : detail;
 }
 
 /** Save, and say where the draft is now. @returns {Promise<boolean>} */

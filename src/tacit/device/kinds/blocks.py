@@ -174,6 +174,7 @@ def cyclic_points(family: str, q: int, t: int) -> "array[int]":
     return points
 
 
+@lru_cache(maxsize=256)
 def plan_cyclic(size: int, odds: float) -> Design:
     """The (family, q, t) of `best_cyclic`, or of the best proper design where that prefers GRR."""
     choice = best_cyclic(size, odds)

@@ -12,6 +12,7 @@ geometry", ICML 2022; Singer, "A theorem in finite projective geometry", 1938; P
 
 from array import array
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import isqrt
 from operator import not_
 from typing import Literal
@@ -208,6 +209,7 @@ def best_block_size(m: int, size: int, odds: float) -> int:
     return min(candidates, key=lambda k: average_error(*block_rates(m, k, odds), size))
 
 
+@lru_cache(maxsize=256)
 def best_cyclic(size: int, odds: float, *, limit: int = MAX_MODULUS) -> Design:
     """Choose (family, q, t): the fewest points whose average error is within 3 % of the best.
 
@@ -220,16 +222,15 @@ def best_cyclic(size: int, odds: float, *, limit: int = MAX_MODULUS) -> Design:
     """
     if not 2 <= size <= limit:
         raise InvalidSpec(f"best_cyclic: size is {size}, must be from 2 to {limit}")
-    errors = {design: design_error(design, size, odds) for design in _candidates(size, limit)}
+    # There are about a thousand: their shapes, powers of large numbers, are computed once each.
+    designs: list[Design] = [("grr", size, 1), *proper_designs(size, isqrt(limit))]
+    shapes = {design: shape(*design) for design in designs}
+    errors = {
+        design: average_error(*block_rates(m, k, odds), size) for design, (m, k, _) in shapes.items() if m <= limit
+    }
     bound = _TOLERANCE * min(errors.values())
     good = [design for design, error in errors.items() if error <= bound]
-    return min(good, key=lambda design: (shape(*design)[0], errors[design]))
-
-
-def _candidates(size: int, limit: int) -> list[Design]:
-    """List the cyclic designs worth comparing for a domain of this size."""
-    designs: list[Design] = [("grr", size, 1), *proper_designs(size, isqrt(limit))]
-    return [design for design in designs if shape(*design)[0] <= limit]
+    return min(good, key=lambda design: (shapes[design][0], errors[design]))
 
 
 def proper_designs(size: int, max_order: int) -> list[Design]:
@@ -240,7 +241,11 @@ def proper_designs(size: int, max_order: int) -> list[Design]:
     prime = next_prime(max(size, 7))
     while prime % 4 != 3:
         prime = next_prime(prime + 1)
-    return [("paley", prime, 1), *(("singer", q, _dimension(q, size)) for q in prime_powers(max_order))]
+    return [("paley", prime, 1), *(("singer", q, _dimension(q, size)) for q in _orders(max_order))]
+
+
+_orders = lru_cache(maxsize=4)(prime_powers)
+"""Prime powers up to a limit: there are two limits, that of all designs and that of cyclic ones."""
 
 
 def _dimension(q: int, size: int) -> int:

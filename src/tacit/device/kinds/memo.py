@@ -41,7 +41,7 @@ class MemoCoins(Coins):
         """Start the stream of this value at counter 0."""
         super().__init__()
         self._key = bytes(key)
-        self._prefix = _message(_LABEL, campaign.encode(), parameters, value_key)
+        self._parts = campaign.encode(), parameters, value_key
         self._counter = 0
 
     def _draw(self, size: int) -> bytes:
@@ -51,7 +51,8 @@ class MemoCoins(Coins):
 
     def _block(self, counter: int) -> bytes:
         """Four words of one digest; they are big-endian there and little-endian in a stream of coins."""
-        block = hmac.digest(self._key, self._prefix + counter.to_bytes(8, "big"), "sha256")
+        message = _message(_LABEL, *self._parts) + counter.to_bytes(8, "big")
+        block = hmac.digest(self._key, message, "sha256")
         return b"".join(block[i : i + 8][::-1] for i in range(0, 32, 8))
 
 

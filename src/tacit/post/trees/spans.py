@@ -15,10 +15,10 @@ from tacit.arrays import F64, I64
 from tacit.post.trees.levels import LevelSums, TreeFit
 
 
-def spans(fit: TreeFit, respondents: float, low: I64, high: I64, *, share: float | None = None) -> F64:
+def spans(fit: TreeFit, respondents: float, low: I64, high: I64, *, share: F64 | None = None) -> F64:
     """Return the variance of the mass from boundary low to boundary high, for many ranges at once.
 
-    The fit is plugged in for the truth, or a `share` of everybody in each range, evenly, and the rest evenly outside.
+    The fit is plugged in for the truth, or a `share` of everybody per range, evenly in it, and the rest evenly outside.
     """
     ends = _Ends.of(fit, low, high, share)
     total = ends.mass(low, high, 0)
@@ -40,13 +40,13 @@ class _Ends:
     fit: TreeFit
     low: I64
     high: I64
-    share: float | None
+    share: F64 | None
     """How many are in every range, where the fit is not plugged in."""
     inside_last: list[F64]
     """Per height, the share of the last node's mass that a range takes when the mass is shared as the fit shares it."""
 
     @classmethod
-    def of(cls, fit: TreeFit, low: I64, high: I64, share: float | None) -> "_Ends":
+    def of(cls, fit: TreeFit, low: I64, high: I64, share: F64 | None) -> "_Ends":
         """Compute the last nodes from the leaves up: only they share their mass unevenly."""
         size = fit.shape.size
         ends = cls(fit, low, high, share, [_overlap(low, high, size - 1, size).astype(np.float64)])

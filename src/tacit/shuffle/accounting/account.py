@@ -47,7 +47,9 @@ class ShuffledCrowd:
         best = CLONES if self.cells is None else BLANKET
         object.__setattr__(self, "accountant", self.accountant or best)
         if self.accountant not in (BLANKET, CLONES) or (self.accountant == BLANKET and self.cells is None):
-            raise InvalidSpec(f"shuffle: accountant is {self.accountant[:40]!r}, must be {best} for {self.mechanism.kind}")
+            raise InvalidSpec(
+                f"shuffle: accountant is {self.accountant[:40]!r}, must be {best} for {self.mechanism.kind}"
+            )
 
     @cached_property
     def cells(self) -> Cells | None:
@@ -70,17 +72,27 @@ class ShuffledCrowd:
         _check_epsilon(epsilon)
         return 0.0 if epsilon >= self.local_epsilon else self._curve(tail, FINE)(epsilon)
 
+    def used(self, epsilon: Decimal, delta: float) -> float:
+        """Return how much of delta is used up at epsilon: above 1, the two are not kept."""
+        return self.delta(float(epsilon), tail=_cut(delta)) / delta
+
     def holds(self, epsilon: Decimal, delta: float) -> bool:
         """Whether (epsilon, delta) is kept: the question that verifies a claim."""
-        return self.delta(float(epsilon), tail=_cut(delta)) <= delta
+        return self.used(epsilon, delta) <= 1
 
     def epsilon(self, delta: float) -> Decimal | None:
         """Return the least epsilon of four digits that holds at delta; None if nothing below the local one does."""
         _check_delta(delta)
         if self.n + self.fakes <= 1:
             return None
+        # Two curves of the same bound: one that is quick to search, and the one that the claim is checked on.
         fine, coarse = self._curve(_cut(delta), FINE), self._curve(_cut(delta), COARSE)
         return smallest_claim(fine, coarse, delta, self.local_epsilon, self._guess(delta))
+
+    def epsilon_or_local(self, delta: float) -> Decimal:
+        """Return `epsilon`, or the declared local one where nothing smaller holds."""
+        found = self.epsilon(delta)
+        return local_decimal(self.mechanism) if found is None else found
 
     def _guess(self, delta: float) -> float:
         """Where to start: the Gaussian limit, or that of clones."""
@@ -112,8 +124,7 @@ def delta_of(mechanism: Device, epsilon: float, *, n: int, fakes: int = 0) -> fl
 
 def epsilon_of(mechanism: Device, delta: float, *, n: int, fakes: int = 0) -> Decimal:
     """Return the epsilon that shuffled reports of n respondents keep at delta: at most the local one."""
-    crowd = ShuffledCrowd(mechanism, n, fakes)
-    return crowd.epsilon(delta) or local_decimal(mechanism)
+    return ShuffledCrowd(mechanism, n, fakes).epsilon_or_local(delta)
 
 
 def local_decimal(mechanism: Device) -> Decimal:

@@ -6,7 +6,7 @@ omega, one of them the victim's report in its stead, and with W_i drawn from ome
 
     delta = E_m[D_m],   D_m = (gamma/m) E[(l(W_1) + ... + l(W_m))_+],   l = (R_v - E R_v')/(gamma omega).
 
-Let S and S' be how many of the slots support v and v'. The sum is (x - 1)(S - E S') - (E - 1) m, whatever the mechanism.
+Let S and S' be how many slots support v and v'. The sum is (x - 1)(S - E S') - (E - 1) m, whatever the mechanism.
 Balle, Bell, Gascón and Nissim, "The privacy blanket of the shuffle model", CRYPTO 2019, section 5.
 """
 
@@ -15,7 +15,7 @@ from math import exp, expm1
 
 import numpy as np
 
-from tacit.arrays import F64
+from tacit.arrays import F64, I64
 from tacit.core.statistics.binomial import mass, upper_tail
 from tacit.shuffle.accounting.cells import Cells
 from tacit.shuffle.accounting.fakes import UNCOUNTED
@@ -26,55 +26,70 @@ TAIL = 1e-24
 
 FINE, COARSE = 16, 5
 """Slices of the crowd: for a claim, and for the search that precedes it. Fewer are looser, never wrong."""
+_CHUNK = 1 << 13
+"""Tails that are computed at once: as many as fit into a cache with all that their computation needs."""
 _UNEVEN = 1 + 2.0**-20
 """Covers draws of the device that are uneven in the last of their 64 bits."""
 
 
 class _IndependentSlots:
-    """m draws of which any supports v and v' independently: two binomial counts of the same law."""
+    """Draws of which any supports v and v' independently: two binomial counts of the same law."""
 
-    def __init__(self, cells: Cells, m: int, tail: float, slices: int) -> None:
-        del slices  # Nothing is sliced here.
-        self._x, self._scale, self._m, self._tail = float(cells.x), float(cells.gamma) / m, m, tail
-        chance = float(cells.support)
-        low, high = window(m, chance, tail)
-        self._counts = np.arange(low, high + 1, dtype=np.float64)
-        self._chances = mass(self._counts, m, chance)
+    def __init__(self, cells: Cells, numbers: I64, weights: F64, tail: float) -> None:
+        """Lay out the counts for every number m of slots, which has this weight."""
+        self._x, self._tail, self._weights = float(cells.x), tail, weights * float(cells.gamma) / numbers
+        self._laws = [(m, *self._law(m, float(cells.support))) for m in numbers.tolist()]
+
+    def _law(self, m: int, chance: float) -> tuple[F64, F64]:
+        low, high = window(m, chance, self._tail)
+        counts = np.arange(low, high + 1, dtype=np.float64)
+        return counts, mass(counts, m, chance)
 
     def delta(self, epsilon: float) -> float:
-        """Return D_m, rounded up."""
-        gain = self._x - 1
-        thresholds = exp(epsilon) * self._counts + expm1(epsilon) * self._m / gain
-        over, tail = excess(self._counts, self._chances, thresholds)
-        # A threshold is off by a few of its last bits, and so is the excess over it.
-        terms = over * (1 + 10 * ROUNDING) + 1e-15 * thresholds * tail
-        # Either of the two counts may leave the window.
-        return self._scale * gain * float(self._chances @ terms) + 2 * self._tail
+        """Return the weighted sum of D_m, rounded up."""
+        gain, total = self._x - 1, 0.0
+        for weight, (m, counts, chances) in zip(self._weights.tolist(), self._laws, strict=True):
+            thresholds = exp(epsilon) * counts + expm1(epsilon) * m / gain
+            over, tail = excess(counts, chances, thresholds)
+            # A threshold is off by a few of its last bits, and so is the excess over it.
+            terms = over * (1 + 10 * ROUNDING) + 1e-15 * thresholds * tail
+            total += weight * gain * float(chances @ terms)
+        # Either of the two counts may leave its window.
+        return total + 2 * self._tail
 
 
 class _Slots:
-    """m draws of any mechanism: c of them support exactly one of the two values, each of the two equally likely."""
+    """Draws of any mechanism: c of them support exactly one of the two values, either of which is as likely."""
 
-    def __init__(self, cells: Cells, m: int, tail: float, slices: int) -> None:
-        self._x, self._scale, self._m, self._tail = float(cells.x), float(cells.gamma) / m, m, tail
+    def __init__(self, cells: Cells, numbers: I64, weights: F64, tail: float, slices: int) -> None:
+        """Lay out the counts for every number m of slots, which has this weight, in one long table."""
+        self._x, self._tail = float(cells.x), tail
         single = float(2 * cells.a / cells.gamma)
-        low, high = window(m, single, tail)
-        counts = np.arange(low, high + 1, dtype=np.float64)
-        chances = mass(counts, m, single)
-        # Reports that support both values weigh x instead of 1 among those that do not tell.
         share = float(cells.b / (cells.b + cells.z)) if cells.b else 0.0
-        both, weights = _overlaps(m - counts, share, slices)
-        self._c = np.broadcast_to(counts, both.shape).ravel()
-        self._both, self._chances = both.ravel(), (chances * weights).ravel()
+        tables: list[list[F64]] = []
+        for m, weight in zip(numbers.tolist(), weights.tolist(), strict=True):
+            low, high = window(m, single, tail)
+            counts = np.arange(low, high + 1, dtype=np.float64)
+            # Reports that support both values weigh x instead of 1 among those that do not tell.
+            both, parts = _overlaps(m - counts, share, slices)
+            chances = weight * float(cells.gamma) / m * mass(counts, m, single) * parts
+            # A row for every slice of the overlap, a column for every count; all are flattened alike.
+            tables.append(
+                [np.broadcast_to(column, both.shape).ravel() for column in (np.float64(m), counts, both, chances)]
+            )
+        self._m, self._c, self._both, self._chances = map(np.concatenate, zip(*tables, strict=True))
 
     def delta(self, epsilon: float) -> float:
-        """Return D_m, rounded up."""
+        """Return the weighted sum of D_m, rounded up."""
         gain, odds = self._x - 1, exp(epsilon)
         # The sum of the terms is gain (1 + E) (K - threshold), K of the c supporting v.
         spread = gain * (1 + odds)
         threshold = (odds * gain * self._c + expm1(epsilon) * (self._m + gain * self._both)) / spread
-        worth = float(self._chances @ half_excess(self._c, threshold))
-        return self._scale * spread * worth + 2 * self._tail
+        total = 0.0
+        for start in range(0, len(threshold), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            total += float(self._chances[part] @ half_excess(self._c[part], threshold[part]))
+        return spread * total + 2 * self._tail
 
 
 def _overlaps(trials: F64, chance: float, slices: int) -> tuple[F64, F64]:
@@ -85,7 +100,7 @@ def _overlaps(trials: F64, chance: float, slices: int) -> tuple[F64, F64]:
     if chance == 0:
         return np.zeros((1, len(trials))), np.ones((1, len(trials)))
     if trials.max() <= EXACT:
-        every = np.arange(trials.max() + 1)[:, None]
+        every: F64 = np.arange(float(trials.max()) + 1, dtype=np.float64)[:, None]
         return np.broadcast_to(every, (len(every), len(trials))), mass(every, trials, chance)
     places = np.array([-8.0, *np.linspace(-5, 3, slices)])[:, None]
     inner = np.floor(trials * chance + places * np.sqrt(trials * chance * (1 - chance)))
@@ -104,17 +119,18 @@ class Blanket:
         self._cells, self._fakes, self._tail = cells, fakes, tail
         # Where the overlap is sliced as well, half as many of each keep the work in bounds.
         self._slices = slices if cells.independent or not cells.b else max(slices // 2, COARSE)
-        self._crowd = sliced(max(n - 1, 0), float(cells.gamma), tail, self._slices)
+        self._crowd = sliced(max(n - 1, 0), float(cells.gamma), tail, self._slices, 1 + fakes)
 
     @cached_property
-    def _slots(self) -> "list[_IndependentSlots | _Slots]":
-        kind = _IndependentSlots if self._cells.independent else _Slots
-        return [kind(self._cells, 1 + int(end) + self._fakes, self._tail, self._slices) for end in self._crowd.ends]
+    def _slots(self) -> "_IndependentSlots | _Slots":
+        numbers = (self._crowd.ends + (1 + self._fakes)).astype(np.int64)
+        if self._cells.independent:
+            return _IndependentSlots(self._cells, numbers, self._crowd.weights, self._tail)
+        return _Slots(self._cells, numbers, self._crowd.weights, self._tail, self._slices)
 
     def delta(self, epsilon: float) -> float:
         """Return the delta that holds at epsilon against whoever sees the shuffled reports, rounded up."""
         if exp(epsilon) >= float(self._cells.x):
             return 0.0
-        each = np.array([slots.delta(epsilon) for slots in self._slots])
         spoilt = UNCOUNTED if self._fakes else 0.0
-        return min(1.0, float(self._crowd.weights @ each) * _UNEVEN + self._crowd.missing + spoilt)
+        return min(1.0, self._slots.delta(epsilon) * _UNEVEN + self._crowd.missing + spoilt)

@@ -78,6 +78,7 @@ def hashed_cells(low: Fraction, buckets: int, collide: Fraction) -> Cells:
 
 def unary_cells(p: Fraction, q: Fraction) -> Cells:
     """Whole vectors of independent bits, set with p for the own value and q for the others."""
+    # Under omega all bits are drawn with q; a clear bit of the own value is the least likely report beside that.
     scale = (1 - p) / (1 - q)
     odds = p * (1 - q) / (q * (1 - p))
     return Cells(odds, scale * q * (1 - q), scale * q * q, scale * (1 - q) ** 2)
@@ -85,6 +86,7 @@ def unary_cells(p: Fraction, q: Fraction) -> Cells:
 
 def block_cells(points: int, block: int, odds: Fraction) -> Cells:
     """Blocks of a 2-design (every pair of points in equally many), which hold the own point with these odds."""
+    # Of the blocks with one point, (block - 1)/(points - 1) have any given other point too.
     unit = (points - 1) * (block * odds + points - block)
     rest = points - block
     return Cells(odds, block * rest / unit, block * (block - 1) / unit, rest * (rest - 1) / unit)

@@ -1,8 +1,8 @@
 """AMP-COMPOSE: what the same respondents lose over several shuffled rounds with fresh noise in each.
 
 The privacy loss of a round is the logarithm of the likelihood ratio of what is seen, drawn under the victim's own
-value; losses of rounds add. Their laws are put on a grid, every loss rounded up, and convolved by Fourier transforms. So that
-small tails keep their digits the laws are tilted towards the epsilon that is asked for before, and back afterwards.
+value; losses of rounds add. Their laws are put on a grid, every loss rounded up, and convolved by Fourier transforms.
+So that small tails keep their digits the laws are tilted towards the epsilon that is asked for, and back afterwards.
 Zhu, Dong and Wang, "Optimal accounting of differential privacy via characteristic function", AISTATS 2022, for why the
 worst pair of every round may be composed.
 """
@@ -19,7 +19,7 @@ from tacit.arrays import F64, I64
 from tacit.core.statistics.binomial import lower_tail, mass
 from tacit.device.base import Device
 from tacit.errors import InvalidSpec
-from tacit.shuffle.accounting.account import ShuffledCrowd, local_decimal
+from tacit.shuffle.accounting.account import ShuffledCrowd
 from tacit.shuffle.accounting.cells import Cells
 from tacit.shuffle.accounting.solve import crossing, rounded
 from tacit.shuffle.accounting.tails import window
@@ -58,7 +58,7 @@ class LossLaw:
     @cached_property
     def losses(self) -> F64:
         """The losses on the grid."""
-        return (self.first + np.arange(len(self.chances))) * self.step
+        return (self.first + np.arange(len(self.chances), dtype=np.float64)) * self.step
 
     def log_moment(self, tilt: float) -> float:
         """ln E[e^(tilt loss)], of the finite losses."""
@@ -142,6 +142,7 @@ def loss_law(crowd: ShuffledCrowd, *, step: float, tail: float) -> LossLaw:
     span = ceil(crowd.local_epsilon / step) + 1
     chances = np.zeros(2 * span + 1)
     for losses, masses in rows:
+        # No loss of one report exceeds the local epsilon; what rounding puts beyond it belongs to it.
         at = np.clip(np.ceil(losses / step), -span, span).astype(np.int64) + span
         first = int(at.min())
         counted = np.bincount(at - first, weights=masses)
@@ -223,7 +224,9 @@ def _composed(laws: Laws, epsilon: float) -> float:
     weights = np.exp(scale - tilt * losses[counts]) * -np.expm1(epsilon - losses[counts])
     # What lies above the grid wraps to its bottom and is counted in full; from below it only adds.
     top = (grid.bottom + grid.points) * step
-    above = exp(min(0.0, sum(k * law.log_moment(1.2 * tilt) for law, k in laws) - 1.2 * tilt * top)) if grid.wraps else 0.0
+    above = (
+        exp(min(0.0, sum(k * law.log_moment(1.2 * tilt) for law, k in laws) - 1.2 * tilt * top)) if grid.wraps else 0.0
+    )
     infinite = sum(k * law.infinite for law, k in laws)
     return float((np.maximum(total[counts], 0.0) + noise) @ weights) + infinite + above
 
@@ -241,11 +244,12 @@ def compose_epsilon(rounds: Sequence[ShuffleRound], delta: float, *, step: float
     if not rounds or any(part.times < 1 for part in rounds):
         raise InvalidSpec("compose: there must be at least one round, each at least once")
     times = sum(part.times for part in rounds)
-    shares = [part.crowd.epsilon(delta / times) or local_decimal(part.mechanism) for part in rounds]
+    shares = [part.crowd.epsilon_or_local(delta / times) for part in rounds]
     basic = sum((share * part.times for share, part in zip(shares, rounds, strict=True)), Decimal(0))
-    least = min(part.crowd.epsilon(delta) or local_decimal(part.mechanism) for part in rounds)
+    least = min(part.crowd.epsilon_or_local(delta) for part in rounds)
     if least == 0 or times == 1:
         return basic
+    # A fine grid for the round that loses least is fine enough for all.
     laws = _laws(rounds, step or float(least) / _STEPS, delta)
     claim = _smallest(laws, delta, float(basic))
     return min(basic, claim)

@@ -40,6 +40,7 @@ def counted_fakes(mechanism: Device, drawn: int) -> int:
 def drawn_fakes(mechanism: Device, counted: int) -> int:
     """How many words must be drawn so that `counted` of them count."""
     drawn = counted
+    # A few more words spoil hardly more of them: one or two steps.
     while counted_fakes(mechanism, drawn) < counted:
         drawn += counted - counted_fakes(mechanism, drawn)
     return drawn

@@ -4,6 +4,7 @@ A shuffled pair of neighbouring crowds looks like N(0, 1) against N(mu, 1) with 
 `cells`. Dong, Roth and Su, "Gaussian differential privacy", 2022, corollary 1, turns (epsilon, delta) into mu.
 """
 
+from functools import lru_cache
 from math import exp, sqrt
 
 from tacit.core.statistics.normal import normal_cdf
@@ -14,6 +15,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     return normal_cdf(-epsilon / mu + mu / 2) - exp(epsilon) * normal_cdf(-epsilon / mu - mu / 2)
 
 
+@lru_cache(maxsize=64)
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Return the mu whose delta at epsilon is `delta`.
 

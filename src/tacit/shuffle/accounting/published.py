@@ -114,7 +114,7 @@ def removal_to_replacement(epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class PublishedForm:
-    """A closed form as a certificate may name it: to which kinds it applies, what is shuffled, who its neighbours are."""
+    """A closed form as a certificate may name it: to which kinds it applies, and what must be shuffled."""
 
     id: str
     epsilon: Callable[[Device, float, int, float, int], float]

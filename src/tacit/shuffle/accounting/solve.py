@@ -10,6 +10,8 @@ _DIGITS = 4
 _CLOSE = 1e-5
 _SPARE = 1 + 1e-9
 """Claims are made with this much to spare, so that other roundings of the same arithmetic do not refuse them."""
+_NEARLY = 0.999
+"""A claim that saves less of the local epsilon than this is not worth a delta."""
 
 
 def rounded(value: float, digits: int = _DIGITS, *, down: bool = False) -> Decimal:
@@ -71,12 +73,16 @@ def smallest_claim(fine: Curve, coarse: Curve, delta: float, local: float, start
 
     `coarse` is an upper bound of `fine` that costs less; it is searched first.
     """
-    if coarse(0.0) * _SPARE <= delta:
+    # At epsilon zero delta is near start/10: only a delta of that size could be kept without any epsilon.
+    if delta > start / 1000 and coarse(0.0) * _SPARE <= delta:
         return Decimal(0)
+    if coarse(_NEARLY * local) > delta:
+        return None
     near, slope = crossing(coarse, delta, 0.0, local, start)
     # The two curves are nearly parallel: one value of the fine one and the slope of the coarse one give its crossing.
     height = fine(near)
     claim = rounded(near - log(height / delta) / slope if slope and height > 0 else near)
+    # The claim itself is checked, and raised by one unit of its last digit until it holds.
     for _ in range(20):
         if claim >= Decimal(local):
             return None

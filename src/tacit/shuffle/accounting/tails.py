@@ -10,13 +10,16 @@ from math import ceil, floor, log, sqrt
 import numpy as np
 
 from tacit.arrays import F64
-from tacit.core.statistics.binomial import lower_tail, mass, upper_tail
+from tacit.core.statistics.binomial import mass, upper_tail
 
 ROUNDING = 1e-12
 """Relative error of a tail or a mass, at most; theirs is near 1e-13."""
 
 EXACT = 64
 """Laws of no more trials are not sliced but enumerated."""
+
+_UNSTEADY = 120
+"""One over the relative deviation up to which a law needs no more slices than it was given."""
 
 
 def window(n: int, p: float, tail: float) -> tuple[int, int]:
@@ -36,22 +39,28 @@ class Sliced:
     ends: F64
     weights: F64
     missing: float
-    """Mass below the first end, which the slices do not cover."""
+    """Mass that the slices may not cover, at most."""
 
 
-def sliced(n: int, p: float, tail: float, count: int) -> Sliced:
-    """Cut a binomial law into about `count` slices, dense around its mean; small laws value by value."""
+def sliced(n: int, p: float, tail: float, count: int, others: int = 0) -> Sliced:
+    """Cut a binomial law into about `count` slices, dense around its mean; small laws value by value.
+
+    More slices, where the variable (with `others` beside it) varies by more than a few per cent of itself.
+    """
     if n <= EXACT:
         ends = np.arange(n + 1, dtype=np.float64)
         weights = mass(ends, n, p)
         return Sliced(ends[weights > 0], weights[weights > 0], 0.0)
     low, high = window(n, p, tail)
-    inner = n * p + np.linspace(-5, 3.5, count - 1) * sqrt(n * p * (1 - p))
-    ends = np.unique(np.clip(np.floor([low, *inner]), low, high))
-    # The mass of a slice is what lies at or above its end less what lies above the next; the last is open.
-    above = upper_tail(ends, n, p)
-    missing = float(lower_tail(low - 1, n, p))
-    return Sliced(ends, np.maximum(above - np.append(above[1:], 0.0), 0.0) + ROUNDING * above, missing)
+    deviation = sqrt(n * p * (1 - p))
+    count = round(count * min(max(1.0, _UNSTEADY * deviation / (n * p + others)), 6.0))
+    inner = n * p + np.linspace(-5, 3.5, count - 1) * deviation
+    # Far below the mean there is little mass, but what is hidden there is hidden badly.
+    sparse = np.linspace(low, max(low, inner[0]), 4 if count > 8 else 1)
+    ends = np.unique(np.clip(np.floor([*sparse, *inner]), low, high))
+    chances = mass(np.arange(low, high + 1), n, p)
+    weights = np.add.reduceat(chances, (ends - low).astype(np.intp)) * (1 + ROUNDING)
+    return Sliced(ends, weights, tail)
 
 
 def half_excess(c: F64, threshold: F64) -> F64:
@@ -60,7 +69,7 @@ def half_excess(c: F64, threshold: F64) -> F64:
     E[K; K >= k] is (c/2) Pr[K >= k] + (k/2) Pr[K = k], so that one tail is enough.
 
     >>> [round(float(v), 9) for v in half_excess(np.array([3.0, 3.0, 3.0]), np.array([-1.0, 1.5, 4.0]))]
-    [2.5, 0.25, 0.0]
+    [2.5, 0.375, 0.0]
     """
     least = np.maximum(np.ceil(threshold), 0.0)
     above, at = np.zeros_like(threshold), np.zeros_like(threshold)

@@ -1,8 +1,8 @@
 """AMP-VR: the variation-ratio reduction, also called stronger clones. A diagnostic, and *not* a guarantee.
 
 With a part of the victim's report that tells nothing (the neutral part) the published reduction is false: for three
-values, epsilon_l = 1.5 and four respondents the true delta at epsilon 1.2 is twice as large as it says. It is kept because in
-large crowds it is a lower bound within about one per cent of the certified accountant, which makes it a check of both.
+values, epsilon_l = 1.5 and four respondents the true delta at epsilon 1.2 is twice as large as it says. It is kept
+because in large crowds it is just below the certified accountant, which makes it a check of both.
 Nothing here returns a type that a certificate takes. Wang et al., VLDB 2024; Feldman, McMillan and Talwar, SODA 2023.
 """
 

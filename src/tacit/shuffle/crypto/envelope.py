@@ -104,6 +104,11 @@ def enclose(place: MessagePlace, body: bytes | memoryview, *, rows: int, identit
 def check_envelope(envelope: Envelope, body: bytes | memoryview, pinned: Mapping[str, bytes]) -> None:
     """Raise ProtocolViolation unless the sender signed exactly this body, of the stated size."""
     check_signature(pinned, envelope.place.sender, LABEL, envelope.document, envelope.signature)
+    check_body(envelope, body)
+
+
+def check_body(envelope: Envelope, body: bytes | memoryview) -> None:
+    """Raise ProtocolViolation unless a body is the one of an envelope whose signature was checked before."""
     # The size is looked at before hashing, so that a long body of a stranger costs nothing.
     if len(body) != envelope.rows * envelope.width:
         raise ProtocolViolation(f"{envelope.place}: the body has another size than was signed")

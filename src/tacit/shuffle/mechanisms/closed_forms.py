@@ -2,10 +2,11 @@
 
 | inverse          | source                                        | what it says                                      |
 |------------------|-----------------------------------------------|---------------------------------------------------|
-| `noise_needed`   | Theorem 9.2.1 (Balle et al., CRYPTO 2019)     | random reports per cell: 14 ln(2/delta)/epsilon^2 |
 | `blanket`        | Table 9.1, Theorem 9.3.2; also section 9.3.4  | m: e^local + d - 1 may be this large              |
 | `unary_blanket`  | Theorem 9.3.1                                 | the same for two locations at half of the budget  |
 | `appended_noise` | section 9.3.4 (Balcer and Cheu, ITC 2020)     | z: the noise that every location must get         |
+
+The forms themselves stand in `accounting.published`.
 
 All of them are for epsilon up to 1 only: the Chernoff bound in their proofs needs it. Section numbers are those of
 T. Wang's dissertation (Purdue, 2021), chapter 9.
@@ -19,6 +20,7 @@ from tacit.device.base import as_integer
 from tacit.device.numbers.budget import Epsilon, as_epsilon
 from tacit.device.numbers.canonical import shortest_decimal
 from tacit.errors import InvalidSpec
+from tacit.shuffle.accounting.published import capacity, unary_capacity
 
 LARGEST_EPSILON = 1
 LARGEST_DELTA = 0.25
@@ -101,31 +103,23 @@ def _decimal(scaled: int, digits: int) -> str:
     return shortest_decimal(f"{whole}.{part:0{digits}d}")
 
 
-def noise_needed(target: CentralTarget, *, parts: int = 1) -> float:
-    """Return how many random reports every cell must expect: 14 ln(2/delta)/epsilon^2.
-
-    With `parts` cells protected separately, each gets that part of epsilon and of delta.
-    """
-    return 14 * log(2 * parts / target.delta) * (parts / target.value) ** 2
-
-
 def blanket(target: CentralTarget) -> float:
-    """Return m = (n - 1) epsilon^2/(14 ln(2/delta)): what e^local + d - 1 may be, for d values or hash buckets.
+    """Return m: how large e^local + d - 1 may be, for d values or hash buckets (`published.capacity`).
 
     Of the n - 1 other reports, each says a given value at random with probability 1/(e^local + d - 1).
 
     >>> round(blanket(CentralTarget("0.675", 1e-9, 602_325)), 1)
     915.3
     """
-    return (target.n - 1) / noise_needed(target)
+    return capacity(target.value, n=target.n, delta=target.delta)
 
 
 def unary_blanket(target: CentralTarget) -> float:
-    """Return (n - 1) epsilon^2/(56 ln(4/delta)): one over the probability that a bit flips.
+    """Return one over the probability that a bit flips (`published.unary_capacity`).
 
     Replacing a value changes two locations, each of which gets half of epsilon and of delta.
     """
-    return (target.n - 1) / noise_needed(target, parts=2)
+    return unary_capacity(target.value, n=target.n, delta=target.delta)
 
 
 def appended_noise(target: CentralTarget) -> float:

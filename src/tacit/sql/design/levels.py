@@ -17,7 +17,7 @@ its dimensions (Wang's dissertation, chapter 7).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, product
 from math import gcd, prod
 from typing import Any
@@ -53,6 +53,7 @@ MAX_LEVELS = 1 << 12
 _WEIGHT_SCALE = 1 << 16
 
 
+@lru_cache(maxsize=4096)  # Plans compare hundreds of designs that share most of their levels.
 def level_oracle(values: int, epsilon: "Budget | str") -> PureOracle:
     """The frequency oracle of a level with so many nodes: GRR on few, OLH on many, whichever has less variance."""
     hashed = OLH(size=values, epsilon=epsilon)
@@ -112,8 +113,8 @@ class Design:
         """
         oracle, share = self.member(heights)
         held = nodes / prod(self.shape.nodes(heights))
-        total, mass = np.full(2, float(nodes)), np.array([0.0, 1.0])
-        outside, inside = (float(x) for x in oracle.moments.of_sums(total, total, mass, mass))
+        total = float(nodes)
+        outside, inside = (oracle.moments.of_sums(total, total, mass, mass) for mass in (0.0, 1.0))
         # `of_sums` gives variances; + 1 makes the second moment of those inside, whose mean is 1, where it is wanted.
         return (outside + held * (inside + self._drawn - outside)) / share
 

@@ -70,12 +70,11 @@ def spread_of(design: Design, heights: Heights, part: LevelCoefficients) -> Spre
     They include the covariance of two cells, which is not zero for GRR and is for OLH.
     """
     oracle, _ = design.member(heights)
-    total, squares = np.full(3, part.coefficients.sum()), np.full(3, np.sum(part.coefficients**2))
+    total, squares = float(part.coefficients.sum()), float(np.sum(part.coefficients**2))
     # `of_sums` is affine in (a, a^2). Evaluated at (0, 0), (1, 0) and (0, 1) its differences are the coefficients; it
     # gives variances, so that the square of the mean, a^2, is added to make them second moments.
-    mass, square_mass = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
-    found = [float(x) for x in oracle.moments.of_sums(total, squares, mass, square_mass)]
-    return Spread(found[0], found[1] - found[0], found[2] - found[0] + 1)
+    rest, once, square = (oracle.moments.of_sums(total, squares, *at) for at in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)))
+    return Spread(rest, once - rest, square - rest + 1)
 
 
 Given = Callable[[Heights, LevelCoefficients], tuple[I64 | slice, F64, F64]]
@@ -353,10 +352,10 @@ def even_values(design: Design) -> Given:
 def _volumes(design: Design, heights: Heights, part: LevelCoefficients) -> F64:
     """The fraction of all combinations of values that lie under every node of a part."""
     shape = design.shape
-    share, rest = np.ones(len(part.nodes)), part.nodes.astype(np.int64)
+    share, rest, counts = np.ones(len(part.nodes)), part.nodes.astype(np.int64), shape.nodes(heights)
     # Take the flat index apart, last dimension first; the last node of a tree may be narrower than the others.
     for i in reversed(range(len(shape.sizes))):
-        count, width = shape.nodes(heights)[i], shape.fanouts[i] ** heights[i]
+        count, width = counts[i], shape.fanouts[i] ** heights[i]
         node = rest % count
         rest = rest // count
         share = share * (np.minimum((node + 1) * width, shape.sizes[i]) - node * width) / shape.sizes[i]

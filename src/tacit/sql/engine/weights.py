@@ -59,7 +59,7 @@ class RowWeights:
         """The sum over rows of w(x - centre)^2, for a polynomial w of degree two at most."""
         # Shift w to the mean, w = a + b d + c d^2 with d = x - mean; then sum w^2 is linear in the central moments
         # (the sum of d is zero), without the cancellation of raw powers.
-        a, b, c = np.pad(polynomial, (0, 3 - len(polynomial))).tolist()
+        a, b, c, *_ = (*polynomial.tolist(), 0.0, 0.0)
         shift = self.mean - centre
         a, b = a + b * shift + c * shift**2, b + 2 * c * shift
         return self.n * a * a + (b * b + 2 * a * c) * self.second + 2 * b * c * self.third + c * c * self.fourth

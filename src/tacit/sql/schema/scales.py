@@ -245,8 +245,18 @@ class Labels:
         """The position of every label, ignoring blanks around it; those of `other` or -1 for all other values."""
         # With an `other`, NULL and NaN count as that label, like every value that is not listed.
         missing = -1 if self.other is None else self.places[self.other]
-        texts = [None if is_missing(value) else str(value).strip() for value in values]
-        return np.array([self.places.get(text, missing) if text is not None else missing for text in texts], np.int64)
+        # Nearly all values are labels as they are spelt; only the others are looked at more closely.
+        quick = [self._spelt.get(value) if type(value) is str else None for value in values]
+        pairs = zip(values, quick, strict=True)
+        return np.array([self._found(value, missing) if at is None else at for value, at in pairs], np.int64)
+
+    @cached_property
+    def _spelt(self) -> dict[str, int]:
+        """The places of labels without blanks around them, which need not be looked for."""
+        return {label: place for label, place in self.places.items() if label == label.strip()}
+
+    def _found(self, value: Any, missing: int) -> int:
+        return missing if is_missing(value) else self.places.get(str(value).strip(), missing)
 
     def ends(self, name: str) -> tuple[F64, F64]:
         """InvalidQuery: labels cannot be summed."""

@@ -34,6 +34,8 @@ SLACK = 1.645
 _KEPT = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
 """Kept prefixes, in multiples of k, that a plan compares: more survive noise, but make more candidates."""
 _KEPT_OF_TEXT = (16, 8, 4)
+_DETECTED = 0.5
+"""The probability of being found at which a share counts as detectable."""
 _ZIPF = 1.1
 """The exponent of Zipf's law that the expected recall supposes."""
 
@@ -119,7 +121,7 @@ class HittersPlan:
         """The oracle of whole values. All groups have its error per report: that of OLH does not depend on the size."""
         return self._oracle(self.spelling.digits)
 
-    @property
+    @cached_property
     def group_sizes(self) -> tuple[float, ...]:
         """The expected number of respondents of every group."""
         return tuple(self.n * weight / sum(self.weights) for weight in self.weights)
@@ -164,7 +166,7 @@ class HittersPlan:
             passed *= normal_cdf((share - threshold) / sqrt(noise / max(1.0, n)))
         return passed
 
-    def detectable(self, probability: float = 0.5) -> float:
+    def detectable(self, probability: float = _DETECTED) -> float:
         """Return the smallest share that is found with this probability, by bisection; infinity if none is."""
         low, high = 0.0, 1.0
         if self.recall(high) < probability:
@@ -249,19 +251,30 @@ def _best_plan(
     for count in range(1, min(MOST_GROUPS, spelling.digits) + 1) if groups is None else (groups,):
         check()
         affordable = [plan for plan in _layouts(spelling, budget, n, k, count) if _affordable(plan, most_evaluations)]
-        scored = [(plan.detectable(), plan) for plan in affordable]
-        if not scored:
+        if not affordable:
             continue
-        least = min(scored, key=lambda pair: pair[0])
-        if best is None or least[0] < best[0]:
-            best, worse = least, 0
-        elif (worse := worse + 1) == 3:  # More groups are smaller groups; the threshold has one minimum.
+        least = _least(affordable, best)
+        worse = 0 if least is not best else worse + 1
+        best = least
+        if worse == 3:  # More groups are smaller groups; the threshold has one minimum.
             break
     # No layout fits under the cap, e.g. with too many respondents: plain PEM keeps the search as small as it gets.
     if best is None:
         return plan_lengths(spelling, budget, n, k, prefix_lengths(spelling.digits, k, groups or MOST_GROUPS,
                                                                    fanout=spelling.fanout))  # fmt: skip
     return _with_more_kept(best[1], most_evaluations)
+
+
+def _least(plans: list[HittersPlan], best: tuple[float, HittersPlan] | None) -> tuple[float, HittersPlan] | None:
+    """Return the smallest detectable share with its plan: `best`, or that of the first plan that is better."""
+    for plan in plans:
+        # Recall grows with the share: a plan that misses what the best one detects need not be searched for its own.
+        if best is not None and plan.recall(min(1.0, best[0])) < _DETECTED:
+            continue
+        share = plan.detectable()
+        if best is None or share < best[0]:
+            best = (share, plan)
+    return best
 
 
 def _with_more_kept(plan: HittersPlan, most_evaluations: float) -> HittersPlan:

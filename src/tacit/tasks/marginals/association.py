@@ -92,7 +92,7 @@ def error_covariance(table: Table, *, population: bool) -> F64:
     covariance = table.covariance()
     if not population:
         return covariance
-    return covariance + sampling_covariance(simplex(table.raw.value.reshape(table.shape)), table.respondents)
+    return covariance + sampling_covariance(simplex(table.cells), table.respondents)
 
 
 def _check_pair(table: Table) -> None:
@@ -112,7 +112,7 @@ def wald_test(table: Table, *, population: bool = True) -> Verdict:
     attributes and Hadamard coefficients it is Z = T_12 - T_1 T_2 over its variance.
     """
     _check_pair(table)
-    cells, covariance = table.raw.value.reshape(table.shape), table.covariance()
+    cells, covariance = table.cells, table.covariance()
     rows, columns = cells.sum(axis=1), cells.sum(axis=0)
     if population:
         covariance = covariance + sampling_covariance(_independent(cells), table.respondents)
@@ -203,7 +203,7 @@ def mutual_information(table: Table) -> Information:
     their standard error are cut off at zero, so that noise adds no more there than that error: it stands for the share.
     """
     _check_pair(table)
-    cells, covariance = table.raw.value.reshape(table.shape), table.covariance()
+    cells, covariance = table.cells, table.covariance()
     least = np.sqrt(np.maximum(np.diag(covariance), _LEAST_SHARE**2)).reshape(cells.shape)
     p = np.maximum(np.outer(simplex(cells).sum(axis=1), simplex(cells).sum(axis=0)), least)
     rows, columns = p.sum(axis=1), p.sum(axis=0)
@@ -223,7 +223,7 @@ def delta_method(
 
     NaN with an infinite interval where the measure is not defined at the raw table.
     """
-    cells, covariance = table.raw.value.reshape(table.shape), error_covariance(table, population=population)
+    cells, covariance = table.cells, error_covariance(table, population=population)
     # Central differences: the error is of order step^2, and rounding adds about 1e-16/step, both far below the noise.
     step = 1e-6
     gradient = np.empty(cells.size)
@@ -317,12 +317,12 @@ def conditional_interval(table: Table, axis: int = -1, *, level: float = 0.95) -
     z, cells = normal_isf((1 - level) / 2), prod(table.shape)
     # As Agresti and Coull do for one proportion: z^2 even pseudo-respondents among the real ones.
     mixed = z**2 / (table.respondents + z**2)
-    covariance = table.covariance_at((1 - mixed) * simplex(table.raw.value.reshape(table.shape)) + mixed / cells)
+    covariance = table.covariance_at((1 - mixed) * simplex(table.cells) + mixed / cells)
     places = np.moveaxis(np.arange(cells).reshape(table.shape), axis, -1)
     low, high = np.zeros(places.shape), np.ones(places.shape)
     for at in np.ndindex(*places.shape[:-1]):
         row = places[at]
-        low[at], high[at] = _ratios(table.raw.value[row], covariance[np.ix_(row, row)], z, table.step / 2)
+        low[at], high[at] = _ratios(table.cells.ravel()[row], covariance[np.ix_(row, row)], z, table.step / 2)
     plugged_in = conditional(table, axis)
     half = z * plugged_in.standard_error
     return hull((low, high), (plugged_in.value - half, plugged_in.value + half))

@@ -45,7 +45,7 @@ def information_interval(table: Table, *, level: float = 0.95, population: bool 
     blocks = np.kron(_blocks(table.shape[0]), _blocks(table.shape[1]))
     rows, columns = (min(size, MOST_ANSWERS) for size in table.shape)
     covariance = blocks @ _covariance(table, population) @ blocks.T
-    low, high = _ends((rows, columns), blocks @ table.raw.value, covariance, level)
+    low, high = _ends((rows, columns), blocks @ table.cells.ravel(), covariance, level)
     most = log(min(table.shape))
     if (rows, columns) != table.shape:
         high = most
@@ -57,7 +57,7 @@ def information_interval(table: Table, *, level: float = 0.95, population: bool 
 
 def _covariance(table: Table, population: bool) -> F64:
     """Return the covariance of the cells, noise and sampling, at a truth near the estimate that has no empty cell."""
-    estimated = simplex(table.raw.value.reshape(table.shape))
+    estimated = simplex(table.cells)
     truth = (1 - _EVEN) * estimated + _EVEN / estimated.size
     covariance = table.covariance_at(truth)
     return covariance + sampling_covariance(truth, table.respondents) if population else covariance

@@ -53,6 +53,13 @@ class Table:
     respondents: float
 
     @cached_property
+    def cells(self) -> F64:
+        """The unbiased cells alone, in the shape of the table: variances take much longer, and not all need them."""
+        if self.status == "no_data" or self.n == 0:
+            return np.zeros(self.shape)
+        return (self.source.raw(self._varied) if self._varied else np.ones(1)).reshape(self.shape)
+
+    @cached_property
     def raw(self) -> Estimate:
         """The unbiased table, cell by cell, with exact variances and covariances.
 
@@ -67,7 +74,7 @@ class Table:
         def linear(rows: F64) -> F64:
             return self.source.linear(inner, rows) if inner else np.zeros(len(rows))
 
-        value = self.source.raw(inner).ravel() if inner else np.ones(1)
+        value = self.cells.ravel()
         cells = len(value)
         # One variance per cell is a query for a row of the identity; blocks of rows bound the memory of large tables.
         chunks = [linear(np.eye(cells)[i : i + _EYE_CELLS]) for i in range(0, cells, _EYE_CELLS)]

@@ -142,24 +142,23 @@ class Ranges:
             raise InvalidSpec(f"quantile: {share} is not a share, must be from 0 to 1")
         if self.n == 0:
             return {"share": share, "index": None, "low": None, "high": None}
-        at = self._reach(share)
-        # Coarse to fine: variances of a thousand prefixes are cheap, those of a million leaves are not.
-        places = np.unique(np.linspace(-1, self.size - 1, min(self.size + 1, _QUANTILE_POINTS)).astype(np.int64))[1:]
-        low, high = self._plausible(share, level, places)
+        at, (places, prefixes) = self._reach(share), self._coarse
+        low, high = _plausible(share, places, prefixes.interval(level))
         if len(places) < self.size:  # Look again, leaf by leaf, between the points around both ends.
             step = -(-self.size // len(places))
             near = [np.arange(max(0, end - step), min(self.size, end + step)) for end in (low, high)]
-            low, high = self._plausible(share, level, np.unique(np.concatenate([places, *near])))
+            fine = np.unique(np.concatenate([places, *near]))
+            low, high = _plausible(share, fine, self.prefixes(fine).interval(level))
         return {"share": share, "index": at, "low": min(low, at), "high": max(high, at)}
 
-    def _plausible(self, share: float, level: float, places: I64) -> tuple[int, int]:
-        """The first and the last leaf that may be the quantile, by inverting the intervals of prefixes at `places`."""
-        low, high = self.prefixes(places).interval(level)
-        small, enough = high < share, low >= share
-        before = int(np.argmin(small)) if not small.all() else len(places) - 1
-        after = len(places) - int(np.argmin(enough[::-1])) if not enough.all() else 0
-        first = 0 if before == 0 else int(places[before - 1]) + 1
-        return first, int(places[min(after, len(places) - 1)])
+    @cached_property
+    def _coarse(self) -> tuple[I64, Estimate]:
+        """Leaves spread over the domain and the prefixes up to them, where the search for any quantile starts.
+
+        Coarse to fine: variances of a thousand prefixes are cheap, those of a million leaves are not.
+        """
+        places = np.unique(np.linspace(-1, self.size - 1, min(self.size + 1, _QUANTILE_POINTS)).astype(np.int64))[1:]
+        return places, self.prefixes(places)
 
     def heavy(self, threshold: float, *, level: float = 0.95) -> list[dict[str, Any]]:
         """Return the shortest dyadic intervals with an estimated share of at least `threshold`.
@@ -189,6 +188,15 @@ class Ranges:
     def _reach(self, share: float) -> int:
         leaf = int(np.searchsorted(self.monotone[1:], min(max(share, 0.0), 1.0), side="left"))
         return min(leaf, self.size - 1)
+
+
+def _plausible(share: float, places: I64, ends: tuple[F64, F64]) -> tuple[int, int]:
+    """The first and the last leaf that may be the quantile, by inverting the intervals of prefixes at `places`."""
+    small, enough = ends[1] < share, ends[0] >= share
+    before = int(np.argmin(small)) if not small.all() else len(places) - 1
+    after = len(places) - int(np.argmin(enough[::-1])) if not enough.all() else 0
+    first = 0 if before == 0 else int(places[before - 1]) + 1
+    return first, int(places[min(after, len(places) - 1)])
 
 
 def _finite(value: float) -> float | None:

@@ -20,6 +20,9 @@ from tacit.tasks.ranges.ranges import Ranges, solve_ranges
 from tacit.tasks.ranges.rectangles import Rectangles, solve_rectangles
 from tacit.testing.statistics import assert_unbiased, assert_variance
 
+POWER = [(205, 1.8), pytest.param(410, 1.5, marks=pytest.mark.slow)]
+"""Simulated collections, and the factor by which a wrong variance is certain to be noticed."""
+
 rng = np.random.default_rng(11)
 P, Q = (
     rng.multinomial(6000, rng.dirichlet(np.arange(1, 7))),
@@ -63,26 +66,30 @@ def tree(size: int, kind: type[Any]) -> OneOf:
     return OneOf(family=Tree(size=size, fanout=2, heights=tuple(heights), mechanisms=members))
 
 
+@pytest.mark.parametrize(("runs", "power"), POWER)
 @pytest.mark.parametrize("mechanism", [tree(6, OUE), GRR(size=6, epsilon="2")], ids=["tree", "flat"])
-def test_two_collections_give_an_unbiased_area_with_the_stated_variance(mechanism: Mechanism) -> None:
-    """410 pairs of collections; false-alarm probability 1e-7 each, and 1.5 times the variance fails."""
+def test_two_collections_give_an_unbiased_area_with_the_stated_variance(
+    mechanism: Mechanism, runs: int, power: float
+) -> None:
+    """Pairs of collections; false-alarm probability 1e-7 each, and `power` times the variance fails."""
     draw = np.random.default_rng(12)
     found = [auc_of_two(*(solve_ranges(mechanism, mechanism.simulate_tally(counts, draw)) for counts in (P, Q)))
-             for _ in range(410)]  # fmt: skip
+             for _ in range(runs)]  # fmt: skip
     errors, stated = np.array([area.value for area in found]) - TRUTH, np.mean([area.variance for area in found])
     assert_unbiased(errors[:, None], np.array([stated]))
-    assert_variance(errors, stated, must_reject=1.5)
+    assert_variance(errors, stated, must_reject=power)
 
 
-def test_one_collection_with_labels_gives_the_same_area() -> None:
-    """410 collections; false-alarm probability 1e-7 each, and 1.5 times the variance fails."""
+@pytest.mark.parametrize(("runs", "power"), POWER)
+def test_one_collection_with_labels_gives_the_same_area(runs: int, power: float) -> None:
+    """False-alarm probability 1e-7 each, and `power` times the variance fails."""
     draw, mechanism = np.random.default_rng(13), GridPlanner((6, 2), 2).options(as_budget("2"), 11_000)[0].mechanism
     joint = np.stack([Q, P], axis=1).reshape(-1)
     found = [auc_of_labels(solve_rectangles((6, 2), mechanism, mechanism.simulate_tally(joint, draw)))
-             for _ in range(410)]  # fmt: skip
+             for _ in range(runs)]  # fmt: skip
     errors, stated = np.array([area.value for area in found]) - TRUTH, np.mean([area.variance for area in found])
     assert_unbiased(errors[:, None], np.array([stated]))
-    assert_variance(errors, stated, must_reject=1.5)
+    assert_variance(errors, stated, must_reject=power)
 
 
 def labelled(share: float, n: int = 100_000) -> Rectangles:

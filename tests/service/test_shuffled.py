@@ -1,0 +1,230 @@
+"""A shuffled collection from its draft to its answers: collector, three shufflers, a relay and respondents over HTTP."""
+
+import json
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.service.plain import binary, draft
+from tests.service.shuffled import HASTY, Shuffling, shuffling
+from tests.service.waiting import wait_until
+
+from tacit.cli import cli
+from tacit.client import AlreadyAnswered, Respondent, Transport, Unreachable
+
+CROWD = {"cat": 100, "dog": 60, "fish": 40}
+ANSWERS = [label for label, count in CROWD.items() for _ in range(count)]
+
+
+@dataclass
+class Finished:
+    """A collection that 200 respondents have answered, and what was seen on the way."""
+
+    parties: Shuffling
+    id: str
+    people: list[Respondent]
+    status: Any
+    """Of the session when it was released."""
+
+
+@pytest.fixture(scope="module")
+def parties(tmp_path_factory: pytest.TempPathFactory) -> Generator[Shuffling]:
+    with shuffling(tmp_path_factory.mktemp("parties")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def done(parties: Shuffling) -> Finished:
+    mine = parties.publish(parties.draft())
+    people = parties.answer(mine, ANSWERS)
+    assert parties.session(mine)["uploads"] == {f"shuffler_{i}": 200 for i in (1, 2, 3)}
+    parties.close(mine)
+    status = parties.wait_for(mine, "RELEASED", "ABORTED")
+    return Finished(parties, mine, people, status)
+
+
+def run(parties: Shuffling, *words: str) -> Result:
+    place = ["--server", parties.url, "--token", parties.client.token]
+    return CliRunner().invoke(cli, [*words, *place])
+
+
+def test_respondents_are_counted_and_fakes_are_not(done: Finished) -> None:
+    status, shown = done.status, done.parties.client.status(done.id)
+    assert (status["state"], status["respondents"], status["fakes"], status["alarms"]) == ("RELEASED", 200, 30, [])
+    assert (status["rows"], status["opened_rows"]) == (230, 230)
+    assert (shown["reports"], shown["minimum_cohort"]) == (200, 20)
+    # Nothing can come any more.
+    wait_until(lambda: done.parties.client.status(done.id)["state"] == "closed")
+    listed = done.parties.client.api("GET", "/collections").json()["collections"]
+    assert [row["reports"] for row in listed if row["id"] == done.id] == [200]
+
+
+def test_answers_are_those_of_the_crowd_with_the_epsilon_against_everybody(done: Finished) -> None:
+    answers = done.parties.client.answers(done.id)
+    assert (answers["status"], answers["n"], answers["questions"][0]["n"]) == ("ok", 200, 200)
+    for row in answers["questions"][0]["rows"]:
+        raw = row["raw"]
+        # Three values beyond 5.5 standard errors: a false alarm in 10^7 runs. Fakes left in would move "fish" by 1.5
+        # errors only, so that their number is tested above, and the variance they add here.
+        assert abs(raw["estimate"] - CROWD[row["value"]] / 200) < 5.5 * raw["standard_error"] < 0.12
+    claim = answers["shuffle"]
+    assert claim["epsilon"] == {"collector": "3.643", "others": "3.667", "local": "4"}
+    assert (claim["delta"], claim["roles_apart"], answers["epsilon"]) == ("0.000001", True, "4")
+    table = run(done.parties, "collection", "export", done.id, "--format", "csv").stdout.splitlines()
+    assert table[0].endswith("epsilon,shuffled_epsilon,shuffled_epsilon_others,shuffled_delta")
+    assert table[1].endswith(",200,0.95,4,3.643,3.667,0.000001")
+
+
+def test_the_command_line_shows_a_session_and_its_claims(done: Finished) -> None:
+    shown = run(done.parties, "collection", "session", done.id).stdout
+    assert "state: released" in shown and "respondents: 200, fakes beside them: 30" in shown
+    assert "3.643" in shown and "the collector and all other respondents" in shown
+    told = json.loads(run(done.parties, "collection", "session", done.id, "--json").stdout)
+    assert told["epsilon"]["local"] == "4"
+    again = run(done.parties, "collection", "close-session", done.id)
+    assert again.exit_code == 2 and "it takes no reports" in again.stderr
+    identity = run(done.parties, "shuffle", "identity").stdout.strip()
+    assert identity == done.parties.collector.shuffle.desk.identity
+
+
+def published(done: Finished) -> Any:
+    reply = done.parties.client.http.get(f"/c/{done.id}/transcript.json")
+    assert reply.status_code == 200
+    return reply.json()
+
+
+def verified(file: Any, *options: str) -> Result:
+    return CliRunner().invoke(cli, ["shuffle", "verify", "-", *options], input=json.dumps(file))
+
+
+def test_anybody_can_verify_the_transcript_and_tampering_shows(done: Finished) -> None:
+    wait_until(lambda: len(published(done)["transcript"]["erasures"]) == 3)
+    file = published(done)
+    good = verified(file)
+    assert good.exit_code == 0, good.output
+    assert "all shufflers signed the same 200 uploads" in good.stdout
+    assert "3 of 3 shufflers have signed that they erased" in good.stdout and "It does not prove" in good.stdout
+    told = json.loads(verified(file, "--json").stdout)
+    assert told["valid"] and told["collection"] == done.id and told["uploads"] == 200
+
+    def tampered(change: Any) -> Result:
+        copy = json.loads(json.dumps(file))
+        change(copy)
+        return verified(copy, "--json")
+
+    changes = {
+        "roster": lambda copy: copy["transcript"]["roster"].update(n=201),
+        "rows": lambda copy: copy["transcript"].update(rows=229),
+        "an envelope": lambda copy: copy["transcript"]["envelopes"][5].update(body="00" * 32),
+        "one too few": lambda copy: copy["transcript"]["envelopes"].pop(),
+        "ack": lambda copy: copy["transcript"]["ack"].update(failures=1),
+        "erasure": lambda copy: copy["transcript"]["erasures"][0].update(attempt=2),
+        "claim": lambda copy: copy["session"]["session"]["certificate"].update(epsilon="0.1"),
+        "document": lambda copy: copy["document"].update(retention_days=1),
+        "nothing": lambda copy: copy.pop("session"),
+    }
+    for name, change in changes.items():
+        refused = tampered(change)
+        assert refused.exit_code == 1 and json.loads(refused.stdout)["valid"] is False, name
+
+
+def test_nobody_answers_twice_or_after_the_end(done: Finished) -> None:
+    person = done.people[0]
+    with pytest.raises(Unreachable, match=r"a session that takes reports cannot be fetched \(status 410\)"):
+        person.answer(done.parties.address(done.id), {"pet": "dog"})
+    with pytest.raises(Unreachable):
+        Respondent(transport=Transport(HASTY)).answer(done.parties.address(done.id), {"pet": "dog"})
+    # A report that took part is not sealed again, whatever the collector says.
+    assert person.flush() == []
+
+
+def test_a_report_in_the_clear_is_refused(done: Finished) -> None:
+    refused = done.parties.client.send(done.id, binary(done.id, bytes([1])))
+    assert refused.json()["type"].endswith(":shuffled")
+
+
+def test_too_few_respondents_end_a_session_and_take_part_in_the_next(parties: Shuffling) -> None:
+    mine = parties.publish(parties.draft(fakes=0))
+    (person,) = parties.answer(mine, ["cat"])
+    (first,) = person._ledger.sealed()
+    with pytest.raises(AlreadyAnswered) as twice:
+        person.answer(parties.address(mine), {"pet": "dog"})
+    assert (twice.value.receipt.session, twice.value.receipt.slot) == (first.receipt.session, first.receipt.slot)
+    assert person.check(first.receipt).state == "waiting"
+    # While the session goes on, it is neither replaced nor is its collection closed behind its back.
+    for path in ("session", "close"):
+        assert parties.client.api("POST", f"/collections/{mine}/{path}").status_code == 409
+    parties.close(mine)
+    status = parties.wait_for(mine, "ABORTED", "RELEASED")
+    assert status["state"] == "ABORTED" and "1 respondents, the certificate needs 20" in status["note"]
+    assert person.check(first.receipt).state == "aborted"
+    assert person.flush() == []
+
+    assert parties.client.api("POST", f"/collections/{mine}/session", {"days": 3}).status_code == 201
+    status = parties.wait_for(mine, "COLLECTING")
+    assert (status["sessions"], status["session"] != first.receipt.session) == (2, True)
+    (receipt,) = person.flush()
+    (second,) = person._ledger.sealed()
+    # The same noisy bytes in fresh shares: one report on one answer, ever.
+    assert (receipt.state, receipt.session) == ("sent", status["session"])
+    assert (second.report, second.batch) == (first.report, first.batch)
+    assert second.sealed is not None and first.sealed is not None
+    assert second.sealed["slot"] != first.sealed["slot"]
+    assert person.ledger().total == 4
+    assert parties.session(mine)["uploads"] == {f"shuffler_{i}": 1 for i in (1, 2, 3)}
+    assert parties.client.api("POST", f"/collections/{mine}/session/abort").json()["state"] == "ABORTED"
+    assert parties.client.answers(mine)["status"] == "below_minimum_cohort"
+
+
+def test_drafts_that_could_not_be_run_are_refused_before_they_are_published(parties: Shuffling) -> None:
+    def refusal(**changes: Any) -> str:
+        reply = parties.client.api("POST", "/collections", parties.draft(**changes))
+        assert reply.status_code == 422, reply.text
+        return reply.json()["detail"]
+
+    other = {"name": "Pets", "identity": "c" * 64}
+    assert "must be the key of this collector" in refusal(collector=other)
+    assert "must be a multiple of 3 in mode osh" in refusal(fakes=31)
+    assert "draft.shuffle.mode is peos-dgk" in refusal(mode="peos-dgk", spot_checks=5)
+    named = [{**party, "name": "Pets"} if i == 1 else party for i, party in enumerate(parties.terms()["shufflers"])]
+    assert "have the same operator; say so in together" in refusal(shufflers=named)
+
+
+def test_forecasts_count_the_noise_of_fakes(parties: Shuffling) -> None:
+    def error(fakes: int) -> float:
+        reply = parties.client.api("POST", "/plan", parties.draft(fakes=fakes) | {"respondents": 200})
+        return reply.json()["questions"][0]["standard_error"]
+
+    from tacit import GRR
+    from tacit.shuffle.mechanisms.fakes import with_fakes
+
+    grr = GRR(size=3, epsilon="4")
+    assert error(0) == pytest.approx(grr.standard_error(200))
+    assert error(300) == pytest.approx(with_fakes(grr, 300).standard_error(200))
+    assert error(300) > 1.5 * error(0)
+
+
+def test_where_roles_are_together_nothing_is_claimed_beyond_the_local_epsilon(parties: Shuffling) -> None:
+    mine = parties.publish(parties.draft(together=[["collector", "shuffler:1"]]))
+    claim = parties.client.answers(mine)["shuffle"]
+    assert claim["epsilon"] == {"collector": "4", "others": "4", "local": "4"} and not claim["roles_apart"]
+    (person,) = parties.answer(mine, ["cat"])
+    assert person.ledger().total == 4
+
+
+def test_collections_that_are_not_shuffled_have_no_sessions(parties: Shuffling) -> None:
+    mine = parties.client.publish(draft())
+    assert parties.client.api("GET", f"/collections/{mine}/session").status_code == 409
+    for name in ("session", "transcript"):
+        assert parties.client.http.get(f"/c/{mine}/{name}.json").status_code == 404
+    assert "shuffle" not in parties.client.answers(mine)
+    assert run(parties, "collection", "open-session", mine).exit_code == 2
+
+
+def test_on_a_folder_the_identity_is_shown_and_sessions_are_left_to_servers(tmp_path: Path) -> None:
+    words = ["shuffle", "identity", "--data", str(tmp_path)]
+    first, second = (CliRunner().invoke(cli, words).stdout for _ in range(2))
+    assert first == second and len(first.strip()) == 64

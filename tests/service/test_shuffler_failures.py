@@ -1,0 +1,235 @@
+"""Shufflers that crash, vanish or are late, and networks that lose and repeat: a shuffle goes on, or ends cleanly."""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.service.shuffling import COINS, Cluster, Crash
+from tests.service.waiting import wait_until
+
+from tacit.hosting.clock import Clock
+from tacit.shuffle.protocol.resharing import OUTPUT
+from tacit.shuffle.protocol.sealing import seal_upload
+from tacit.shuffler.letters import ABORT, ERASURE, STATEMENT, Letter
+from tacit.shuffler.post import post_letter
+
+WORDS = list(range(100, 108))
+CRASHES = [
+    Crash("COLLECTING", "closing", False),
+    Crash("COLLECTING", "closing"),
+    Crash("COLLECTING", "closed", False),
+    Crash("COLLECTING", "closed"),
+    Crash("FROZEN", "", False),
+    Crash("FROZEN"),
+    Crash("ROUND", "commit", False),
+    Crash("ROUND", "commit"),
+    Crash("ROUND", "reveal", False),
+    Crash("ROUND", "reveal"),
+    Crash("ROUND", "reshare", False),
+    Crash("ROUND", "reshare"),
+    Crash("SENT", "", False),
+    Crash("SENT"),
+    Crash("ERASED", "", False),
+    Crash("ERASED"),
+]
+FAST = [Crash("ROUND", "reveal", False), Crash("ROUND", "reshare")]
+
+
+def run_with_crash(folder: Path, mode: str, victim: int, crash: Crash) -> list[int]:
+    """A session in which one shuffler kills itself once, and is started again; the words that came out."""
+    with Cluster(folder, killable=(victim,)) as cluster:
+        cluster.begin(mode)
+        cluster.send_words(WORDS)
+        process = cluster.processes[victim]
+        process.kill()
+        process.start(crash)
+        cluster.collector.close()
+        if crash.state == "ERASED":
+            cluster.collector.wait_for_outputs()
+            threading.Thread(target=cluster.collector.acknowledge, args=[cluster.collector.opened()]).start()
+        process.wait_for_death()
+        process.start()
+        cluster.collector.wait_for_outputs()
+        opened = cluster.collector.opened()
+        if crash.state == "ERASED":
+            wait_until(lambda: len(cluster.collector.heard(ERASURE)) == 3)
+        else:
+            cluster.collector.acknowledge(opened)
+        cluster.wait_for_state("ERASED")
+        assert not cluster.collector.violations
+        return sorted(map(int, opened.words))
+
+
+@pytest.mark.parametrize("crash", FAST, ids=str)
+def test_a_killed_shuffler_goes_on_where_it_was(tmp_path: Path, crash: Crash) -> None:
+    assert run_with_crash(tmp_path, "osh", 2, crash) == WORDS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("crash", CRASHES, ids=str)
+def test_a_shuffler_killed_in_any_phase_goes_on_where_it_was(tmp_path: Path, crash: Crash) -> None:
+    assert run_with_crash(tmp_path, "osh", 1, crash) == WORDS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_stored", [False, True])
+@pytest.mark.parametrize("victim", [1, 2, 3])
+def test_a_killed_hop_of_a_chain_goes_on_where_it_was(tmp_path: Path, victim: int, is_stored: bool) -> None:
+    assert run_with_crash(tmp_path, "ss", victim, Crash("SENT", "", is_stored)) == WORDS
+
+
+class Lossy:
+    """A network that loses every third letter, and every third reply, so that letters are repeated."""
+
+    def __init__(self) -> None:
+        self._tries: Counter[tuple[str, str]] = Counter()
+        self._lock = threading.Lock()
+        self.bodies: dict[tuple[str, str, str], set[bytes]] = {}
+
+    def __call__(self, address: str, letter: Letter, timeout_seconds: float) -> int:
+        place = letter.place
+        with self._lock:
+            tries = self._tries[str(place), place.receiver] = self._tries[str(place), place.receiver] + 1
+            self.bodies.setdefault((str(place), place.receiver, place.session), set()).add(letter.head + letter.body)
+        if tries == 1:
+            return 0
+        status = post_letter(address, letter, timeout_seconds)
+        return 0 if tries == 2 else status
+
+
+def test_lost_and_repeated_letters_change_nothing_and_are_sent_again_byte_for_byte(tmp_path: Path) -> None:
+    network = Lossy()
+    with Cluster(tmp_path, send={1: network, 2: network, 3: network}) as cluster:
+        cluster.begin()
+        cluster.send_words(WORDS)
+        assert sorted(cluster.finish().words) == WORDS
+    assert len(network.bodies) > 30
+    assert all(len(bodies) == 1 for bodies in network.bodies.values())
+
+
+class FakeClock:
+    """A clock that stands still until it is told."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def clock(self) -> Clock:
+        return Clock(seconds=lambda: self.time, now=lambda: self.time)
+
+
+@pytest.fixture
+def late() -> FakeClock:
+    return FakeClock()
+
+
+def silent(address: str, letter: Letter, timeout_seconds: float) -> int:
+    """A party whose letters never arrive."""
+    del address, letter, timeout_seconds
+    return 0
+
+
+def wake(cluster: Cluster, numbers: Iterator[int] | list[int]) -> None:
+    for number in numbers:
+        cluster.apps[number].driver.look()
+
+
+def test_who_is_late_is_named_and_nothing_is_released(tmp_path: Path, late: FakeClock) -> None:
+    with Cluster(tmp_path, clock=late.clock(), send={3: silent}) as cluster:
+        session = cluster.begin(phase_seconds=60)
+        cluster.send_words(WORDS)
+        cluster.collector.close()
+        waits = lambda n: cluster.store(n).session(session.id)  # noqa: E731
+        wait_until(lambda: all(waits(n).progress.get("phase") == "closed" for n in (1, 2)))
+        wake(cluster, [1, 2])
+        late.time += 59
+        wake(cluster, [1, 2])
+        assert cluster.state(1)["state"] == "COLLECTING"
+        late.time += 2
+        wake(cluster, [1, 2])
+        cluster.wait_for_state("ABORTED", [1, 2, 3])
+        assert cluster.state(1)["blames"] == "shuffler_3"
+        assert "late by more than 60 seconds" in cluster.state(1)["reason"]
+        wait_until(lambda: {"shuffler_1", "shuffler_2"} <= set(cluster.collector.heard(ERASURE)))
+        assert cluster.collector.phases() <= {ABORT, ERASURE}
+
+
+def test_a_shuffler_that_vanishes_in_the_rounds_ends_the_session(tmp_path: Path, late: FakeClock) -> None:
+    with Cluster(tmp_path, clock=late.clock(), killable=(2,)) as cluster:
+        session = cluster.begin(phase_seconds=60)
+        cluster.send_words(WORDS)
+        cluster.processes[2].kill()
+        cluster.processes[2].start(Crash("ROUND", "reveal"))
+        cluster.collector.close()
+        cluster.processes[2].wait_for_death()
+        # The first waits for its seed, the third for the rows of both.
+        phase = lambda n: cluster.store(n).session(session.id).progress.get("phase")  # noqa: E731
+        wait_until(lambda: (phase(1), phase(3)) == ("reveal", "reshare"))
+        wake(cluster, [1, 3])
+        late.time += 61
+        wake(cluster, [1, 3])
+        cluster.wait_for_state("ABORTED", [1, 3])
+        assert cluster.state(3)["blames"] in ("shuffler_1", "shuffler_2")
+        assert cluster.state(1)["blames"] == "shuffler_2"
+        assert OUTPUT not in cluster.collector.phases()
+        assert cluster.collector.phases() <= {STATEMENT, ABORT, ERASURE}
+
+
+def test_a_collector_that_forgets_to_close_does_not_leave_shares_about(tmp_path: Path, late: FakeClock) -> None:
+    with Cluster(tmp_path, count=1, clock=late.clock()) as cluster:
+        cluster.begin("relay", closes=5000, phase_seconds=60)
+        cluster.send_words([1, 2])
+        late.time = 5059
+        wake(cluster, [1])
+        assert cluster.state(1)["state"] == "COLLECTING"
+        late.time = 5061
+        wake(cluster, [1])
+        assert cluster.state(1)["blames"] == "collector"
+
+
+@pytest.mark.parametrize("is_aborted", [False, True], ids=["acknowledged", "aborted"])
+def test_nothing_secret_is_left_in_the_file(tmp_path: Path, is_aborted: bool) -> None:
+    with Cluster(tmp_path) as cluster:
+        session = cluster.begin()
+        uploads = [seal_upload(session, word, COINS) for word in WORDS]
+        for upload in uploads:
+            cluster.upload(upload)
+        store = cluster.store(1)
+        secrets = [bytes(item) for pair in store.shares(session.id) for item in pair]
+        assert len(secrets) == 2 * len(WORDS)
+        seen = watch_secrets(cluster)
+        if is_aborted:
+            cluster.collector.close()
+            cluster.collector.wait_for_outputs()
+            cluster.apps[1].driver.abort(session.id, "for a test")
+        else:
+            cluster.finish()
+        cluster.wait_for_state("ERASED" if not is_aborted else "ABORTED", [1])
+        secrets += seen
+        assert len(seen) > 5
+        files = [path for path in (tmp_path / "shuffler-1").iterdir() if path.name != "party.sqlite-shm"]
+        content = b"".join(path.read_bytes() for path in files)
+        assert session.id.encode() in content, "the session itself is not forgotten"
+        assert [secret for secret in secrets if secret in content] == []
+
+
+def watch_secrets(cluster: Cluster) -> list[bytes]:
+    """Seeds, vectors and rosters that shuffler 1 keeps from now on."""
+    driver, seen = cluster.apps[1].driver, list[bytes]()
+    honest = driver.steps.make
+
+    def make(record: Any) -> Any:
+        change = honest(record)
+        for name, content in (change.keep if change else {}).items():
+            if name == "machine" and content:
+                seed = json.loads(content)["seed"]
+                seen.extend([seed.encode()] if seed else [])
+            elif content and name in ("roster", "vector 0"):
+                seen.append(content[:16])
+        return change
+
+    driver.steps.make = make
+    return seen
