@@ -7,7 +7,7 @@ export { Attribute, Bits, Booleans, Buckets, Categories, DOMAINS, Domain } from 
 export { Integers, Items, Ordered, Product, Strings, Text, domainOf, project } from "./types/domains.js";
 export { AlreadyAnswered, Collection, Ledger, Respondent } from "./types/client.js";
 export type { Entry, Inclusion, Options, Party, Question, Receipt, Row, Rows } from "./types/client.js";
-export type { Sealed, ShuffleTerms, Spending, Store, Texts } from "./types/client.js";
+export type { Sealed, Session, ShuffleTerms, Spending, Store, Texts } from "./types/client.js";
 
 /** A privacy budget as it is written in a spec. */
 export type WireBudget = string | { of: string; share: string } | { of: string; sampled: number };

@@ -111,6 +111,18 @@ export class Respondent {
   }
 
   /**
+   * The session that takes reports of a shuffled collection now, verified, with what its operators claim; CannotSeal,
+   * ProtocolViolation or TacitError where nothing may be drawn.
+   * @param {string} address
+   * @param {Options} [options]
+   * @returns {Promise<import("./session.js").Session>}
+   */
+  async session(address, { collection } = {}) {
+    const { sessionOf } = await loadSealing();
+    return sessionOf(this, collection ?? (await this.open(address)), locate(address).base);
+  }
+
+  /**
    * @param {string} address
    * @param {Record<string, any>} answers
    * @param {Options} [options]
@@ -120,7 +132,7 @@ export class Respondent {
     const { base, id } = locate(address);
     const opened = collection?.id === id ? collection : await this.open(address);
     // A session that is not as it must be is refused before anything is drawn. There is no way on in the clear.
-    if (opened.shuffle) await (await loadSealing()).sessionOf(this, opened, base);
+    if (opened.shuffle) await this.session(address, { collection: opened });
     return this.store.record(opened, answers, { ...options, coins: this.coins, base, state });
   }
 

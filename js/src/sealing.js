@@ -27,6 +27,7 @@ const ACCEPTED = 202;
  * @param {string} base
  */
 export async function sessionOf(host, collection, base) {
+  if (!collection.shuffle) throw new InvalidSpec(`collection ${collection.id}: it is not shuffled, so it has no sessions`);
   checkMode(collection);
   await checkBrowser();
   const published = await jsonAt(host, `${base}/c/${collection.id}/session.json`);

@@ -119,6 +119,21 @@ export interface Sealed {
   took_part: boolean;
 }
 
+/** A session that all parties signed by the keys that the document pins, and that agrees with its terms. */
+export interface Session {
+  /** SHA-256 of the canonical session, in hexadecimal. */
+  id: string;
+  mode: string;
+  /** Seconds since 1970. */
+  closes: number;
+  /**
+   * A claim of the operators, as decimal text: epsilon against the collector; against it and all other respondents;
+   * against it and the shufflers. This client does not compute it again.
+   */
+  certificate: { epsilon: string; epsilon_others: string; local_epsilon: string; delta: string; n_min: number; [field: string]: unknown };
+  [field: string]: unknown;
+}
+
 /** What is known about the part that a sealed report took. */
 export interface Inclusion {
   /**
@@ -213,6 +228,8 @@ export class Respondent {
   release(batch: string): Promise<Receipt>;
   /** Send what is pending; a sealed report whose session was aborted is sealed for the next one, and sent again. */
   flush(): Promise<Receipt[]>;
+  /** The session that takes reports of a shuffled collection now, verified, with what its operators claim. */
+  session(address: string, options?: Options): Promise<Session>;
   /** Whether a sealed report took part in the shuffle, from its shufflers and the transcript. */
   check(batch: string): Promise<Inclusion>;
   /** One request, without cookies, that follows no redirection; status 0 if there is no reply. */
