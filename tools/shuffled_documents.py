@@ -33,8 +33,8 @@ RELAYED: dict[str, Any] = {
 THREE = [FIRST, SECOND, THIRD]
 SHARED = RELAYED | {"mode": "osh", "shufflers": THREE, "relay": None, "fakes": 10, "spot_checks": 300}
 LAYERED = SHARED | {"mode": "ss", "shufflers": [FIRST, SECOND], "delta": "2.5e-10", "minimum": 100, "maximum": 100}
-TOGETHER = RELAYED | {"together": [["collector", "shuffler:1"]]}
-PAIRED = SHARED | {"relay": RELAY, "together": [["collector", "shuffler:2"], ["relay", "shuffler:1", "shuffler:3"]]}
+TOGETHER = RELAYED | {"together": [["collector", "shuffler_1"]]}
+PAIRED = SHARED | {"relay": RELAY, "together": [["collector", "shuffler_2"], ["relay", "shuffler_1", "shuffler_3"]]}
 NINE = [party(f"S{i}", str(i), f"http://127.0.0.1:{8000 + i}") for i in range(1, 10)]
 
 
@@ -173,14 +173,14 @@ def _claims(plain: dict[str, Any]) -> list[Case]:
         "a group in text": ["collector"],
         "a group of one": [["collector"]],
         "an empty group": [[]],
-        "a group that is not sorted": [["shuffler:1", "collector"]],
-        "groups that are not sorted": [["shuffler:1", "shuffler:2"], ["collector", "shuffler:3"]],
+        "a group that is not sorted": [["shuffler_1", "collector"]],
+        "groups that are not sorted": [["shuffler_1", "shuffler_2"], ["collector", "shuffler_3"]],
         "a role twice in a group": [["collector", "collector"]],
-        "a role in two groups": [["collector", "shuffler:1"], ["shuffler:1", "shuffler:2"]],
+        "a role in two groups": [["collector", "shuffler_1"], ["shuffler_1", "shuffler_2"]],
         "a role that nobody has": [["collector", "relay"]],
-        "a fourth of three shufflers": [["collector", "shuffler:4"]],
+        "a fourth of three shufflers": [["collector", "shuffler_4"]],
         "an unknown role": [["collector", "server"]],
-        "a role that is a list": [[["collector"], "shuffler:1"]],
+        "a role that is a list": [[["collector"], "shuffler_1"]],
         "a role that is an object": [["collector", {"to_string": 1}]],
     }
     return [(name, second(plain, shuffle=SHARED | {"together": value})) for name, value in groups.items()]

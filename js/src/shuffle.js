@@ -62,7 +62,7 @@ function checkParties({ mode, collector, relay, shufflers: given }) {
  * @param {any} terms
  */
 function checkTogether({ together, relay, shufflers }) {
-  const hops = [...shufflers.keys()].map((i) => `shuffler:${i + 1}`);
+  const hops = [...shufflers.keys()].map((i) => `shuffler_${i + 1}`);
   const roles = ["collector", ...(relay ? ["relay"] : []), ...hops];
   const groups = listed(together, WHO, "together").map((group) => listed(group, WHO, "a group"));
   const named = groups.flat();

@@ -41,7 +41,7 @@ export interface ShuffleTerms {
   spot_checks: number;
   /** A probability in scientific form, such as "1e-9". */
   delta: string;
-  /** Groups of roles that one party runs, such as [["collector", "shuffler:1"]]. */
+  /** Groups of roles that one party runs, such as [["collector", "shuffler_1"]]. */
   together: readonly (readonly string[])[];
 }
 

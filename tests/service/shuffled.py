@@ -16,9 +16,9 @@ from tests.service.waiting import PATIENT_SECONDS, wait_until
 from tacit.client import Patience, Respondent, Transport
 from tacit.collector.server import make_app, running
 from tacit.hosting.limits import Limits
+from tacit.shuffler.http import ShufflerApp
 from tacit.shuffler.joining import Offer
 from tacit.shuffler.party_store import PartyStore
-from tacit.shuffler.http import ShufflerApp
 from tacit.shuffler.post import Courier
 from tacit.shuffler.relay import RelayApp
 from tacit.shuffler.server import listening, make_shuffler
@@ -28,9 +28,9 @@ HASTY = Patience(attempts=2, first_seconds=0.01, longest_seconds=0.05, timeout_s
 """For tests in which somebody does not answer."""
 
 
-def terms(identity: str, shufflers: Sequence[ShufflerApp], urls: Sequence[str], **changes: Any) -> dict[str, Any]:
+def terms(identity: str, apps: Sequence[ShufflerApp], urls: Sequence[str], **changes: Any) -> dict[str, Any]:
     """Terms of a shuffled collection among running parties."""
-    named = enumerate(zip(shufflers, urls, strict=True), 1)
+    named = enumerate(zip(apps, urls, strict=True), 1)
     parties = [
         {"name": f"Shuffler {i}", "url": url, "identity": app.driver.store.identity.public.hex()}
         for i, (app, url) in named

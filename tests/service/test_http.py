@@ -103,9 +103,11 @@ def test_bad_uploads_are_problems(client: Client):
 def test_reports_of_a_shuffled_collection_do_not_come_from_devices():
     # The real catalogue: the mechanism without noise fits no word.
     with serving(make_app(MemoryStore())) as client:
-        mine = client.publish(draft(title="Shuffled", shuffle=SHUFFLE))
+        identity = client.api("GET", "/shuffle/identity").json()["identity"]
+        terms = SHUFFLE | {"collector": {"name": "Pets", "identity": identity}}
+        mine = client.publish(draft(title="Shuffled", shuffle=terms))
         document = client.http.get(f"/c/{mine}/document.json").json()
-        assert (digest(document), document["version"], document["shuffle"]) == (mine, 2, SHUFFLE)
+        assert (digest(document), document["version"], document["shuffle"]) == (mine, 2, terms)
         good = binary(mine, bytes([1]))
         # The first upload finds the collection on disk, the second one in memory, where the short way begins.
         for _ in range(2):

@@ -125,10 +125,11 @@ def test_the_binary_and_the_json_form_of_a_batch_are_the_same_batch(collector: C
     assert take(collector, active, twin, Form.JSON)["duplicate"]
 
 
-@pytest.mark.parametrize("together", [[], [["collector", "shuffler:1"]]], ids=["apart", "together"])
+@pytest.mark.parametrize("together", [[], [["collector", "shuffler_1"]]], ids=["apart", "together"])
 def test_a_shuffled_collection_takes_nothing_from_devices(collector: Collector, together: list):
-    terms = SHUFFLE | {"together": together}
     made = Collector(collector.store)
+    me = {"name": "Pets", "identity": made.shuffle.desk.identity}
+    terms = SHUFFLE | {"together": together, "collector": me}
     active = active_of(made, draft(shuffle=terms, invitations=True))
     assert not active.plain
     report = bytes(active.widths[0])

@@ -1,4 +1,4 @@
-"""A shuffled collection from its draft to its answers: collector, three shufflers, a relay and respondents over HTTP."""
+"""A shuffled collection from its draft to its answers: collector, shufflers, a relay and respondents, over HTTP."""
 
 import json
 from collections.abc import Generator
@@ -14,6 +14,10 @@ from tests.service.waiting import wait_until
 
 from tacit.cli import cli
 from tacit.client import AlreadyAnswered, Respondent, Transport, Unreachable
+from tacit.shuffle.crypto.signing import Identity
+from tacit.shuffle.protocol.parties import COLLECTOR
+from tacit.shuffle.protocol.resharing import OUTPUT
+from tacit.shuffler.letters import letter, place_of
 
 CROWD = {"cat": 100, "dog": 60, "fish": 40}
 ANSWERS = [label for label, count in CROWD.items() for _ in range(count)]
@@ -137,7 +141,7 @@ def test_nobody_answers_twice_or_after_the_end(done: Finished) -> None:
         person.answer(done.parties.address(done.id), {"pet": "dog"})
     with pytest.raises(Unreachable):
         Respondent(transport=Transport(HASTY)).answer(done.parties.address(done.id), {"pet": "dog"})
-    # A report that took part is not sealed again, whatever the collector says.
+    # There is no other session, so that nothing is sealed again.
     assert person.flush() == []
 
 
@@ -208,11 +212,36 @@ def test_forecasts_count_the_noise_of_fakes(parties: Shuffling) -> None:
 
 
 def test_where_roles_are_together_nothing_is_claimed_beyond_the_local_epsilon(parties: Shuffling) -> None:
-    mine = parties.publish(parties.draft(together=[["collector", "shuffler:1"]]))
+    mine = parties.publish(parties.draft(together=[["collector", "shuffler_1"]]))
     claim = parties.client.answers(mine)["shuffle"]
     assert claim["epsilon"] == {"collector": "4", "others": "4", "local": "4"} and not claim["roles_apart"]
     (person,) = parties.answer(mine, ["cat"])
     assert person.ledger().total == 4
+
+
+def test_letters_may_be_long_and_must_be_signed_by_a_shuffler_of_the_session(parties: Shuffling) -> None:
+    mine = parties.publish(parties.draft(maximum=200_000))
+    record = parties.collector.shuffle.desk.party.sessions()[-1]
+    place, body = place_of(record.session, OUTPUT, 2, COLLECTOR, 2), bytes(56 * 100_000)
+
+    def post(identity: Identity, sent: bytes = body) -> int:
+        signed = letter(place, body, identity, rows=100_000)
+        return parties.client.http.post(f"/c/{mine}/session/messages", content=signed.head + sent).status_code
+
+    own = parties.shufflers[1].driver.store.identity
+    assert post(parties.shufflers[0].driver.store.identity) == 403
+    assert post(own, bytes(len(body) - 1)) == 400
+    assert post(own, body[:-1] + b"x") == 403
+    assert [post(own), post(own)] == [204, 204]
+    # Another body for the same place: both are signed, and that is the end of the session.
+    body = bytes([1]) * len(body)
+    assert post(own, body) == 409
+    status = parties.wait_for(mine, "ABORTED")
+    assert status["blames"] == "shuffler_2" and "equivocation" in status["note"]
+    assert post(own, body) == 410
+    # Nobody else may send that much.
+    refused = parties.client.send(mine, body)
+    assert refused.status_code == 413
 
 
 def test_collections_that_are_not_shuffled_have_no_sessions(parties: Shuffling) -> None:

@@ -23,7 +23,7 @@ VALUES: tuple[Any, ...] = (
 BUDGETS: tuple[Any, ...] = ("0.001", "32", "4", {"of": "0.001", "share": "1/999999999"}, {"of": "32", "share": "1/1"})
 TERMS: tuple[Any, ...] = (
     *("relay", "ss", "osh", "osh-z", "peos-dgk", "1e-9", "2.5e-10", "1e-30", "1e-31", "1E-9", "9.99e-1", "1e-09"),
-    *("collector", "shuffler:1", "shuffler:2", "shuffler:10", ["collector", "shuffler:1"], [["relay", "shuffler:2"]]),
+    *("collector", "shuffler_1", "shuffler_2", "shuffler_10", ["collector", "shuffler_1"], [["relay", "shuffler_2"]]),
     *("http://localhost", "http://localhost:80", "https://a.example:443", "https://a.example:8443/x_1/Y-2"),
     *("http://[::1]:8000", "https://a.example/", "https://a.example/x/", "https://a-.example", "https://1.2.3.4"),
     *("https://a.example:65535", "https://a.example:65536", "https://u@a.example", "https://a.example?q", 10**8, 10**4),

@@ -22,7 +22,8 @@ def show_session(status: Mapping[str, Any]) -> None:
     state = status["state"].lower()
     click.echo(f"session: {status['session'] or 'none yet'}")
     click.echo(f"state: {state}" + (", closing" if status.get("closing") and state == "collecting" else ""))
-    for name, count in (status.get("uploads") or {}).items():
+    uploads: dict[str, int | None] = status.get("uploads") or {}
+    for name, count in uploads.items():
         click.echo(f"uploads at {name}: {'unknown' if count is None else count}")
     if status.get("rows"):
         click.echo(f"rows opened: {status['opened_rows']:,} of {status['rows']:,}")

@@ -6,12 +6,13 @@ Relay and gateway must have different operators: one who runs both knows who sen
 """
 
 import http.client
-import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from queue import Empty, LifoQueue
+from typing import Any
 from urllib.parse import urlsplit
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -19,16 +20,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from tacit.errors import InvalidSpec
+from tacit.errors import InvalidSpec, StorageUnavailable
 from tacit.hosting.limits import Limits, RateLimit
+from tacit.hosting.logs import set_up_logs
 from tacit.hosting.problems import Problem
 from tacit.hosting.reading import Reading
 from tacit.hosting.responses import problem_response
+from tacit.hosting.serving import server_config, server_url
 from tacit.shuffle.crypto.ohttp import REQUEST_TYPE, RESPONSE_TYPE
 from tacit.shuffle.protocol.relayed import RESPONSE_BYTES
 from tacit.shuffler.http import ANYBODY, MAX_UPLOAD_BYTES
 
-LOG = logging.getLogger("tacit.relay")
 _TIMEOUT_SECONDS = 30.0
 _PREFLIGHT = {
     **ANYBODY,
@@ -81,6 +83,20 @@ class Target:
     def _connect(self) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
         return kind(self._parts.netloc, timeout=_TIMEOUT_SECONDS)
+
+
+def serve_relay(
+    targets: Sequence[str], host: str, port: int, *, rate: float, trusted_proxies: str, announce: Callable[[str], Any]
+) -> None:
+    """Relay until stopped."""
+    set_up_logs()
+    limits = Limits(body_bytes=MAX_UPLOAD_BYTES, requests_per_second=rate, burst=max(1, int(10 * rate)))
+    app = RelayApp(targets, limits)
+    server = uvicorn.Server(server_config(app, host, port, limits, trusted_proxies=trusted_proxies))
+    announce(f"tacit relays at {server_url(host, port)} to {len(targets)} shufflers")
+    server.run()
+    if not server.started:
+        raise StorageUnavailable(f"relay: could not start on {host}:{port}")
 
 
 class RelayApp:

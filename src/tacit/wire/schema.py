@@ -203,7 +203,7 @@ def _shuffle() -> Schema:
     name: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_NAME}
     url: Schema = {"type": "string", "maxLength": MAX_URL, "pattern": f"^{URL}$"}
     identity: Schema = {"type": "string", "pattern": f"^{IDENTITY}$"}
-    role: Schema = {"type": "string", "pattern": "^(collector|relay|shuffler:[1-9])$"}
+    role: Schema = {"type": "string", "pattern": "^(collector|relay|shuffler_[1-9])$"}
     pairs = _record({
         "mode": {"enum": list(MODES)},
         "collector": _record({"name": name, "identity": identity}),

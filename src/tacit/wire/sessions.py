@@ -120,7 +120,7 @@ def _agreed(collection: Collection) -> dict[str, Any]:
         "spot_checks": terms.spot_checks,
         "retention_seconds": collection.retention_days * _DAY_SECONDS,
         "claims_amplification": not terms.together,
-        "together": tuple(tuple(role.replace(":", "_") for role in group) for group in terms.together),
+        "together": terms.together,
         "relay": None if terms.relay is None else {"operator": terms.relay.name, "url": terms.relay.url},
     }
 

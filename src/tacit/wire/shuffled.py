@@ -156,9 +156,9 @@ class ShuffleTerms:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The names of all roles, sorted: collector, relay if there is one, shuffler:1 and so on."""
+        """The names of all roles, sorted: collector, relay if there is one, shuffler_1 and so on."""
         relay = () if self.relay is None else ("relay",)
-        return ("collector", *relay, *(f"shuffler:{i}" for i in range(1, len(self.shufflers) + 1)))
+        return ("collector", *relay, *(f"shuffler_{i}" for i in range(1, len(self.shufflers) + 1)))
 
     @property
     def delta_fraction(self) -> Fraction:

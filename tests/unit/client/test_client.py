@@ -110,16 +110,6 @@ def test_a_wrong_row_is_refused_before_anything_is_kept(name: str, row: Any) -> 
 
 
 @pytest.mark.parametrize("vector", SHUFFLED, ids=lambda v: v["name"])
-def test_a_report_that_must_be_sealed_is_neither_drawn_nor_sent_in_the_clear(vector: dict[str, Any]) -> None:
-    ledger = Ledger()
-    client, wire = respondent(ledger)
-    for act in (client.answer, client.prepare):
-        with pytest.raises(InvalidSpec, match="must be sealed for shufflers; this client cannot do that"):
-            act(DOCUMENTS[vector["name"]], vector["cases"][0]["answers"], collector=BASE)
-    assert (ledger.read().entries, client.flush(), wire.uploads) == ([], [], [])
-
-
-@pytest.mark.parametrize("vector", SHUFFLED, ids=lambda v: v["name"])
 def test_a_ledger_charges_the_local_epsilon_whatever_is_claimed_of_shufflers(vector: dict[str, Any]) -> None:
     collection, ledger = DOCUMENTS[vector["name"]], Ledger()
     report = collection.mechanism.privatize_one(0, ReplayCoins(b"seed"))

@@ -33,7 +33,7 @@ def test_terms_are_read_and_written_as_they_are() -> None:
         if terms is not None:
             assert ShuffleTerms.from_json(terms).to_json() == terms
     terms = ShuffleTerms.from_json(RELAYED["shuffle"])
-    assert terms.roles == ("collector", "relay", "shuffler:1")
+    assert terms.roles == ("collector", "relay", "shuffler_1")
     assert [one.name for one in terms.parties] == ["Collector", "Relay", "First"]
     assert terms.collector == Party("Collector", identity="a" * 64)
     assert (terms.collector.key, terms.parties[1].key) == (bytes([0xAA] * 32), b"")
@@ -98,10 +98,10 @@ def test_the_kinds_that_fit_a_word_are_those_that_say_so() -> None:
         (with_terms(maximum=10), "maximum must be an integer from 1000 to 100000000"),
         (with_terms(delta="0.1"), "delta must be a probability in scientific form"),
         (
-            with_terms(together=[["relay", "shuffler:1"]]),
-            "must be one of collector, shuffler:1, shuffler:2, shuff",
+            with_terms(together=[["relay", "shuffler_1"]]),
+            "must be one of collector, shuffler_1, shuffler_2, shuff",
         ),
-        (with_terms(together=[["shuffler:2", "shuffler:1"]]), "roles must be sorted"),
+        (with_terms(together=[["shuffler_2", "shuffler_1"]]), "roles must be sorted"),
         (with_terms(shufflers=[party(1), party(2), party(1)]), "every name must differ"),
         (with_terms(collector={"name": "C", "identity": "1" * 64}), "collector has the identity of a shuffler"),
     ],

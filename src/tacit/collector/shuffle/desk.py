@@ -47,6 +47,7 @@ MOST_DAYS = 3650
 _DAY_SECONDS = 86_400
 _MODES = ("relay", "ss", "osh", "osh-z")
 """What this collector can open."""
+_LONGEST_REST = 60.0
 _LATE = 2
 """A phase of shufflers may take so many times `phase_seconds` before the collector gives up: they give up first."""
 
@@ -83,6 +84,8 @@ class ShuffleDesk:
         # By session: why it does not go on, what is being waited for and since when, and spot checks on their way.
         self._notes, self._since = dict[str, str](), dict[str, tuple[Any, float]]()
         self._spots: dict[str, SpotSender] = {}
+        # By collection or session: how often shufflers could not be reached, and when to try again.
+        self._failures: dict[str, tuple[int, float]] = {}
 
     @property
     def identity(self) -> str:
@@ -141,15 +144,25 @@ class ShuffleDesk:
         known = {record.session.collection for record in self.party.sessions()}
         for record in self._store.collections():
             active = self._shelf.find(record.id) if record.state == "published" and record.id not in known else None
-            if active is not None and active.collection.shuffle is not None:
-                try:
-                    self.open(active)
-                except (Problem, TacitError) as error:
-                    self._notes[active.id] = str(error)
+            if active is None or active.collection.shuffle is None or self._rests(active.id):
+                continue
+            try:
+                self.open(active)
+            except (Problem, TacitError) as error:
+                self._failed(active.id, str(error))
+
+    def _failed(self, name: str, why: str) -> None:
+        """Note why something did not go on, and let it rest: longer every time, up to a minute."""
+        count = self._failures.get(name, (0, 0.0))[0] + 1
+        self._failures[name] = count, self._clock.seconds() + min(_LONGEST_REST, self._pause * 2 ** min(count, 10))
+        self._notes[name] = why
+
+    def _rests(self, name: str) -> bool:
+        return self._clock.seconds() < self._failures.get(name, (0, 0.0))[1]
 
     def _advance(self, session: str) -> None:
         """Make all steps of one session that can be made now."""
-        while (record := self.party.session(session)) is not None and not record.is_over:
+        while (record := self.party.session(session)) is not None and not record.is_over and not self._rests(session):
             try:
                 moved = self._step(record)
             except (ProtocolViolation, SessionAborted) as error:
@@ -157,7 +170,7 @@ class ShuffleDesk:
                 self._steps.abort(record, str(error), evidence=evidence)
                 moved = True
             except (SessionRefused, Unreachable) as error:
-                self._notes[session] = str(error)
+                self._failed(session, str(error))
                 return
             self._courier.wake()
             if not moved or self._stopping.is_set():
@@ -279,14 +292,14 @@ class ShuffleDesk:
 
     def _refuse_second(self, active: Active) -> None:
         before = self._latest(active.id)
-        if before is not None and (before.state != ABORTED or not before.is_over):
-            raise Problem("conflict", f"session {before.id[:16]} is {before.state.lower()}; there is one at a time")
         if before is not None and (before.ending.get("seen") or before.progress.get("refused")):
             raise Problem(
                 "conflict",
                 "the reports of the last session have been seen, so that the same ones must not be asked for again; "
                 "publish a new collection",
             )
+        if before is not None and (before.state != ABORTED or not before.is_over):
+            raise Problem("conflict", f"session {before.id[:16]} is {before.state.lower()}; there is one at a time")
         record = self._store.collection(active.id)
         if record is None or record.state != "published":
             raise Problem("conflict", "the collection takes no more reports")

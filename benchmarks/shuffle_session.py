@@ -1,0 +1,245 @@
+"""A whole session in mode osh: shufflers as processes on this machine, letters over HTTP, rows opened in the end.
+
+    python benchmarks/shuffle_session.py [--reports 100000] [--shufflers 3] [--json]
+
+Shares are put into the databases of the shufflers beforehand, as if uploads had been opened when they arrived: the
+clock starts when the collector closes the session. Per phase it prints elapsed seconds, CPU seconds of each shuffler
+and of the collector's side, and in the end what each shuffler needed in all, its peak memory, and the bytes it sent.
+
+    slots     from `close` until every shuffler has signed the same slots
+    rounds    until the last hiders' rows are with the collector
+    opening   the collector adds up the rows and opens them
+    erasing   until every shuffler has erased what it held
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import numpy as np
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tacit.device.numbers.coins import SystemCoins
+from tacit.shuffle.crypto.stream import AesStream
+from tacit.shuffle.protocol.layouts import LAYOUTS
+from tacit.shuffle.protocol.opening import acknowledge, combine, open_rows, sift
+from tacit.shuffle.protocol.parties import COLLECTOR, party_name, rounds_of
+from tacit.shuffle.protocol.resharing import OUTPUT
+from tacit.shuffle.protocol.sealing import SLOT_BYTES, seal_word
+from tacit.shuffle.protocol.session import ShuffleParty, ShuffleSession, SignedSession
+from tacit.shuffle.protocol.shares import PlainAlgebra
+from tacit.shuffle.protocol.words import WordRule
+from tacit.shuffler.letters import ABORT, ACK, ATTEMPT, CLOSE, ENVELOPES, ERASURE, STATEMENT, text_letters
+from tacit.shuffler.party_store import NewUpload, PartyStore, PhaseChange
+from tacit.shuffler.post import Courier, Reception
+from tacit.shuffler.server import listening
+
+TICKS = os.sysconf("SC_CLK_TCK")
+GROUP = 10_000
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def cpu_of(pid: int) -> float:
+    """CPU seconds of a process, from the kernel's accounting."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def peak_of(pid: int) -> int:
+    """Peak resident memory of a process, in bytes."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def wait_for(holds: Callable[[], Any]) -> None:
+    while not holds():
+        time.sleep(0.02)
+
+
+class Bench:
+    """The parties of one session."""
+
+    def __init__(self, folder: Path, shufflers: int, reports: int) -> None:
+        self.folder, self.reports = folder, reports
+        self.ports = [free_port() for _ in range(shufflers)]
+        self.store = PartyStore(folder / "collector")
+        self.courier = Courier(self.store)
+        reception = Reception(self.store, lambda _: None, lambda *_: None)
+
+        async def message(request: Request) -> Response:
+            reply = await reception.take(self.session.id, request.stream())
+            return Response(status_code=reply.status)
+
+        self.app = Starlette(routes=[Route("/c/{id}/session/messages", message, methods=["POST"])])
+
+    def prepare(self, url: str) -> None:
+        """Sign a session, and put the shares of all respondents into the databases of the shufflers."""
+        stores = [PartyStore(self.folder / f"shuffler-{i}") for i in range(1, len(self.ports) + 1)]
+        urls = [url, *(f"http://127.0.0.1:{port}" for port in self.ports)]
+        parties = [
+            ShuffleParty(
+                operator=f"operator {i}",
+                url=urls[i],
+                identity=store.identity.public.hex(),
+                seal_key=store.seal_key.public.hex(),
+            )
+            for i, store in enumerate([self.store, *stores])
+        ]
+        self.session = ShuffleSession(
+            collection="00" * 32, mode="osh", collector=parties[0], shufflers=tuple(parties[1:]),
+            words=WordRule(1024, seeded=False), n_min=2, n_max=self.reports, fakes=self.reports // 100,
+            spot_checks=0, closes=0, retention_seconds=0, certificate={"epsilon": "1"},
+        )  # fmt: skip
+        signatures = {party_name(i): self.session.sign(s.identity) for i, s in enumerate([self.store, *stores])}
+        signed = SignedSession(session=self.session, signatures=signatures)
+        self.store.add_session(signed, COLLECTOR, "COLLECTING")
+        for number, store in enumerate(stores, start=1):
+            store.add_session(signed, number, "COLLECTING")
+            store.commit(self.session.id, PhaseChange(state="COLLECTING", is_open=True))
+        self._upload(stores)
+        for store in stores:
+            store.close()
+
+    def _upload(self, stores: list[PartyStore]) -> None:
+        coins, stream = SystemCoins(), AesStream.from_system()
+        for start in range(0, self.reports, GROUP):
+            count = min(GROUP, self.reports - start)
+            sealed = b"".join(seal_word(self.session, i, coins) for i in range(start, start + count))
+            rows = np.frombuffer(sealed, np.uint8).reshape(count, -1)
+            shares = PlainAlgebra(LAYOUTS["osh"]).split((rows,), len(stores), stream)
+            slots = stream.rows(count, SLOT_BYTES)
+            for store, part in zip(stores, shares, strict=True):
+                pairs = zip(slots, part, strict=True)
+                store.add_uploads([NewUpload(self.session.id, a.tobytes(), b.tobytes()) for a, b in pairs])
+
+    def write(self, phase: str, document: Any) -> None:
+        everybody = list(range(1, len(self.ports) + 1))
+        letters = text_letters(self.session, phase, COLLECTOR, everybody, document, self.store.identity)
+        self.store.commit(self.session.id, PhaseChange(state="SHUFFLING", letters=letters))
+        self.courier.wake()
+
+    def count(self, phase: str) -> int:
+        phases = [each for _, each, _ in self.store.arrived(self.session.id)]
+        if ABORT in phases:
+            raise SystemExit(f"aborted: {self.store.letters(self.session.id, ABORT)[0].json()['reason']}")
+        return phases.count(phase)
+
+
+@contextmanager
+def shuffler(folder: Path, number: int, port: int) -> Iterator[int]:
+    """`tacit shuffler serve` in a process of its own; yields its id."""
+    place = ["--data", str(folder / f"shuffler-{number}"), "--port", str(port)]
+    command = [sys.executable, "-m", "tacit.cli", "shuffler", "serve", *place, "--name", "bench", "--any-collector"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: is_up(port))
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def is_up(port: int) -> bool:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/healthz", timeout=10) as reply:
+            return reply.status == 200
+    except OSError:
+        return False
+
+
+def measure(reports: int, shufflers: int) -> dict[str, Any]:
+    """Run one session and say what it took."""
+    with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
+        bench = Bench(Path(place), shufflers, reports)
+        bench.prepare(stack.enter_context(listening(bench.app)))
+        stack.callback(bench.courier.stop)
+        numbered = list(enumerate(bench.ports, start=1))
+        pids = [stack.enter_context(shuffler(bench.folder, number, port)) for number, port in numbered]
+        idle = [cpu_of(pid) for pid in pids]
+        rows: list[dict[str, Any]] = []
+        last = {"elapsed": time.monotonic(), "own": time.process_time(), "theirs": idle}
+
+        def note(phase: str) -> None:
+            now = {"elapsed": time.monotonic(), "own": time.process_time(), "theirs": [cpu_of(pid) for pid in pids]}
+            theirs = [b - a for a, b in zip(last["theirs"], now["theirs"], strict=True)]
+            own, elapsed = now["own"] - last["own"], now["elapsed"] - last["elapsed"]
+            rows.append({"phase": phase, "elapsed": elapsed, "collector_cpu": own, "shuffler_cpu": theirs})
+            last.update(now)
+
+        bench.write(CLOSE, {})
+        wait_for(lambda: bench.count(STATEMENT) == shufflers)
+        note("slots")
+        hiders = rounds_of(shufflers)[-1]
+        wait_for(lambda: bench.count(OUTPUT) == len(hiders) and bench.count(ENVELOPES) == shufflers)
+        note("rounds")
+        outputs = {int(each.place.sender[9:]): each.body for each in bench.store.letters(bench.session.id, OUTPUT)}
+        mixed = combine(bench.session, outputs, reports + bench.session.fake_rows)
+        opened = sift(mixed, *open_rows(bench.session, bench.store.seal_key, mixed))
+        assert opened.bad == 0 and set(range(reports)) <= set(map(int, opened.words))
+        note("opening")
+        bench.write(ACK, acknowledge(bench.session, ATTEMPT, opened, bench.store.identity))
+        wait_for(lambda: bench.count(ERASURE) == shufflers)
+        note("erasing")
+        lists = [each.json()["envelopes"] for each in bench.store.letters(bench.session.id, ENVELOPES)]
+        sent = [sum(item["rows"] * item["width"] for item in items) for items in lists]
+        totals = [cpu_of(pid) - before for pid, before in zip(pids, idle, strict=True)]
+        return {
+            "reports": reports,
+            "rows": opened.rows,
+            "phases": rows,
+            "shuffler_cpu": totals,
+            "shuffler_peak_bytes": [peak_of(pid) for pid in pids],
+            "shuffler_sent_bytes": sent,
+        }
+
+
+def show(result: dict[str, Any]) -> None:
+    print(
+        f"{result['reports']:,} reports, {result['rows']:,} rows with fakes, {len(result['shuffler_cpu'])} shufflers\n"
+    )
+    print(f"{'phase':10}{'elapsed s':>10}{'collector CPU s':>17}   CPU s of each shuffler")
+    for row in result["phases"]:
+        theirs = "  ".join(f"{seconds:6.2f}" for seconds in row["shuffler_cpu"])
+        print(f"{row['phase']:10}{row['elapsed']:10.2f}{row['collector_cpu']:17.2f}   {theirs}")
+    print()
+    for number, (cpu, peak, sent) in enumerate(
+        zip(result["shuffler_cpu"], result["shuffler_peak_bytes"], result["shuffler_sent_bytes"], strict=True), start=1
+    ):
+        print(f"shuffler {number}: {cpu:.2f} CPU s, peak {peak / 2**20:.0f} MB, sent {sent / 1e6:.1f} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--reports", type=int, default=100_000)
+    parser.add_argument("--shufflers", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    result = measure(given.reports, given.shufflers)
+    if given.json:
+        print(json.dumps(result))
+    else:
+        show(result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""`tacit relay`: passes sealed requests of respondents on to shufflers, who never learn from whom they came."""
+
+import click
+
+
+@click.group()
+def relay() -> None:
+    """Hide the addresses of respondents from shufflers, without seeing what they send."""
+
+
+@relay.command()
+@click.option("--to", "targets", multiple=True, required=True, metavar="URL",
+              help="Address of a shuffler; several in the order of the session document.")  # fmt: skip
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8200, show_default=True, help="Port to listen on.")
+@click.option("--trusted-proxies", default="", help="Addresses whose X-Forwarded-For is believed, comma-separated.")
+@click.option("--rate", type=click.FloatRange(0), default=50.0, show_default=True,
+              help="Requests per second of one address; 0 for no limit.")  # fmt: skip
+def serve(targets: tuple[str, ...], host: str, port: int, trusted_proxies: str, rate: float) -> None:
+    """Relay until stopped: POST /r/1 goes to the first shuffler, /r/2 to the second. Nothing is stored or logged."""
+    from tacit.core.extras import need
+
+    need("collector", "shuffle")
+    from tacit.shuffler.relay import serve_relay
+
+    serve_relay(targets, host, port, rate=rate, trusted_proxies=trusted_proxies, announce=click.echo)

@@ -1,0 +1,169 @@
+"""Every mode of collectors, through a relay, by invitation, with spot checks; and a collector that is killed."""
+
+import os
+import signal
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.service.plain import DRAFT, Client
+from tests.service.served import CONTEXT, free_port
+from tests.service.shuffled import FREE, HASTY, Shuffling, shufflers_and_relay, shuffling, terms
+from tests.service.waiting import PATIENT_SECONDS, wait_until
+
+from tacit.client import Respondent, Transport
+from tacit.collector.ports import NewBatch
+from tacit.collector.server import Settings, serve
+from tacit.collector.store.sqlite.store import SqliteStore
+from tacit.shuffler.party_store import PartyStore
+
+CROWD = ["cat"] * 15 + ["dog"] * 6 + ["fish"] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mode", "shufflers", "fakes", "spots"), [("relay", 1, 6, 0), ("ss", 3, 6, 4), ("osh", 3, 6, 4), ("osh-z", 3, 5, 4)]
+)
+def test_a_collection_by_invitation_through_a_relay(
+    tmp_path: Path, mode: str, shufflers: int, fakes: int, spots: int
+) -> None:
+    with shuffling(tmp_path, count=shufflers) as parties:
+        relay = {"name": "Relay", "url": parties.relay}
+        made = parties.draft(mode=mode, fakes=fakes, spot_checks=spots, relay=relay, invitations=True, epsilon="12")
+        mine = parties.publish(made)
+        invitations = parties.client.api("POST", f"/collections/{mine}/invitations", {"count": len(CROWD)}).json()
+        wait_until(lambda: not parties.collector.shuffle.desk.party.waiting())
+        for invitation, answer in zip(invitations["invitations"], CROWD, strict=True):
+            parties.answer(mine, [answer], invitation=invitation)
+        # An invitation that was spent, and one that never was, are answered like all others and admit nobody.
+        parties.answer(mine, ["fish"] * 3, invitation=invitations["invitations"][0])
+        parties.answer(mine, ["fish"] * 3, invitation="inv_unknown")
+        parties.close(mine)
+        status = parties.wait_for(mine, "RELEASED", "ABORTED")
+        assert (status["state"], status["respondents"], status["fakes"]) == ("RELEASED", len(CROWD), fakes), status
+        assert status["alarms"] == []
+        answers = parties.client.answers(mine)
+        assert answers["n"] == len(CROWD)
+        # At a local epsilon of 12 a report is wrong with probability 3e-5, so that only fakes make a difference.
+        for row in answers["questions"][0]["rows"]:
+            assert abs(row["raw"]["estimate"] - CROWD.count(row["value"]) / len(CROWD)) < 6 / len(CROWD)
+        file = parties.client.http.get(f"/c/{mine}/transcript.json").json()
+        assert file["transcript"]["roster"]["n"] == len(CROWD) + spots
+
+
+class Dying(SqliteStore):
+    """A store whose process is killed after the reports of a session were stored, before anybody heard of it."""
+
+    def add_batches(self, batches: Sequence[NewBatch]) -> list[Any]:
+        outcomes = super().add_batches(batches)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return outcomes
+
+
+def _serve(folder: Path, port: int, kind: type[SqliteStore]) -> None:
+    """What the process of a collector does: `tacit serve`, with a store that may die."""
+    output = os.open(folder / "log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    settings = Settings(data=folder / "data", port=port, limits=FREE)
+    serve(settings, lambda line: None, open_store=lambda data, *rest: kind(data))
+
+
+@contextmanager
+def collector(folder: Path, port: int, kind: type[SqliteStore]) -> Generator[Any]:
+    process = CONTEXT.Process(target=_serve, args=(folder, port, kind))
+    process.start()
+    try:
+        wait_until(lambda: _is_up(port) or not process.is_alive(), lambda: (folder / "log").read_text()[-2000:])
+        yield process
+    finally:
+        process.kill()
+        process.join()
+
+
+def _is_up(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=PATIENT_SECONDS).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def _token(folder: Path) -> str:
+    from tacit.collector.collections.access import Access
+
+    store = SqliteStore(folder / "data")
+    try:
+        return Access(store).create("admin", label="tests")[0]
+    finally:
+        store.close()
+
+
+def test_a_collector_that_is_killed_while_it_counts_goes_on_and_counts_once(tmp_path: Path) -> None:
+    port, token = free_port(), _token(tmp_path)
+    url = f"http://127.0.0.1:{port}"
+    party = PartyStore(tmp_path / "data", file="shuffle.db")
+    identity = party.identity.public.hex()
+    party.close()
+    with shufflers_and_relay(tmp_path) as (apps, urls, _), httpx.Client(base_url=url, timeout=PATIENT_SECONDS) as http:
+        client, shuffle = Client(http, token), terms(identity, apps, urls, fakes=3)
+        with collector(tmp_path, port, Dying) as process:
+            mine = client.publish(DRAFT | {"epsilon": "12", "shuffle": shuffle})
+            status: dict[str, Any] = {}
+
+            def session() -> Any:
+                status.update(client.api("GET", f"/collections/{mine}/session").json())
+                return status["state"]
+
+            wait_until(lambda: session() == "COLLECTING", lambda: status)
+            people = [Respondent(transport=Transport(HASTY)) for _ in CROWD]
+            document = people[0].open(f"{url}/c/{mine}")
+            receipts = [
+                person.answer(document, {"pet": answer}, collector=url)
+                for person, answer in zip(people, CROWD, strict=True)
+            ]
+            client.api("POST", f"/collections/{mine}/session/close")
+            process.join(PATIENT_SECONDS)
+            assert process.exitcode == -signal.SIGKILL
+        # Shufflers keep what they have until the collector says that it has it: they can show who took part.
+        assert [people[0].check(receipts[0]).state, people[0].check(receipts[0]).respondents] == ["shown", len(CROWD)]
+        with collector(tmp_path, port, SqliteStore):
+            wait_until(lambda: session() == "RELEASED", lambda: status)
+            assert (status["respondents"], status["fakes"]) == (len(CROWD), 3)
+            assert (client.answers(mine)["n"], client.status(mine)["reports"]) == (len(CROWD), len(CROWD))
+            assert people[0].check(receipts[0]).state == "included"
+            # Whoever did not ask in time does not learn it any more.
+            wait_until(lambda: not any(app.driver.store.sessions(only_live=True) for app in apps))
+            assert people[1].check(receipts[1]).state == "missing"
+
+
+def test_a_vector_that_was_altered_is_not_counted_and_the_same_reports_are_not_asked_for_again(tmp_path: Path) -> None:
+    with shuffling(tmp_path) as parties:
+        mine = parties.publish(parties.draft(fakes=0, minimum=5))
+        parties.answer(mine, ["cat"] * 6)
+        _flip_a_bit(parties)
+        parties.close(mine)
+        status = parties.wait_for(mine, "RELEASED", "ABORTED")
+        assert status["state"] == "ABORTED" and "1 of 6 rows do not open" in status["note"]
+        assert parties.client.answers(mine)["status"] == "below_minimum_cohort"
+        again = parties.client.api("POST", f"/collections/{mine}/session")
+        assert again.status_code == 409 and "have been seen" in again.json()["detail"]
+        # The rows arrived, and that is what was acknowledged: shufflers have erased theirs.
+        wait_until(lambda: not any(app.driver.store.sessions(only_live=True) for app in parties.shufflers))
+        assert parties.client.http.get(f"/c/{mine}/transcript.json").json()["transcript"]["ack"]["failures"] == 1
+
+
+def _flip_a_bit(parties: Shuffling) -> None:
+    """Let a shuffler alter one row of what it hands over."""
+    steps = parties.shufflers[1].driver.steps
+    change = steps._change
+
+    def altered(record: Any, after: Any, state: Any, outgoing: Sequence[Any], *rest: Any, **more: Any) -> Any:
+        for each in outgoing:
+            if each.phase == "output":
+                each.body[0, 0] ^= 1
+        return change(record, after, state, outgoing, *rest, **more)
+
+    steps._change = altered

@@ -1,0 +1,266 @@
+"""Reports of shuffled collections without a network: verified sessions, sealed bytes, retries, and proofs of slots."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacit.client import AlreadyAnswered, Ledger, Respondent, Unreachable
+from tacit.client.transport import Reply
+from tacit.device.numbers.coins import ReplayCoins, SystemCoins
+from tacit.errors import CertificateRefused, InvalidSpec, MissingExtra, ProtocolViolation, TacitError
+from tacit.shuffle.crypto.bhttp import BinaryRequest, BinaryResponse
+from tacit.shuffle.crypto.hpke import HpkeKey
+from tacit.shuffle.crypto.ohttp import REQUEST_TYPE, Gateway
+from tacit.shuffle.crypto.signing import Identity
+from tacit.shuffle.protocol.layouts import LAYOUTS
+from tacit.shuffle.protocol.parties import party_name
+from tacit.shuffle.protocol.roster import Roster
+from tacit.shuffle.protocol.sealing import SLOT_BYTES, open_part, word_info
+from tacit.shuffle.protocol.session import ShuffleSession, SignedSession
+from tacit.shuffle.protocol.words import decode_word
+from tacit.wire.batch import invitation_hash
+from tacit.wire.document import Collection
+from tacit.wire.sessions import make_session
+
+VECTORS = json.loads((Path(__file__).parents[3] / "spec" / "vectors" / "documents.json").read_text(encoding="utf-8"))
+DOCUMENTS = {vector["name"]: vector["document"] for vector in VECTORS["good"]}
+COINS = ReplayCoins(b"parties of sealed reports")
+IDENTITIES = [Identity.draw(COINS) for _ in range(4)]
+KEYS = [HpkeKey.draw(COINS) for _ in range(4)]
+BASE = "https://collector.example"
+
+
+def collection(name: str = "shuffled by sharing", **changes: Any) -> Collection:
+    document = json.loads(json.dumps(DOCUMENTS[name]))
+    terms = document["shuffle"]
+    for party, identity in zip([terms["collector"], *terms["shufflers"]], IDENTITIES, strict=False):
+        party["identity"] = identity.public.hex()
+    return Collection.from_json(document | {"shuffle": terms | {"fakes": 0} | changes})
+
+
+def open_session(asked: Collection, **changes: Any) -> ShuffleSession:
+    assert asked.shuffle is not None
+    keys = [key.public.hex() for key in KEYS[: len(asked.shuffle.shufflers) + 1]]
+    return replace(make_session(asked, url=BASE, seal_keys=keys, closes=2**40), **changes)
+
+
+def publish(session: ShuffleSession) -> dict[str, Any]:
+    parties = enumerate(IDENTITIES[: session.shuffler_count + 1])
+    return SignedSession(
+        session=session, signatures={party_name(i): session.sign(each) for i, each in parties}
+    ).to_json()
+
+
+class Network:
+    """In place of a transport: pages by address, and everything that was posted."""
+
+    def __init__(self, pages: dict[str, Any] | None = None) -> None:
+        self.pages, self.posted = pages or {}, list[tuple[str, bytes, str]]()
+        self.answer: Callable[[str, bytes], Reply] = lambda url, body: Reply(202)
+
+    def fetch_json(self, url: str, what: str) -> Any:
+        if url not in self.pages:
+            raise Unreachable(f"{what} cannot be fetched (status 404)")
+        return self.pages[url]
+
+    def fetch(self, address: Any) -> Any:
+        return self.fetch_json(address.document, "the document")
+
+    def post(self, url: str, body: bytes, media_type: str) -> Reply:
+        self.posted.append((url, body, media_type))
+        return self.answer(url, body)
+
+
+def network_of(asked: Collection, session: ShuffleSession) -> Network:
+    address = f"{BASE}/c/{asked.id}"
+    return Network({f"{address}/document.json": asked.to_json(), f"{address}/session.json": publish(session)})
+
+
+def respondent(network: Network, ledger: Ledger | None = None) -> Respondent:
+    return Respondent(ledger, transport=network)  # pyright: ignore[reportArgumentType]
+
+
+ASKED = collection()
+SESSION = open_session(ASKED)
+
+
+def word_of(session: ShuffleSession, bodies: list[bytes]) -> int:
+    """What the parties together find in the parts of one report."""
+    shares = [
+        open_part(session, i, KEYS[i], body[:SLOT_BYTES], body[SLOT_BYTES : SLOT_BYTES + 104])
+        for i, body in enumerate(bodies, 1)
+    ]
+    sealed = LAYOUTS["osh"].join(shares)
+    return int.from_bytes(KEYS[0].open(sealed, info=word_info(session)), "little")
+
+
+def test_the_report_in_the_ledger_is_what_is_sealed_and_every_attempt_sends_the_same_bytes() -> None:
+    network, ledger = network_of(ASKED, SESSION), Ledger()
+    network.answer = lambda url, body: Reply(0 if "second" in url else 202)
+    person = respondent(network, ledger)
+    receipt = person.answer(ASKED, {"colour": "red"}, collector=BASE, invitation="inv_x")
+    assert (receipt.state, receipt.session, len(receipt.slot)) == ("pending", SESSION.id, 32)
+    assert receipt.reason == "shuffler_2: no reply"
+    (entry,) = ledger.read().entries
+    urls, bodies, kinds = zip(*network.posted, strict=True)
+    assert list(urls) == [f"{party.url}/s/{SESSION.id}/uploads" for party in SESSION.shufflers]
+    assert set(kinds) == {"application/octet-stream"}
+    assert decode_word(ASKED.mechanism, word_of(SESSION, list(bodies))).hex() == entry.report
+    assert {body[:SLOT_BYTES].hex() for body in bodies} == {receipt.slot}
+    assert all(body.endswith(invitation_hash("inv_x")) for body in bodies)
+    # The same bytes again, and nothing is drawn or charged a second time.
+    network.answer = lambda url, body: Reply(202)
+    before = network.posted[:]
+    assert [again.state for again in person.flush()] == ["sent"]
+    assert network.posted[len(before) :] == before
+    assert person.ledger().total == ASKED.mechanism.budget.declared
+
+
+def test_a_held_report_is_sealed_and_not_sent_before_it_is_released() -> None:
+    network = network_of(ASKED, SESSION)
+    person = respondent(network)
+    entry = person.prepare(ASKED, {"colour": "red"}, collector=BASE)
+    assert (entry.state, network.posted, person.flush()) == ("held", [], [])
+    assert person.release(entry.batch).state == "sent" and len(network.posted) == 3
+
+
+def refusals() -> dict[str, tuple[Any, type[TacitError]]]:
+    wrong = publish(SESSION)
+    wrong["signatures"][1]["signature"] = wrong["signatures"][2]["signature"]
+    small = replace(SESSION, certificate={**SESSION.certificate, "epsilon": "0.001"})
+    return {
+        "no session": (None, Unreachable),
+        "wrong signature": (wrong, ProtocolViolation),
+        "smaller claim": (publish(small), CertificateRefused),
+        "another collection": (publish(replace(SESSION, collection="0" * 64)), ProtocolViolation),
+        "closed": (publish(replace(SESSION, closes=1)), Unreachable),
+    }
+
+
+@pytest.mark.parametrize("name", refusals())
+def test_a_session_that_is_not_as_it_must_be_is_refused_before_anything_is_drawn(name: str) -> None:
+    published, error = refusals()[name]
+    network, ledger = network_of(ASKED, SESSION), Ledger()
+    network.pages[f"{BASE}/c/{ASKED.id}/session.json"] = published
+    if published is None:
+        del network.pages[f"{BASE}/c/{ASKED.id}/session.json"]
+    for act in (respondent(network, ledger).answer, respondent(network, ledger).prepare):
+        with pytest.raises(error):
+            act(ASKED, {"colour": "red"}, collector=BASE)
+    assert (ledger.read().entries, network.posted) == ([], [])
+
+
+def test_through_a_relay_the_relay_sees_nothing_and_only_the_shuffler_can_answer() -> None:
+    asked = collection(relay={"name": "Relay", "url": "https://relay.example"})
+    session = open_session(asked)
+    network = network_of(asked, session)
+    seen: list[BinaryRequest] = []
+
+    def gateway(url: str, body: bytes) -> Reply:
+        number = int(url[-1])
+        inner, answer = Gateway(KEYS[number].public[0], KEYS[number]).open(body)
+        seen.append(BinaryRequest.from_bytes(inner))
+        return Reply(200, answer.seal(BinaryResponse(202).to_bytes(), SystemCoins()))
+
+    network.answer = gateway
+    receipt = respondent(network).answer(asked, {"colour": "red"}, collector=BASE)
+    assert receipt.state == "sent"
+    assert [url for url, _, _ in network.posted] == [f"https://relay.example/r/{i}" for i in (1, 2, 3)]
+    assert {kind for _, _, kind in network.posted} == {REQUEST_TYPE}
+    assert len({len(body) for _, body, _ in network.posted}) == 1
+    assert {request.path for request in seen} == {f"/s/{session.id}/uploads"}
+    assert decode_word(asked.mechanism, word_of(session, [request.content for request in seen]))
+    # A relay that answers by itself is not believed.
+    network.answer = lambda url, body: Reply(200, b"x" * 96)
+    forged = respondent(network).answer(asked, {"colour": "red"}, collector=BASE)
+    assert (forged.state, forged.reason[:55]) == ("pending", "shuffler_1: the relay did not bring an answer of the sh")
+
+
+def status_page(network: Network, session: ShuffleSession, state: str, *numbers: int) -> None:
+    for number in numbers:
+        network.pages[f"{session.parties[number].url}/s/{session.id}/status"] = {"state": state}
+
+
+def test_after_an_abort_the_same_report_is_sealed_for_the_next_session_and_only_then() -> None:
+    network, ledger = network_of(ASKED, SESSION), Ledger()
+    person = respondent(network, ledger)
+    first = person.answer(ASKED, {"colour": "red"}, collector=BASE)
+    following = open_session(ASKED, closes=2**41)
+    network.pages[f"{BASE}/c/{ASKED.id}/session.json"] = publish(following)
+    # The collector alone is not believed, nor with one shuffler: that may be the one it colludes with.
+    assert person.flush() == []
+    status_page(network, SESSION, "ABORTED", 1)
+    status_page(network, SESSION, "ERASED", 2, 3)
+    assert person.flush() == []
+    status_page(network, SESSION, "ABORTED", 3)
+    (before,) = ledger.read().entries
+    (receipt,) = person.flush()
+    (after,) = ledger.read().entries
+    assert (receipt.state, receipt.session) == ("sent", following.id)
+    assert (after.report, after.batch) == (before.report, before.batch) and receipt.slot != first.slot
+    bodies = [body for url, body, _ in network.posted if following.id in url]
+    assert decode_word(ASKED.mechanism, word_of(following, bodies)).hex() == before.report
+    assert person.ledger().total == ASKED.mechanism.budget.declared
+    with pytest.raises(AlreadyAnswered):
+        person.answer(ASKED, {"colour": "blue"}, collector=BASE)
+
+
+def test_a_slot_that_a_shuffler_shows_is_kept_until_the_transcript_is_published() -> None:
+    network, ledger = network_of(ASKED, SESSION), Ledger()
+    person = respondent(network, ledger)
+    receipt = person.answer(ASKED, {"colour": "red"}, collector=BASE)
+    assert person.check(receipt).state == "waiting"
+    roster = Roster.of([bytes.fromhex(receipt.slot), bytes(16), bytes([255] * 16)])
+    page = f"{SESSION.parties[2].url}/s/{SESSION.id}/proof/{receipt.slot}"
+    good = roster.proof(bytes.fromhex(receipt.slot)) | {"root": roster.root, "n": 3}
+    for bad in (good | {"root": "0" * 64}, good | {"path": ["zz"]}, good | {"slot": "0" * 32}, [], good | {"n": "3"}):
+        network.pages[page] = bad
+        assert person.check(receipt).state == "waiting"
+    network.pages[page] = good
+    shown = person.check(receipt)
+    assert (shown.state, shown.respondents, shown.took_part) == ("shown", 3, False)
+    del network.pages[page]
+    assert person.check(receipt).state == "shown"
+    with pytest.raises(InvalidSpec, match="no report with this batch id was sealed"):
+        person.check(replace(receipt, batch="0" * 32))
+    network.pages[f"{BASE}/c/{ASKED.id}/transcript.json"] = {"session": publish(SESSION), "transcript": {}}
+    with pytest.raises((ProtocolViolation, InvalidSpec)):
+        person.check(receipt)
+
+
+def test_without_the_extra_nothing_is_drawn_and_the_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("tacit.client.sealed")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.x25519", None)
+    for name in [name for name in sys.modules if name.startswith(("tacit.shuffle.crypto", "tacit.shuffle.protocol"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "tacit.wire.sessions")
+    ledger = Ledger()
+    with pytest.raises(MissingExtra, match=r"nothing was drawn: python -m pip install 'tacit\[shuffle\]'"):
+        respondent(network_of(ASKED, SESSION), ledger).answer(ASKED, {"colour": "red"}, collector=BASE)
+    assert ledger.read().entries == []
+
+
+def test_a_plain_document_is_answered_without_numpy_and_cryptography() -> None:
+    program = f"""
+import json, sys
+from tacit.client import Respondent
+from tacit.client.transport import Outcome
+from tacit.wire.document import Collection
+
+class Wire:
+    def upload(self, *given, **named):
+        return Outcome("sent")
+
+document = Collection.from_json(json.loads({json.dumps(json.dumps(DOCUMENTS["one question"]))}))
+receipt = Respondent(transport=Wire()).answer(document, {{"colour": "red"}}, collector="{BASE}")
+print(receipt.state, *sorted({{"numpy", "cryptography", "tacit.shuffle"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "sent\n"
