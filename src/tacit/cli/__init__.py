@@ -26,11 +26,11 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "post": ("tacit.cli.post:post", "List the methods of post-processing, or choose one by replay."),
     "privatize": ("tacit.cli.reports:privatize", "Turn a column of values into noisy reports."),
     "query": ("tacit.cli.query:query", "Answer SQL over the rows of a collection, with error bars."),
-    "relay": ("tacit.cli.relay:relay", "Pass sealed uploads on to shufflers, without addresses."),
+    "relay": ("tacit.cli.shuffled.relay:relay", "Pass sealed uploads on to shufflers, without addresses."),
     "restore": ("tacit.cli.backup:restore", "Make a collector from a backup."),
     "serve": ("tacit.cli.serve:serve", "Collect reports over HTTP and answer with error bars."),
     "shuffle": ("tacit.cli.shuffle:shuffle", "Certify what shuffled reports keep."),
-    "shuffler": ("tacit.cli.shuffler:shuffler", "Mix reports for a collector of another organisation."),
+    "shuffler": ("tacit.cli.shuffled.shuffler:shuffler", "Mix reports for a collector of another organisation."),
     "simulate": (
         "tacit.cli.simulate.group:simulate",
         "Simulate a collection and compare its error with the prediction.",

@@ -158,7 +158,7 @@ def joint(
 @place_options
 def session(id: str, as_json: bool, server: str, token: str, data: Path | None) -> None:
     """Show how the session of the shuffled collection ID is: its state, uploads, respondents, and what it waits for."""
-    from tacit.cli.sessions import show_session
+    from tacit.cli.shuffled.sessions import show_session
 
     with open_place(server, token, data) as place:
         status = place.session(id)

@@ -92,7 +92,7 @@ def identity(server: str, token: str, data: Path | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(file: Any, as_json: bool) -> None:
     """Check the transcript of a shuffled collection (FILE as published, - for standard input) without any network."""
-    from tacit.cli.transcripts import show_transcript
+    from tacit.cli.shuffled.transcripts import show_transcript
 
     if not show_transcript(file.read(), as_json):
         raise SystemExit(1)

@@ -38,7 +38,7 @@ from typing import Any, cast
 
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import ProtocolViolation
-from tacit.shuffle.crypto.envelope import Envelope, Place, enclose
+from tacit.shuffle.crypto.envelope import Envelope, MessagePlace, enclose
 from tacit.shuffle.crypto.signing import Identity
 from tacit.shuffle.protocol.layouts import LAYOUTS
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name, party_names
@@ -77,7 +77,7 @@ class Letter:
     body: bytes
 
     @property
-    def place(self) -> Place:
+    def place(self) -> MessagePlace:
         """Where it belongs."""
         return self.envelope.place
 
@@ -108,9 +108,9 @@ def read_head(head: bytes) -> Envelope:
     return Envelope.from_json(read_object(head, "envelope"))
 
 
-def place_of(session: ShuffleSession, phase: str, sender: int, receiver: int, round_number: int = 0) -> Place:
+def place_of(session: ShuffleSession, phase: str, sender: int, receiver: int, round_number: int = 0) -> MessagePlace:
     """The place of a letter between two parties, by their numbers."""
-    return Place(
+    return MessagePlace(
         session=session.id,
         attempt=ATTEMPT,
         round=round_number,
@@ -120,7 +120,7 @@ def place_of(session: ShuffleSession, phase: str, sender: int, receiver: int, ro
     )
 
 
-def letter(place: Place, body: bytes, identity: Identity, *, rows: int = 1) -> Letter:
+def letter(place: MessagePlace, body: bytes, identity: Identity, *, rows: int = 1) -> Letter:
     """Sign a body for its place."""
     return Letter(enclose(place, body, rows=rows, identity=identity), body)
 
@@ -141,7 +141,7 @@ def address_of(session: ShuffleSession, party: int) -> str:
     return f"{url}/s/{session.id}/messages"
 
 
-def check_route(session: ShuffleSession, own: int, place: Place) -> None:
+def check_route(session: ShuffleSession, own: int, place: MessagePlace) -> None:
     """Raise ProtocolViolation unless the named sender may send this to us."""
     names = party_names(session.shuffler_count)
     fits = place.session == session.id and place.attempt == ATTEMPT and place.receiver == party_name(own)
@@ -155,7 +155,7 @@ def check_route(session: ShuffleSession, own: int, place: Place) -> None:
         raise ProtocolViolation(f"{place}: a round is not negative")
 
 
-def largest_body(session: ShuffleSession, place: Place) -> int:
+def largest_body(session: ShuffleSession, place: MessagePlace) -> int:
     """How many bytes the body of a letter may have at most."""
     if place.phase in (COMMIT, REVEAL):
         return _SEED_BYTES

@@ -31,7 +31,7 @@ from tacit.device.numbers.canonical import canonical
 from tacit.device.numbers.coins import Coins, SystemCoins
 from tacit.errors import ProtocolViolation, StorageUnavailable
 from tacit.hosting.sqlite import Database, check_library, explained, make_private, open_writer
-from tacit.shuffle.crypto.envelope import Envelope, Place, is_repetition
+from tacit.shuffle.crypto.envelope import Envelope, MessagePlace, is_repetition
 from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.crypto.signing import Identity
 from tacit.shuffle.protocol.parties import party_name
@@ -89,9 +89,9 @@ class PhaseChange:
     """Named bytes to be kept until the session ends; None erases a name."""
     letters: Sequence[Letter] = ()
     """To others: into the outbox."""
-    own: Sequence[tuple[Place, bytes]] = ()
+    own: Sequence[tuple[MessagePlace, bytes]] = ()
     """To oneself: into the inbox."""
-    used: Sequence[Place] = ()
+    used: Sequence[MessagePlace] = ()
     """Letters whose bodies are not needed any more."""
     is_open: bool = False
     """Whether uploads are taken."""
@@ -321,7 +321,7 @@ class PartyStore:
         text = f"SELECT slot, share FROM uploads WHERE session = {_SESSION} ORDER BY slot"
         return [(slot, share) for slot, share in self._rows(text, session)]
 
-    def add_admissions(self, session: str, hashes: Sequence[bytes], used: Place | None = None) -> None:
+    def add_admissions(self, session: str, hashes: Sequence[bytes], used: MessagePlace | None = None) -> None:
         """Admit the holders of tokens, by hash; from now on the session needs tokens."""
         with self._write() as db:
             key = _key(db, session)
@@ -359,7 +359,7 @@ class PartyStore:
         text = f"SELECT round, phase, sender FROM inbox WHERE session = {_SESSION} AND body IS NOT NULL"
         return {(number, phase, sender) for number, phase, sender in self._rows(text, session)}
 
-    def body(self, place: Place) -> bytes | None:
+    def body(self, place: MessagePlace) -> bytes | None:
         """The body of a letter that arrived, or that one sent to oneself."""
         text = f"SELECT body FROM inbox WHERE {_PLACE}".replace("session = ?", f"session = {_SESSION}")
         rows = self._rows(text, place.session, *_of_place(place))
@@ -408,7 +408,7 @@ def _read_session(document: bytes) -> SignedSession:
     return SignedSession.from_json(json.loads(document))
 
 
-def _of_place(place: Place) -> tuple[int, int, str, str]:
+def _of_place(place: MessagePlace) -> tuple[int, int, str, str]:
     return (place.attempt, place.round, place.phase, place.sender)
 
 

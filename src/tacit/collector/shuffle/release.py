@@ -17,7 +17,7 @@ from tacit.collector.shuffle.spots import KEPT as SPOTS
 from tacit.collector.shuffle.spots import included_words, read_spots
 from tacit.collector.shuffle.transcripts import dropped_rows, hops_of, put_together
 from tacit.errors import ProtocolViolation
-from tacit.shuffle.crypto.envelope import Place
+from tacit.shuffle.crypto.envelope import MessagePlace
 from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.protocol.opening import OpenedRows, Released, acknowledge, release
 from tacit.shuffle.protocol.parties import COLLECTOR, party_names, rounds_of
@@ -31,7 +31,7 @@ from tacit.shuffler.party_store import PartyStore, SessionRecord
 _BATCH_BYTES = 16
 
 
-def output_places(session: ShuffleSession) -> list[Place]:
+def output_places(session: ShuffleSession) -> list[MessagePlace]:
     """The letters that bring rows to the collector: of the last hiders, or of the last hop."""
     if session.mode in RESHARING:
         last = len(rounds_of(session.shuffler_count)) - 1

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacit.errors import ProtocolViolation
-from tacit.shuffle.crypto.envelope import Envelope, Place
+from tacit.shuffle.crypto.envelope import Envelope, MessagePlace
 from tacit.shuffle.protocol.session import RESHARING, SignedSession
 from tacit.shuffle.protocol.transcript import Transcript, expected_places
 from tacit.shuffler.letters import ATTEMPT, COUNTS, ENVELOPES, ERASURE
@@ -45,7 +45,7 @@ def dropped_rows(hops: Sequence[Mapping[str, Any]]) -> int:
 
 def _envelopes(store: PartyStore, record: SessionRecord) -> list[Envelope]:
     """The envelopes of all messages between parties, in the order in which a transcript has them."""
-    told: dict[Place, Envelope] = {}
+    told: dict[MessagePlace, Envelope] = {}
     for letter in store.letters(record.id, ENVELOPES):
         items: Any = letter.json().get("envelopes", [])
         for envelope in (Envelope.from_json(item) for item in items):

@@ -6,7 +6,7 @@ from typing import Any, cast
 import click
 
 from tacit.cli.output import print_json, print_table
-from tacit.cli.sessions import claims
+from tacit.cli.shuffled.sessions import claims
 
 
 def show_transcript(content: bytes, as_json: bool) -> bool:

@@ -1,0 +1,1 @@
+"""Commands of those who run a shuffler or a relay, and what commands show of sessions and transcripts."""
