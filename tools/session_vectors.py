@@ -20,7 +20,7 @@ CLOSES = 4_000_000_000
 GRR = {"kind": "grr", "epsilon": "1", "size": 3}
 OLH = {"kind": "olh", "epsilon": "1", "size": 3, "buckets": 4, "state": "counts"}
 RELAY = {"name": "Relay", "url": "https://relay.example"}
-TOGETHER = [["collector", "shuffler:2"]]
+TOGETHER = [["collector", "shuffler_2"]]
 
 
 def identity(party: int) -> Identity:

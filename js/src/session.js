@@ -78,8 +78,7 @@ function agreed({ id, shuffle: terms, mechanism, retention_days: days }) {
   return {
     ...{ collection: id, mode, words: ruleOf(mechanism), n_min: minimum, n_max: maximum, fakes: fakesOf(terms), spot_checks },
     ...{ retention_seconds: DAY_SECONDS * days, claims_amplification: together.length === 0 },
-    together: together.map((/** @type {string[]} */ group) => group.map((role) => role.replace(":", "_"))),
-    ...{ relay: relay && { operator: relay.name, url: relay.url }, dgk: null },
+    ...{ together, relay: relay && { operator: relay.name, url: relay.url }, dgk: null },
   };
 }
 

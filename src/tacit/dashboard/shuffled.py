@@ -67,7 +67,7 @@ def shuffle_facts(collection: Collection) -> ShuffleFacts | None:
 
 
 def _spoken(role: str) -> str:
-    return f"the {role}" if ":" not in role else role.replace(":", " ")
+    return f"the {role}" if "_" not in role else role.replace("_", " ")
 
 
 def _parties(terms: ShuffleTerms) -> tuple[PartyFacts, ...]:

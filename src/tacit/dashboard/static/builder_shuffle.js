@@ -49,7 +49,7 @@ export function shuffleTerms({ model: { shuffle: terms } }) {
       { class: "scroll", tabindex: 0, role: "region", "aria-label": "Parties of the shuffle" },
       h(
         "table",
-        {},
+        { class: "parties" },
         h("caption", { class: "hidden-text" }, "Parties of the shuffle"),
         h("thead", {}, h("tr", {}, ...["Role", "Operator", "Identity"].map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, ...rows),

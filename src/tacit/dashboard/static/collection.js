@@ -91,11 +91,11 @@ function facts({ reports: here, rejected, minimum_cohort: cohort, plan, damaged 
   const refused = Object.values(rejected).reduce((sum, one) => sum + one, 0);
   const fact = (/** @type {any} */ big, /** @type {string} */ small, /** @type {any[]} */ ...more) =>
     h("div", {}, h("b", {}, big), h("span", {}, small), ...more);
-  const few = !plan && !damaged && reports < cohort;
+  const few = !plan && !damaged && !document_.shuffle && reports < cohort;
   const meter =
     few &&
     h("progress", { class: "meter", max: cohort, value: reports, "aria-label": "Reports until answers are shown" });
-  const counted = plan ? "reports counted in all rounds" : "reports counted";
+  const counted = plan ? "reports counted in all rounds" : document_.shuffle ? "reports counted after the shuffle" : "reports counted";
   return h(
     "section",
     { class: "facts", "aria-label": "In short" },
@@ -111,7 +111,8 @@ function facts({ reports: here, rejected, minimum_cohort: cohort, plan, damaged 
 /** Where reports are shuffled there are three epsilons. @param {(big: any, small: string) => any} fact */
 function shuffledFact(fact) {
   const { collector = "…", others = "…", local = epsilon(document_.epsilon) } = claimed ?? {};
-  return fact(`${collector} · ${others} · ${local}`, "epsilon: collector alone · with all others · with shufflers");
+  const three = h("span", { class: "several" }, `${collector} · ${others} · ${local}`);
+  return fact(three, "epsilon: collector alone · with all others · with shufflers");
 }
 
 /** @param {Record<string, number>} rejected */

@@ -123,7 +123,7 @@ export class SessionCard {
     const until = status.closes && new Date(1000 * status.closes).toISOString().slice(0, 16).replace("T", " ");
     const waiting = (status.awaited ?? []).map(spokenParty).join(", ");
     this.facts.replaceChildren(
-      pair(each.length ? "Sealed reports so far" : "Respondents", `${count(least)} of at least ${count(needed)}`),
+      pair(each.length ? "Sealed reports" : "Respondents", `${count(least)} of at least ${count(needed)}`),
       ...(uneven ? [pair("By shuffler", told)] : []),
       ...(status.state === "COLLECTING" && until ? [pair("Closes by itself", `${until} UTC`)] : []),
       ...(waiting && status.state !== "COLLECTING" ? [pair("Waiting for", waiting)] : []),

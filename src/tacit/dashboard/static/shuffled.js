@@ -28,7 +28,7 @@ function how(terms, say) {
 function trust(terms, say) {
   const { mode, shufflers, together } = terms;
   if (together.length) {
-    const named = (/** @type {string} */ role) => roleName(role.replace("shuffler:", ""), say);
+    const named = (/** @type {string} */ role) => roleName(role.replace("shuffler_", ""), say);
     return say("shuffleTogether", { roles: together.map((/** @type {string[]} */ group) => group.map(named).join(" + ")).join("; ") });
   }
   const key = mode === "relay" ? "shuffleTrustOne" : isChain(terms) ? "shuffleTrustAny" : "shuffleTrustMost";
@@ -41,13 +41,13 @@ const roleName = (role, say) =>
 
 /** Who takes part. @param {any} terms @param {(key: string, values?: any) => string} say */
 function parties({ collector, relay, shufflers }, say) {
+  const names = shufflers.map((/** @type {any} */ { name }) => name).join(", ");
   const all = [
-    ...(relay ? [["relay", relay.name]] : []),
-    ...shufflers.map((/** @type {any} */ { name }, /** @type {number} */ i) => [String(i + 1), name]),
-    ["collector", collector.name],
+    ...(relay ? [[say("roleRelay"), relay.name]] : []),
+    [shufflers.length > 1 ? say("roleShufflers") : say("roleShuffler", { i: "" }).trim(), names],
+    [say("roleCollector"), collector.name],
   ];
-  const pair = ([role, name]) => [h("dt", {}, roleName(role, say)), h("dd", {}, name)];
-  return h("dl", { class: "parties" }, ...all.flatMap(pair));
+  return h("dl", { class: "parties" }, ...all.flatMap(([role, name]) => [h("dt", {}, role), h("dd", {}, name)]));
 }
 
 /**
@@ -104,7 +104,7 @@ export function shufflePromise({ shuffle: terms, invitations }, session, local, 
     triple(apart ? session : null, local, say),
     session && apart && h("p", {}, say("shuffleClaim", { minimum, delta: power(delta) })),
     session && apart && !invitations && h("p", {}, say("shuffleFlood")),
-    h("p", { class: "soft" }, say("shuffleCounted")),
+    session && apart && h("p", { class: "soft" }, say("shuffleCounted")),
   );
 }
 

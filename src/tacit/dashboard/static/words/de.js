@@ -178,6 +178,7 @@ export default {
     "Die Mischer fügen {fakes} erfundene Berichte hinzu, die aus den Ergebnissen wieder herausgerechnet werden.",
   roleCollector: "Sammelstelle",
   roleShuffler: "Mischer {i}",
+  roleShufflers: "Mischer",
   roleRelay: "Vermittler",
   shuffleBehind:
     "Der Vermittler sieht Ihre Netzadresse, aber nichts vom Bericht. Die Mischer sehen Ihre Adresse nicht.",
@@ -222,7 +223,7 @@ export default {
   part_included:
     "Ihr Bericht hat teilgenommen: Alle Mischer haben eine Liste von {count} Berichten unterschrieben, und Ihrer steht darauf.",
   part_missing:
-    "Die Sitzung ist zu Ende, und kein Mischer hat Ihren Bericht gezeigt. Das können sie nur, bis sie ihre Daten löschen.",
+    "Die Sitzung ist zu Ende, und kein Mischer zeigt Ihren Bericht. Vielleicht war die Frage nur zu spät: Bald nach dem Mischen löschen sie ihre Listen.",
   part_aborted:
     "Die Sitzung wurde aufgegeben, bevor etwas die Sammelstelle erreichte. Ihr Bericht ist auf diesem Gerät aufgehoben; beim Öffnen dieser Seite wird derselbe in der nächsten Sitzung gesendet.",
   part_refused: "Was über diese Sitzung veröffentlicht wurde, stimmt nicht: „{reason}“",

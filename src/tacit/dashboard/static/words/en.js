@@ -175,6 +175,7 @@ export default {
   shuffleFakes: "The shufflers add {fakes} made-up reports, which are taken out of the results again.",
   roleCollector: "Collector",
   roleShuffler: "Shuffler {i}",
+  roleShufflers: "Shufflers",
   roleRelay: "Relay",
   shuffleBehind:
     "The relay sees your network address, but nothing of the report. The shufflers do not see your address.",
@@ -219,7 +220,7 @@ export default {
   part_included:
     "Your report took part: all shufflers have signed a list of {count} reports, and yours is on it.",
   part_missing:
-    "The session is over, and no shuffler has shown your report. They can do so only until they erase their data.",
+    "The session is over, and no shuffler shows your report. Perhaps you only asked too late: they erase their lists soon after shuffling.",
   part_aborted:
     "The session was given up before anything reached the collector. Your report is kept on this device; opening this page sends the same one in the next session.",
   part_refused: "What was published about this session does not hold: “{reason}”",

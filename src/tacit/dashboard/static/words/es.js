@@ -175,6 +175,7 @@ export default {
     "Los mezcladores añaden {fakes} informes inventados, que después se descuentan de los resultados.",
   roleCollector: "Recolector",
   roleShuffler: "Mezclador {i}",
+  roleShufflers: "Mezcladores",
   roleRelay: "Intermediario",
   shuffleBehind:
     "El intermediario ve su dirección de red, pero nada del informe. Los mezcladores no ven su dirección.",
@@ -219,7 +220,7 @@ export default {
   part_included:
     "Su informe participó: todos los mezcladores han firmado una lista de {count} informes, y el suyo está en ella.",
   part_missing:
-    "La sesión ha terminado, y ningún mezclador ha mostrado su informe. Solo pueden hacerlo hasta que borran sus datos.",
+    "La sesión ha terminado, y ningún mezclador muestra su informe. Quizá solo era demasiado tarde: borran sus listas poco después de mezclar.",
   part_aborted:
     "La sesión se abandonó antes de que nada llegara al recolector. Su informe se guarda en este dispositivo; al abrir esta página se envía el mismo en la sesión siguiente.",
   part_refused: "Lo publicado sobre esta sesión no es válido: «{reason}»",

@@ -175,6 +175,7 @@ export default {
   shuffleFakes: "Les mélangeurs ajoutent {fakes} rapports inventés, qui sont ensuite retirés des résultats.",
   roleCollector: "Collecteur",
   roleShuffler: "Mélangeur {i}",
+  roleShufflers: "Mélangeurs",
   roleRelay: "Relais",
   shuffleBehind:
     "Le relais voit votre adresse réseau, mais rien du rapport. Les mélangeurs ne voient pas votre adresse.",
@@ -219,7 +220,7 @@ export default {
   part_included:
     "Votre rapport a participé : tous les mélangeurs ont signé une liste de {count} rapports, et le vôtre y figure.",
   part_missing:
-    "La session est terminée, et aucun mélangeur n’a montré votre rapport. Ils ne le peuvent que jusqu’à l’effacement de leurs données.",
+    "La session est terminée, et aucun mélangeur ne montre votre rapport. Peut-être était-ce seulement trop tard : ils effacent leurs listes peu après le mélange.",
   part_aborted:
     "La session a été abandonnée avant que rien n’atteigne le collecteur. Votre rapport est gardé sur cet appareil ; en ouvrant cette page, le même part dans la session suivante.",
   part_refused: "Ce qui a été publié sur cette session n’est pas valable : « {reason} »",
