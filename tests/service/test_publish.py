@@ -172,6 +172,8 @@ def test_texts_that_are_looked_up_fit_a_word():
         "domain": {"kind": "strings", "key": "k", "max_bytes": 9},
     }
     assert PLANNER.plan(draft(questions=[words], shuffle=SHUFFLE))[0].mechanism.kind == "olh"
+    with pytest.raises(InvalidSpec, match="fakes is 30, must be 0 for a question of more than 4194304"):
+        PLANNER.plan(draft(questions=[words], shuffle=SHUFFLE | {"fakes": 30}))
 
 
 @pytest.mark.parametrize(

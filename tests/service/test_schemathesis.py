@@ -28,11 +28,11 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 from tests.service.memory import MemoryStore
-from tests.service.plain import DRAFT, Client, binary, draft, serving
+from tests.service.plain import DRAFT, SHUFFLE, Client, binary, draft, serving
 from tests.service.rows import json_batch
 
 from tacit.catalog import parse
-from tacit.collector.http.openapi import PARQUET, openapi
+from tacit.collector.http.openapi import LETTER, PARQUET, openapi
 from tacit.collector.ports import CollectionRecord
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
 from tacit.collector.server import make_app
@@ -42,7 +42,7 @@ from tacit.wire.batch import MAGIC
 from tacit.wire.batch import MEDIA_TYPE as BATCH
 
 # Bytes that begin like a batch or a stream of Arrow, and others; schemathesis makes none for types it does not know.
-for media_type, start in ((BATCH, MAGIC), (ARROW, b"\xff\xff\xff\xff")):
+for media_type, start in ((BATCH, MAGIC), (ARROW, b"\xff\xff\xff\xff"), (LETTER, bytes(4))):
     schemathesis.openapi.media_type(media_type, st.binary() | st.binary().map(start.__add__))
 
 DESCRIPTION = openapi()
@@ -79,8 +79,17 @@ SUCCESS = {
     ("POST", "/api/v1/tokens/{id}/rotate"): 201,
     ("DELETE", "/api/v1/tokens/{id}"): 204,
     ("POST", "/c/{id}/reports"): 400,
+    ("POST", "/api/v1/collections/{id}/session"): 409,
+    ("POST", "/api/v1/collections/{id}/session/close"): 409,
+    ("POST", "/api/v1/collections/{id}/session/abort"): 409,
+    ("GET", "/c/{id}/session.json"): 404,
+    ("GET", "/c/{id}/transcript.json"): 404,
+    ("POST", "/c/{id}/session/messages"): 404,
 }
-"""What must come out at least once where it is not 200; no generator makes a batch of the right digest."""
+"""What must come out at least once where it is not 200; no generator makes a batch of the right digest.
+
+There are no shufflers here, so that no session is ever signed; see test_shuffled.py for those that are.
+"""
 HEALTH = list(HealthCheck)
 
 
@@ -97,6 +106,7 @@ class Site:
     invited: str
     people: str
     habits: str
+    shuffled: str
 
     @property
     def url(self) -> str:
@@ -131,7 +141,16 @@ def site() -> Iterator[Site]:
         more = [client.publish(AGES), client.publish(draft(title="By invitation", invitations=True)), people(client)]
         more.append(client.publish(HABITS))
         assert client.send(more[-1], binary(more[-1], bytes([0, 1, 2, 3] * 10))).status_code == 201
+        more.append(shuffled(client))
         yield Site(client, store, session, *ids, *more)
+
+
+def shuffled(client: Client) -> str:
+    """A collection whose shuffler never answers."""
+    identity = client.api("GET", "/shuffle/identity").json()["identity"]
+    away = {"name": "Away", "url": "http://127.0.0.1:9", "identity": "5" * 64}
+    terms = SHUFFLE | {"collector": {"name": "Pets", "identity": identity}, "shufflers": [away]}
+    return client.publish(draft(title="Shuffled", shuffle=terms))
 
 
 def people(client: Client) -> str:
@@ -144,7 +163,7 @@ def people(client: Client) -> str:
     return mine
 
 
-def places(site: Site, path: str) -> "list[Callable[[], str]]":
+def places(site: Site, method: str, path: str) -> "list[Callable[[], str]]":
     """Ids that lead somewhere, for the `{id}` of a path."""
     if "/tokens/" in path:
         return [site.fresh_token]
@@ -154,6 +173,11 @@ def places(site: Site, path: str) -> "list[Callable[[], str]]":
         return [lambda: site.people, lambda: site.people, lambda: site.published]
     if "{question}" in path or path.endswith("/invitations"):
         return [lambda: site.published, lambda: site.invited if path.endswith("/invitations") else site.ages] * 2
+    if (method, path.rpartition("/")[2]) == ("POST", "session"):
+        # To open one, all shufflers are asked for their keys, and this one never answers.
+        return [lambda: site.published, lambda: site.closed]
+    if "/session" in path or path.endswith("/transcript.json"):
+        return [lambda: site.shuffled, lambda: site.shuffled, lambda: site.published]
     if path.endswith("/advance"):
         return [site.fresh_plan]
     others = [] if path.endswith("/close") else [lambda: site.published]
@@ -178,7 +202,7 @@ def run(site: Site, method: str, path: str, *, mode: GenerationMode, many: int, 
     )  # fmt: skip
     @given(requests_for(method, path, mode))
     def try_one(case: Any) -> None:
-        turn, live = seen.total(), places(site, path)
+        turn, live = seen.total(), places(site, method, path)
         if "{id}" in path and turn % 4 < len(live):
             case.path_parameters["id"] = live[turn % 4]()
         if "{question}" in path and turn % 2:
@@ -192,6 +216,9 @@ def run(site: Site, method: str, path: str, *, mode: GenerationMode, many: int, 
             setattr(case, "query" if method == "GET" else "body", {"sql": SELECTS[turn % 4 // 2]})
         if turn % 3 == 0 and path.endswith(("/collections", "/plan", "/{id}")) and case.body:
             case.body = draft(title=f"Title {turn}")
+        if path.endswith("/invitations") and turn % 4 == 3:
+            # JSON Schema takes 1.0 for an integer, and generators like it; collectors do not.
+            case.body = {"count": 2}
         if path.startswith("/api/"):
             # Whatever a stranger sends, the first thing that is looked at is the token.
             stranger = case.call(base_url=site.url, session=site.session)

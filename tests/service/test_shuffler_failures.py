@@ -36,7 +36,7 @@ CRASHES = [
     Crash("ERASED", "", False),
     Crash("ERASED"),
 ]
-FAST = [Crash("ROUND", "reveal", False), Crash("ROUND", "reshare")]
+FAST = [Crash("ROUND", "reshare")]
 
 
 def run_with_crash(folder: Path, mode: str, victim: int, crash: Crash) -> list[int]:
@@ -190,7 +190,7 @@ def test_a_collector_that_forgets_to_close_does_not_leave_shares_about(tmp_path:
         assert cluster.state(1)["blames"] == "collector"
 
 
-@pytest.mark.parametrize("is_aborted", [False, True], ids=["acknowledged", "aborted"])
+@pytest.mark.parametrize("is_aborted", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_nothing_secret_is_left_in_the_file(tmp_path: Path, is_aborted: bool) -> None:
     with Cluster(tmp_path) as cluster:
         session = cluster.begin()

@@ -132,4 +132,4 @@ def test_the_table_of_rooms_has_every_room_in_the_order_of_the_contract() -> Non
     rooms, _, inside = PAGE.partition("Inside the larger rooms")
     row = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
     assert row.findall(rooms) == layers()
-    assert set(row.findall(inside)) == {"collector", "tasks", "sql", "device", "core", "post"}
+    assert set(row.findall(inside)) == {"collector", "shuffler", "tasks", "sql", "device", "core", "post"}

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tacit.errors import ProtocolViolation, SessionAborted, TacitError
+from tacit.errors import ProtocolViolation, SessionAborted, StorageUnavailable, TacitError
 from tacit.hosting.clock import Clock
 from tacit.shuffle.protocol.machine import ShufflerProgress
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name
@@ -20,7 +20,7 @@ from tacit.shuffle.protocol.session import RESHARING
 from tacit.shuffle.protocol.transcript import erasure_note
 from tacit.shuffler import joining
 from tacit.shuffler.joining import Offer
-from tacit.shuffler.letters import ABORT, ATTEMPT, ERASURE, Letter, abort_document, text_letters
+from tacit.shuffler.letters import ABORT, ACK, ATTEMPT, ERASURE, Letter, abort_document, text_letters
 from tacit.shuffler.party_store import PartyStore, PhaseChange, SessionRecord
 from tacit.shuffler.post import Courier
 from tacit.shuffler.steps import StepMaker
@@ -96,19 +96,24 @@ class ShufflerDriver:
                     return
             try:
                 self.look()
-            except TacitError as error:
+            except StorageUnavailable as error:
                 # The disk may be full or away for a while; what was stored is still there.
                 LOG.error("shuffler: %s", error)
-            except Exception as error:
-                LOG.exception("shuffler: unexpected %s", type(error).__name__)
 
     def look(self) -> None:
         """Make all steps that can be made, and end what took too long."""
         for record in self.store.sessions(only_live=True):
-            while self._advance(record.id):
-                if self._is_stopping:
-                    return
-            self._check_time(record.id)
+            try:
+                while self._advance(record.id):
+                    if self._is_stopping:
+                        return
+                self._check_time(record.id)
+            except StorageUnavailable:
+                raise
+            except Exception as error:
+                # A session that nobody foresaw must not hold up the others; what is secret of it is erased.
+                LOG.error("session %s: unexpected %s", record.id[:16], type(error).__name__)
+                self.abort(record.id, f"{party_name(record.party)}: it could not go on")
         self.courier.wake()
 
     def _advance(self, session: str) -> bool:
@@ -118,14 +123,16 @@ class ShufflerDriver:
             if record is None or record.is_over:
                 return False
             try:
+                if (aborts := self.store.letters(session, ABORT)) and not self.store.letters(session, ACK):
+                    self._follow(record, aborts[0])
+                    return False
                 change = self.steps.make(record)
             except (ProtocolViolation, SessionAborted) as error:
                 self._abort(record, str(error), _blamed(error), getattr(error, "evidence", ()))
                 return False
-            if change is None and (aborts := self.store.letters(session, ABORT)):
-                self._follow(record, aborts[0])
             if change is None:
                 return False
+            # Nothing secret outlives the acknowledgement: the state and the erasure are one transaction.
             if change.state == "ERASED":
                 self._rosters.pop(session, None)
                 self.store.end(session, change, {"reason": "acknowledged"})
@@ -148,6 +155,7 @@ class ShufflerDriver:
         """Give a session up: erase, and tell everybody why."""
         with self._working:
             record = self.store.session(session)
+            # Several reasons to give up may come at once; the first one counts.
             if record is not None and not record.is_over:
                 self._abort(record, reason, blames, evidence)
 
@@ -175,6 +183,8 @@ class ShufflerDriver:
         note = erasure_note(record.session, ATTEMPT, record.party, identity)
         erasure = text_letters(record.session, ERASURE, record.party, [COLLECTOR], note, identity)
         state = ShufflerProgress(record.state).after("abort").state
+        # Respondents ask for this before they take part again: what has left this shuffler may have been seen.
+        ending = {**ending, "had_sent": record.state == "SENT"}
         self._rosters.pop(record.id, None)
         self.store.end(record.id, PhaseChange(state=state, letters=[*letters, *erasure]), ending)
         self.courier.wake()
@@ -192,6 +202,7 @@ class ShufflerDriver:
             before = self._since.get(session)
             if before is None or before[0] != phase:
                 before = self._since[session] = (phase, self._clock.seconds())
+            # Only somebody whom the next step waits for can be late; a slow step of one's own is nobody's fault.
             late = self.steps.awaited(record)
             if late and self._clock.seconds() - before[1] > _allowed_seconds(record):
                 limit = record.session.phase_seconds

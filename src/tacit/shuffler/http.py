@@ -141,7 +141,7 @@ class ShufflerRoutes:
         if record is None:
             raise Problem("not_found", "this session is not known here")
         plain = {"session": record.id, "state": record.state, "uploads": record.uploads, "is_open": record.is_open}
-        ending = {name: record.ending[name] for name in ("reason", "blames") if name in record.ending}
+        ending = {name: record.ending[name] for name in ("reason", "blames", "had_sent") if name in record.ending}
         return json_response(plain | ending, headers=ANYBODY)
 
     async def proof(self, request: Request) -> Response:
@@ -197,6 +197,7 @@ class ShufflerRoutes:
         if not any(sealed[:1] == bytes([gateway.config.key_id]) for gateway in self._gateways):
             keys = [key for key in self._store.seal_keys() if key.public not in known]
             self._gateways += [Gateway(gateway_config(key.public).key_id, key) for key in keys]
+        # The number is one byte, so that two keys may share it; authentication tells which one was meant.
         for gateway in self._gateways:
             try:
                 return gateway.open(sealed)
@@ -311,6 +312,7 @@ class ShufflerApp:
         if scope["type"] != "http":
             await self._site(scope, receive, send)
             return
+        # Letters are large and come from few; everything that strangers send is small.
         reading = self._letters if scope["path"].endswith("/messages") else self._small
         upload = reading.upload(receive, scope["headers"])
 

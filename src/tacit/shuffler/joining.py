@@ -44,6 +44,7 @@ def join(store: PartyStore, offer: Offer, document: Mapping[str, Any]) -> str:
         raise SessionAborted(f"session: {session.id[:16]} is over; make a new one, with fresh keys of the collector")
     if known is None and len(store.sessions(only_live=True)) >= MOST_SESSIONS:
         raise Busy(f"shuffler: {MOST_SESSIONS} sessions are under way; ask again when some have ended")
+    # Stored before it is signed: a signature for a session that was lost could never be kept to.
     if known is None:
         store.add_session(signed, party, ShufflerProgress().state, most_uploads=_room(offer, session))
     if all(name in signed.signatures for name in party_names(session.shuffler_count)):

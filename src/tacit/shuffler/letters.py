@@ -41,7 +41,7 @@ from tacit.errors import ProtocolViolation
 from tacit.shuffle.crypto.envelope import Envelope, MessagePlace, enclose
 from tacit.shuffle.crypto.signing import Identity
 from tacit.shuffle.protocol.layouts import LAYOUTS
-from tacit.shuffle.protocol.parties import COLLECTOR, party_name, party_names
+from tacit.shuffle.protocol.parties import COLLECTOR, party_name, party_names, rounds_of
 from tacit.shuffle.protocol.resharing import COMMIT, OUTPUT, RESHARE, REVEAL, SPLIT
 from tacit.shuffle.protocol.sealing import CIPHERTEXT_BYTES, SLOT_BYTES, onion_bytes
 from tacit.shuffle.protocol.session import PEOS, RESHARING, ShuffleSession
@@ -60,6 +60,7 @@ MAX_TEXT_BYTES = 1 << 16
 """Of a JSON body."""
 MAX_ADMISSIONS = 1 << 16
 """Of one letter; more go into letters of the next rounds."""
+MAX_ADMISSION_LETTERS = 1 << 11
 ADMISSION_BYTES = 32
 _ENVELOPE_BYTES = 1024
 
@@ -151,8 +152,29 @@ def check_route(session: ShuffleSession, own: int, place: MessagePlace) -> None:
     allowed = _FROM_COLLECTOR if sender == COLLECTOR else _TO_COLLECTOR if own == COLLECTOR else _AMONG_SHUFFLERS
     if place.phase != ABORT and place.phase not in allowed:
         raise ProtocolViolation(f"{place}: {place.sender} does not send that to {party_name(own)}")
-    if place.round < 0:
-        raise ProtocolViolation(f"{place}: a round is not negative")
+    # What no step waits for would be kept for nothing, and there are endless rounds to name.
+    if not _is_expected(session, place.phase, place.round, sender, own):
+        raise ProtocolViolation(f"{place}: nobody sends that to {place.receiver} in this session")
+
+
+def _is_expected(session: ShuffleSession, phase: str, number: int, sender: int, receiver: int) -> bool:
+    """Whether there is such a letter in a session; the same places as `expected_places` lists, and all others."""
+    if phase == ADMISSIONS:
+        return 0 <= number < MAX_ADMISSION_LETTERS
+    if phase == HOP_PHASE:
+        after = sender + 1 if sender < session.shuffler_count else COLLECTOR
+        return session.mode not in RESHARING and (number, receiver) == (sender - 1, after)
+    if phase not in (COMMIT, REVEAL, SPLIT, RESHARE, OUTPUT):
+        return number == 0
+    rounds = rounds_of(session.shuffler_count) if session.mode in RESHARING else []
+    if not 0 <= number < len(rounds):
+        return False
+    hiders, is_last = rounds[number], number == len(rounds) - 1
+    if phase == SPLIT:
+        return sender not in hiders and receiver in hiders
+    if phase in (RESHARE, OUTPUT):
+        return sender in hiders and is_last == (phase == OUTPUT)
+    return sender in hiders and receiver in hiders
 
 
 def largest_body(session: ShuffleSession, place: MessagePlace) -> int:
@@ -195,10 +217,11 @@ class RosterStatement:
         """The statement in a letter; the signature is not verified yet."""
         document = taken.json()
         heard: Any = document.get("slots")
-        fits = set(document) == {"root", "n", "signature", "slots"} and isinstance(heard, list)
+        items: list[Any] = cast("list[Any]", heard) if isinstance(heard, list) else [None]
+        fits = set(document) == {"root", "n", "signature", "slots"} and all(isinstance(item, dict) for item in items)
         if not fits or type(document["n"]) is not int or not isinstance(document["root"], str):
             raise ProtocolViolation(f"{taken.place}: a statement has root, n, signature and slots")
-        return cls(document["root"], document["n"], str(document["signature"]), tuple(cast("list[Any]", heard)))
+        return cls(document["root"], document["n"], str(document["signature"]), tuple(items))
 
 
 def abort_document(

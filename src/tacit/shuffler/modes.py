@@ -48,6 +48,7 @@ def read_upload(session: ShuffleSession, party: int, key: HpkeKey, body: bytes) 
         share = open_part(session, party, key, slot, part)
     except OpenFailed:
         return NewUpload(session.id, b"", b"", refusal=UNREADABLE)
+    # A ciphertext outside the group would fail for the whole vector, rounds later; here it costs one upload.
     if session.mode == PEOS and not is_share(session, party, share, public_key(session)):
         return NewUpload(session.id, b"", b"", refusal=UNREADABLE)
     return NewUpload(session.id, slot, share, token)

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from tacit.device.numbers.canonical import canonical
 from tacit.device.numbers.coins import Coins, SystemCoins
-from tacit.errors import ProtocolViolation, StorageUnavailable
+from tacit.errors import ProtocolViolation, SessionAborted, StorageUnavailable
 from tacit.hosting.sqlite import Database, check_library, explained, make_private, open_writer
 from tacit.shuffle.crypto.envelope import Envelope, MessagePlace, is_repetition
 from tacit.shuffle.crypto.hpke import HpkeKey
@@ -238,9 +238,12 @@ class PartyStore:
         ]  # fmt: skip
 
     def commit(self, session: str, change: PhaseChange) -> None:
-        """Store a phase: all of it or nothing."""
+        """Store a phase: all of it or nothing. A session that has ended does not come back."""
         with self._write() as db:
-            self._commit(db, _key(db, session), change)
+            key = _key(db, session)
+            if db.run("SELECT 1 FROM sessions WHERE key = ? AND is_over = 1", key):
+                raise SessionAborted(f"party: session {session[:16]} is over; nothing of it is stored any more")
+            self._commit(db, key, change)
 
     def _commit(self, db: Database, key: int, change: PhaseChange) -> None:
         text = "UPDATE sessions SET state = ?, progress = ?, is_open = ? WHERE key = ?"
@@ -348,6 +351,7 @@ class PartyStore:
             if db.run("SELECT 1 FROM sessions WHERE key = ? AND is_over = 1", key):
                 return False
             rows = db.run(f"SELECT envelope FROM inbox WHERE {_PLACE}", key, *_of_place(place))
+            # The envelope stays after its body was used, so that a late contradiction is noticed as well.
             if rows:
                 return not is_repetition(read_head(rows[0][0]), letter.envelope)
             values = (key, *_of_place(place), canonical(letter.envelope.to_json()), letter.body)
@@ -435,6 +439,7 @@ class _Door:
     def _outcome(self, upload: NewUpload, admission: Admission) -> str:
         if not self._is_open:
             return CLOSED
+        # Before anything else: who sends the same upload again has spent its token, and may see a full session.
         if self._db.run("SELECT 1 FROM uploads WHERE session = ? AND slot = ?", self._key, upload.slot):
             return REPEATED
         if self._uploads >= self._most:

@@ -62,6 +62,7 @@ def post_letter(address: str, letter: Letter, timeout_seconds: float) -> int:
     """Post a letter once; returns the status, or 0 if there was no reply."""
     parts = urlsplit(address)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    # A connection of its own for every letter: they are few and large, and a kept one may be dead when it is needed.
     connection = kind(parts.netloc, timeout=timeout_seconds)
     size = len(letter.head) + len(letter.body)
     headers = {"Content-Type": MEDIA_TYPE, "Content-Length": str(size)}
@@ -93,10 +94,14 @@ class Courier:
         patience: Patience = _PATIENCE,
         send: Callable[[str, Letter, float], int] = post_letter,
         refused: Callable[[str, str], None] = _ignore,
+        is_idle: bool = False,
     ) -> None:
-        """Deliver for a store; `send` replaces the network in tests, `refused` hears of session and receiver."""
+        """Deliver for a store; `send` replaces the network in tests, `refused` hears of session and receiver.
+
+        An idle courier leaves everything to another process.
+        """
         self._store, self._patience, self._send, self._refused = store, patience, send, refused
-        self._change, self._stopping = threading.Condition(), False
+        self._change, self._stopping = threading.Condition(), is_idle
         self._generation = 0
         self._threads: dict[str, threading.Thread] = {}
 
@@ -158,6 +163,7 @@ class Courier:
         outcome = _FINAL.get(status) or (OVER if record.is_over and failures >= _LAST_TRIES else "")
         if not outcome:
             return False
+        # Acknowledged after the reply: a crash in between sends the letter again, which the receiver knows already.
         self._store.acknowledge(item.number)
         if outcome == REFUSED and not record.is_over:
             LOG.warning("session %s: %s refused the letter %s", item.session[:16], item.receiver, item.phase)

@@ -67,6 +67,7 @@ class Target:
                     return None
                 # A connection that was kept may have been closed by the other side meanwhile; a new one tells.
                 continue
+            # Whatever else a gateway answers could tell one respondent from another, and is not passed on.
             if response.status != 200 or len(content) != RESPONSE_BYTES:
                 connection.close()
                 return None

@@ -153,6 +153,8 @@ class StepMaker:
     def _frozen(self, record: SessionRecord) -> PhaseChange | None:
         if self.awaited(record):
             return None
+        # Nobody shuffles before everybody has signed the same slots: shares of different rows would not add up, and
+        # a shuffler that shows others a smaller crowd would learn who is in the difference.
         taken = self._store.letters(record.id, STATEMENT)
         own = json.loads(self._store.kept(record.id, STATEMENT) or b"{}")
         self._check_statements(record, own, {each.place.sender: RosterStatement.read(each) for each in taken})
@@ -196,6 +198,7 @@ class StepMaker:
             return None
         places = {need: self._place(record, need) for need in needs}
         bodies = {need: self._store.body(place) or b"" for need, place in places.items()}
+        # Fresh randomness even after a crash: what the lost step had drawn was stored nowhere, and nobody saw it.
         state, outgoing = step(self._state(record, self._vector(record)), bodies, AesStream.from_system())
         progress = ShufflerProgress(record.state, bare.round, bare.phase)
         event = "send" if state.is_done else "step"
@@ -223,6 +226,7 @@ class StepMaker:
                 letters.append(letter(place, each.body.tobytes(), identity, rows=len(each.body)))
         if state.is_done:
             letters += self._last_letters(record, letters)
+        # The old vector goes in the same transaction that stores the new one, and with it the old seed.
         machine = {**state.to_json(), "matrices": len(state.vector)}
         matrices = {f"vector {i}": rows.tobytes() for i, rows in enumerate(state.vector)}
         return PhaseChange(

@@ -146,6 +146,7 @@ def check_session(collection: Collection, published: Any) -> AgreedSession:
 
 def _check_agreement(collection: Collection, session: ShuffleSession) -> None:
     terms = terms_of(collection)
+    # Nothing is taken from the session that the document could have said: its signers are not the respondent's choice.
     for name, value in _agreed(collection).items():
         if getattr(session, name) != value:
             raise ProtocolViolation(
@@ -161,6 +162,7 @@ def _check_agreement(collection: Collection, session: ShuffleSession) -> None:
 
 def check_certificate(collection: Collection, stated: Any) -> Certificate:
     """The certificate of a session, computed again; CertificateRefused if it claims more than its inputs keep."""
+    # First the inputs, then the claim: a true claim about a larger crowd would be no smaller lie.
     certificate, terms = Certificate.from_json(stated), terms_of(collection)
     drawn = honest_fakes(terms)
     wanted = {

@@ -1,6 +1,8 @@
 """Who may write what to whom, and how large it may be."""
 
+from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -34,6 +36,19 @@ def test_every_message_of_a_session_is_allowed_and_fits(mode: str) -> None:
         check_route(session, names.index(place.receiver), place)
     widths = [largest_body(session, place) for place in places if place.phase in ("reshare", "hop")]
     assert set(widths) == {(100 + session.fake_rows) * (56 if mode == "osh" else 200)}
+
+
+@pytest.mark.parametrize("mode", ["osh", "ss"])
+def test_rows_and_seeds_have_the_places_of_the_protocol_and_no_others(mode: str) -> None:
+    session = rehearse(ReplayCoins(b"parties"), mode=mode).session
+    phases = ("commit", "reveal", "split", "reshare", "output", "hop")
+    allowed = set()
+    for phase, number, sender, receiver in product(phases, range(-1, 5), range(4), range(4)):
+        place = place_of(session, phase, sender, receiver, number)
+        with suppress(ProtocolViolation):
+            check_route(session, receiver, place)
+            allowed.add(place)
+    assert allowed == set(expected_places(session, ATTEMPT))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacit.device.numbers.coins import ReplayCoins
-from tacit.errors import ProtocolViolation, StorageUnavailable
+from tacit.errors import ProtocolViolation, SessionAborted, StorageUnavailable
 from tacit.shuffle.crypto.envelope import Envelope, is_evidence
 from tacit.shuffle.protocol.rehearsal import Rehearsed, rehearse
 from tacit.shuffle.protocol.session import SignedSession
@@ -180,6 +180,8 @@ def test_the_end_of_a_session_leaves_no_secret_in_the_file(store: PartyStore, tm
     assert record is not None
     assert (record.is_over, record.ending["reason"], record.uploads) == (True, "done", 5)
     assert not store.take(note(MADE, 3))
+    with pytest.raises(SessionAborted):
+        store.commit(ID, PhaseChange(state="ROUND", keep={"machine": b"again"}))
     store.forget(ID)
     assert store.sessions() == []
 

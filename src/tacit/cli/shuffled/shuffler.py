@@ -102,6 +102,7 @@ def status(data: Path, as_json: bool) -> None:
                 "counters": store.counters(record.id),
                 "reason": str(record.ending.get("reason", "")),
                 "blames": str(record.ending.get("blames", "")),
+                "evidence": record.ending.get("evidence", []),
             }
             for record in store.sessions()
         ]
@@ -112,6 +113,33 @@ def status(data: Path, as_json: bool) -> None:
         return
     header = ["session", "mode", "state", "uploads", "refused", "ending"]
     print_table(header, [_row(row) for row in rows], f"{len(rows)} sessions")
+
+
+@shuffler.command()
+@click.argument("session")
+@click.option("--data", type=_OLD_FOLDER, required=True, help="Folder of the shuffler.")
+@click.option("--reason", required=True, help="Why; all other parties are told.")
+def abort(session: str, data: Path, reason: str) -> None:
+    """Give a session up, by its id or the beginning of it: erase all that is held of it, and tell the other parties."""
+    from tacit.core.extras import need
+
+    need("collector", "shuffle")
+    from tacit.shuffler.driver import ShufflerDriver
+    from tacit.shuffler.joining import Offer
+    from tacit.shuffler.party_store import PartyStore
+    from tacit.shuffler.post import Courier
+
+    store = PartyStore(data)
+    try:
+        found = [record for record in store.sessions(only_live=True) if record.id.startswith(session)]
+        if len(found) != 1:
+            raise InvalidSpec(f"shuffler: {len(found)} sessions under way begin with {session[:64]!r}; name one")
+        # Nothing is sent from here: the letters wait in the outbox for the server, whether it runs or starts later.
+        driver = ShufflerDriver(store, Courier(store, is_idle=True), Offer())
+        driver.abort(found[0].id, reason)
+    finally:
+        store.close()
+    click.echo(f"session {found[0].id[:16]}: aborted and erased")
 
 
 def _row(row: dict[str, Any]) -> list[str]:

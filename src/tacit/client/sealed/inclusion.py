@@ -55,6 +55,7 @@ def look_up(
         return _without_transcript(sealed, proof, transport), proof
     if transcript.session != sealed.session:
         return _without_transcript(sealed, proof, transport), proof
+    # All signatures on the root have been verified by now, so that it does not matter who brought the proof.
     n, receipt = int(transcript.roster["n"]), {"session": sealed.session, "slot": sealed.slot}
     if proof is not None and check_receipt(transcript, receipt, proof):
         return Inclusion(INCLUDED, f"The report is one of {n} that all shufflers signed for.", n), proof
@@ -65,6 +66,7 @@ def look_up(
 def _first_proof(sealed: SealedReport, transport: Transport) -> dict[str, Any] | None:
     """The first proof by any shuffler that leads to the root that it states."""
     for url in sealed.shufflers:
+        # One is enough: the root is compared with the one that all of them signed, as soon as that is published.
         proof = _proof(url, sealed, transport)
         if proof is not None and proof["slot"] == sealed.slot and took_part(proof["root"], proof["n"], proof):
             return proof
@@ -128,4 +130,6 @@ def _says_aborted(url: str, sealed: SealedReport, transport: Transport) -> bool:
         status = transport.fetch_json(f"{url}/s/{sealed.session}/status", "the status of a session")
     except (Unreachable, InvalidSpec):
         return False
-    return isinstance(status, dict) and cast("dict[str, Any]", status).get("state") == "ABORTED"
+    fields = cast("dict[str, Any]", status) if isinstance(status, dict) else {}
+    # A shuffler that had sent its last rows cannot know whether the collector put them together before it gave up.
+    return fields.get("state") == "ABORTED" and not fields.get("had_sent")

@@ -38,6 +38,7 @@ class SealedPost:
 
         `token` admits to a collection by invitation, see `token_of`.
         """
+        # All parts are tried, also after one has failed, so that fewer are left for the next attempt.
         failed = [
             f"shuffler_{number}: {fault}"
             for number, part in enumerate(sealed.parts, start=1)

@@ -33,6 +33,7 @@ class Sealer:
         """The verified session of a collection; Unreachable if none takes reports now."""
         what = f"collection {collection.id}: a session that takes reports"
         agreed = check_session(collection, self._transport.fetch_json(address.session, what))
+        # The device's clock may be wrong; then nothing is lost but the wait for a session that closes later.
         if agreed.session.closes <= time():
             raise Unreachable(f"{what} cannot be fetched (the last one has closed)")
         return agreed
@@ -55,6 +56,7 @@ class Sealer:
         except Unreachable:
             return None
         sealed = _sealed(entry)
+        # Asked last, as it is a question to every shuffler; nearly always the session is still the same.
         if agreed.session.id == sealed.session or not is_aborted(sealed, self._transport):
             return None
         return self._sealing(collection, agreed)(bytes.fromhex(entry.report))

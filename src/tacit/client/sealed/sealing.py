@@ -59,6 +59,7 @@ def seal_report(session: ShuffleSession, mechanism: Device, report: bytes, coins
 def seal_word_for(session: ShuffleSession, word: int, coins: Coins) -> SealedReport:
     """Seal a word for a session; collectors do that for their spot checks."""
     upload = seal_upload(session, word, coins, encrypt=_encryption(session))
+    # Whatever is needed to send it again is kept beside it, so that a retry asks nobody for a session.
     relay = "" if session.relay is None else session.relay["url"]
     # If t shufflers of r have to be honest, so many reach at least one who is.
     enough = session.shuffler_count - session.honest + 1

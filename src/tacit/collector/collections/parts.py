@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally
 from tacit.core.tally import Tally
+from tacit.errors import InvalidSpec
 from tacit.tasks.memo import Memo
 from tacit.tasks.task import QuestionTally
 from tacit.wire.document import Collection
+
+MOST_VALUES = 1 << 22
+"""Of a domain whose values are counted one by one, which is how fakes are taken out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +29,7 @@ class Total:
 
 def answering(collection: Collection, mechanism: Mechanism) -> Mechanism:
     """The mechanism that answers are computed with: where shufflers add fakes, one that takes them out again."""
-    if collection.shuffle is None:
+    if collection.shuffle is None or not collection.shuffle.fakes:
         return mechanism
     from tacit.shuffle.mechanisms.fakes import with_fakes
 
@@ -35,12 +39,23 @@ def answering(collection: Collection, mechanism: Mechanism) -> Mechanism:
 def settled(collection: Collection, mechanism: Mechanism, tally: AnyTally) -> AnyTally:
     """The tally of a whole collection as one that counts respondents, without the fakes among the reports."""
     # Either nothing is there, or one whole session: tallies of shards are added up before.
-    if collection.shuffle is None or not tally.n:
+    if collection.shuffle is None or not collection.shuffle.fakes or not tally.n:
         return tally
     from tacit.shuffle.mechanisms.fakes import with_fakes
 
     assert isinstance(tally, Tally)
     return with_fakes(mechanism, collection.shuffle.fakes).settle(tally)
+
+
+def check_fakes(collection: Collection, mechanism: Mechanism) -> None:
+    """Refuse fakes where they could not be taken out: that is done for all values of a domain at once."""
+    terms = collection.shuffle
+    if terms is None or not terms.fakes or mechanism.domain_size <= MOST_VALUES:
+        return
+    raise InvalidSpec(
+        f"draft.shuffle.fakes is {terms.fakes}, must be 0 for a question of more than {MOST_VALUES} values: fakes are "
+        "taken out of the counts of all values, and of so many there are none"
+    )
 
 
 def parts_of(collection: Collection, mechanism: Mechanism, total: Total) -> list[QuestionTally]:

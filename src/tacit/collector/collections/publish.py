@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from tacit.collector.collections.active import ID, Catalog, parsed_json
 from tacit.collector.collections.draft_texts import check_texts
-from tacit.collector.collections.parts import Total, answering, parts_of
+from tacit.collector.collections.parts import Total, answering, check_fakes, parts_of
 from tacit.collector.collections.policies import Wanted, asked_of, plan_policy, reports_each, wanted_k
 from tacit.collector.collections.rehearsal import rehearse
 from tacit.collector.ports import NO_FOLDER, CollectionRecord, Store
@@ -91,6 +91,7 @@ class Planner:
         collection = Collection.from_json(document | kept, self.catalog)
         check_texts(collection)
         self._rehearse(collection)
+        check_fakes(collection, mechanism)
         self.check_shuffled(collection)
         return collection, respondents
 

@@ -8,6 +8,7 @@ from tacit import __version__
 from tacit.collector.collections.access import MAX_INVITATIONS, SCOPES
 from tacit.collector.ingest.uploads import REASONS
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
+from tacit.collector.shuffle.front import MOST_DAYS, SESSION_STATES
 from tacit.core.statistics.level import LEAST_LEVEL, MOST_LEVEL
 from tacit.hosting.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
 from tacit.post.frequencies.methods import NAMES
@@ -16,6 +17,7 @@ from tacit.tasks.table import TASKS, queries_of
 from tacit.wire.batch import MEDIA_TYPE as BATCH
 from tacit.wire.schema import definitions
 
+LETTER = "application/vnd.tacit.letter"
 PARQUET = "application/vnd.apache.parquet"
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 64}}
 _CONFIDENCE = {"type": "number", "minimum": LEAST_LEVEL, "maximum": MOST_LEVEL, "default": 0.95}
@@ -103,6 +105,21 @@ _PREDICTION = _fields(
         "reports": _WHOLE,
     }
 )
+_DECIMAL: dict[str, Any] = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}
+_EPSILONS = _fields({"collector": _DECIMAL, "others": _DECIMAL, "local": _DECIMAL}) | {
+    "description": "what shuffled reports keep against the collector; against it and all other respondents; against it "
+    "and the shufflers"
+}
+_CLAIM = _fields(
+    {
+        "epsilon": _EPSILONS,
+        "delta": _DECIMAL,
+        "respondents": _WHOLE,
+        "fakes": _WHOLE,
+        "mode": _TEXT,
+        "roles_apart": {"type": "boolean"},
+    }
+)
 _ENTRY = _fields({"day": _WHOLE, "actor": _TEXT, "action": _TEXT, "subject": _TEXT})
 _TABLE = _fields({"collection": _TEXT, "name": _TEXT, "columns": _list(_OBJECT), "n": _WHOLE, "damaged": _DAMAGED})
 
@@ -178,9 +195,39 @@ SCHEMAS: dict[str, Any] = {
                     }
                 )
             ),
-        }
+        },
+        shuffle=_CLAIM,
     ),
     "Plan": _fields({"questions": _list(_PREDICTION)}, problem=_ref("Problem")),
+    "ShuffleIdentity": _fields({"identity": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}),
+    "NewSession": _closed({}, days={"type": "integer", "minimum": 1, "maximum": MOST_DAYS}),
+    "Session": _fields(
+        {
+            "collection": _TEXT,
+            "mode": _TEXT,
+            "minimum": _WHOLE,
+            "epsilon": _EPSILONS,
+            "delta": _DECIMAL,
+            "sessions": _WHOLE,
+            "session": {"type": ["string", "null"]},
+            "state": {"type": "string", "enum": ["none", *SESSION_STATES]},
+            "note": _TEXT,
+        },
+        closes=_WHOLE,
+        closing={"type": "boolean"},
+        awaited=_list(_TEXT),
+        uploads={"type": "object", "additionalProperties": {"type": ["integer", "null"]}},
+        rows=_WHOLE,
+        opened_rows=_WHOLE,
+        n=_WHOLE,
+        respondents=_WHOLE,
+        fakes=_WHOLE,
+        alarms=_list(_TEXT),
+        blames=_TEXT,
+        reason=_TEXT,
+    ),
+    "SignedSession": _fields({"session": _OBJECT, "signatures": _list(_fields({"by": _TEXT, "signature": _TEXT}))}),
+    "Transcript": _fields({"document": _ref("document"), "session": _ref("SignedSession"), "transcript": _OBJECT}),
     "Token": _fields(
         {
             "id": _TEXT,
@@ -334,6 +381,29 @@ def _collection_paths() -> dict[str, Any]:
     }
 
 
+def _session_paths() -> dict[str, Any]:
+    """The routes of shuffled collections."""
+    one = "/api/v1/collections/{id}/session"
+    by_id: dict[str, Any] = {"parameters": [_ID]}
+    public: dict[str, Any] = by_id | {"public": True}
+    letter = _operation("A letter of a shuffler, signed by it", None, status=204, **public)
+    letter["requestBody"] = {"required": True, "content": _bytes(LETTER)}
+    # The courier of a shuffler reads the status; the text is for whoever looks into its log.
+    letter["responses"]["4XX"]["content"] |= {"text/plain": {"schema": _TEXT}}
+    return {
+        "/api/v1/shuffle/identity": {"get": _operation("The key of the collector, for drafts", "ShuffleIdentity")},
+        one: {
+            "get": _operation("How the latest session is", "Session", **by_id),
+            "post": _operation("Open a session after an abort", "Session", status=201, body="NewSession", **by_id),
+        },
+        f"{one}/close": {"post": _operation("Take no more reports, and shuffle", "Session", status=202, **by_id)},
+        f"{one}/abort": {"post": _operation("Give a session up", "Session", **by_id)},
+        "/c/{id}/session.json": {"get": _operation("The session that takes reports", "SignedSession", **public)},
+        "/c/{id}/transcript.json": {"get": _operation("What anybody can verify", "Transcript", **public)},
+        "/c/{id}/session/messages": {"post": letter},
+    }
+
+
 def _sql_paths() -> dict[str, Any]:
     """The routes of SQL over the rows of a collection."""
     # A GET query must fit into the request's head (see `Limits.head_bytes`); longer ones are posted.
@@ -386,7 +456,7 @@ def openapi() -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Tacit collector", "version": __version__},
-        "paths": _collection_paths() | _sql_paths() | _other_paths(),
+        "paths": _collection_paths() | _session_paths() | _sql_paths() | _other_paths(),
         "components": {
             "schemas": SCHEMAS | _parts(),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},

@@ -52,6 +52,7 @@ class ShuffledRoutes:
         """A letter of a shuffler. It is known by its signature, before its body is read."""
         active = await self._find(request)
         desk = await run_in_threadpool(self._collector.shuffle.of, active)
+        # As a stream: what is not signed by a shuffler of the session is refused before its body is read.
         reply = await desk.take(active.id, request.stream())
         return Response(reply.detail, reply.status, media_type="text/plain")
 

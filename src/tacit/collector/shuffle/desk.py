@@ -12,6 +12,7 @@ from typing import Any
 from tacit.client.transport import Transport, Unreachable
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.ports import Store
+from tacit.collector.shuffle.front import MOST_DAYS
 from tacit.collector.shuffle.neighbours import Neighbours, SessionRefused
 from tacit.collector.shuffle.release import Releases, told
 from tacit.collector.shuffle.spots import KEPT as SPOTS
@@ -42,8 +43,7 @@ LOG = logging.getLogger("tacit.collector")
 
 FILE = "shuffle.db"
 SESSION_DAYS = 30
-MOST_DAYS = 3650
-"""How long a session may stay open, in days."""
+"""How long a session stays open, if nobody says otherwise or closes it."""
 _DAY_SECONDS = 86_400
 _MODES = ("relay", "ss", "osh", "osh-z")
 """What this collector can open."""

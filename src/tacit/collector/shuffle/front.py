@@ -15,6 +15,9 @@ from tacit.wire.document import Collection
 if TYPE_CHECKING:
     from tacit.collector.shuffle.desk import ShuffleDesk
 
+MOST_DAYS = 3650
+"""How long a session may stay open, in days."""
+SESSION_STATES = ("DRAFT", "PUBLISHED", "COLLECTING", "SHUFFLING", "VERIFIED", "RELEASED", "ABORTED")
 NO_FOLDER = "shuffled collections need a folder that one process alone writes to; serve with --data, not --database"
 
 
@@ -39,6 +42,7 @@ class ShuffleFront:
                 self._desk = self._open()
                 if self._started:
                     self._desk.start()
+            # Set every time, as a server learns its address after the collector was made.
             self._desk.url = self.url
             return self._desk
 

@@ -29,6 +29,7 @@ class Neighbours:
         """The key that respondents seal for; ProtocolViolation unless it is of the shuffler that the document names."""
         shown = dict(self._json(f"{url}/identity.json", f"the identity of {url}"))
         signature = str(shown.pop("signature", ""))
+        # The seal key is believed for this signature alone: whoever answers at the address could name a key of theirs.
         if not is_signed(bytes.fromhex(identity), IDENTITY_LABEL, shown, signature):
             raise ProtocolViolation(f"{url}: it has another identity than the document names; ask its operator")
         if mode not in (shown.get("modes") or ()):
@@ -40,6 +41,7 @@ class Neighbours:
         reply = self._transport.post(f"{url}/sessions", json.dumps(signed.to_json()).encode(), JSON_TYPE)
         if 200 <= reply.status < 300:
             return str(_fields(reply).get("signature", ""))
+        # What a shuffler refuses is said to the operator in its own words; everything else is a matter of time.
         if 400 <= reply.status < 500:
             raise SessionRefused(f"{url}: {_detail(reply)}")
         raise Unreachable(f"{url} cannot be reached ({reply.status or 'no reply'})")

@@ -46,6 +46,7 @@ def open_all(session: ShuffleSession, key: HpkeKey, rows: U8, note: Note) -> Ope
     pieces = [rows[i : i + CHUNK_ROWS] for i in range(0, len(rows), CHUNK_ROWS)]
     words, opened = list[U64](), list[Mask]()
     done = 0
+    # In order, so that rows and words stay together: duplicates are found by the sealed bytes of a row.
     for piece in _opened(session, key, pieces, len(rows)):
         words.append(piece[0])
         opened.append(piece[1])

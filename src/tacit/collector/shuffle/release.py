@@ -65,6 +65,7 @@ class Releases:
     def open(self, record: SessionRecord) -> tuple[Transcript, Released]:
         """Open all rows and check everything; ReleaseRefused or ProtocolViolation if something is wrong."""
         session, n = record.session, int(record.progress["n"])
+        # The order matters: rows that were seen are acknowledged even if a check after this refuses them.
         opened = self._open_rows(record)
         transcript = put_together(self.party, record, self._ack(record, opened))
         verify(transcript, record.signed, record.pinned)
@@ -112,6 +113,7 @@ class Releases:
         active = self._active(record)
         payload = decode_words(active.mechanism, found.words).tobytes()
         batch = NewBatch(active.id, batch_of(record.id), payload, len(found.words), {})
+        # Past the writer, whose queue is for many small batches; the store knows this one again by its id.
         (outcome,) = self.store.add_batches([batch])
         if outcome == CLOSED:
             return {"refused": True, "reason": "the collection was closed before its reports arrived"}
@@ -121,6 +123,7 @@ class Releases:
     def close_collection(self, record: SessionRecord) -> None:
         """Nothing can come to a collection any more after its session was released."""
         collection = self.store.collection(record.session.collection)
+        # Asked every time, because a crash may have come between the release and this.
         if collection is not None and collection.state == "published":
             self.store.close_collection(collection.id)
 

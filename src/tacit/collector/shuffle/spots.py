@@ -42,6 +42,7 @@ def draw_tokens(session: ShuffleSession) -> list[bytes]:
 
 def draw_spots(session: ShuffleSession, tokens: Sequence[bytes], coins: Coins) -> bytes:
     """Seal as many words as the session has spot checks; returns what is kept of them."""
+    # Words that differ, so that each is found once; any word is some report, and nobody can tell these from others.
     words = set[int]()
     while len(words) < session.spot_checks:
         words.add(coins.word())
@@ -88,6 +89,7 @@ class SpotSender:
     def _send_one(self) -> bool:
         if self._post.send(self._left[-1].sealed, self._left[-1].token).state != "sent":
             return False
+        # Only what has arrived is struck off; after a restart all are sent again, and known again.
         self._left.pop()
         return True
 
@@ -100,6 +102,7 @@ def included_words(
 
 
 def _is_included(session: ShuffleSession, spot: SpotCheck, root: str, n: int, neighbours: Neighbours) -> bool:
+    # Asked only now, when the rows are here: before, it would tell shufflers which slots not to touch.
     for party in session.shufflers:
         proof = neighbours.proof(party.url, session.id, spot.sealed.slot)
         try:

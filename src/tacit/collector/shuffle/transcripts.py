@@ -52,6 +52,7 @@ def _envelopes(store: PartyStore, record: SessionRecord) -> list[Envelope]:
             # Each shuffler speaks for itself alone.
             if envelope.place.sender == letter.place.sender:
                 told.setdefault(envelope.place, envelope)
+    # Those of letters about slots and ends are left out: a transcript has what moved rows, and no more.
     places = expected_places(record.session, ATTEMPT)
     missing = [str(place) for place in places if place not in told]
     if missing:
