@@ -134,6 +134,17 @@ test("neither the collector nor a minority of shufflers makes a report be sealed
   assert.deepEqual(shuffle.bodies(1), []);
 });
 
+test("a report that may have reached the collector before the abort is not sealed again", async () => {
+  const [shuffle, storage] = [await begin(), new Storage()];
+  await client(storage).answer(shuffle.address, ANSWER);
+  for (const i of [1, 2, 3]) shuffle.states.set(i, "ABORTED");
+  for (const i of [1, 2]) shuffle.late.add(i);
+  await shuffle.convene();
+  assert.deepEqual(await client(storage).flush(), []);
+  shuffle.late.delete(1);
+  assert.equal((await client(storage).flush())[0].session, shuffle.sessionId);
+});
+
 test("a session that is not as it must be, or has closed, draws nothing", async () => {
   const [shuffle, storage] = [await begin(), new Storage()];
   const { published } = shuffle;

@@ -43,6 +43,8 @@ export class Shuffle {
   requests = [];
   /** Numbers of shufflers that do not answer. */
   dead = new Set();
+  /** Numbers of shufflers that had sent their last rows when they gave up. */
+  late = new Set();
   /** States that shufflers state, by number; COLLECTING where there is none. @type {Map<number, string>} */
   states = new Map();
   /** Answers in the place of what would be there, by path. @type {Map<string, [number, any]>} */
@@ -145,7 +147,7 @@ export class Shuffle {
     if (method === "POST") return path.endsWith("/uploads") ? [202, undefined] : [500, undefined];
     if (path.endsWith("/document.json")) return [200, this.document];
     if (path.endsWith("/session.json")) return [200, this.published];
-    if (path.endsWith("/status")) return [200, { state: this.states.get(number) ?? "COLLECTING" }];
+    if (path.endsWith("/status")) return [200, { state: this.states.get(number) ?? "COLLECTING", had_sent: this.late.has(number) }];
     return [404, { title: "not found" }];
   }
 
@@ -155,11 +157,13 @@ export class Shuffle {
     if (header[0] !== this.keys[number].publicKey[0]) throw new Error("another key");
     const context = await opening(this.keys[number], enc, concat(utf8("message/bhttp request\0"), header));
     const message = await decrypt(context.key, context.baseNonce, body.slice(39));
-    const text = Buffer.from(message).toString("latin1");
-    const [path] = /\/s\/[0-9a-f]{64}\/uploads/.exec(text) ?? [];
-    const start = text.indexOf("application/octet-stream") + "application/octet-stream".length;
-    const size = ((message[start] & 63) << 8) | message[start + 1];
-    this.requests.push(["POST", `/s_${number}${path}`, { relayed: true }, message.slice(start + 2, start + 2 + size)]);
+    const head = concat(Uint8Array.of(0, 4), utf8("POST"), Uint8Array.of(5), utf8("https"), Uint8Array.of(8), utf8("shuffler"));
+    const [start, path] = [head.length + 2, `/s/${this.sessionId}/uploads`];
+    const after = start + path.length;
+    if (hex(message.slice(0, head.length)) !== hex(head) || message[after] !== 0) throw new Error("another request");
+    const size = ((message[after + 1] & 63) << 8) | message[after + 2];
+    const sent = Buffer.from(message.slice(start, after)).toString();
+    this.requests.push(["POST", `/s_${number}${sent}`, { relayed: true }, message.slice(after + 3, after + 3 + size)]);
     const nonce = new Uint8Array(16).fill(7);
     const inner = extract(concat(enc, nonce), context.export(utf8("message/bhttp response"), 16));
     const cipher = await subtle.importKey("raw", expand(inner, utf8("key"), 16), "AES-GCM", false, ["encrypt"]);
