@@ -91,7 +91,8 @@ def _trusted(terms: ShuffleTerms) -> str:
 
 def party_origins(document: Mapping[str, Any]) -> list[str]:
     """The origins that the page of a document sends sealed reports to, and asks about them; none if not shuffled."""
-    terms = document.get("shuffle") or {}
-    parties = [*terms.get("shufflers", []), *([terms["relay"]] if terms.get("relay") else [])]
-    parts = (urlsplit(party["url"]) for party in parties)
+    terms: Mapping[str, Any] = document.get("shuffle") or {"shufflers": [], "relay": None}
+    relay: Any = terms["relay"]
+    # Origins alone: a policy that names paths would break where a party moves below its address.
+    parts = [urlsplit(str(party["url"])) for party in [*terms["shufflers"], *([relay] if relay else [])]]
     return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts))
