@@ -115,7 +115,7 @@ class Sizes:
     between: float
 
 
-ROOMS = Sizes(width=258, height=80, gap=24, between=42)
+ROOMS = Sizes(width=258, height=92, gap=24, between=42)
 BOXES = Sizes(width=86, height=26, gap=10, between=26)
 
 

@@ -14,6 +14,10 @@ from itertools import count
 from typing import Any
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from tests.browser.access import AXE_PATH, serve_axe
 from tests.browser.site import Site
 from tests.service.memory import MemoryStore
 
@@ -24,6 +28,7 @@ from tacit.dashboard import routes
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WINDOW = {"width": 1280, "height": 900}
+REST_PATH = "/rest"
 PATIENT_MILLISECONDS = 120_000
 """For anything that a page is waited for. Only a test that fails waits this long, so a slow machine fails none."""
 
@@ -35,11 +40,18 @@ def _absent(reason: str) -> None:
     pytest.skip(reason)
 
 
+async def _rest(request: Request) -> Response:
+    """An empty page that may load and send anything; with an icon, for which browsers would ask in vain otherwise."""
+    del request
+    content = '<!doctype html><html lang="en"><title>At rest</title><link rel="icon" href="/static/icon.svg">'
+    return HTMLResponse(content, headers={"Content-Security-Policy": "default-src *"})
+
+
 @contextmanager
 def serving_site() -> Generator[Site]:
     """A collector with nothing in it."""
     collector = Collector(MemoryStore())
-    app = App(collector, None, routes(collector))
+    app = App(collector, None, [Route(AXE_PATH, serve_axe), Route(REST_PATH, _rest), *routes(collector)])
     with running(app) as served:
         yield Site(served.url, collector.access.create("admin", label="tests")[0], collector, count(1000))
 
@@ -100,10 +112,11 @@ class Tab:
         self._session: Any = None
 
     def opened(self) -> Any:
-        """The page, empty and as it is at first."""
+        """The page, at rest: empty, but of a collector, so that modules of the pages can be imported there."""
         if self._page is None:
             self._page = self.context.new_page()
             self._session = self.context.new_cdp_session(self._page)
+            self.leave()
         return self._page
 
     def forget(self, origin: str) -> None:
@@ -136,7 +149,7 @@ class Tab:
 @pytest.fixture(scope="session")
 def tab(browser: Any, shared_site: Site) -> Generator[Tab]:
     context = _new_context(browser)
-    yield Tab(context, f"{shared_site.url}/healthz")
+    yield Tab(context, shared_site.url + REST_PATH)
     context.close()
 
 
@@ -176,7 +189,7 @@ def listening(page: Any, **listeners: Callable[[Any], None]) -> Generator[None]:
 def page(tab: Tab, context: Any, request: pytest.FixtureRequest) -> Generator[Any]:
     """A page with empty storage, whose console must stay silent; `page.expected` names what a test provokes."""
     del context
-    made, heard, failed = tab.opened(), list[str](), request.session.testsfailed
+    made, heard, failed = tab.opened(), list[tuple[str, str]](), request.session.testsfailed
     for name in {"site", "fresh_site"}.intersection(request.fixturenames):
         # Not only before the first test: what an earlier one kept for this collector would look like this one's.
         tab.forget(request.getfixturevalue(name).url)
@@ -184,15 +197,15 @@ def page(tab: Tab, context: Any, request: pytest.FixtureRequest) -> Generator[An
 
     def hear(message: Any) -> None:
         if message.type in ("error", "warning"):
-            heard.append(message.text)
+            heard.append((message.text, message.location["url"]))
 
-    with listening(made, console=hear, pageerror=lambda error: heard.append(str(error))):
+    with listening(made, console=hear, pageerror=lambda error: heard.append((str(error), made.url))):
         yield made
         if request.session.testsfailed > failed:
             return tab.close()
         tab.leave()
     tab.tidy()
-    assert [words for words in heard if not any(part in words for part in made.expected)] == []
+    assert [one for one in heard if not any(part in one[0] for part in made.expected)] == []
 
 
 @pytest.fixture

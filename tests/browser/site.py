@@ -1,8 +1,11 @@
 """What a test of pages does at a collector without a page: publish, close, count, and sign a browser in."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
+
+from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.collector.collections.publish import close, create_draft, publish
 from tacit.collector.service import Collector
@@ -49,3 +52,16 @@ def sign_in(page: Any, site: Site) -> None:
 def posts(asked: list[Any]) -> list[Any]:
     """Of all requests those that could carry an answer."""
     return [request for request in asked if request.method == "POST"]
+
+
+def wait_until(page: Any, holds: Callable[[], bool], what: str = "it never came to be") -> None:
+    """Wait for what no selector can say; meanwhile playwright handles what the browser says."""
+    end = monotonic() + PATIENT_SECONDS
+    while not holds():
+        assert monotonic() < end, what
+        page.wait_for_timeout(20)
+
+
+def look_again(page: Any) -> None:
+    """Come back to a page that shows counts: it asks for them at once instead of after seconds."""
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -116,13 +117,15 @@ def test_public_columns_are_sent_as_they_are_and_may_stay_empty(page: Any, asked
     page.fill("#column-visits", "1.5")
     page.click("text=Show me what will be sent")
     page.wait_for_selector(".error:has-text('does not fit')")
-    assert page.evaluate("document.activeElement.id") == "column-visits"
+    expect(page.locator("#column-visits")).to_be_focused()
     page.fill("#column-visits", "-3")
     page.select_option("#column-insured", "false")
     page.fill("#column-asked_on", "2030-12-31")
     page.click("text=Deutsch")
-    assert page.input_value("#column-region") == "North"  # What was filled in survives a change of language.
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.locator("#column-region")).to_have_value("North")  # What was filled in survives a change of language.
     page.click("text=English")
+    expect(page.locator("html")).to_have_attribute("lang", "en")
     page.click("text=Show me what will be sent")
     page.wait_for_selector("#report")
     shown = {name: page.inner_text(f"[data-column={name}]") for name in ("region", "paid", "insured")}
@@ -135,9 +138,10 @@ def test_public_columns_are_sent_as_they_are_and_may_stay_empty(page: Any, asked
     assert "often" not in posts(asked)[0].post_data and site.reports(collection) == 1
 
 
-def shares(page: Any) -> list[str]:
-    """The cells of the heat map, as they are read."""
-    return [cell.split()[0] for cell in page.locator(".heat-table td").all_inner_texts()]
+def shows(page: Any, shares: list[float]) -> None:
+    """Wait until the cells of the heat map are these."""
+    cells = [re.compile(rf"^\s*{100 * share:.2f}\s") for share in shares]
+    expect(page.locator(".heat-table td")).to_have_text(cells)
 
 
 def test_tables_tests_and_the_tree_are_those_of_the_collector(page: Any, context: Any, site: Any) -> None:
@@ -153,22 +157,23 @@ def test_tables_tests_and_the_tree_are_those_of_the_collector(page: Any, context
         return context.request.get(address, params=given).json()
 
     table = answer("table", attributes="smoking,sport")
-    assert shares(page) == [f"{100 * cell['consistent']:.2f}" for cell in table["cells"]]
+    shows(page, [cell["consistent"] for cell in table["cells"]])
     page.click("#joint button:has-text('Raw')")
-    assert shares(page) == [f"{100 * cell['raw']['estimate']:.2f}" for cell in table["cells"]]
-    assert "95 % interval from" in page.locator(".heat-table td").first.get_attribute("title")
+    shows(page, [cell["raw"]["estimate"] for cell in table["cells"]])
+    expect(page.locator(".heat-table td").first).to_have_attribute("title", re.compile("95 % interval from"))
     page.wait_for_selector(".verdict .pill:has-text('connected')")
-    assert answer("association", attributes="smoking,sport")["words"] in page.inner_text(".verdict")
-    page.wait_for_selector(".pair-table button")
-    assert page.locator(".pair-table button").count() == 6 and page.locator(".pair-table .connected").count() == 3
+    expect(page.locator(".verdict")).to_contain_text(answer("association", attributes="smoking,sport")["words"])
+    expect(page.locator(".pair-table button")).to_have_count(6)
+    expect(page.locator(".pair-table .connected")).to_have_count(3)
     page.click("[data-pair='home,smoking']")
     page.wait_for_selector(".verdict h3:has-text('smoking and home')")
-    assert page.input_value("#joint-1") == "home"
-    assert page.get_attribute("[data-pair='home,smoking']", "aria-pressed") == "true"
-    edges = answer("tree")["edges"]
+    expect(page.locator("#joint-1")).to_have_value("home")
+    expect(page.locator("[data-pair='home,smoking']")).to_have_attribute("aria-pressed", "true")
     picture = page.locator("svg.tree")
-    assert picture.locator("path").count() == len(edges) == 3 and picture.locator("circle").count() == 4
-    assert "sport under smoking" in picture.get_attribute("aria-label")
+    expect(picture.locator("path")).to_have_count(len(answer("tree")["edges"]))
+    expect(picture.locator("path")).to_have_count(3)
+    expect(picture.locator("circle")).to_have_count(4)
+    expect(picture).to_have_attribute("aria-label", re.compile("sport under smoking"))
 
 
 def test_three_questions_come_as_a_table_for_each_value_of_the_third(page: Any, context: Any, site: Any) -> None:
@@ -178,13 +183,14 @@ def test_three_questions_come_as_a_table_for_each_value_of_the_third(page: Any, 
     page.goto(f"{site.url}/dashboard/collections/{collection}")
     page.select_option("#joint-2", "home")
     page.wait_for_selector("caption:has-text('home: village')")
-    assert page.locator(".heat-table").count() == 3
+    expect(page.locator(".heat-table")).to_have_count(3)
     page.wait_for_selector("text=Nobody was asked about these together: smoking, sport and home")
     page.click("#joint >> text=Table of these numbers")
     expect(page.locator(".cells tbody tr")).to_have_count(2 * 3 * 3)  # The rows are made once the table is open.
     page.select_option("#joint-0", "home")  # No question stands twice: the two change places.
     page.wait_for_selector("caption:has-text('smoking: yes')")
-    assert [page.input_value(f"#joint-{i}") for i in range(3)] == ["home", "sport", "smoking"]
+    for i, name in enumerate(("home", "sport", "smoking")):
+        expect(page.locator(f"#joint-{i}")).to_have_value(name)
 
 
 def test_synthetic_data_is_a_file_of_made_up_records(page: Any, context: Any, site: Any) -> None:
@@ -246,7 +252,7 @@ def test_public_columns_are_built_on_the_page_and_come_back(page: Any, site: Any
     before = site.collector.preview(draft)
     page.reload()
     page.wait_for_selector("text=a condition on private columns selects will be known to")
-    assert page.input_value("#column-type-1") == "number"
+    expect(page.locator("#column-type-1")).to_have_value("number")
     page.click("text=Save draft")
     page.wait_for_selector("text=Draft saved")
     assert site.collector.preview(draft) == before
@@ -308,7 +314,7 @@ def test_pairs_of_many_questions_are_ranked(page: Any, context: Any, site: Any) 
     sign_in(page, site)
     page.goto(f"{site.url}/dashboard/collections/{collection}")
     page.wait_for_selector(".pair-ranking button")
-    assert page.locator(".pair-ranking button").first.inner_text() == "habit 2 · habit 7"
+    expect(page.locator(".pair-ranking button").first).to_have_text("habit 2 · habit 7")
     page.locator(".pair-ranking button").first.click()
     page.wait_for_selector(".verdict h3:has-text('habit 2 and habit 7')")
     page.wait_for_selector(".verdict >> text=Odds ratio")

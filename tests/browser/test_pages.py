@@ -1,18 +1,16 @@
 """The survey and the dashboard in a real browser, against a real collector."""
 
 import json
-from collections.abc import Callable
+import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import exp, sqrt
 from threading import Thread
-from time import monotonic
 from typing import Any
 
 import numpy as np
-import pytest
+from playwright.sync_api import expect
 from tests.browser.access import Checker
-from tests.browser.site import posts, sign_in
-from tests.service.waiting import PATIENT_SECONDS
+from tests.browser.site import look_again, posts, sign_in, wait_until
 
 from tacit.catalog import CATALOG
 from tacit.collector.collections.active import read_document
@@ -102,8 +100,6 @@ def test_what_leaves_the_browser_is_the_noisy_report_that_was_shown(page: Any, a
 
 def test_the_browser_adds_noise_with_the_declared_probability(page: Any, site: Any) -> None:
     collection = site.publish(**COMMUTE | {"questions": [COMMUTE["questions"][0] | {"domain": {"kind": "booleans"}}]})
-    page.goto(f"{site.url}/c/{collection}")
-    page.wait_for_selector("form")
     n, p = 4000, exp(1) / (1 + exp(1))
     truths = page.evaluate(
         """async ([id, n]) => {
@@ -145,17 +141,8 @@ def test_the_ledger_adds_up_what_was_sent(page: Any, site: Any) -> None:
         answer(page, label)
         page.click("text=Send this report")
         page.wait_for_selector("text=has arrived")
-    page.wait_for_selector(".ledger tfoot")
-    assert "ε = 1.5" in page.inner_text(".ledger tfoot")
-    assert page.locator(".ledger tbody tr").count() == 2
-
-
-def wait_until(page: Any, holds: Callable[[], bool]) -> None:
-    """Wait for what a page that is gone has left to the browser; meanwhile playwright handles what the browser says."""
-    end = monotonic() + PATIENT_SECONDS
-    while not holds():
-        assert monotonic() < end, "nothing arrived"
-        page.wait_for_timeout(20)
+    expect(page.locator(".ledger tfoot")).to_contain_text("ε = 1.5")
+    expect(page.locator(".ledger tbody tr")).to_have_count(2)
 
 
 def test_what_waits_when_the_page_goes_away_is_handed_over(page: Any, site: Any) -> None:
@@ -173,7 +160,7 @@ def test_what_waits_when_the_page_goes_away_is_handed_over(page: Any, site: Any)
     assert site.reports(collection) == 1
 
 
-def test_a_page_that_goes_away_sends_no_cookies(new_context: Any, site: Any) -> None:
+def test_a_page_that_goes_away_sends_no_cookies(page: Any, context: Any, site: Any) -> None:
     seen: list[tuple[str, str | None]] = []
 
     class Echo(BaseHTTPRequestHandler):
@@ -187,10 +174,8 @@ def test_a_page_that_goes_away_sends_no_cookies(new_context: Any, site: Any) -> 
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
     Thread(target=server.serve_forever, daemon=True).start()
-    context = new_context(bypass_csp=True)
     context.add_cookies([{"name": "session", "value": "secret", "url": site.url}])
-    page = context.new_page()
-    page.goto(f"{site.url}/c/{site.publish(**COMMUTE)}")
+    # On the page at rest, which may send to other origins; those of a collector may not.
     page.evaluate(
         """async (base) => {
             const { Respondent } = await import("/js/tacit.js");
@@ -235,7 +220,7 @@ def test_every_kind_of_domain_can_be_answered(page: Any, site: Any) -> None:
     page.fill("input[name=fine]", "3.25")
     page.click("text=Show me what will be sent")
     page.wait_for_selector("text=not one of those")  # 7 is not a multiple of 5.
-    assert page.evaluate("document.activeElement.name") == "whole"
+    expect(page.locator("input[name=whole]")).to_be_focused()
     page.fill("input[name=whole]", "15")
     page.click("text=Show me what will be sent")
     page.click("text=Send this report")
@@ -260,13 +245,12 @@ def test_the_language_switch_keeps_the_answer(page: Any, site: Any) -> None:
     page.get_by_label("Bicycle").check()
     page.click("text=Deutsch")
     page.wait_for_selector("text=Wie Ihre Antwort geschützt wird")
-    assert page.get_by_label("Bicycle").is_checked()
-    assert page.get_attribute("html", "lang") == "de"
-    assert page.inner_text("h1") == "Der Weg zur Arbeit"
+    expect(page.get_by_label("Bicycle")).to_be_checked()
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.locator("h1")).to_have_text("Der Weg zur Arbeit")
 
 
-def test_every_language_says_everything(page: Any, site: Any) -> None:
-    page.goto(f"{site.url}/c/{site.publish(**COMMUTE)}")
+def test_every_language_says_everything(page: Any) -> None:
     said = page.evaluate(
         """async () => Object.fromEntries(await Promise.all(["en", "de", "es", "fr"].map(async (one) =>
             [one, Object.entries((await import(`/static/words/${one}.js`)).default).map(([key, text]) =>
@@ -288,22 +272,21 @@ def test_the_survey_works_by_keyboard_alone(page: Any, site: Any) -> None:
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_selector("#report")
-    assert page.evaluate("document.activeElement.id") == "review"
+    expect(page.locator("#review")).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_selector("text=has arrived")
-    assert page.evaluate("document.activeElement.id") == "outcome"
+    expect(page.locator("#outcome")).to_be_focused()
     assert site.reports(collection) == 1
 
 
 def test_closed_missing_and_changed_collections(page: Any, site: Any) -> None:
-    page.expected = ["404"]
     collection = site.publish(**COMMUTE)
     site.close(collection)
     page.goto(f"{site.url}/c/{collection}")
     page.wait_for_selector("text=This collection is closed")
     assert page.query_selector("form") is None
-    assert page.goto(f"{site.url}/c/{'0' * 64}").status == 404
+    assert page.request.get(f"{site.url}/c/{'0' * 64}").status == 404
     other = site.publish(**COMMUTE | {"epsilon": "2"})
     changed = site.collector.record(other).document.replace(b"Tram", b"Trem")
     page.route("**/document.json", lambda route: route.fulfill(body=changed, content_type="application/json"))
@@ -312,9 +295,8 @@ def test_closed_missing_and_changed_collections(page: Any, site: Any) -> None:
 
 
 def test_a_draft_is_previewed_by_its_owner_and_sends_nothing(page: Any, asked: list[Any], site: Any) -> None:
-    page.expected = ["404"]
     draft = site.draft(**COMMUTE)
-    assert page.goto(f"{site.url}/c/{draft}?preview").status == 404
+    assert page.request.get(f"{site.url}/c/{draft}?preview").status == 404
     sign_in(page, site)
     page.goto(f"{site.url}/c/{draft}?preview")
     page.wait_for_selector("text=Preview of a draft")
@@ -348,17 +330,20 @@ def test_signing_in_leads_back_to_the_same_query(page: Any, site: Any) -> None:
     page.wait_for_url(f"{site.url}/dashboard/query?collection=a%26b")
 
 
-def test_an_address_too_long_for_the_form_keeps_its_path(page: Any, site: Any) -> None:
-    page.goto(f"{site.url}/dashboard/query?collection={'x' * 3000}")
-    assert page.get_attribute("[name=next]", "value") == "/dashboard/query"
+def leads_to(context: Any, address: str) -> list[str]:
+    """Where the form for signing in leads, as its page says that a stranger gets for an address."""
+    return re.findall('name="next" value="([^"]*)"', context.request.get(address).text())
 
 
-@pytest.mark.parametrize(
-    "target", ["https://example.org/", "//example.org", "/\\example.org", "/c/x", "//example.org/dashboard?a=b"]
-)
-def test_signing_in_never_leads_to_another_site(page: Any, site: Any, target: str) -> None:
-    page.goto(f"{site.url}/dashboard/login?next={target}")
-    assert page.get_attribute("[name=next]", "value") == "/dashboard"
+def test_an_address_too_long_for_the_form_keeps_its_path(context: Any, site: Any) -> None:
+    assert leads_to(context, f"{site.url}/dashboard/query?collection=x") == ["/dashboard/query?collection=x"]
+    assert leads_to(context, f"{site.url}/dashboard/query?collection={'x' * 3000}") == ["/dashboard/query"]
+
+
+def test_signing_in_never_leads_to_another_site(context: Any, site: Any) -> None:
+    assert leads_to(context, f"{site.url}/dashboard/login?next=/dashboard/new") == ["/dashboard/new"]
+    for target in ("https://example.org/", "//example.org", "/\\example.org", "/c/x", "//example.org/dashboard?a=b"):
+        assert leads_to(context, f"{site.url}/dashboard/login?next={target}") == ["/dashboard"], target
 
 
 def test_build_predict_publish_and_watch_the_counts_move(page: Any, context: Any, fresh_site: Any) -> None:
@@ -382,11 +367,12 @@ def test_build_predict_publish_and_watch_the_counts_move(page: Any, context: Any
     collection = page.url.rsplit("/", 1)[1]
     assert site.collector.record(collection).state == "published"
     send_reports(context, site, collection, 300)
+    look_again(page)
     page.wait_for_selector(".facts b:has-text('300')")
     page.wait_for_selector("canvas")
     page.click("text=Table of these numbers")
-    assert page.locator(".numbers tbody tr").count() == 3
-    assert page.locator(".numbers tbody th").first.inner_text() == "Soup"
+    expect(page.locator(".numbers tbody tr")).to_have_count(3)
+    expect(page.locator(".numbers tbody th").first).to_have_text("Soup")
     page.click("button:has-text('Raw')")
     page.wait_for_selector("text=Unbiased: right on average, so")
     page.click("text=Close collection")
@@ -415,6 +401,7 @@ def test_a_share_link_shows_one_collection_without_signing_in(page: Any, context
     page.select_option("#scope", "reader")
     page.select_option("#for", collection)
     page.click("text=Make token")
+    expect(page.locator("#fresh")).to_have_value(re.compile("share="))
     link = page.input_value("#fresh")
     context.clear_cookies()
     page.goto(link)
@@ -422,7 +409,7 @@ def test_a_share_link_shows_one_collection_without_signing_in(page: Any, context
     assert page.query_selector("text=Close collection") is None
 
 
-def test_the_chart_library_comes_from_its_package(page: Any, context: Any, site: Any) -> None:
+def test_the_chart_library_comes_from_its_package(context: Any, site: Any) -> None:
     reply = context.request.get(f"{site.url}/static/vendor/chart.js")
     assert reply.status == 200 and b"Chart.js" in reply.body()[:200]
     policy = context.request.get(f"{site.url}/dashboard/login").headers["content-security-policy"]

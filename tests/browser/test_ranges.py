@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.browser.access import Checker
 from tests.browser.crowds import send_crowd
-from tests.browser.site import sign_in
+from tests.browser.site import sign_in, wait_until
 
 AGE: dict[str, Any] = {
     "name": "age",
@@ -59,8 +59,13 @@ def numbers(text: str) -> list[float]:
 def reads(page: Any, words: str, share: dict[str, float]) -> None:
     """Wait until a range is read out, and compare with what the collector says."""
     page.wait_for_selector(f".reading:has-text('answer {words}:')")
-    shown = numbers(page.inner_text(".reading"))
-    assert shown == pytest.approx([100 * share[name] for name in ("estimate", "low", "high")], abs=0.06)
+    says(page, share)
+
+
+def says(page: Any, share: dict[str, float]) -> None:
+    """Wait until these are the numbers that are read out."""
+    wanted = [100 * share[name] for name in ("estimate", "low", "high")]
+    wait_until(page, lambda: numbers(page.inner_text(".reading")) == pytest.approx(wanted, abs=0.06), f"no {wanted}")
 
 
 def test_a_range_is_dragged_typed_and_moved_by_keyboard(page: Any, context: Any, site: Any) -> None:
@@ -133,10 +138,8 @@ def test_the_curve_the_quantiles_and_the_heavy_intervals(page: Any, context: Any
     told = asked.value.json()
     assert drawn == [told["consistent"], told["low"], told["high"]]
     medians = ask(context, site, collection, "age", "quantiles", shares="0.5")["quantiles"][0]
-    page.wait_for_selector("th:has-text('median')")
-    row = page.locator("tr:has(th:has-text('median')) td").all_inner_texts()
     between = f"{medians['low']} to {medians['high']}" if medians["low"] < medians["high"] else str(medians["low"])
-    assert row == [str(medians["value"]), between]
+    expect(page.locator("tr:has(th:has-text('median')) td")).to_have_text([str(medians["value"]), between])
     page.get_by_label("Shortest intervals with at least").select_option("0.5")
     heavy = ask(context, site, collection, "age", "heavy", threshold=0.5)["intervals"]
     page.wait_for_selector(f"th:has-text('{heavy[0]['from']} to {heavy[0]['to']}')")
@@ -145,8 +148,7 @@ def test_the_curve_the_quantiles_and_the_heavy_intervals(page: Any, context: Any
     page.click("button:has-text('Consistent')")
     page.wait_for_selector("text=hold the true share in at least 95 of 100 cases")
     page.click("text=Table of these numbers")
-    page.wait_for_selector("details .numbers td")
-    assert page.locator("details .numbers tbody tr").count() == 80
+    expect(page.locator("details .numbers tbody tr")).to_have_count(80)
 
 
 def test_nothing_known_is_said_in_words(page: Any, context: Any, site: Any) -> None:
@@ -155,9 +157,10 @@ def test_nothing_known_is_said_in_words(page: Any, context: Any, site: Any) -> N
     opened(page, site, collection)
     page.click("text=Table of these numbers")
     page.wait_for_selector("details .numbers td")
-    page.wait_for_load_state("networkidle")  # Every card has its answer.
-    said = page.inner_text("main")
-    assert not re.search(r"NaN|Infinity|null|undefined", said)
+    for name in ("Quantiles", "Where answers gather"):
+        page.wait_for_selector(f"[aria-label^='{name}']")
+    page.wait_for_selector("text=Each point of the true curve")
+    assert not re.search(r"NaN|Infinity|null|undefined", page.inner_text("main"))
     page.get_by_label("From", exact=True).fill("18")
     page.get_by_label("To", exact=True).fill("97")
     page.keyboard.press("Enter")
@@ -190,9 +193,9 @@ def test_large_domains_are_drawn_in_few_bars(page: Any, context: Any, site: Any)
     opened(page, site, collection)
     share = ask(context, site, collection, "age", "range", low=2048, high=6143)["share"]
     reads(page, "2048 to 6143", share)
+    page.wait_for_selector("text=Each bar adds up 64 neighbouring answers")
     bars = page.evaluate("Chart.getChart(document.querySelector('.plot.upright canvas')).data.datasets[0].data")
     assert len(bars) <= 128 and sum(bars) == pytest.approx(1)
-    page.wait_for_selector("text=Each bar adds up 64 neighbouring answers")
 
 
 def test_the_builder_plans_ranges_explains_and_publishes(page: Any, site: Any) -> None:
@@ -205,11 +208,12 @@ def test_the_builder_plans_ranges_explains_and_publishes(page: Any, site: Any) -
     page.get_by_label("To", exact=True).fill("97")
     page.get_by_label("What you want to know").select_option("ranges")
     page.wait_for_selector("text=With 10,000 respondents a range, on average over all of them, will be known to")
-    assert re.search(r"Why: “.+” .+\.", page.inner_text(".why"))
+    expect(page.locator(".why")).to_have_text(re.compile(r"Why: “.+” .+\."))
     page.click("text=Compare the methods")
-    assert page.locator(".options tbody tr").count() > 5
-    assert page.locator(".options tr[aria-current]").count() == 1
-    page.fill("#cohort", "7")
+    page.locator(".options tbody tr").nth(5).wait_for()
+    expect(page.locator(".options tr[aria-current]")).to_have_count(1)
+    with page.expect_response("**/plan?*"):
+        page.fill("#cohort", "7")
     page.wait_for_selector("details[open] .options")
     page.click("text=Publish")
     page.wait_for_selector("text=Answers appear here")

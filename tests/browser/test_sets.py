@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 from tests.browser.crowds import BASKET, BASKETS, ITEMS, baskets, run_plan, send_crowd
-from tests.browser.site import posts, sign_in
+from tests.browser.site import look_again, posts, sign_in
 
 from tacit.catalog import CATALOG
 from tacit.collector.collections.active import read_document
@@ -23,7 +23,8 @@ def test_a_set_leaves_the_browser_as_a_noisy_report(page: Any, asked: list[Any],
     page.click("text=Show me what will be sent")
     page.wait_for_selector(".error:has-text('5 ticked, at most 4 are possible')")
     page.get_by_role("searchbox").fill("item 2")
-    assert page.locator(".set input:visible[type=checkbox]").count() == 9  # Four are found, and five are ticked.
+    # Four are found, and five are ticked.
+    expect(page.locator(".set input[type=checkbox]").filter(visible=True)).to_have_count(9)
     page.get_by_label(ITEMS[0]).uncheck()
     page.click("text=Show me what will be sent")
     shown = page.inner_text("#report").replace(" ", "")
@@ -56,7 +57,8 @@ def test_ticks_survive_a_change_of_language(page: Any, site: Any) -> None:
     page.get_by_label(ITEMS[7]).check()
     page.click("text=Deutsch")
     page.wait_for_selector("text=Nichts anzukreuzen ist auch eine Antwort")
-    assert page.get_by_label(ITEMS[7]).is_checked() and page.locator(".set input:checked").count() == 1
+    expect(page.get_by_label(ITEMS[7])).to_be_checked()
+    expect(page.locator(".set input:checked")).to_have_count(1)
 
 
 def test_a_list_of_thousands_stays_quick_to_search(page: Any, site: Any) -> None:
@@ -67,7 +69,7 @@ def test_a_list_of_thousands_stays_quick_to_search(page: Any, site: Any) -> None
     page.get_by_role("searchbox").fill("entree 4321")
     page.get_by_label("Entrée 4321").check()
     page.get_by_role("searchbox").fill("")
-    assert page.locator(".set input[type=checkbox]").first.is_checked()  # What is ticked stays in sight.
+    expect(page.locator(".set input[type=checkbox]").first).to_be_checked()  # What is ticked stays in sight.
     page.click("text=Show me what will be sent")
     page.wait_for_selector("#report")
 
@@ -122,14 +124,15 @@ def test_a_plan_is_built_published_and_run_to_its_end_on_the_pages(page: Any, co
         current = site.collector.open_round(first)
         page.wait_for_selector(f"a[href='{site.url}/c/{current}']:has-text('Open the survey of round')")
         send_crowd(context, site, current, baskets(4000, number), number)
+        look_again(page)
         page.wait_for_selector(f".rounds li:nth-child({number}):has-text('4,000 of')")
         advance()
         page.wait_for_selector(f".rounds li:nth-child({number}):has-text('Closed')")
     page.wait_for_selector("text=All rounds are closed")
-    page.wait_for_selector(".ranked td")
+    expect(page.locator(".ranked tbody th")).to_have_count(3)
     assert set(page.locator(".ranked tbody th").all_inner_texts()) == set(ITEMS[:3])
     page.wait_for_selector("text=cannot be told from noise here")
-    assert page.get_by_role("button", name="Advance now").count() == 0
+    expect(page.get_by_role("button", name="Advance now")).to_have_count(0)
 
 
 def test_itemsets_are_a_table_and_a_network(page: Any, context: Any, site: Any) -> None:
@@ -143,14 +146,14 @@ def test_itemsets_are_a_table_and_a_network(page: Any, context: Any, site: Any) 
     for row, text in zip(rows, cells, strict=False):
         assert " + ".join(row["value"]) in text and f"{100 * row['raw']['estimate']:.1f} %" in text
     picture = page.locator("svg.network")
+    picture.wait_for()
     assert picture.locator("line").count() >= 1 and picture.locator("circle").count() >= 3
     assert f"{ITEMS[0]} and {ITEMS[1]} at" in picture.get_attribute("aria-label")
 
 
-def test_the_probabilities_in_words_are_those_of_the_mechanism(page: Any, site: Any) -> None:
+def test_the_probabilities_in_words_are_those_of_the_mechanism(page: Any) -> None:
     made = [GRR(size=9, epsilon="1.5"), SUE(size=9, epsilon="1"), OUE(size=9, epsilon="2"), RUE(size=9, epsilon="2")]
     made += [THE(size=9, epsilon="2"), SS(size=30, epsilon="1"), CBR(size=20, epsilon="1"), CBR(size=5001, epsilon="4")]
-    page.goto(f"{site.url}/c/{site.publish(**BASKETS)}")
     said = page.evaluate(
         """async (specs) => {
             const { loadDevice } = await import("/js/tacit.js");

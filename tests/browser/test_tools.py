@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 from tests.browser.access import Checker
 from tests.browser.crowds import BASKET, BASKETS, run_plan, send_crowd
-from tests.browser.site import sign_in
+from tests.browser.site import sign_in, wait_until
 from tests.browser.test_hitters import WORDS
 from tests.browser.test_pages import COMMUTE, send_reports
-from tests.browser.test_ranges import ask, numbers
+from tests.browser.test_ranges import ask, numbers, says
 
 from tacit.dashboard import tools
 from tacit.dashboard.script import is_fresh, script_routes
@@ -38,12 +39,10 @@ def test_a_rectangle_is_chosen_by_handles_fields_and_dragging(page: Any, context
 
     def reads(words: str, low: str, high: str) -> None:
         page.wait_for_selector(f".reading:has-text('{words}')")
-        share = ask(context, site, collection, "who", "rectangle", low=low, high=high)["share"]
-        wanted = [100 * share[name] for name in ("estimate", "low", "high")]
-        assert numbers(page.inner_text(".reading")) == pytest.approx(wanted, abs=0.06)
+        says(page, ask(context, site, collection, "who", "rectangle", low=low, high=high)["share"])
 
     reads('age 36 to 64 and pay so, "so" to high', '36,"so, ""so"""', "64,high")
-    assert page.locator(".heat .cell").count() == 64
+    expect(page.locator(".heat .cell")).to_have_count(64)
     page.get_by_role("slider", name="Lowest answer of age").focus()
     page.keyboard.press("End")
     reads('age 80 and pay so, "so" to high', '80,"so, ""so"""', "80,high")
@@ -60,8 +59,7 @@ def test_a_rectangle_is_chosen_by_handles_fields_and_dragging(page: Any, context
     ends = [page.locator(f"#{end}-who-0").input_value() for end in ("low", "high")]
     reads(f"age {ends[0]} to {ends[1]} and pay high to very high", f"{ends[0]},high", f"{ends[1]},very high")
     page.click("text=Table of these numbers")
-    page.wait_for_selector(".numbers td")
-    assert page.locator(".numbers tbody tr").count() == 64
+    expect(page.locator(".numbers tbody tr")).to_have_count(64)
 
 
 def test_two_attributes_are_asked_together_and_described(page: Any, site: Any) -> None:
@@ -94,6 +92,12 @@ def test_a_collector_without_a_browser_client_does_not_start(tmp_path: Path) -> 
         script_routes(tmp_path, tmp_path)
 
 
+def shown_shares(page: Any) -> list[float]:
+    """Raw and adjusted, line by line."""
+    lines = [numbers(text) for text in page.locator(".numbers tbody tr").all_inner_texts()]
+    return [line[place] for line in lines for place in (0, 4)]
+
+
 def test_shares_are_shown_by_the_method_that_is_chosen(page: Any, context: Any, site: Any) -> None:
     collection = site.publish(**COMMUTE)
     send_reports(context, site, collection, 200)
@@ -106,14 +110,11 @@ def test_shares_are_shown_by_the_method_that_is_chosen(page: Any, context: Any, 
         page.get_by_label("Adjusted by").select_option(method)
         page.wait_for_selector(f"text={promise}")
         rows = site.collector.answers(collection, 0.95, method).questions[0]["rows"]
-        shown = page.locator(".numbers tbody tr").all_inner_texts()
-        for row, text in zip(rows, shown, strict=True):
-            given = numbers(text)
-            assert given[0] == pytest.approx(100 * row["raw"]["estimate"], abs=0.6)
-            assert given[4] == pytest.approx(100 * row["consistent"]["estimate"], abs=0.6)
+        wanted = [100 * row[kind]["estimate"] for row in rows for kind in ("raw", "consistent")]
+        wait_until(page, lambda wanted=wanted: shown_shares(page) == pytest.approx(wanted, abs=0.6), f"no {wanted}")
     page.click("button:has-text('Raw')")
     page.wait_for_selector("text=Unbiased: right on average, so")
-    assert not page.get_by_label("Adjusted by").is_visible()
+    expect(page.get_by_label("Adjusted by")).to_be_hidden()
 
 
 def test_a_mechanism_of_the_central_model_is_designed_and_shown(page: Any, context: Any, site: Any) -> None:
@@ -130,7 +131,7 @@ def test_a_mechanism_of_the_central_model_is_designed_and_shown(page: Any, conte
     page.wait_for_function("document.querySelector('.matrix').naturalWidth > 0")
     assert page.locator("tr:has(th:has-text('fairness')) td").inner_text() == "yes"
     page.click("text=Table of these probabilities")
-    assert page.locator(".numbers tbody tr").count() == 6
+    expect(page.locator(".numbers tbody tr")).to_have_count(6)
     page.get_by_label("Alpha").fill("1/")
     page.click("text=Design it")
     page.wait_for_selector(".problem:has-text('must be strictly between 0 and 1')")

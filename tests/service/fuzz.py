@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 SEED = int(os.environ.get("TACIT_FUZZ_SEED", "20260101"))
-INPUTS = int(os.environ.get("TACIT_FUZZ_INPUTS", "3000"))
+INPUTS = int(os.environ.get("TACIT_FUZZ_INPUTS", "1000"))
 
 Report = tuple[int, bytes]
 """Member and payload."""

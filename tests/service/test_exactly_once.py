@@ -30,6 +30,12 @@ from tacit.errors import InvalidSpec
 Open = Callable[[], Store]
 
 
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """On the disk: where a commit takes its time, a kill comes before its acknowledgement more often."""
+    return tmp_path_factory.mktemp("killed")
+
+
 class Machine(RuleBasedStateMachine):
     """A store beside a model of it that is too simple to be wrong."""
 

@@ -92,6 +92,20 @@ def test_what_is_refused_is_one_line(place: Place, local: bool) -> None:
         assert words in result.output + str(result.exception) and "Traceback" not in result.output
 
 
+def test_two_tables_of_one_name_are_told_apart_by_their_collection(tmp_path: Path) -> None:
+    """Neither is taken by chance: the refusal names both, and --collection says which one is meant."""
+    sql = "SELECT COUNT(*) FROM people"
+    with serving(make_app(SqliteStore(tmp_path), Limits(requests_per_second=0))) as client:
+        place, other = Place(client, tmp_path), client.publish(PEOPLE | {"title": "People, once more"})
+        for more in ((), ("--table", "people")):
+            refused = place.run(sql, *more)
+            assert refused.exit_code != 0 and "2 collections have a table 'people'" in refused.output
+            assert place.collection in refused.output and other in refused.output and "--collection" in refused.output
+        assert json.loads(place.run(sql, "--json", "--collection", place.collection).stdout)["n"] == N
+        assert "3,000" in place.run(sql.replace("people", f"people_{place.collection[:8]}")).stdout
+        assert "0 rows are stored" in place.run(sql, "--collection", other).output
+
+
 def test_private_numbers_are_answered_on_the_command_line(place: Place) -> None:
     result = place.run("SELECT AVG(age), SUM(age), MEDIAN(age) FROM people")
     assert (

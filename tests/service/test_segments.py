@@ -289,6 +289,28 @@ def test_the_sweep_keeps_away_while_somebody_writes(memory: Bench):
     assert memory.sweep() == 1
 
 
+def test_only_so_many_verified_segments_are_remembered(memory: Bench, monkeypatch: pytest.MonkeyPatch):
+    """The least recently read is forgotten, and verified again; the others are not."""
+    for i in range(3):
+        memory.seal(range(10 * i, 10 * i + 10))
+    files, checked = SegmentFiles(memory.store.segments), list[str]()
+    real = segments.check_file
+    monkeypatch.setattr(segments, "MOST_CHECKED", 2)
+    monkeypatch.setattr(segments, "check_file", lambda path, entry: (checked.append(entry.file), real(path, entry)))
+    entries = [_entry(path) for path in sorted(memory.files)]
+    first, second, third = (entry.file for entry in entries)
+    for entry in (entries[0], entries[1], entries[0], entries[2], entries[0], entries[1]):
+        files.read(memory.active, entry)
+    assert checked == [first, second, third, second]
+    files.read(memory.active, entries[1], anew=True)
+    assert checked[-2:] == [second, second]
+
+
+def _entry(path: Path) -> SegmentEntry:
+    rows = pq.read_metadata(path).num_rows
+    return SegmentEntry(path.name, rows, path.stat().st_size, path.stem, pq.read_table(path).nbytes)
+
+
 def test_a_file_that_is_named_again_meanwhile_stays(memory: Bench):
     """A fold failed after it had written; later the same rows are folded again, into the same file."""
     memory.add(range(10))

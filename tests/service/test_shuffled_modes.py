@@ -139,6 +139,7 @@ def test_a_collector_that_is_killed_while_it_counts_goes_on_and_counts_once(tmp_
             assert people[1].check(receipts[1]).state == "missing"
 
 
+@pytest.mark.slow
 def test_a_vector_that_was_altered_is_not_counted_and_the_same_reports_are_not_asked_for_again(tmp_path: Path) -> None:
     with shuffling(tmp_path) as parties:
         mine = parties.publish(parties.draft(fakes=0, minimum=5))

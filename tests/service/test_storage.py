@@ -214,6 +214,7 @@ def test_an_invitation_is_spent_once(open_store: Open):
     publish(store, B)
     store.add_invitations(A, [b"i1", b"i2"])
     store.add_invitations(A, [])
+    assert sorted(store.invitations(A)) == [b"i1", b"i2"] and store.invitations(B) == store.invitations("unknown") == []
     group = [
         batch("one", invitation=b"i1"),
         batch("two", invitation=b"i1"),  # spent in the same group
@@ -226,6 +227,7 @@ def test_an_invitation_is_spent_once(open_store: Open):
     store = open_store()
     assert store.add_batches([batch("one", invitation=b"i1"), batch("two", invitation=b"i1")]) == [DUPLICATE, SPENT]
     # A batch that was refused left nothing behind: its id can still be used.
+    assert store.invitations(A) == [b"i2"]
     assert store.add_batches([batch("two", invitation=b"i2"), batch("four")]) == [STORED, STORED]
     assert (store.stored_reports(A), store.stored_reports(B)) == (6, 0)
 

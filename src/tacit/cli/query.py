@@ -68,7 +68,20 @@ def _collection(place: Place, sql: str, chosen: str, table: str) -> str:
     known = {item["name"]: item["collection"] for item in tables}
     if name not in known:
         raise CommandRefused(f"there is no table {name[:60]!r}; there are {', '.join(list(known)[:12])}")
+    older = [item for item in tables if _is_older(item, name)]
+    if older:
+        listed = [f"{known[name]} (the newest)", *(f"{item['collection']} ({item['name']})" for item in older[-4:])]
+        raise CommandRefused(
+            f"{len(older) + 1} collections have a table {name[:60]!r}: {', '.join(listed)}; "
+            "say which one is meant with --collection and the beginning of its id"
+        )
     return known[name]
+
+
+def _is_older(item: dict[str, Any], name: str) -> bool:
+    """Whether a table has the same name as a newer one: the collector then calls it by its id as well."""
+    begin, _, short = item["name"].rpartition("_")
+    return begin == name and bool(short) and item["collection"].startswith(short)
 
 
 def _print_answer(found: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arrays import U64
+from tacit.arrays import U64, flat_index
 from tacit.device.domains.domain import Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings
 from tacit.device.domains.items import Items
 from tacit.device.domains.product import DOMAINS, Product, domain_of
@@ -63,11 +63,8 @@ def _as_u64(domain: Domain, encoded: list[int]) -> U64:
 
 def join_columns(product: Product, columns: Sequence[U64]) -> U64:
     """Return indices of combinations from one column of indices per attribute; the last attribute varies fastest."""
-    # Horner's scheme in a mixed radix; the check of the size also rules out overflow.
-    joined = _as_u64(product, [0])[0]
-    for column, size in zip(columns, product.sizes, strict=True):
-        joined = joined * np.uint64(size) + column
-    return np.asarray(joined, np.uint64)
+    _as_u64(product, [])  # The check of the size rules out overflow.
+    return flat_index(columns, product.sizes)
 
 
 def split_columns(product: Product, joined: U64) -> list[U64]:

@@ -18,7 +18,7 @@ from tacit.device.kinds.local_hash import MAX_BUCKETS
 from tacit.errors import InvalidSpec
 from tacit.oracles.grr import GRR
 from tacit.oracles.local_hash import OLH
-from tacit.shuffle.accounting.account import ShuffledCrowd
+from tacit.shuffle.accounting.account import ShuffledCrowd, local_decimal
 from tacit.shuffle.accounting.fakes import counted_fakes, drawn_fakes
 from tacit.shuffle.accounting.limit import gaussian_mu, limit_odds
 from tacit.shuffle.certificate import Certificate, certify, decimal_text
@@ -30,6 +30,9 @@ _GRAIN = Decimal("0.001")
 """Local epsilons are published in steps of this."""
 _LARGEST = Decimal(20)
 """A local epsilon that no plan exceeds: it protects nothing, and amplification has long reached its limit."""
+
+_RATIOS = (0.7, 1.4, 0.85, 1.2)
+"""Ranges of a hash that are tried beside the best power of two of a step; the error is flat around its least."""
 
 
 @dataclass(frozen=True)
@@ -263,13 +266,39 @@ class _Planner:
             if _holds(goal, bold, goal.n):
                 yield bold, _least_count(goal.n, lambda count: _holds(goal, bold, count))
 
+    def _best(self, way: _Way, cap: Decimal) -> "tuple[float, Oracle, int]":
+        """The option of least error of a way: error, mechanism and fakes that count."""
+        each = [(mean_squared_error(mechanism, self._goal.n, fakes), mechanism, fakes)
+                for mechanism, fakes in self._options(way, cap)]  # fmt: skip
+        return min(each, key=lambda option: option[0])
+
+    def _best_hash(self, cap: Decimal) -> "tuple[float, Oracle, int]":
+        """The option of least error of local hashing: from the range of the Gaussian limit on, by exact errors."""
+        size, found = self._goal.size, dict[int, tuple[float, Oracle, int]]()
+
+        def at(buckets: int) -> tuple[float, Oracle, int]:
+            if buckets not in found:
+                found[buckets] = self._best(_Way(size, buckets), cap)
+            return found[buckets]
+
+        best = _best_buckets(self._goal, cap)
+        if local_decimal(at(best)[1]) == cap:
+            # Where the cap decides, nothing was approximated.
+            return at(best)
+        # The limit is too hopeful where a bucket is seen by few respondents: narrower hashes are tried.
+        while best > 3 and at(best // 2)[0] < at(best)[0]:
+            best //= 2
+        for ratio in _RATIOS:
+            near = min(max(2, round(best * ratio)), size, MAX_BUCKETS)
+            best = near if at(near)[0] < at(best)[0] else best
+        return at(best)
+
     def plan(self, cap: Decimal | None) -> ShufflePlan:
         """The plan of least error under a cap."""
         goal, limit = self._goal, (cap or _LARGEST).quantize(_GRAIN, rounding=ROUND_FLOOR)
-        ways = [_Way(goal.size)] if goal.size <= LARGEST_GRR else []
-        ways += [_Way(goal.size, _best_buckets(goal, limit))] if goal.size > 2 else []
-        options = [option for way in ways for option in self._options(way, limit)]
-        best, counted = min(options, key=lambda option: mean_squared_error(option[0], goal.n, option[1]))
+        options = [self._best(_Way(goal.size), limit)] if goal.size <= LARGEST_GRR else []
+        options += [self._best_hash(limit)] if goal.size > 2 else []
+        _, best, counted = min(options, key=lambda option: option[0])
         return _planned(goal, best, counted, cap)
 
 

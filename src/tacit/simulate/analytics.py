@@ -23,12 +23,15 @@ from tacit.sql.open import choose_design, open_table, regions_of
 from tacit.sql.parse.syntax import ColumnRef, Select
 from tacit.sql.schema.faults import is_missing
 from tacit.sql.schema.scales import ListedScale
-from tacit.sql.schema.schema import MAX_LABELS, Dimension, Schema, nearest_column
+from tacit.sql.schema.schema import Dimension, Schema, nearest_column
 
 # A private column on the command line: its name, and for numbers a range, as in "age:0-99".
 _PRIVATE = re.compile(r"\s*(?P<name>[^:]+?)\s*(?::\s*(?P<low>-?\d+)\s*-\s*(?P<high>-?\d+)\s*)?")
 # Mixed into the seed, so that this stream differs from those of other simulations with the same seed.
 _TAG = int.from_bytes(b"rows", "little")
+
+MOST_FOUND = 1 << 16
+"""How many different labels of a private column a rehearsal takes from the data, where none are declared."""
 
 
 def read_rows(path: str, columns: Sequence[str] | None = None) -> Any:
@@ -67,8 +70,11 @@ def read_schema(text: str, table: Any) -> Schema:
 def _labelled(name: str, values: Sequence[Any]) -> Dimension:
     """A private column whose domain is the values of the data, without NULL: integers in order, or labels."""
     held = {value for value in values if not is_missing(value)}
-    if len(held) > MAX_LABELS:
-        raise InvalidSpec(f"{name}: {len(held)} labels are too many; give a range such as {name}:0-99")
+    if len(held) > MOST_FOUND:
+        raise InvalidSpec(
+            f"{name}: the data has {len(held)} labels, at most {MOST_FOUND} are taken from it; "
+            f"give a range such as {name}:0-99"
+        )
     if held and all(isinstance(value, int) and not isinstance(value, bool) for value in held):
         return Dimension(name, scale=ListedScale(tuple(sorted(held))))
     return Dimension(name, labels=tuple(sorted({str(value) for value in held})))

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tacit.arrays import I64
+from tacit.arrays import I64, flat_index
 from tacit.core.compose import AllOf, OneOf, PerMember
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import MemberCounts, per_member
@@ -58,9 +58,8 @@ def _views(mechanism: OneOf, records: I64, rng: np.random.Generator) -> PerMembe
     ends = np.cumsum(np.bincount(chosen, minlength=len(family)))
     tallies: dict[int, Any] = {}
     for i, places in enumerate(np.split(order, ends[:-1])):
-        cells = np.zeros(len(places), np.int64)
-        for attribute in family.views[i]:
-            cells = cells * family.sizes[attribute] + records[places, attribute]
+        view = family.views[i]
+        cells = flat_index((records[places, a] for a in view), (family.sizes[a] for a in view))
         tallies[i] = mechanism.member(i).simulate_tally(np.bincount(cells, minlength=family.cells(i)), rng)
     return per_member(mechanism, mechanism.layout, len(records), tallies)
 

@@ -10,8 +10,8 @@ from tacit.device.domains.text import Text
 from tacit.device.numbers.budget import Budget
 from tacit.errors import InvalidSpec
 from tacit.post.frequencies.methods import default_method, process
-from tacit.tasks.choose import WORD_OPTIONS, choose_oracle
-from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask
+from tacit.tasks.choose import OPTIONS, WORD_OPTIONS, choose_oracle
+from tacit.tasks.task import UNPLANNED, Answer, Forecast, QuestionTally, QuestionTask
 
 _OTHERWISE = {
     "strings": "set its task to heavy_hitters, which looks up the texts that are named later",
@@ -59,10 +59,14 @@ def _answer(domain: Domain, part: QuestionTally) -> Answer:
 def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
     """Return the expected error of a share, and the oracles that the pick was compared with."""
     error = cast("Oracle", mechanism).standard_error(n)
-    choice = choose_oracle(size=domain.size, epsilon=mechanism.budget, n=n)
+    # Shuffled collections are planned among fewer oracles.
+    choices = (
+        choose_oracle(size=domain.size, epsilon=mechanism.budget, n=n, options=o) for o in (OPTIONS, WORD_OPTIONS)
+    )
+    choice = next((choice for choice in choices if choice.pick.mechanism == mechanism), None)
     # A hand-written document may use another oracle than the planner's pick; then the comparison does not explain it.
-    if choice.pick.kind != mechanism.kind:
-        return Forecast(error)
+    if choice is None:
+        return Forecast(error, why=UNPLANNED)
     rows = (
         {"name": o.kind, "standard_error": o.standard_error, "report_bits": o.report_bits, "picked": o is choice.pick}
         for o in choice.options

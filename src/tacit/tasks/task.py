@@ -117,6 +117,10 @@ class Forecast:
     """What it was compared with, best first: name, standard_error, report_bits and whether it was picked."""
 
 
+UNPLANNED = "the published mechanism is not one that would be planned now; the error is that of the published one"
+"""Why a forecast is of no option it is compared with: the planner or the number of respondents has changed since."""
+
+
 @dataclass(frozen=True)
 class QuestionTask:
     """A task whose questions are planned and answered one by one."""

@@ -38,10 +38,17 @@ import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
 import numpy
 
-def run(blocked, arguments):
+def block(blocked):
     for name in [name for name in sys.modules if name.partition(".")[0] in ("tacit", blocked)]:
         del sys.modules[name]
     sys.modules[blocked] = None
+
+def run(blocked, arguments):
+    # Commands that lack the same module share what they have loaded without it.
+    if sys.modules.get(blocked, True) is not None:
+        for name in [name for name, module in sys.modules.items() if module is None]:
+            del sys.modules[name]
+        block(blocked)
     said = io.StringIO()
     try:
         with redirect_stderr(said), redirect_stdout(said):
@@ -52,10 +59,11 @@ def run(blocked, arguments):
         code = end.code
     except BaseException as error:
         code = repr(error)
-    del sys.modules[blocked]
     return code, said.getvalue()
 
-print(json.dumps([run(*item) for item in json.load(sys.stdin)]))
+given = json.load(sys.stdin)
+found = {i: run(*given[i]) for i in sorted(range(len(given)), key=lambda i: given[i][0])}
+print(json.dumps([found[i] for i in range(len(given))]))
 """
 
 

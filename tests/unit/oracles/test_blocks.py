@@ -372,16 +372,17 @@ def test_samples_fit_the_law(mechanism: BlockOracle):
     assert abs(z) < 5
 
 
-def test_simulated_tallies_have_the_moments_of_real_ones():
+@pytest.mark.parametrize("runs", [600, pytest.param(2000, marks=pytest.mark.slow)])
+def test_simulated_tallies_have_the_moments_of_real_ones(runs: int):
     mechanism = CBR(size=30, epsilon="1", family="singer", order=3, dimension=4)
     counts = np.round(2000 / np.arange(1, 31)).astype(int)
-    n, runs, rng = int(counts.sum()), 2000, np.random.default_rng(4)
+    n, rng = int(counts.sum()), np.random.default_rng(4)
     drawn = np.stack([mechanism.estimate(mechanism.simulate_tally(counts, rng)).value for _ in range(runs)])
     variance = mechanism.moments.variance(counts / n) / n
     z = (drawn.mean(axis=0) - counts / n) / np.sqrt(variance / runs)
     assert np.abs(z).max() < 5.5  # 30 normal deviates: a false alarm of 1e-6
     ratio = (((drawn - counts / n) ** 2).mean(axis=0) / variance).mean()
-    # The mean of 30 ratios, each with deviation sqrt(2/2000), dependent or not deviates by at most as much.
+    # The mean of 30 ratios, each with deviation sqrt(2/runs), dependent or not deviates by at most as much.
     assert abs(ratio - 1) < 5.5 * math.sqrt(2 / runs)
     tally = mechanism.simulate_tally(counts, rng)
     assert isinstance(tally, Counts) and tally.n == n == tally.cells.sum()

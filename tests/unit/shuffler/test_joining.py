@@ -113,3 +113,32 @@ def test_it_takes_so_many_sessions_at_a_time(store: PartyStore, monkeypatch: pyt
     join(store, FOR_IT, proposal(session_of(store)))
     with pytest.raises(Busy):
         join(store, FOR_IT, proposal(session_of(store, n_max=77)))
+
+
+ODD_VALUES: tuple[Any, ...] = (None, "", "x", -1, 10**30, True, [], [None], {}, {"a": 1}, 0.5)
+
+
+def damaged(document: Any) -> Iterator[Any]:
+    """A document with every part of it replaced by odd values, and left out."""
+    yield from ODD_VALUES
+    if isinstance(document, dict):
+        for name, value in document.items():
+            yield {other: kept for other, kept in document.items() if other != name}
+            yield from ({**document, name: wrong} for wrong in damaged(value))
+    elif isinstance(document, list):
+        for i, value in enumerate(document):
+            yield from ([*document[:i], wrong, *document[i + 1 :]] for wrong in damaged(value))
+
+
+def test_a_damaged_session_is_refused_by_its_rule_and_never_by_accident(store: PartyStore) -> None:
+    document = proposal(session_of(store))
+    tried = 0
+    for wrong in (made for made in damaged(document) if made != document):
+        tried += 1
+        try:
+            join(store, FOR_IT, wrong)
+        except TacitError:
+            continue
+        raise AssertionError(f"a damaged session was signed: {wrong}")
+    assert tried > 400
+    assert store.sessions() == []

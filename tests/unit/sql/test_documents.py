@@ -1,6 +1,7 @@
 """Tables of collection documents: private columns by their domains, planned mechanisms, and designs read back."""
 
 import json
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -59,17 +60,16 @@ def collection_of(schema: Schema, domains: tuple[Any, ...], policy: str, mechani
     return Collection({"en": "T"}, {"en": "About"}, questions, policy, mechanism, rows=rows)
 
 
+METHODS = ["auto", *DOCUMENTED]
+QUICK = product([(AGE,), (SMOKER,), (INCOME, STATE)], METHODS)
+THREE, FOUR = (WEIGHT, MOOD, SMOKER), (WEIGHT, MOOD, INCOME, SMOKER)
+LONG = [(THREE, method) for method in METHODS if method != "auto"] + [(FOUR, method) for method in METHODS]
+
+
 @pytest.mark.parametrize(
-    "domains",
-    [
-        (AGE,),
-        (SMOKER,),
-        (INCOME, STATE),
-        (WEIGHT, MOOD, SMOKER),
-        pytest.param((WEIGHT, MOOD, INCOME, SMOKER), marks=pytest.mark.slow),
-    ],
+    ("domains", "method"),
+    [*QUICK, (THREE, "auto"), *(pytest.param(*case, marks=pytest.mark.slow) for case in LONG)],
 )
-@pytest.mark.parametrize("method", ["auto", *DOCUMENTED])
 def test_planned_mechanisms_go_into_documents_and_come_back(domains: tuple[Any, ...], method: str):
     schema = schema_of(*domains)
     try:

@@ -12,8 +12,15 @@ pytest.importorskip("sqlglot")
 
 from tacit.cli.simulate.analytics import analytics  # noqa: E402
 from tacit.device.domains.domain import Categories, Ordered  # noqa: E402
-from tacit.errors import InvalidQuery, InvalidValue  # noqa: E402
-from tacit.simulate.analytics import Rehearsal, read_schema, rehearse, revealing, simulate_analytics  # noqa: E402
+from tacit.errors import InvalidQuery, InvalidSpec, InvalidValue  # noqa: E402
+from tacit.simulate.analytics import (  # noqa: E402
+    MOST_FOUND,
+    Rehearsal,
+    read_schema,
+    rehearse,
+    revealing,
+    simulate_analytics,
+)
 from tacit.sql.connection import Connection  # noqa: E402
 from tacit.sql.documents import table_schema  # noqa: E402
 from tacit.sql.engine.predicate import Conditions  # noqa: E402
@@ -51,6 +58,15 @@ def test_a_public_column_of_many_values_blocks_nothing_but_groups_by_it():
     assert [row["aggregate"] for row in rows] == ["COUNT(*)", "AVG(uid)"]
     with pytest.raises(InvalidQuery, match=r"GROUP BY uid has 70000 groups, must be at most 65536; leave it out of"):
         found.collect(rng).query("SELECT uid, COUNT(*) FROM t GROUP BY uid")
+
+
+def test_labels_are_taken_from_data_up_to_a_limit():
+    table = pa.table({"uid": [f"u{i}" for i in range(MOST_FOUND + 1)]})
+    assert read_schema("uid", table.slice(1)).dimensions[0].size == MOST_FOUND
+    with pytest.raises(
+        InvalidSpec, match=r"uid: the data has 65537 labels, at most 65536 are taken from it; give a range"
+    ):
+        read_schema("uid", table)
 
 
 @pytest.mark.parametrize("condition", ["edu = 1", "edu = '1'", "edu IN (1, '1')", "edu < 2", "edu <= '1'", "1.0 = edu"])

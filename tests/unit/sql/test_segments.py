@@ -99,7 +99,7 @@ def assert_same(a: Any, b: Any) -> None:
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-@pytest.mark.parametrize("pieces", [1, 2, 7])
+@pytest.mark.parametrize("pieces", [1, pytest.param(2, marks=pytest.mark.slow), 7])
 def test_segments_answer_as_memory_does(name: str, pieces: int):
     memory, table = make_both(DESIGNS[name], pieces)
     for sql in QUERIES:

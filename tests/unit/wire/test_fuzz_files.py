@@ -30,6 +30,7 @@ def _sanitizer(compiler: list[str]) -> str | None:
     return path if os.path.isabs(path) else None
 
 
+@pytest.mark.slow
 def test_forged_files_never_make_a_kernel_read_out_of_bounds(tmp_path: Path):
     """The same files through kernels that stop at the first wrong access, which is proved to be noticed."""
     compiler = build.find_compiler()

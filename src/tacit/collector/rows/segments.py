@@ -11,11 +11,13 @@ import errno
 import fcntl
 import os
 import secrets
+from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy.typing as npt
@@ -33,6 +35,9 @@ from tacit.hosting.durable import make_folder, sync
 
 LOCK, PART = ".lock", ".part"
 
+MOST_CHECKED = 1 << 16
+"""Segments that are remembered as verified, in some ten megabytes; of more, the least recently read are forgotten."""
+
 
 class SegmentFiles:
     """The folder of segments, with a subfolder per collection."""
@@ -41,8 +46,9 @@ class SegmentFiles:
         """Work in a folder, which is created on first use; None if the collector was not given one."""
         self._folder, self._clock = folder, clock or Clock()
         self._confirm = (intervals or Intervals()).confirm_sweep
-        # Segments whose checksum this process has verified: files are immutable, so once is enough for queries.
-        self._checked: set[tuple[str, str]] = set()
+        # Segments whose checksum this process has verified: files are immutable, so once is enough for queries. The
+        # least recently read ones are forgotten, and verified again when they are next read.
+        self._lock, self._checked = Lock(), OrderedDict[tuple[str, str], None]()
         # Unnamed files, and when a sweep first saw them so.
         self._noticed: dict[Path, float] = {}
 
@@ -111,17 +117,28 @@ class SegmentFiles:
         path = self.folder / active.id / entry.file
         if anew or (active.id, entry.sha256) not in self._checked:
             check_file(path, entry)
-            self._checked.add((active.id, entry.sha256))
+        self._note_checked((active.id, entry.sha256))
         try:
             table = load("pyarrow.parquet").ParquetFile(path, page_checksum_verification=True).read()
         except FileNotFoundError:
-            self._checked.discard((active.id, entry.sha256))
+            self._forget_checked((active.id, entry.sha256))
             raise damaged(path, "is missing") from None
         except (OSError, load("pyarrow").ArrowException):
             raise damaged(path, "cannot be read") from None
         if table.num_rows != entry.rows or not table.schema.equals(schema_of(rows_of(active), active.dtype.itemsize)):
             raise damaged(path, "has other rows or columns than were sealed")
         return table
+
+    def _note_checked(self, segment: tuple[str, str]) -> None:
+        with self._lock:
+            self._checked[segment] = None
+            self._checked.move_to_end(segment)
+            while len(self._checked) > MOST_CHECKED:
+                self._checked.popitem(last=False)
+
+    def _forget_checked(self, segment: tuple[str, str]) -> None:
+        with self._lock:
+            self._checked.pop(segment, None)
 
     def sweep(self, named: Callable[[str], Iterable[str] | None]) -> int:
         """Garbage collection: remove files that no manifest has named for long enough; returns how many.
@@ -155,7 +172,7 @@ class SegmentFiles:
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
         self._noticed.pop(path, None)
-        self._checked.discard((path.parent.name, path.stem))
+        self._forget_checked((path.parent.name, path.stem))
 
     def drop(self, collection: str) -> None:
         """Remove the files of a collection whose reports were dropped; if a writer has the lock, the sweep does it."""

@@ -67,11 +67,28 @@ export async function copyFrom(field) {
   }
 }
 
-/** Call a function now and then again, as long as somebody looks. @param {() => Promise<any>} task @param {number} wait */
+/** Wait for a while, or until somebody looks at the page again. @param {number} wait */
+function rest(wait) {
+  return new Promise((resume) => {
+    const again = () => {
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", again);
+      resume(undefined);
+    };
+    const timer = setTimeout(again, wait);
+    document.addEventListener("visibilitychange", again);
+  });
+}
+
+/**
+ * Call a function now and then again, as long as somebody looks, and at once when somebody looks again.
+ * @param {() => Promise<any>} task
+ * @param {number} wait
+ */
 export async function poll(task, wait) {
   for (;;) {
     if (!document.hidden) await task();
-    await new Promise((resume) => setTimeout(resume, wait));
+    await rest(wait);
   }
 }
 

@@ -198,7 +198,11 @@ class ShuffleSession:
                 "words": WordRule(**document["words"]),
                 "together": tuple(tuple(roles) for roles in document["together"]),
             }
-            return cls(**{**document, **parts})
+            made = cls(**{**document, **parts})
+            # One form alone: what reads as the same session under another text would be signed under it, too.
+            if made.document != dict(document):
+                raise TypeError
+            return made
         except (TypeError, KeyError):
             raise InvalidSpec("session: a field has the wrong type or parts; see spec/shuffle.md") from None
 
@@ -234,7 +238,9 @@ class SignedSession:
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """A session as it was fetched; nothing is verified yet."""
         try:
-            signatures = {item["by"]: item["signature"] for item in document["signatures"]}
+            signatures: dict[str, Any] = {item["by"]: item["signature"] for item in document["signatures"]}
+            if not all(isinstance(text, str) for pair in signatures.items() for text in pair):
+                raise TypeError
             return cls(session=ShuffleSession.from_json(document["session"]), signatures=signatures)
         except (TypeError, KeyError):
             raise InvalidSpec("session: a signed session has a session and a list of signatures") from None

@@ -23,7 +23,7 @@ from math import inf, prod
 
 import numpy as np
 
-from tacit.arrays import F64, I64, U64
+from tacit.arrays import F64, I64, U64, crossed_index
 from tacit.post.grids.shape import GridShape, Heights
 from tacit.sql.schema.regions import Box, Region, Spans, outside
 
@@ -121,10 +121,7 @@ def _crossed(shape: GridShape, chosen: Sequence[Side]) -> list[tuple[Heights, U6
     found: list[tuple[Heights, U64, float]] = []
     for combination in product(*chosen):
         heights = tuple(height for height, _, _ in combination)
-        index = np.zeros(1, np.int64)
-        # Mixed-radix numbers, a digit per dimension: the outer sum of "prefix * count" and "digit".
-        for (_, nodes, _), count in zip(combination, shape.nodes(heights), strict=True):
-            index = (index[:, None] * count + nodes[None, :]).reshape(-1)
+        index = crossed_index([nodes for _, nodes, _ in combination], shape.nodes(heights))
         found.append((heights, index.astype(np.uint64), prod(sign for _, _, sign in combination)))
     return found
 

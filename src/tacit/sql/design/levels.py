@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arrays import I64
+from tacit.arrays import I64, flat_index
 from tacit.core.compose import AllOf, OneOf
 from tacit.core.mechanism import Mechanism
 from tacit.core.pure import PureOracle
@@ -139,10 +139,9 @@ class Design:
 
     def nodes_of(self, heights: Heights, values: I64) -> npt.NDArray[np.uint64]:
         """The flat index of the node of a combined level that every row of values lies under."""
-        index = np.zeros(len(values), np.int64)
-        for i, count in enumerate(self.shape.nodes(heights)):
-            index = index * count + values[:, i] // self.shape.fanouts[i] ** heights[i]
-        return index.astype(np.uint64)
+        pairs = zip(values.T, self.shape.fanouts, heights, strict=True)
+        nodes = (column // fanout**height for column, fanout, height in pairs)
+        return flat_index(nodes, self.shape.nodes(heights)).astype(np.uint64)
 
 
 def answers_of(design: Design, values: I64) -> npt.NDArray[Any]:

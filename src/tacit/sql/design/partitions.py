@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from tacit.arrays import F64, I64, U64
+from tacit.arrays import F64, I64, U64, crossed_index
 from tacit.post.grids.shape import GridShape, Heights
 from tacit.sql.design.cover import MAX_NODES, LevelCoefficients, NodeCoefficients
 from tacit.sql.schema.regions import Box, Region, Spans, as_spans, minus, span_size
@@ -37,14 +37,6 @@ def added(parts: Sequence[tuple[Heights, U64, F64]], constant: float) -> NodeCoe
         if kept.any():
             found[heights] = LevelCoefficients(nodes[kept], sums[kept])
     return NodeCoefficients(constant, found)
-
-
-def _indices(counts: Sequence[int], sides: Sequence[I64]) -> U64:
-    """Flat indices of all combinations of nodes, one list of nodes per dimension (mixed radix, last one fastest)."""
-    index = np.zeros(1, np.int64)
-    for nodes, count in zip(sides, counts, strict=True):
-        index = (index[:, None] * count + nodes[None, :]).reshape(-1)
-    return index.astype(np.uint64)
 
 
 def _nodes(spans: Spans) -> I64:
@@ -103,7 +95,7 @@ class Cubes:
         few = [box for box in left if prod(map(span_size, box)) <= MAX_NODES]
         # A box of too many nodes is not listed. A dummy list just above the limit stands for it, so that the sum of
         # lengths in `region` exceeds the limit and the region is refused.
-        return [_indices(counts, [_nodes(spans) for spans in box]) for box in few] + (
+        return [crossed_index([_nodes(spans) for spans in box], counts).astype(np.uint64) for box in few] + (
             [np.zeros(MAX_NODES + 1, np.uint64)] if len(few) < len(left) else []
         )
 
@@ -140,7 +132,8 @@ class Haar:
                     continue
                 if heights not in self.members:
                     return None
-                found.append((heights, _indices(self.shape.nodes(heights), [n for _, n, _ in combination]), values))
+                index = crossed_index([nodes for _, nodes, _ in combination], self.shape.nodes(heights))
+                found.append((heights, index.astype(np.uint64), values))
         return added(found, constant)
 
     def _side(self, i: int, spans: Spans) -> Side:

@@ -7,6 +7,7 @@ group of its own.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from threading import Lock
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tacit.arrays import F64, I64, Mask
+from tacit.arrays import F64, I64, Mask, flat_index
 from tacit.device.domains.reals import as_number
 from tacit.errors import InvalidQuery, InvalidSpec
 from tacit.sql.engine import functions
@@ -351,18 +352,19 @@ class RowEvaluator:
         #     code      0   1   2   3   4   5         columns of 2 and 3 values
         #     occurs        x           x   x         found = [1, 4, 5]
         #     places    -   0   -   -   1   2
-        codes, total, values = np.zeros(self.rows.n, np.int64), 1, [*map(self._coded, names)]
         if not names:
-            return codes, [()]
-        for column, labels in values:
-            codes, total = codes * max(1, len(labels)) + column, total * max(1, len(labels))
+            return np.zeros(self.rows.n, np.int64), [()]
+        columns, values = zip(*map(self._coded, names), strict=True)
+        sizes = [max(1, len(labels)) for labels in values]
+        total = prod(sizes)
         if total > _MOST_CODES:
             raise InvalidQuery(f"sql: GROUP BY has up to {total} groups, must be at most {_MOST_CODES}", code="54000")
+        codes = flat_index(columns, sizes)
         found = np.flatnonzero(np.bincount(codes, minlength=total))
         _check_groups(len(found), ", ".join(map(described, names)))
         places = np.zeros(total, np.int64)
         places[found] = np.arange(len(found))
-        return places[codes], [_key(int(code), [labels for _, labels in values]) for code in found]
+        return places[codes], [_key(int(code), values) for code in found]
 
     def _coded(self, item: Expression) -> tuple[I64, list[Any]]:
         """An expression as integer codes and the list of values they stand for; NULL has a code of its own."""
@@ -392,7 +394,7 @@ def _check_groups(count: int, names: str) -> None:
         )
 
 
-def _key(code: int, values: list[list[Any]]) -> tuple[Any, ...]:
+def _key(code: int, values: Sequence[list[Any]]) -> tuple[Any, ...]:
     """The values that a mixed-radix code stands for, from its last digit to its first."""
     found: list[Any] = []
     for column in reversed(values):

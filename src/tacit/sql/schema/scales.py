@@ -19,13 +19,13 @@ import numpy as np
 
 from tacit.arrays import F64, I64
 from tacit.device.base import as_integer
+from tacit.device.domains.domain import MAX_LABELS
 from tacit.device.domains.reals import as_number
 from tacit.errors import InvalidQuery, InvalidSpec
 from tacit.sql.schema.faults import fault_of, is_missing
 from tacit.sql.schema.regions import Spans, as_spans, outside
 from tacit.sql.schema.truths import truth_of
 
-MAX_LABELS = 1 << 20
 # Beyond 2^53 doubles skip integers, so that a number read as a double may not be the one that was meant.
 _WHOLE = 2.0**53
 

@@ -29,9 +29,6 @@ MAX_MEASURE = 1e12
 The variance of a standard deviation needs sums of fourth powers: 1e48 times the number of rows is far from overflow.
 """
 
-MAX_LABELS = 1 << 16
-"""How many distinct labels a rehearsal takes from data where none are declared."""
-
 
 @dataclass(frozen=True)
 class Dimension:

@@ -7,12 +7,12 @@ searched for, since a hash has no prefixes that mean anything: named candidates 
 from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil, floor, log10
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from tacit.core.estimate import Estimate
-from tacit.core.mechanism import Mechanism
+from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.members import PerMember, against_everyone
 from tacit.device.domains.domain import Domain, Strings
 from tacit.device.numbers.budget import Budget
@@ -67,8 +67,8 @@ def _planned(domain: Domain, mechanism: Mechanism, n: int) -> HittersPlan:
 
 def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
     if isinstance(domain, Strings):
-        oracle = OLH(size=domain.size, epsilon=mechanism.budget, state="log")
-        return Forecast(oracle.standard_error(n), "a text that is looked up", "Hashed texts are looked up by name.")
+        error = cast("Oracle", mechanism).standard_error(n)
+        return Forecast(error, "a text that is looked up", "Hashed texts are looked up by name.")
     # Shares of values come from the last group, so its size alone decides their standard error.
     plan = _planned(domain, mechanism, n)
     last = max(1.0, plan.group_sizes[-1])

@@ -159,6 +159,12 @@ def expected_sse(mechanism: Mechanism, question: Ask) -> tuple[float, int, float
     return float(np.mean(sums)), round(float(np.mean(cells))), covered
 
 
+def expected_rmse(mechanism: Mechanism, question: Ask) -> float:
+    """The root mean squared error of a cell on uniform data, for a mechanism that need not be an option."""
+    sse, cells, _ = expected_sse(mechanism, question)
+    return sqrt(sse / cells)
+
+
 def _operations(mechanism: Mechanism, question: Ask) -> float:
     """Server work: reports, times cells where every report is held against every cell, and cells of all tables."""
     if mechanism.drawn_from is not None:

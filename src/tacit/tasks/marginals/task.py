@@ -22,9 +22,10 @@ from tacit.tasks.marginals.association import Information, Verdict, mutual_infor
 from tacit.tasks.marginals.covering import covers
 from tacit.tasks.marginals.dependence import DependenceTree, tree_of
 from tacit.tasks.marginals.marginals import Marginals, Status, Table
-from tacit.tasks.marginals.plan import MarginalChoice, choose_marginals
+from tacit.tasks.marginals.methods import ask
+from tacit.tasks.marginals.plan import MarginalChoice, choose_marginals, expected_rmse
 from tacit.tasks.marginals.solve import solve_marginals
-from tacit.tasks.task import Answer, Forecast, JointQuestions, JointTask, QuestionTally
+from tacit.tasks.task import UNPLANNED, Answer, Forecast, JointQuestions, JointTask, QuestionTally
 
 DEFAULT_K = 2
 """The number of questions per table that is planned for by default."""
@@ -94,28 +95,31 @@ def _plan(asked: JointQuestions, budget: Budget, n: int, k: int) -> Mechanism:
 def _forecast(asked: JointQuestions, mechanism: Mechanism, n: int, k: int) -> Forecast:
     """Return the expected error of a cell, why the mechanism was picked, and the options it was compared with."""
     choice = plan_choice(asked.sizes, mechanism.budget, n, k)
-    pick = next((option for option in choice.options if option.mechanism == mechanism), choice.pick)
+    pick = next((option for option in choice.options if option.mechanism == mechanism), None)
     rows = tuple(
         {"name": option.method, "standard_error": option.rmse, "report_bits": option.report_bits}
         | {"picked": option is pick, "covered": option.covered}
         for option in choice.options
     )
     of = "a share" if k == 1 else f"a cell of a table of {k} questions"
-    return Forecast(pick.rmse, of, _why(pick.mechanism, k), rows)
+    error = pick.rmse if pick is not None else expected_rmse(mechanism, ask(asked.sizes, k, mechanism.budget, n))
+    return Forecast(error, of, _why(mechanism, k, planned=pick is choice.pick), rows)
 
 
-def _why(mechanism: Mechanism, k: int) -> str:
-    """What respondents report, and why so."""
+def _why(mechanism: Mechanism, k: int, *, planned: bool) -> str:
+    """What respondents report, and why so; for another mechanism than would be planned now, that it is one."""
     family = mechanism.drawn_from
     if not isinstance(family, Views):
         asked = f"each respondent reports one yes or no, drawn by the device, about up to {k} of the questions"
-        return f"{asked}; no other way has a smaller predicted error"
+        return f"{asked}; {'no other way has a smaller predicted error' if planned else UNPLANNED}"
     sizes = sorted({len(view) for view in family.views})
     some = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     asked = f"each respondent reports on {some} of the {len(family.sizes)} questions, drawn by the device"
-    if _covered(mechanism, k):
-        return f"{asked}; no other way that answers every table of {k} has a smaller predicted error"
-    return f"{asked}; tables of questions that are never drawn together are completed, which adds an error not counted"
+    if not _covered(mechanism, k):
+        asked += "; tables of questions that are never drawn together are completed, which adds an error not counted"
+        return asked if planned else f"{asked}; {UNPLANNED}"
+    best = f"no other way that answers every table of {k} has a smaller predicted error"
+    return f"{asked}; {best if planned else UNPLANNED}"
 
 
 @dataclass(frozen=True)

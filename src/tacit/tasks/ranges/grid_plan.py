@@ -156,6 +156,14 @@ class GridPlanner:
             planned = [self._solved(option, n) for option in planned]
         return sorted(planned, key=lambda option: option.error)
 
+    def priced(
+        self, shape: GridShape, heights: Sequence[Heights], oracles: Sequence[Oracle], shares: Sequence[float], n: int
+    ) -> GridOption:
+        """Return a way to ask that is given as it is, with its expected error by the rule of `options`."""
+        error = self._spectrum(shape, heights, oracles).error(np.array(shares))[0]
+        option = GridOption(shape, tuple(heights), tuple(oracles), tuple(shares), error)
+        return self._solved(option, n) if prod(self.sizes) <= _SOLVED_CELLS else option
+
     def _fanouts(self, i: int) -> list[int]:
         if i >= self.ordered:
             return [self.sizes[i]]

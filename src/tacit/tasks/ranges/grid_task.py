@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from tacit.core.mechanism import Mechanism
+from tacit.core.asked import asked_levels
+from tacit.core.mechanism import Mechanism, Oracle
 from tacit.device.domains.domain import Attribute, Categories, Domain, Ordered
 from tacit.device.domains.product import Product
 from tacit.device.domains.reals import Buckets, Integers
@@ -23,7 +24,7 @@ from tacit.post.frequencies.methods import default_method, process
 from tacit.post.grids.shape import GridShape, Heights
 from tacit.tasks.ranges.grid_plan import GridOption, GridPlanner
 from tacit.tasks.ranges.rectangles import Rectangles, solve_rectangles
-from tacit.tasks.task import Answer, Forecast, QuestionTally, TaskQuery, plain_number
+from tacit.tasks.task import UNPLANNED, Answer, Forecast, QuestionTally, TaskQuery, plain_number
 
 MAX_ATTRIBUTES = 3
 """More attributes have too many combinations of tree levels to plan for: the product of the trees' heights."""
@@ -101,15 +102,29 @@ def _label(domain: Product, at: tuple[int, ...], heights: Heights, fanouts: tupl
 def forecast_grid(domain: Product, mechanism: Mechanism, n: int) -> Forecast:
     """Return the expected standard error of a rectangle, and the options that the plan was compared with."""
     options = _options(domain.sizes, mechanism.budget, n)
-    # A document may carry another mechanism than the planner would pick today; then the best option stands in.
-    pick = next((option for option in options if option.mechanism == mechanism), options[0])
+    pick = next((option for option in options if option.mechanism == mechanism), None) or _published(
+        domain.sizes, mechanism, n
+    )
     rows = tuple(
         {"name": option.name, "standard_error": float(np.sqrt(option.error / n)), "report_bits": option.report_bits}
         | {"picked": option is pick}
         for option in options
     )
-    why = f"{pick.name} has the least expected error over all rectangles" if pick is options[0] else ""
+    why = f"{pick.name} has the least expected error over all rectangles" if pick is options[0] else UNPLANNED
     return Forecast(float(np.sqrt(pick.error / n)), "a rectangle, on average over all of them", why, rows)
+
+
+def _published(sizes: tuple[int, ...], mechanism: Mechanism, n: int) -> GridOption:
+    """Return a mechanism that is no option of the planner as one, so that the forecast is about what is published."""
+    asked = asked_levels(mechanism)
+    if asked is None:
+        raise InvalidSpec(f"ranges: {mechanism.kind} does not answer rectangles; plan the question with task ranges")
+    # One oracle over all combinations knows them by their index alone; it is the grid of single cells.
+    flat = mechanism.drawn_from is None
+    shape = GridShape(sizes, sizes if flat else asked.fanouts)
+    heights = ((0,) * len(sizes),) if flat else asked.heights
+    oracles = [cast("Oracle", member) for member in asked.members]
+    return GridPlanner(sizes, len(sizes)).priced(shape, heights, oracles, asked.shares, n)
 
 
 def ends_of(attributes: Sequence[Attribute], given: Mapping[str, str], name: str, default: list[int]) -> list[int]:

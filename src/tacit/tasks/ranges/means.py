@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from tacit.core.asked import asked_levels
+from tacit.core.asked import AskedLevels, asked_levels
 from tacit.core.compose import OneOf
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import Mechanism
@@ -25,10 +25,11 @@ from tacit.device.numbers.budget import Budget
 from tacit.errors import InvalidSpec
 from tacit.numeric.rounded import Rounded
 from tacit.post.grids.grid import GridFit, fit_grid
+from tacit.post.grids.shape import GridShape
 from tacit.tasks.ranges.grid_plan import GridOption, GridPlanner, grid_of
 from tacit.tasks.ranges.grid_task import check_ordered, ends_of
 from tacit.tasks.ranges.rectangles import levels_of
-from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask, TaskQuery
+from tacit.tasks.task import UNPLANNED, Answer, Forecast, QuestionTally, QuestionTask, TaskQuery
 
 LEAST_MASS = 4.0
 """A range's share must exceed this many standard errors for its mean to be stated."""
@@ -84,11 +85,16 @@ class RangeMeans:
         return RangeMean(mean, noise + rounding, share, share_variance)
 
 
-def solve_range_means(mechanism: Mechanism, tally: Any, *, respondents: int | None = None) -> RangeMeans:
-    """The answers that a tally of one of the rounded members of a grid holds."""
+def _asked(mechanism: Mechanism) -> AskedLevels:
     asked = asked_levels(mechanism)
     if asked is None or len(asked.sizes) != 2:
         raise InvalidSpec(f"range_means: {mechanism.kind} does not answer them; plan the question with this task")
+    return asked
+
+
+def solve_range_means(mechanism: Mechanism, tally: Any, *, respondents: int | None = None) -> RangeMeans:
+    """The answers that a tally of one of the rounded members of a grid holds."""
+    asked = _asked(mechanism)
     everybody = float(tally.n if respondents is None else respondents)
     # The numbers are rounded to one of two ends on the device, so their tree has two leaves whatever its size was.
     shape = (asked.sizes[0], 2), (asked.fanouts[0], 2)
@@ -148,10 +154,21 @@ def _answer(domain: Domain, part: QuestionTally) -> Answer:
 def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
     """Return the expected error of a sum over a range; that of a mean depends on the range's share."""
     key, number = _pair(domain)
-    pick = _options(key.size, mechanism.budget, n)[0]
+    pick, why = _options(key.size, mechanism.budget, n)[0], UNPLANNED
+    if mechanism == _plan(domain, mechanism.budget, n):
+        why = f"{pick.name} has the least expected error over all ranges of the key"
+    else:
+        pick = _published(key.size, mechanism, n)
     width = float(number.step) * (number.size - 1)
-    why = f"{pick.name} has the least expected error over all ranges of the key"
     return Forecast(width * sqrt(pick.error / n), "the sum over a range of the key, per respondent", why)
+
+
+def _published(keys: int, mechanism: Mechanism, n: int) -> GridOption:
+    """Return a mechanism that would not be planned now as an option: the forecast is about what is published."""
+    asked = _asked(mechanism)
+    oracles = [cast("Rounded", member).inner for member in asked.members]
+    shape = GridShape((keys, 2), (asked.fanouts[0], 2))
+    return GridPlanner((keys, 2), 1).priced(shape, asked.heights, oracles, asked.shares, n)
 
 
 def _mean(domain: Domain, part: QuestionTally, given: Mapping[str, str], level: float) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from tacit.tasks.ranges.grid_task import (
 from tacit.tasks.ranges.options import RangeOption, expected_error
 from tacit.tasks.ranges.plan import RangeChoice, choose_ranges
 from tacit.tasks.ranges.ranges import Ranges, range_levels, solve_ranges
-from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask, TaskQuery, plain_number
+from tacit.tasks.task import UNPLANNED, Answer, Forecast, QuestionTally, QuestionTask, TaskQuery, plain_number
 
 MOST_ROWS = 4096
 """Domains up to this size are answered leaf by leaf; larger ones in SHOWN_ROWS ranges of equal width."""
@@ -91,7 +91,7 @@ def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
     asked = range_levels(mechanism)
     shape, members = TreeShape(domain.size, asked.fanouts[0]), asked.members[::-1]
     error = expected_error(shape, Workload("ranges"), members, asked.weights[::-1], n)
-    found = Forecast(float(np.sqrt(error / n)), "a range, on average over all of them")
+    found = Forecast(float(np.sqrt(error / n)), "a range, on average over all of them", UNPLANNED)
     choice = _choice(domain.size, mechanism.budget, n)
     if choice.pick.mechanism != mechanism:
         return found
