@@ -20,17 +20,45 @@ if TYPE_CHECKING:
     from tacit.demo.check import DemoOutcome
     from tacit.demo.crowd import Crowd
 
+_FEWEST = 1000
+"""The fewest respondents of a demo with all examples, each of which gets a share."""
+
 
 @click.command()
-@click.option("--n", type=click.IntRange(1000), default=100_000, show_default=True, help="Simulated respondents.")
+@click.option("--n", type=click.IntRange(200), help="Simulated respondents.  [default: 100000, or 20000 shuffled]")
+@click.option("--shuffle", is_flag=True, help="One shuffled collection instead, with a relay and three shufflers.")
 @click.option("--once", is_flag=True, help="Exit after checking the answers; 1 if they are implausible.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON, and the rest to standard error.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; any free one unless given.")
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder to keep; else a temporary one.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True,
               help="Seed of the made-up answers; noise is never seeded.")  # fmt: skip
-def demo(n: int, once: bool, as_json: bool, port: int, data: Path | None, seed: int) -> None:
+def demo(
+    n: int | None, shuffle: bool, once: bool, as_json: bool, port: int, data: Path | None, seed: int
+) -> None:  # fmt: skip
     """Run a collector, ask a simulated crowd, compare the answers with the truth, and stay up until Ctrl-C."""
+    with _stoppable():
+        if shuffle:
+            wrong = _run_shuffled(n or 20_000, once, as_json, port, data, seed)
+        elif n is not None and n < _FEWEST:
+            raise click.UsageError(f"--n is {n}, must be at least {_FEWEST}: the examples share the respondents")
+        else:
+            wrong = _run(n or 100_000, once, as_json, port, data, seed)
+    sys.exit(1 if wrong else 0)
+
+
+def _run_shuffled(n: int, once: bool, as_json: bool, port: int, data: Path | None, seed: int) -> list[str]:
+    """Run the demo of a shuffled collection, and return what went wrong."""
+    from tacit.core.extras import need
+
+    need("collector", "shuffle")
+    from tacit.demo.shuffled.run import run_shuffled
+
+    return run_shuffled(data, port, n, seed, as_json=as_json, stay=None if once else lambda: _wait(as_json))
+
+
+def _run(n: int, once: bool, as_json: bool, port: int, data: Path | None, seed: int) -> list[str]:
+    """Run the demo of all sorts of collections, and return what went wrong."""
     from tacit.core.extras import need
 
     # Imports happen inside functions: `tacit --help` must not load numpy, the collector and the SQL engine.
@@ -39,7 +67,7 @@ def demo(n: int, once: bool, as_json: bool, port: int, data: Path | None, seed: 
     from tacit.demo.check import complaints
     from tacit.demo.show import invite, show, summary
 
-    with _stoppable(), _collector(data, port) as (url, token):
+    with _collector(data, port) as (url, token):
         place = Operator(url, token)
         crowds = _publish(place, url, n, seed)
         started = perf_counter()
@@ -58,7 +86,7 @@ def demo(n: int, once: bool, as_json: bool, port: int, data: Path | None, seed: 
             click.echo(json.dumps(summary(outcomes, seconds)))
         if not once:
             _wait(as_json)
-    sys.exit(1 if wrong else 0)
+    return wrong
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """What the demo asks, and what its made-up crowd says: one example for each sort of collection.
 
-_LANGUAGES    one question with a list of answers
+LANGUAGES     one question with a list of answers
 _WORK         two questions, of which each device draws one (policy one_of)
 _OVERTIME     the mean of a number
 _WEEK         four questions asked together, for tables and associations (policy joint)
@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.demo.crowd import I64, Columns, DemoQuery, Example, drawn_after, drawn_apart
 
-_LANGUAGES = Example(
+LANGUAGES = Example(
     {
         "title": {
             "en": "Languages at home",
@@ -202,7 +202,7 @@ _GYM = Example(
     ),
 )
 
-EXAMPLES = (_LANGUAGES, _WORK, _OVERTIME, _WEEK, _GYM)
+EXAMPLES = (LANGUAGES, _WORK, _OVERTIME, _WEEK, _GYM)
 
 
 def examples() -> tuple[Example, ...]:

@@ -29,7 +29,7 @@ def summary(outcomes: Sequence[DemoOutcome], seconds: float) -> dict[str, Any]:
 def show(outcomes: Sequence[DemoOutcome], n: int, seconds: float) -> None:
     """Print truth against estimate, collection by collection, and the speed."""
     for outcome in outcomes:
-        _show_one(outcome)
+        show_one(outcome)
     covered, intervals = covered_of(row for outcome in outcomes for row in outcome.rows)
     click.echo(
         f"{covered} of {intervals} intervals contain the truth ({percent(covered / max(1, intervals))}); "
@@ -38,7 +38,7 @@ def show(outcomes: Sequence[DemoOutcome], n: int, seconds: float) -> None:
     click.echo(f"{n:,} reports perturbed, sent and stored in {seconds:.2f} s: {n / seconds:,.0f} per second.\n")
 
 
-def _show_one(outcome: DemoOutcome) -> None:
+def show_one(outcome: DemoOutcome) -> None:
     """Print one collection: its heading, its rows under their questions, and its sentences."""
     collection, answers = outcome.crowd.collection, outcome.answers
     about = f"{answers['n']:,} reports, epsilon {answers['epsilon']}, mechanism {_mechanism(collection)}"
