@@ -46,9 +46,8 @@ def running(services: Sequence[DemoService]) -> Generator[None]:
     """Run servers in processes of their own, which start side by side, until the block ends."""
     # "spawn", since a forked child would inherit threads' locks and the caller's open connections.
     context = get_context("spawn")
-    processes = [
-        context.Process(target=in_child, args=(service.serve, *service.given), daemon=True) for service in services
-    ]
+    # Not daemons, which may have no children: a collector opens many shuffled rows in processes of its own.
+    processes = [context.Process(target=in_child, args=(service.serve, *service.given)) for service in services]
     try:
         for process in processes:
             process.start()
@@ -128,7 +127,7 @@ def end_with_parent() -> None:
 
 
 def _end_with_parent() -> None:
-    # `daemon=True` ends the child only when the parent exits normally; SIGKILL leaves it running without this.
+    # A parent that exits ends its children itself; one that gets SIGKILL leaves them running without this.
     demo = parent_process()
     assert demo is not None
     demo.join()

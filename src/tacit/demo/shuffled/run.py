@@ -28,6 +28,10 @@ from tacit.errors import TacitError
 LOCAL_EPSILON = "4"
 """What one report spends: beside it the document states what shuffled ones keep."""
 _PAUSE_SECONDS = 0.05
+_BEFORE = ("none", "DRAFT", "PUBLISHED")
+"""States of a session that is going to take reports."""
+_STUCK_SECONDS = 1200
+"""Parties give a session up after ten minutes in which nothing arrives; a collector that does not is stuck itself."""
 _ERASURE_SECONDS = 120
 """How long signed notes of erasure are waited for; they come within a second of the release."""
 
@@ -94,26 +98,29 @@ def _phase(run: ShuffledDemo, name: str) -> Generator[None]:
 
 def _publish(parties: DemoParties, n: int, rng: np.random.Generator) -> Crowd:
     """Publish the collection, wait until all parties have signed its session, and draw the crowd."""
-    asked, place = example(), parties.place
-    draft = asked.draft_for(n) | {"shuffle": parties.terms(n)}
+    asked, place, terms = example(), parties.place, parties.terms(n)
+    # From the same number on there are answers and a release.
+    draft = asked.draft_for(n) | {"shuffle": terms, "minimum_cohort": terms["minimum"]}
     collection = place.publish(place.create(draft)["id"])["id"]
-    status: dict[str, Any] = {}
-    # A shuffler that refuses to sign leaves a note, and nothing would ever come.
-    while status.get("state") != "COLLECTING":
-        status = place.session(collection)
-        if status["state"] == "ABORTED" or status.get("note"):
-            raise TacitError(f"demo: the session could not be opened: {status['note']}")
+    while (status := place.session(collection))["state"] != "COLLECTING":
+        # A shuffler that refuses to sign leaves a note, and nothing would ever come.
+        if status["state"] not in _BEFORE or status.get("note"):
+            why = status.get("note") or f"it is {status['state'].lower()}"
+            raise TacitError(f"demo: the session could not be opened: {why}")
         sleep(_PAUSE_SECONDS)
     return gather(fetch_collection(parties.url, collection), asked, n, rng)
 
 
 def _watch(parties: DemoParties, collection: str) -> dict[str, Any]:
     """Wait until a session has ended; parties that do not answer make the others give it up."""
-    shown = 0
+    shown, last, since = 0, "", monotonic()
     with progress("shuffling, then opening", None) as advance:
         while (status := parties.place.session(collection))["state"] not in ("RELEASED", "ABORTED"):
             advance(status["opened_rows"] - shown)
-            shown = status["opened_rows"]
+            shown, now = status["opened_rows"], json.dumps(status)
+            last, since = now, since if now == last else monotonic()
+            if monotonic() - since > _STUCK_SECONDS:
+                raise TacitError(f"demo: the session is {status['state'].lower()} and does not go on: {status['note']}")
             sleep(_PAUSE_SECONDS)
     return status
 
