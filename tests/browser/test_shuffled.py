@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.access import Checker
+from starlette.routing import BaseRoute, Route
+from tests.browser.access import AXE_PATH, Checker, serve_axe
 from tests.browser.conftest import find_chromium
 from tests.browser.site import Site, posts, sign_in
 from tests.service.shuffled import Shuffling, shuffling
@@ -29,10 +30,15 @@ SHUFFLED = {
 }
 
 
+def pages(collector: Any, **rest: Any) -> list[BaseRoute]:
+    """The pages, and what judges them."""
+    return [Route(AXE_PATH, serve_axe), *routes(collector, **rest)]
+
+
 @pytest.fixture(scope="module")
 def parties(tmp_path_factory: pytest.TempPathFactory) -> Generator[Shuffling]:
     """A collector with pages, three shufflers and a relay."""
-    with shuffling(tmp_path_factory.mktemp("parties"), pages=routes) as made:
+    with shuffling(tmp_path_factory.mktemp("parties"), pages=pages) as made:
         yield made
 
 
@@ -113,6 +119,7 @@ def test_a_report_leaves_the_browser_sealed_for_every_shuffler(
     assert parties.collector.store.stored_reports(collection) == 0
 
 
+@pytest.mark.slow
 def test_a_shuffler_that_is_away_leaves_the_report_waiting(page: Any, parties: Shuffling, publish: Any) -> None:
     collection = publish()
     page.expected = ["Failed to load resource"]
@@ -128,6 +135,7 @@ def test_a_shuffler_that_is_away_leaves_the_report_waiting(page: Any, parties: S
     assert uploads(parties, collection) == {f"shuffler_{i}": 1 for i in (1, 2, 3)}
 
 
+@pytest.mark.slow
 def test_a_session_that_was_altered_is_not_answered(
     page: Any, asked: list[Any], parties: Shuffling, publish: Any
 ) -> None:

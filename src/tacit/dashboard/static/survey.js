@@ -472,7 +472,8 @@ async function keepUp() {
   const entry = participation?.entry();
   if (!(participation instanceof Participation) || !entry?.sealed || entry.state !== "sent") return;
   if (!entry.sealed.took_part) await participation.send();
-  part = await participation.check();
+  // Where a relay hides this device from the shufflers, they are asked only if its owner wants that.
+  if (!entry.sealed.relay) part = await participation.check();
   if (view === "after") render();
 }
 

@@ -181,7 +181,7 @@ export default {
   roleShufflers: "Mischer",
   roleRelay: "Vermittler",
   shuffleBehind:
-    "Der Vermittler sieht Ihre Netzadresse, aber nichts vom Bericht. Die Mischer sehen Ihre Adresse nicht.",
+    "Der Vermittler sieht Ihre Netzadresse, aber nichts vom Bericht. Die Mischer sehen Ihre Adresse nicht, wenn der Bericht gesendet wird, wohl aber, wenn Sie sie später fragen, ob er teilgenommen hat.",
   shuffleSeen: "Die Mischer sehen Ihre Netzadresse, wie jeder Server, aber nicht, was Sie berichten.",
   shuffleTrustMost:
     "Dafür müssen Sie darauf vertrauen, dass mindestens {honest} der {count} Mischer nicht mit der Sammelstelle zusammenarbeiten.",
@@ -217,7 +217,8 @@ export default {
   waitFor: "Noch keine Antwort von: {names}. Der Bericht zählt nur, wenn alle ihren Teil haben.",
   waitNoteShuffled:
     "Der Bericht ist auf diesem Gerät aufgehoben. Sie können die Seite schließen; beim nächsten Öffnen wird derselbe Bericht gesendet, nie ein neuer und nie unversiegelt.",
-  part_waiting: "Die Sitzung ist noch nicht zu Ende. Ob Ihr Bericht teilgenommen hat, lässt sich danach sehen.",
+  part_waiting:
+    "Die Sitzung nimmt noch Berichte an. Ob Ihrer teilnimmt, lässt sich sehen, während gemischt wird, und kaum länger.",
   part_shown:
     "Ein Mischer zeigt Ihren Bericht unter {count}, die teilnehmen. Die Unterschriften aller Mischer folgen am Ende.",
   part_included:

@@ -178,7 +178,7 @@ export default {
   roleShufflers: "Shufflers",
   roleRelay: "Relay",
   shuffleBehind:
-    "The relay sees your network address, but nothing of the report. The shufflers do not see your address.",
+    "The relay sees your network address, but nothing of the report. The shufflers do not see your address when the report is sent; they do if you ask them later whether it took part.",
   shuffleSeen: "The shufflers see your network address, as every server does, but not what you report.",
   shuffleTrustMost:
     "For this you have to trust that at least {honest} of the {count} shufflers do not work together with the collector.",
@@ -214,7 +214,8 @@ export default {
   waitFor: "No answer yet from: {names}. The report is counted only if all of them have their part.",
   waitNoteShuffled:
     "The report is kept on this device. You may close this page; opening it again sends the same report, never a new one, and never unsealed.",
-  part_waiting: "The session is not over yet. Whether your report took part can be seen when it is.",
+  part_waiting:
+    "The session still takes reports. Whether yours takes part can be seen while they are shuffled, and hardly any longer.",
   part_shown:
     "A shuffler shows your report among {count} that take part. The signatures of all shufflers follow at the end.",
   part_included:

@@ -178,7 +178,7 @@ export default {
   roleShufflers: "Mezcladores",
   roleRelay: "Intermediario",
   shuffleBehind:
-    "El intermediario ve su dirección de red, pero nada del informe. Los mezcladores no ven su dirección.",
+    "El intermediario ve su dirección de red, pero nada del informe. Los mezcladores no ven su dirección cuando se envía el informe; la ven si más tarde les pregunta si participó.",
   shuffleSeen: "Los mezcladores ven su dirección de red, como cualquier servidor, pero no lo que usted informa.",
   shuffleTrustMost:
     "Para ello debe confiar en que al menos {honest} de los {count} mezcladores no colaboren con el recolector.",
@@ -214,7 +214,8 @@ export default {
   waitFor: "Todavía sin respuesta de: {names}. El informe solo se cuenta si todos tienen su parte.",
   waitNoteShuffled:
     "El informe se guarda en este dispositivo. Puede cerrar la página; al abrirla de nuevo se envía el mismo informe, nunca otro y nunca sin sellar.",
-  part_waiting: "La sesión no ha terminado. Después se podrá ver si su informe participó.",
+  part_waiting:
+    "La sesión aún recibe informes. Se puede ver si el suyo participa mientras se mezclan, y apenas más tiempo.",
   part_shown:
     "Un mezclador muestra su informe entre {count} que participan. Las firmas de todos seguirán al final.",
   part_included:

@@ -178,7 +178,7 @@ export default {
   roleShufflers: "Mélangeurs",
   roleRelay: "Relais",
   shuffleBehind:
-    "Le relais voit votre adresse réseau, mais rien du rapport. Les mélangeurs ne voient pas votre adresse.",
+    "Le relais voit votre adresse réseau, mais rien du rapport. Les mélangeurs ne voient pas votre adresse à l’envoi du rapport ; ils la voient si vous leur demandez plus tard s’il a participé.",
   shuffleSeen: "Les mélangeurs voient votre adresse réseau, comme tout serveur, mais pas ce que vous rapportez.",
   shuffleTrustMost:
     "Pour cela, vous devez compter sur le fait qu’au moins {honest} des {count} mélangeurs ne s’entendent pas avec le collecteur.",
@@ -214,7 +214,8 @@ export default {
   waitFor: "Pas encore de réponse de : {names}. Le rapport n’est compté que si tous ont leur part.",
   waitNoteShuffled:
     "Le rapport est gardé sur cet appareil. Vous pouvez fermer la page ; en la rouvrant, le même rapport est envoyé, jamais un autre, et jamais sans être scellé.",
-  part_waiting: "La session n’est pas terminée. On pourra voir ensuite si votre rapport a participé.",
+  part_waiting:
+    "La session prend encore des rapports. On peut voir si le vôtre participe pendant le mélange, et guère plus longtemps.",
   part_shown:
     "Un mélangeur montre votre rapport parmi {count} qui participent. Les signatures de tous suivront à la fin.",
   part_included:
