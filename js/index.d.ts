@@ -6,7 +6,8 @@ export type { GivenInt, Int };
 export { Attribute, Bits, Booleans, Buckets, Categories, DOMAINS, Domain } from "./types/domains.js";
 export { Integers, Items, Ordered, Product, Strings, Text, domainOf, project } from "./types/domains.js";
 export { AlreadyAnswered, Collection, Ledger, Respondent } from "./types/client.js";
-export type { Entry, Options, Party, Question, Receipt, Row, Rows, ShuffleTerms, Spending, Store, Texts } from "./types/client.js";
+export type { Entry, Inclusion, Options, Party, Question, Receipt, Row, Rows } from "./types/client.js";
+export type { Sealed, Session, ShuffleTerms, Spending, Store, Texts } from "./types/client.js";
 
 /** A privacy budget as it is written in a spec. */
 export type WireBudget = string | { of: string; share: string } | { of: string; sampled: number };
@@ -83,6 +84,15 @@ export class InvalidSpec extends TacitError {}
 
 /** A private value outside its declared domain; the value itself is never part of the message. */
 export class InvalidValue extends TacitError {}
+
+/** What parties of a shuffle published is not as it must be: take no part. */
+export class ProtocolViolation extends TacitError {}
+
+/** Reports must be sealed here, and cannot be; they are never sent in the clear instead. */
+export class CannotSeal extends TacitError {
+  /** Insecure: the page was not served over https. Browser: it lacks an algorithm. Mode: this client does not know it. */
+  readonly reason: "insecure" | "browser" | "mode";
+}
 
 /** The seeded 32-bit hash of a value below 2^64 (a Number must be below 2^53). */
 export function hash32(seed: number, value: number | bigint): number;

@@ -27,7 +27,7 @@ INSIDE = ("tasks", "sql", "collector")
 
 SIDES = {
     "private": ("device", "client"),
-    "service": ("wire", "collector", "dashboard", "cli", "demo"),
+    "service": ("wire", "hosting", "collector", "shuffler", "dashboard", "cli", "demo"),
     "proof": ("testing", "simulate", "baselines", "central"),
 }
 LEGEND = {

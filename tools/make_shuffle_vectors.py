@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from session_vectors import sessions
+
 from tacit.device.catalog import device_of
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.shuffle.crypto.bhttp import BinaryRequest, BinaryResponse
@@ -238,7 +240,7 @@ def shuffle() -> dict[str, Any]:
     }
 
 
-FILES = {"hpke.json": hpke, "ohttp.json": ohttp, "shuffle.json": shuffle}
+FILES = {"hpke.json": hpke, "ohttp.json": ohttp, "shuffle.json": shuffle, "sessions.json": sessions}
 
 
 def main() -> int:

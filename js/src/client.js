@@ -1,6 +1,7 @@
 /**
  * The client of a respondent: fetch and verify a collection document, perturb the answers once, send the report until
- * the collector has it. Works on pages served over plain http.
+ * the collector has it. Works on pages served over plain http, except for shuffled collections: their reports are
+ * sealed by `sealing`, which is loaded for them alone, and never sent in the clear.
  *
  * @typedef {ReturnType<typeof receiptOf>} Receipt
  * @typedef {object} Options
@@ -13,6 +14,7 @@ import { SystemCoins } from "./coins.js";
 import { Collection } from "./document.js";
 import { InvalidSpec, TacitError } from "./errors.js";
 import { HELD, Ledger, receiptOf } from "./ledger.js";
+import { loadSealing } from "./load.js";
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 30000;
@@ -45,15 +47,6 @@ function uploadOf(entry) {
   return { method: "POST", headers, body: batchOf(entry) };
 }
 
-/**
- * Refuse to draw a report that this client could send in the clear only, which is no substitute for sealing it.
- * @param {Collection} collection
- */
-function refuseShuffled({ id, shuffle }) {
-  if (shuffle === null) return;
-  throw new InvalidSpec(`collection ${id}: reports of this collection must be sealed for shufflers; this client cannot do that`);
-}
-
 /** One person on one device. */
 export class Respondent {
   /**
@@ -63,12 +56,14 @@ export class Respondent {
    * @param {typeof fetch} [options.fetch]
    * @param {number} [options.attempts] how often to try before a report waits for `flush`
    * @param {(milliseconds: number) => Promise<unknown>} [options.sleep]
+   * @param {() => number} [options.now] milliseconds since 1970, by which sessions of a shuffle close
    */
-  constructor({ storage = localStorage, coins = new SystemCoins(), fetch: get, attempts = 5, sleep = pause } = {}) {
+  constructor({ storage = localStorage, coins = new SystemCoins(), fetch: get, attempts = 5, sleep = pause, now = Date.now } = {}) {
     if (!coins.secure) throw new InvalidSpec("coins: must be secure, such as SystemCoins");
     this.coins = coins;
     this.attempts = attempts;
     this.sleep = sleep;
+    this.now = now;
     this.fetch = get ?? ((/** @type {any} */ ...request) => fetch(...request));
     this.store = new Ledger(storage);
   }
@@ -80,9 +75,9 @@ export class Respondent {
    */
   async open(address) {
     const { base, id } = locate(address);
-    const { text, status } = await this.#request(`${base}/c/${id}/document.json`, {});
+    const { bytes, status } = await this.request(`${base}/c/${id}/document.json`);
     if (status !== 200) throw new TacitError(`collection ${id}: no document (${status || "offline"})`);
-    const collection = await Collection.read(text);
+    const collection = await Collection.read(textOf(bytes));
     if (collection.id === id) return collection;
     throw new InvalidSpec(`collection ${id}: the document has another digest; do not answer it`);
   }
@@ -116,6 +111,18 @@ export class Respondent {
   }
 
   /**
+   * The session that takes reports of a shuffled collection now, verified, with what its operators claim; CannotSeal,
+   * ProtocolViolation or TacitError where nothing may be drawn.
+   * @param {string} address
+   * @param {Options} [options]
+   * @returns {Promise<import("./session.js").Session>}
+   */
+  async session(address, { collection } = {}) {
+    const { sessionOf } = await loadSealing();
+    return sessionOf(this, collection ?? (await this.open(address)), locate(address).base);
+  }
+
+  /**
    * @param {string} address
    * @param {Record<string, any>} answers
    * @param {Options} [options]
@@ -124,15 +131,30 @@ export class Respondent {
   async #record(address, answers, { collection, ...options } = {}, state = undefined) {
     const { base, id } = locate(address);
     const opened = collection?.id === id ? collection : await this.open(address);
-    refuseShuffled(opened);
+    // A session that is not as it must be is refused before anything is drawn. There is no way on in the clear.
+    if (opened.shuffle) await this.session(address, { collection: opened });
     return this.store.record(opened, answers, { ...options, coins: this.coins, base, state });
   }
 
-  /** Send what is pending. @returns {Promise<Receipt[]>} */
+  /**
+   * Send what is pending. A sealed report whose session was aborted, sent or not, is sealed for the next session and
+   * sent again: the same report, since a second one on the same answer would spend epsilon again.
+   * @returns {Promise<Receipt[]>}
+   */
   async flush() {
+    const sealed = this.#entries("sent", "pending").filter((entry) => entry.sealed);
+    if (sealed.length) await (await loadSealing()).sealAgain(this, sealed);
     const receipts = [];
-    for (const entry of this.#pending()) receipts.push(await this.#send(entry));
+    for (const entry of this.#entries("pending")) receipts.push(await this.#send(entry));
     return receipts;
+  }
+
+  /**
+   * Whether a sealed report took part in the shuffle, from its shufflers and the transcript.
+   * @param {string} batch
+   */
+  async check(batch) {
+    return (await loadSealing()).check(this, batch);
   }
 
   /** What was spent, by collection and in all. */
@@ -152,14 +174,23 @@ export class Respondent {
   /**
    * Hand what is pending to the browser, which sends it even after the page is gone. Nobody waits for a reply: what is
    * sent stays pending, and the collector recognises the batch when it is sent again. Not `navigator.sendBeacon`, which
-   * always sends cookies.
+   * always sends cookies. Sealed reports go only where every part can: not through a relay, whose requests take time.
    */
   beacon() {
-    for (const entry of this.#pending()) void this.#request(target(entry), { ...uploadOf(entry), keepalive: true });
+    const keep = (/** @type {string} */ url, /** @type {RequestInit} */ request) =>
+      void this.request(url, { ...request, keepalive: true });
+    for (const entry of this.#entries("pending")) {
+      if (entry.sealed === undefined) keep(target(entry), uploadOf(entry));
+      else for (const [url, request] of this.#uploads?.(entry) ?? []) keep(url, request);
+    }
   }
 
-  #pending() {
-    return this.store.read().entries.filter(({ state }) => state === "pending");
+  /** What makes the requests of a sealed report, once it was loaded: a page that goes away waits for nothing. */
+  #uploads = /** @type {((entry: import("./ledger.js").Entry) => [string, RequestInit][]) | undefined} */ (undefined);
+
+  /** @param {...import("./ledger.js").Entry["state"]} states */
+  #entries(...states) {
+    return this.store.read().entries.filter(({ state }) => states.includes(state));
   }
 
   /**
@@ -168,36 +199,71 @@ export class Respondent {
    * @returns {Promise<Receipt>}
    */
   async #send(entry) {
+    if (entry.sealed !== undefined) return this.#sendSealed(entry);
+    const attempt = async () => {
+      const { status, bytes, after } = await this.request(target(entry), uploadOf(entry));
+      return { change: outcome(status, jsonOf(bytes)), after };
+    };
+    return this.#persist(entry, attempt);
+  }
+
+  /**
+   * @param {import("./ledger.js").Entry} entry
+   * @param {() => Promise<{change?: Partial<import("./ledger.js").Entry>, after: number, reason?: string}>} attempt
+   * @returns {Promise<Receipt>}
+   */
+  async #persist(entry, attempt) {
     for (let tries = 1, wait = FIRST_WAIT; ; tries += 1, wait = Math.min(2 * wait, LONGEST_WAIT)) {
-      const { status, text, after } = await this.#request(target(entry), uploadOf(entry));
-      const change = outcome(status, jsonOf(text));
+      const { change, after, reason = "" } = await attempt();
       if (change) return receiptOf(this.store.settle(entry.batch, change));
-      if (tries >= this.attempts || after > LONGEST_WAIT) return receiptOf(entry);
+      if (tries >= this.attempts || after > LONGEST_WAIT) {
+        return receiptOf(reason === entry.reason ? entry : this.store.settle(entry.batch, { reason }));
+      }
       await this.sleep(Math.max(after, wait / 2 + this.coins.uniform(wait / 2)));
     }
   }
 
   /**
+   * Seal a report if it is not, and send its parts until every shuffler has its own.
+   * @param {import("./ledger.js").Entry} entry
+   * @returns {Promise<Receipt>}
+   */
+  async #sendSealed(entry) {
+    const { sendSealed, uploadsOf } = await loadSealing();
+    this.#uploads = uploadsOf;
+    return sendSealed(this, entry, (sealed, attempt) => this.#persist(sealed, attempt));
+  }
+
+  /**
    * One request, without cookies, that follows no redirection; status 0 if there is no reply.
    * @param {string} url
-   * @param {RequestInit} request
-   * @returns {Promise<{status: number, text: string, after: number}>}
+   * @param {RequestInit} [request]
+   * @returns {Promise<{status: number, bytes: Uint8Array, after: number}>}
    */
-  async #request(url, request) {
+  async request(url, request = {}) {
     try {
       const reply = await this.fetch(url, { ...request, credentials: "omit", redirect: "error" });
       const after = 1000 * Number(reply.headers.get("Retry-After")) || 0;
-      return { status: reply.status, after, text: UTF8.decode(await reply.arrayBuffer()) };
+      return { status: reply.status, after, bytes: new Uint8Array(await reply.arrayBuffer()) };
     } catch {
-      return { status: 0, after: 0, text: "" };
+      return { status: 0, after: 0, bytes: new Uint8Array() };
     }
   }
 }
 
-/** @param {string} text @returns {any} JSON, or null where it is none */
-function jsonOf(text) {
+/** @param {Uint8Array} bytes @returns {string} */
+function textOf(bytes) {
   try {
-    return JSON.parse(text);
+    return UTF8.decode(bytes);
+  } catch {
+    throw new InvalidSpec("document must be UTF-8");
+  }
+}
+
+/** @param {Uint8Array} bytes @returns {any} JSON, or null where it is none */
+function jsonOf(bytes) {
+  try {
+    return JSON.parse(UTF8.decode(bytes));
   } catch {
     return null;
   }

@@ -16,6 +16,7 @@ export { loadDevice } from "./load.js";
 export { MemoCoins, Memory } from "./memo.js";
 export { DOMAINS, Product, domainOf, project } from "./product.js";
 export { Buckets, Integers } from "./reals.js";
+export { CannotSeal, ProtocolViolation } from "./refusals.js";
 export { hmac, sha256 } from "./sha256.js";
 export { Text } from "./text.js";
 

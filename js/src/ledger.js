@@ -17,6 +17,18 @@
  * @property {string} plan what is answered once: the first document of an adaptive plan, or the collection itself
  * @property {string} invitation what has to be sent along; empty once it was
  * @property {Record<string, any> | null} [row] the public columns that go along with it
+ * @property {Sealed | null} [sealed] where reports are shuffled: what is sent in the place of `report`, null before it
+ * was sealed. A report that has this field is never sent in the clear
+ * @typedef {object} Sealed a report as it was sealed for one session; these bytes never change
+ * @property {string} session
+ * @property {string} slot its random place in the session
+ * @property {string} relay the address that parts go through; empty if they go straight to the shufflers
+ * @property {{url: string, key: string, body: string}[]} parts in a chain one, for the first shuffler; else one for each
+ * @property {string[]} shufflers the addresses of all shufflers
+ * @property {number} enough so many of them must say that the session was aborted before the report is sealed again
+ * @property {{slot: string, index: number, path: string[], root: string, n: number} | null} proof what a shuffler showed
+ * about the slot, kept because shufflers erase theirs
+ * @property {boolean} took_part whether that was seen, so that it is never sealed again
  * @typedef {object} Kept
  * @property {Entry[]} entries
  * @property {string} secret 32 random bytes in hexadecimal, made when a memoised collection is answered first
@@ -46,8 +58,11 @@ export class AlreadyAnswered extends TacitError {
   }
 }
 
-/** What a respondent is told about a report. @param {Entry} entry */
-export const receiptOf = ({ collection, batch, epsilon, state, reason }) => ({ collection, batch, epsilon, state, reason });
+/** What a respondent is told about a report; of a sealed one also its session and slot. @param {Entry} entry */
+export const receiptOf = ({ collection, batch, epsilon, state, reason, sealed }) => ({
+  ...{ collection, batch, epsilon, state, reason },
+  ...(sealed && { session: sealed.session, slot: sealed.slot }),
+});
 
 /** What this device answered. Everything is read from the store and written back at once: other tabs use it too. */
 export class Ledger {
@@ -92,6 +107,7 @@ export class Ledger {
     const entry = {
       ...{ collection: id, base, title, epsilon, batch: hex(randomBytes(coins, 2)), member, report: hex(payload) },
       ...{ state, reason: "", invitation, plan: planId, row },
+      ...(collection.shuffle && { sealed: null }),
     };
     kept.entries.push(entry);
     this.write(kept);
@@ -106,9 +122,28 @@ export class Ledger {
    * @returns {Entry}
    */
   settle(batch, change, from) {
+    return this.#change(batch, (entry) => from && entry.state !== from, change) ?? absent();
+  }
+
+  /**
+   * Keep the bytes that a report was sealed to, unless another tab was faster: two sealed forms of one report in one
+   * session would count twice.
+   * @param {string} batch
+   * @param {string} [before] the session that it was sealed for
+   * @param {Sealed} sealed
+   * @returns {Entry} as it is now, sealed by whoever was first
+   */
+  seal(batch, before, sealed) {
+    const change = { sealed, state: /** @type {const} */ ("pending"), reason: "" };
+    const isOld = (/** @type {Entry} */ entry) => entry.sealed?.session !== before;
+    return this.#change(batch, isOld, change) ?? this.read().entries.find((one) => one.batch === batch) ?? absent();
+  }
+
+  /** @param {string} batch @param {(entry: Entry) => unknown} isBarred @param {Partial<Entry>} change */
+  #change(batch, isBarred, change) {
     const kept = this.read();
-    const entry = kept.entries.find((one) => one.batch === batch && one.state === (from ?? one.state));
-    if (!entry) throw new InvalidSpec("ledger: no such report");
+    const entry = kept.entries.find((one) => one.batch === batch);
+    if (!entry || isBarred(entry)) return undefined;
     Object.assign(entry, change);
     this.write(kept);
     return entry;
@@ -132,6 +167,11 @@ export class Ledger {
     });
     return { collections, total: collections.reduce((sum, one) => sum + (one.state === HELD ? 0 : one.epsilon), 0) };
   }
+}
+
+/** @returns {never} */
+function absent() {
+  throw new InvalidSpec("ledger: no such report");
 }
 
 /**

@@ -50,19 +50,23 @@ function namesIn(spec) {
 export async function kindsIn(spec) {
   const names = new Set(namesIn(spec));
   const needed = MODULES.filter(([kinds]) => kinds.split(" ").some((kind) => names.has(kind)));
-  const modules = await Promise.all(needed.map(([kinds, load]) => load().catch(() => missing(kinds))));
-  if (modules.some(({ build = BUILD }) => build !== BUILD)) {
-    throw new TacitError("modules of kinds are of another version than this script; load the page again");
-  }
+  const modules = await Promise.all(needed.map(([kinds, load]) => fetched(load, `the kinds ${kinds.replaceAll(" ", ", ")}`)));
   // A base class of a family has the kind of its own base class.
   const isNeeded = (/** @type {any} */ one) => Object.hasOwn(one, "kind") && names.has(one.kind);
   return modules.flatMap((module) => Object.values(module)).filter(isNeeded);
 }
 
-/** @param {string} kinds @returns {never} */
-function missing(kinds) {
-  throw new TacitError(`the module of the kinds ${kinds.replaceAll(" ", ", ")} cannot be loaded; try again later`);
+/** A module of the same build as this one. @param {() => Promise<any>} load @param {string} what */
+async function fetched(load, what) {
+  const loaded = await load().catch(() => {
+    throw new TacitError(`the module of ${what} cannot be loaded; try again later`);
+  });
+  if ((loaded.build ?? BUILD) === BUILD) return loaded;
+  throw new TacitError(`the module of ${what} is of another version than this script; load the page again`);
 }
+
+/** What seals reports for shufflers. @returns {Promise<typeof import("./sealing.js")>} */
+export const loadSealing = () => fetched(() => import("./sealing.js"), "sealing");
 
 /**
  * The device half of a wire spec, with the kinds that it needs.

@@ -9,12 +9,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
 
 import { ReplayCoins } from "../src/coins.js";
 import * as modules from "../src/browser.js";
 import { deviceOf } from "../src/kinds.js";
 import { KNOWN } from "../src/load.js";
 import { hex } from "../src/sha256.js";
+import { Shuffle } from "./shufflers.js";
 import { all, decode, read, unhex } from "./vectors.js";
 
 const path = new URL("../dist/tacit.js", import.meta.url);
@@ -172,8 +174,29 @@ test("the client of the bundle does not answer a shuffled document in the clear"
   const { id, cases: [{ answers }] } = documents.good.find(({ document: { shuffle } }) => shuffle);
   const { uploads, options } = world();
   const answering = new bundle.Respondent(options).answer(`https://collector.example/c/${id}`, answers);
-  await assert.rejects(answering, { name: "InvalidSpec", message: /must be sealed/ });
+  await assert.rejects(answering, { name: "ProtocolViolation" });
   assert.deepEqual(uploads, []);
+});
+
+test("the client of the bundle seals as the modules do, by a module of its own", { skip }, async () => {
+  for (const terms of [{}, { relay: true }, { mode: "ss" }]) {
+    const shuffle = await Shuffle.start(terms);
+    const told = await Promise.all([bundle.Respondent, modules.Respondent].map(async (Respondent) => {
+      const { items, options: { storage } } = world();
+      const coins = Object.assign(new ReplayCoins(unhex("07")), { secure: true });
+      const receipt = await new Respondent({ storage, coins }).answer(shuffle.address, { colour: "red" });
+      return { receipt, kept: [...items] };
+    }));
+    assert.deepEqual(told[0], told[1]);
+    assert.equal(told[0].receipt.state, "sent");
+    await shuffle.stop();
+  }
+});
+
+test("the base and the module that seals are as small as they are meant to be", { skip }, () => {
+  const size = (/** @type {string} */ name) => gzipSync(readFileSync(new URL(name, path)), { level: 9 }).length;
+  assert.ok(size("tacit.js") < 15_000, `tacit.js has ${size("tacit.js")} bytes`);
+  assert.ok(size("tacit-sealing.js") < 10_000, `tacit-sealing.js has ${size("tacit-sealing.js")} bytes`);
 });
 
 test("the client of the bundle does not answer a document with another digest", { skip }, async () => {

@@ -69,7 +69,7 @@ export class Collection {
   readonly plan: Record<string, any> | null;
   /** What goes along with a report, if anything does. */
   readonly rows: Rows | null;
-  /** Under which terms reports are shuffled, if they are; this client does not answer such a document. */
+  /** Under which terms reports are shuffled, if they are: they are sealed for a session of these parties. */
   readonly shuffle: ShuffleTerms | null;
   /** Whether reports are shuffled and no party runs two roles: only then may the document claim amplification. */
   readonly rolesApart: boolean;
@@ -95,8 +95,54 @@ export interface Receipt {
    * Sent: acknowledged. Refused: for good.
    */
   state: State;
-  /** Why the collector refused it. */
+  /** Why the collector refused it, or what a sealed report waits for. */
   reason: string;
+  /** The session that a report was sealed for, where reports are shuffled. */
+  session?: string;
+  /** Its random place in that session, by which `Respondent.check` finds out whether it took part. */
+  slot?: string;
+}
+
+/** A report as it was sealed for the shufflers of one session, in hexadecimal; these bytes never change. */
+export interface Sealed {
+  session: string;
+  slot: string;
+  /** The address of the relay that parts go through; empty if they go straight to the shufflers. */
+  relay: string;
+  /** In a chain one, for the first shuffler; else one for each. */
+  parts: { url: string; key: string; body: string }[];
+  shufflers: string[];
+  /** So many shufflers must say that the session was aborted before the report is sealed again. */
+  enough: number;
+  /** What a shuffler showed about the slot, kept because shufflers erase theirs. */
+  proof: { slot: string; index: number; path: string[]; root: string; n: number } | null;
+  took_part: boolean;
+}
+
+/** A session that all parties signed by the keys that the document pins, and that agrees with its terms. */
+export interface Session {
+  /** SHA-256 of the canonical session, in hexadecimal. */
+  id: string;
+  mode: string;
+  /** Seconds since 1970. */
+  closes: number;
+  /**
+   * A claim of the operators, as decimal text: epsilon against the collector; against it and all other respondents;
+   * against it and the shufflers. This client does not compute it again.
+   */
+  certificate: { epsilon: string; epsilon_others: string; local_epsilon: string; delta: string; n_min: number; [field: string]: unknown };
+  [field: string]: unknown;
+}
+
+/** What is known about the part that a sealed report took. */
+export interface Inclusion {
+  /**
+   * Waiting: slots are not agreed yet. Shown: a shuffler shows the slot, the signatures of all are not published yet.
+   * Included: all shufflers signed for it. Missing: no shuffler showed it.
+   */
+  state: "waiting" | "shown" | "included" | "missing" | "aborted";
+  /** How many took part; 0 where that is not known. */
+  respondents: number;
 }
 
 /** A report, perturbed once, in hexadecimal; every attempt to send it sends the same bytes. */
@@ -110,6 +156,8 @@ export interface Entry extends Receipt {
   plan: string;
   /** The public columns that go along with it; ledgers from before there were any lack it. */
   row?: Row | null;
+  /** Where reports are shuffled: what is sent in the place of `report`; null before it was sealed. */
+  sealed?: Sealed | null;
 }
 
 /** What an answer may come with. */
@@ -139,6 +187,8 @@ export class Ledger {
   ): Entry;
   /** Note what became of a report, which must be in the state `from`, if that is given. */
   settle(batch: string, change: Partial<Entry>, from?: State): Entry;
+  /** Keep the sealed form of a report that was sealed for the session `before`, unless another tab was faster. */
+  seal(batch: string, before: string | undefined, sealed: Sealed): Entry;
   spent(): Spending;
 }
 
@@ -161,23 +211,33 @@ export class Respondent {
     fetch?: typeof fetch;
     attempts?: number;
     sleep?: (milliseconds: number) => Promise<unknown>;
+    now?: () => number;
   });
   readonly coins: Coins;
   readonly store: Ledger;
   /** Fetch a document and verify that it is the one the address names. */
   open(address: string): Promise<Collection>;
-  /** Perturb once, remember, send; what cannot be sent now stays pending. */
+  /**
+   * Perturb once, remember, send; what cannot be sent now stays pending. Reports of a shuffled collection are sealed
+   * for its session, which is verified first: CannotSeal or ProtocolViolation before anything is drawn.
+   */
   answer(address: string, answers: Record<string, any>, options?: Options): Promise<Receipt>;
   /** Perturb once, remember and hold; nothing is sent before `release`. */
   prepare(address: string, answers: Record<string, any>, options?: Options): Promise<Entry>;
   /** Send a report that was held; its owner has agreed. */
   release(batch: string): Promise<Receipt>;
-  /** Send what is pending. */
+  /** Send what is pending; a sealed report whose session was aborted is sealed for the next one, and sent again. */
   flush(): Promise<Receipt[]>;
+  /** The session that takes reports of a shuffled collection now, verified, with what its operators claim. */
+  session(address: string, options?: Options): Promise<Session>;
+  /** Whether a sealed report took part in the shuffle, from its shufflers and the transcript. */
+  check(batch: string): Promise<Inclusion>;
+  /** One request, without cookies, that follows no redirection; status 0 if there is no reply. */
+  request(url: string, request?: RequestInit): Promise<{ status: number; bytes: Uint8Array; after: number }>;
   /** What was spent, by collection and in all. */
   ledger(): Spending;
   /** Hand over what is pending when the page goes away, and flush when the network comes back. */
   attach(page?: EventTarget): void;
-  /** Hand what is pending to the browser, which sends it even after the page is gone; like every request, without cookies. */
+  /** Hand what is pending to the browser, which sends it even after the page is gone; like every request, without cookies. Not what goes through a relay. */
   beacon(): void;
 }

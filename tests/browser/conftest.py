@@ -75,10 +75,15 @@ def fresh_site() -> Generator[Site]:
         yield site
 
 
+def find_chromium() -> str | None:
+    """The browser of the system, if there is one."""
+    return os.environ.get("TACIT_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 @pytest.fixture(scope="session")
 def browser() -> Generator[Any]:
     """Chromium of the system; nothing is downloaded."""
-    path = os.environ.get("TACIT_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = find_chromium()
     if path is None:
         _absent("no Chromium: install the package 'chromium', or name one in TACIT_CHROMIUM")
     if find_spec("playwright") is None:

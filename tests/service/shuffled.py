@@ -119,11 +119,11 @@ def courier_of(store: PartyStore) -> Courier:
 
 
 @contextmanager
-def shuffling(folder: Path, store: Any = None, count: int = 3) -> Generator[Shuffling]:
-    """All parties, until the block ends."""
+def shuffling(folder: Path, store: Any = None, count: int = 3, pages: Any = None) -> Generator[Shuffling]:
+    """All parties, until the block ends; the collector has pages where they are given."""
     with ExitStack() as stack:
         shufflers, urls, relay = stack.enter_context(shufflers_and_relay(folder, count))
-        app = make_app(store or MemoryStore(), Limits(requests_per_second=0))
+        app = make_app(store or MemoryStore(), Limits(requests_per_second=0), pages=pages)
         token = app.collector.access.create("admin", label="tests")[0]
         server = stack.enter_context(running(app))
         http = stack.enter_context(httpx.Client(base_url=server.url, timeout=PATIENT_SECONDS))

@@ -306,6 +306,7 @@ class Collector:
             "epsilon": content["epsilon"],
             "questions": len(content["questions"]),
             "round": content["plan"]["round"] if content.get("plan") else None,
+            "shuffled": content.get("shuffle") is not None,
             "reports": 0 if is_draft or damaged else max(0, self.store.stored_reports(record.id) - fakes),
             "minimum_cohort": content.get("minimum_cohort"),
         }

@@ -1,5 +1,6 @@
 """Templates, style sheets and scripts; the chart library is served from the installed package that ships it."""
 
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,24 @@ _ENVIRONMENT = Environment(
 )
 
 
-def policy(ancestors: str = "'none'") -> str:
-    """Return a content security policy: this origin alone, nothing inline; `ancestors` may show it in a frame."""
+def policy(ancestors: str = "'none'", peers: Sequence[str] = ()) -> str:
+    """Return a content security policy: this origin alone, nothing inline.
+
+    `ancestors` may show the page in a frame; `peers` are origins that its scripts may talk to besides this one.
+    """
     parts = ("default-src 'self'", "base-uri 'none'", "object-src 'none'", "form-action 'self'")
-    return "; ".join((*parts, f"frame-ancestors {ancestors}"))
+    peered = (" ".join(("connect-src 'self'", *peers)),) if peers else ()
+    return "; ".join((*parts, *peered, f"frame-ancestors {ancestors}"))
 
 
 def page(
-    name: str, *, status: int = 200, ancestors: str = "'none'", referrer: str = "same-origin", **values: Any
+    name: str,
+    *,
+    status: int = 200,
+    ancestors: str = "'none'",
+    peers: Sequence[str] = (),
+    referrer: str = "same-origin",
+    **values: Any,
 ) -> Response:
     """Return a rendered template with the headers that every page has.
 
@@ -36,7 +47,7 @@ def page(
     """
     # no-store: pages of a signed-in operator must not come out of a cache after signing out.
     headers = {
-        "Content-Security-Policy": policy(ancestors),
+        "Content-Security-Policy": policy(ancestors, peers),
         "Cache-Control": "no-store",
         "Referrer-Policy": referrer,
         "X-Content-Type-Options": "nosniff",

@@ -43,6 +43,7 @@ from tacit.dashboard.session import (
     signed_out,
     to_login,
 )
+from tacit.dashboard.shuffled import party_origins, shuffle_facts
 from tacit.dashboard.tools import read_wish, tools
 from tacit.device.numbers.exact import WORD
 from tacit.errors import TacitError
@@ -211,6 +212,7 @@ class Pages:
             state=record.state,
             title=title,
             ancestors=ancestors,
+            peers=party_origins(document),
             referrer="no-referrer",
         )
 
@@ -244,6 +246,7 @@ class Pages:
             state=record.state,
             title=texts(collection.title, "en"),
             facts=shown,
+            shuffled=shuffle_facts(collection),
             declared=float(mechanism.budget.declared),
             realised=mechanism.realised_epsilon(),
             surest=surest(odds),

@@ -256,14 +256,21 @@ async def _body(request: Request, most: int) -> bytes:
     return bytes(content)
 
 
+def readable(problem: Problem) -> Response:
+    """A problem that pages of other sites may read: they would take it for a broken connection otherwise."""
+    response = problem_response(problem)
+    response.headers.update(ANYBODY)
+    return response
+
+
 async def _problem(request: Request, error: Exception) -> Response:
     del request
     if isinstance(error, HTTPException):
         kind = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "malformed")
-        return problem_response(Problem(kind, "there is nothing at this address for this method"))
+        return readable(Problem(kind, "there is nothing at this address for this method"))
     if isinstance(error, Busy):
-        return problem_response(Problem("unavailable", str(error), retry_seconds=2))
-    return problem_response(as_problem(error))
+        return readable(Problem("unavailable", str(error), retry_seconds=2))
+    return readable(as_problem(error))
 
 
 class ShufflerApp:

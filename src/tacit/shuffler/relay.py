@@ -25,11 +25,10 @@ from tacit.hosting.limits import Limits, RateLimit
 from tacit.hosting.logs import set_up_logs
 from tacit.hosting.problems import Problem
 from tacit.hosting.reading import Reading
-from tacit.hosting.responses import problem_response
 from tacit.hosting.serving import server_config, server_url
 from tacit.shuffle.crypto.ohttp import REQUEST_TYPE, RESPONSE_TYPE
 from tacit.shuffle.protocol.relayed import RESPONSE_BYTES
-from tacit.shuffler.http import ANYBODY, MAX_UPLOAD_BYTES
+from tacit.shuffler.http import ANYBODY, MAX_UPLOAD_BYTES, readable
 
 _TIMEOUT_SECONDS = 30.0
 _PREFLIGHT = {
@@ -128,17 +127,17 @@ class RelayApp:
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_PREFLIGHT)
         if not self._rate.allows(request.client.host if request.client else ""):
-            return problem_response(Problem("rate_limited", "too many requests from one address", retry_seconds=1))
+            return readable(Problem("rate_limited", "too many requests from one address", retry_seconds=1))
         number = int(request.path_params["k"])
         if not 1 <= number <= len(self._targets):
-            return problem_response(Problem("not_found", "this relay has no such gateway"))
+            return readable(Problem("not_found", "this relay has no such gateway"))
         try:
             body = await request.body()
         except Problem as problem:
-            return problem_response(problem)
+            return readable(problem)
         content = await run_in_threadpool(self._targets[number - 1].forward, body)
         if content is None:
-            return problem_response(Problem("unavailable", "the gateway does not answer; send again", retry_seconds=5))
+            return readable(Problem("unavailable", "the gateway does not answer; send again", retry_seconds=5))
         return Response(content, 200, ANYBODY, RESPONSE_TYPE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

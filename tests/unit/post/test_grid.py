@@ -267,7 +267,7 @@ WAYS: dict[str, tuple[Heights, Mechanism]] = {
 }
 
 
-POWER = [(210, 1.8), pytest.param(710, 1.35, marks=pytest.mark.slow)]
+POWER = [(305, 1.6), pytest.param(710, 1.35, marks=pytest.mark.slow)]
 """Simulated collections, and the factor by which a wrong variance is certain to be noticed."""
 
 

@@ -8,17 +8,22 @@ from typing import Any
 
 import pytest
 
+from tacit.client.sealed.sealing import seal_report
 from tacit.device.catalog import device_of
 from tacit.device.numbers.coins import ReplayCoins
-from tacit.errors import ProtocolViolation
+from tacit.errors import CertificateRefused, InvalidSpec, ProtocolViolation
 from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.protocol.roster import took_part
 from tacit.shuffle.protocol.sealing import ShuffleUpload, hop_info, open_part, seal_upload, word_info
 from tacit.shuffle.protocol.session import RESHARING, SignedSession
 from tacit.shuffle.protocol.words import decode_word, encode_word
+from tacit.wire.document import Collection
+from tacit.wire.sessions import check_session
 
 ROOT = Path(__file__).resolve().parents[3]
 VECTORS: dict[str, Any] = json.loads((ROOT / "spec/vectors/shuffle.json").read_text())
+SESSIONS: dict[str, Any] = json.loads((ROOT / "spec/vectors/sessions.json").read_text())
+COLLECTIONS = {case["name"]: Collection.from_json(case["document"]) for case in SESSIONS["good"]}
 
 
 def test_the_files_are_what_the_code_makes():
@@ -74,3 +79,24 @@ def test_sessions_that_are_not_signed_by_all_are_refused(case: dict[str, Any]):
 def test_proofs():
     for case in VECTORS["proofs"]:
         assert all(took_part(case["root"], len(case["slots"]), proof) for proof in case["proofs"])
+
+
+@pytest.mark.parametrize("case", SESSIONS["good"], ids=lambda case: case["name"])
+def test_sessions_agree_with_their_documents_and_reports_are_sealed_to_these_bytes(case: dict[str, Any]):
+    collection = COLLECTIONS[case["name"]]
+    session = check_session(collection, case["published"]).session
+    assert session.id == case["id"]
+    coins = ReplayCoins(bytes.fromhex(case["coins"]))
+    assert seal_report(session, collection.mechanism, bytes.fromhex(case["report"]), coins).to_json() == case["sealed"]
+
+
+@pytest.mark.parametrize("case", SESSIONS["bad"], ids=lambda case: case["name"])
+def test_sessions_that_the_document_does_not_allow_are_refused(case: dict[str, Any]):
+    with pytest.raises((InvalidSpec, ProtocolViolation)):
+        check_session(COLLECTIONS[case["document"]], case["published"])
+
+
+def test_a_claim_that_is_too_small_is_found_by_the_accountant():
+    (case,) = SESSIONS["bad_for_accountants"]
+    with pytest.raises(CertificateRefused, match="must be at least"):
+        check_session(COLLECTIONS[case["document"]], case["published"])

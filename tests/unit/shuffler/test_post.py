@@ -75,6 +75,8 @@ def test_a_party_that_is_away_holds_up_nobody_else(store: PartyStore) -> None:
     write(store, 2, 3)
     courier.wake()
     wait(lambda: [each.receiver for each in store.waiting()] == ["shuffler_2"])
+    # Each party has a thread of its own, so that the one who is away may be tried later than the other.
+    wait(lambda: "shuffler_2" in [receiver for receiver, _, _ in network.seen])
     courier.wake()
     courier.stop()
     assert [receiver for receiver, _, _ in network.seen].count("shuffler_2") == 1

@@ -86,6 +86,7 @@ _SUMMARY = _fields(
         "epsilon": {"type": ["string", "object", "integer"]},
         "questions": _WHOLE,
         "round": {"type": ["integer", "null"]},
+        "shuffled": {"type": "boolean"},
         "reports": _WHOLE,
         "minimum_cohort": {"type": ["integer", "null"]},
     }

@@ -4,6 +4,7 @@ import { publicColumns } from "./builder_columns.js";
 import { KINDS, domain, task } from "./builder_domains.js";
 import { check, field, select, text } from "./builder_inputs.js";
 import { policies } from "./builder_policy.js";
+import { shuffleTerms } from "./builder_shuffle.js";
 import { h } from "./dom.js";
 import { isAdaptive, isOneTask, items, newQuestion } from "./draft.js";
 import { isWeak, plain, surest } from "./odds.js";
@@ -138,4 +139,5 @@ function privacy(form) {
 }
 
 /** Everything. @param {Form} form @returns {any[]} */
-export const sections = (form) => [basics(form), asking(form), publicColumns(form), privacy(form)];
+export const sections = (form) =>
+  [basics(form), asking(form), publicColumns(form), privacy(form), shuffleTerms(form)].filter(Boolean);

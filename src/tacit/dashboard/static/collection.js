@@ -9,6 +9,7 @@ import { JointCard, hasTables } from "./joint_card.js";
 import { PlanCard } from "./plan_card.js";
 import { RangeCard } from "./range_card.js";
 import { RankedCard } from "./ranked_card.js";
+import { SessionCard } from "./session_card.js";
 
 const root = byId("collection");
 const { id, address } = root.dataset;
@@ -26,6 +27,10 @@ const methods = new Map();
 let planCard;
 /** @type {JointCard | undefined} */
 let jointCard;
+/** @type {SessionCard | undefined} */
+let sessionCard;
+/** What is kept against whom, where reports are shuffled. @type {any} */
+let claimed;
 let answered = "";
 let answeredAt = 0;
 /** A search among many reports takes a while; it is not asked for again and again. */
@@ -86,21 +91,28 @@ function facts({ reports: here, rejected, minimum_cohort: cohort, plan, damaged 
   const refused = Object.values(rejected).reduce((sum, one) => sum + one, 0);
   const fact = (/** @type {any} */ big, /** @type {string} */ small, /** @type {any[]} */ ...more) =>
     h("div", {}, h("b", {}, big), h("span", {}, small), ...more);
-  const few = !plan && !damaged && reports < cohort;
+  const few = !plan && !damaged && !document_.shuffle && reports < cohort;
   const meter =
     few &&
     h("progress", { class: "meter", max: cohort, value: reports, "aria-label": "Reports until answers are shown" });
-  const counted = plan ? "reports counted in all rounds" : "reports counted";
+  const counted = plan ? "reports counted in all rounds" : document_.shuffle ? "reports counted after the shuffle" : "reports counted";
   return h(
     "section",
     { class: "facts", "aria-label": "In short" },
     damaged
       ? fact("—", "what is stored is damaged")
       : fact(count(reports), few ? `reports of the ${count(cohort)} needed` : counted, meter),
-    fact(epsilon(document_.epsilon), "epsilon per respondent"),
+    document_.shuffle ? shuffledFact(fact) : fact(epsilon(document_.epsilon), "epsilon per respondent"),
     fact(count(refused), "reports refused"),
     fact(`${count(document_.retention_days)} days`, "until reports are deleted"),
   );
+}
+
+/** Where reports are shuffled there are three epsilons. @param {(big: any, small: string) => any} fact */
+function shuffledFact(fact) {
+  const { collector = "…", others = "…", local = epsilon(document_.epsilon) } = claimed ?? {};
+  const three = h("span", { class: "several" }, `${collector} · ${others} · ${local}`);
+  return fact(three, "epsilon: collector alone · with all others · with shufflers");
 }
 
 /** @param {Record<string, number>} rejected */
@@ -216,10 +228,11 @@ function frame() {
           h("div", { class: "row" }, h("h1", {}, title), h("span", { id: "state" })),
           about !== title && h("p", { class: "lead" }, about),
         ),
-        admin && !document_.plan && closeButton(),
+        admin && !document_.plan && !document_.shuffle && closeButton(),
       ),
       h("div", { id: "facts" }),
       h("div", { id: "plan" }),
+      h("div", { id: "shuffle" }),
       h("div", { id: "joint" }),
       h("div", { id: "answers", class: "stack" }),
       sharing(),
@@ -264,10 +277,11 @@ const notYet = (words) =>
   h("div", { class: "card empty" }, h("h2", {}, "Answers appear here"), h("p", { class: "soft" }, words));
 
 /** Why there are no answers yet; empty if there are. @param {any} status */
-function missing({ reports, minimum_cohort: cohort, plan, damaged }) {
+function missing({ reports, minimum_cohort: cohort, plan, damaged, state }) {
   if (damaged) return "What is stored of this collection is damaged. Restore the collector's database from a backup.";
   if (plan) return plan.finished ? "" : "The plan is still asking; what it found is shown after its last round.";
   if (reports >= cohort) return "";
+  if (document_.shuffle && state !== "closed") return "Reports are sealed, and reach the collector all at once, after the session was closed and shuffled.";
   const left = count(cohort - reports);
   return `Nothing is shown before ${count(cohort)} reports are in, so that no small group can be singled out. ${left} to go.`;
 }
@@ -352,6 +366,21 @@ function showPlan(plan) {
   planCard.update(plan);
 }
 
+let sessionAt = 0;
+
+/** The session of a shuffled collection; shufflers are asked as well, so not every time. @param {boolean} [now] */
+async function showSession(now = false) {
+  if (!document_.shuffle || (!now && Date.now() - sessionAt < AGAIN)) return;
+  const status = await call("GET", `collections/${id}/session`);
+  sessionAt = Date.now();
+  if (!sessionCard) {
+    sessionCard = new SessionCard(id, document_.shuffle, admin, () => void showSession(true));
+    byId("shuffle").replaceChildren(sessionCard.element);
+  }
+  sessionCard.update(status);
+  if (JSON.stringify(status.epsilon) !== JSON.stringify(claimed)) [claimed, lastStatus] = [status.epsilon, ""];
+}
+
 let lastStatus = "";
 
 async function refresh() {
@@ -360,6 +389,7 @@ async function refresh() {
       document_ = (await call("GET", `collections/${id}`)).document;
       frame();
     }
+    await showSession();
     const status = await call("GET", `collections/${id}/status`);
     if (JSON.stringify(status) !== lastStatus) {
       lastStatus = JSON.stringify(status);

@@ -21,7 +21,7 @@ const empty = () =>
   );
 
 /** @param {any} item */
-function row({ id, state, title, epsilon: spent, questions, round, reports, damaged, minimum_cohort: cohort }) {
+function row({ id, state, title, epsilon: spent, questions, round, shuffled, reports, damaged, minimum_cohort: cohort }) {
   const asked = round ? `round ${round} of a plan` : questions === 1 ? "1 question" : `${questions} questions`;
   const few = state !== "draft" && !damaged && reports < cohort;
   return h(
@@ -35,7 +35,7 @@ function row({ id, state, title, epsilon: spent, questions, round, reports, dama
       state === "draft" || damaged ? "—" : count(reports),
       few && h("small", {}, `answers from ${count(cohort)}`),
     ),
-    h("td", { class: "right hide-narrow" }, epsilon(spent)),
+    h("td", { class: "right hide-narrow" }, epsilon(spent), shuffled && h("small", {}, "local; shuffled")),
   );
 }
 

@@ -62,6 +62,7 @@ export const newModel = () => ({
   table: "",
   columns: [{ name: "", type: "text" }],
   queries: "",
+  shuffle: null,
 });
 
 /** @param {string} text @returns {string[]} */
@@ -168,6 +169,7 @@ export function draftOf(model) {
     retention_days: model.retentionDays,
     origins: items(model.origins),
     invitations: model.invitations,
+    ...(model.shuffle && { shuffle: model.shuffle }),
   };
 }
 
@@ -190,6 +192,7 @@ export function modelOf(draft) {
     retentionDays: draft.retention_days ?? 365,
     origins: (draft.origins ?? []).join("\n"),
     invitations: draft.invitations ?? false,
+    shuffle: draft.shuffle ?? null,
     ...(draft.policy === "joint" ? { tableSize: draft.k ?? 2 } : { k: draft.k ?? 32 }),
     ...(draft.rows && { hasColumns: true, table: draft.rows.table, columns: draft.rows.columns.map(copied) }),
     queries: (draft.queries ?? []).map((/** @type {string} */ sql) => sql.replace(/\s+/g, " ")).join("\n"),

@@ -32,6 +32,20 @@ export class Participation {
     return this.collection;
   }
 
+  /** The session that takes sealed reports now, verified; it throws where reports cannot be sealed. @returns {Promise<any>} */
+  session() {
+    return this.client.session(this.address, { collection: this.collection });
+  }
+
+  /** Whether the report that was sealed and sent took part in the shuffle. @returns {Promise<any>} */
+  async check() {
+    try {
+      return await this.client.check(this.entry().batch);
+    } catch (error) {
+      return { error: /** @type {Error} */ (error).message };
+    }
+  }
+
   /** What this device has for the collection, or for an earlier round of the same plan. @returns {any} */
   entry() {
     const once = this.collection?.planId ?? this.id;

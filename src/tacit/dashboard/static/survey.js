@@ -6,6 +6,7 @@ import { field } from "./fields.js";
 import { ratioOf, surest, weakness } from "./odds.js";
 import { publicFields, sentColumns } from "./public_fields.js";
 import { Participation, Preview, canRemember } from "./respond.js";
+import { hindrance, partOf, shufflePromise, waitsFor } from "./shuffled.js";
 import { ownName, speaker, tag } from "./words.js";
 
 const page = byId("survey");
@@ -18,6 +19,12 @@ const participation = preview ? new Preview(id) : canRemember() ? new Participat
 let collection;
 let language = "en";
 let say = speaker(language);
+/** Where reports are shuffled: the session that takes them now, or why there is none. @type {any} */
+let session = null;
+/** @type {any} */
+let hindered = null;
+/** What is known about the part that the report took in the shuffle. @type {any} */
+let part = null;
 /** What the page shows: "ask", "review", "later", "after", "closed" or "passed". */
 let view = "ask";
 /** @type {any[]} */
@@ -98,7 +105,8 @@ const invitation = () => new URLSearchParams(location.hash.slice(1)).get("invita
 function promise() {
   const epsilon = epsilonOf(collection);
   const ratio = ratioOf(collection.mechanism);
-  const { policy, minimum_cohort: count, questions, rows, mechanism } = collection;
+  const { policy, minimum_cohort: cohort, questions, rows, mechanism, shuffle } = collection;
+  const count = Math.max(cohort, shuffle?.minimum ?? 0);
   const asked = policy === "joint" ? `joint_${mechanism.family.kind}` : policy;
   return h(
     "section",
@@ -185,7 +193,7 @@ function form() {
       // Another tab may have answered in the meantime: then there is a report to show.
       if (participation?.entry()) return show(firstView());
       problem.hidden = false;
-      problem.textContent = say("notDrawn", { reason: reasonOf(error) });
+      problem.textContent = (collection.shuffle && hindrance(error, say)) || say("notDrawn", { reason: reasonOf(error) });
       return;
     }
     show("review");
@@ -223,7 +231,7 @@ function review() {
     h("h3", {}, say("inWords")),
     h("ul", { class: "said" }, ...describe(collection, entry, say, text).map((words) => h("li", {}, words))),
     sentColumns(entry.row, say),
-    h("p", { class: "soft" }, say(entry.row ? "reviewNoteRows" : "reviewNote")),
+    h("p", { class: "soft" }, say(collection.shuffle ? "reviewNoteShuffled" : entry.row ? "reviewNoteRows" : "reviewNote")),
     h("div", { class: "actions" }, send, h("button", { type: "button", onclick: () => show("later") }, say("later"))),
   );
 }
@@ -236,9 +244,11 @@ async function transmit(event) {
   show("after");
 }
 
+const OWN_ERRORS = ["InvalidSpec", "InvalidValue", "AlreadyAnswered", "TacitError", "CannotSeal", "ProtocolViolation"];
+
 /** What an error says; the client's own errors never contain an answer, and no other's words are repeated. */
 const reasonOf = (/** @type {any} */ error) =>
-  error && ["InvalidSpec", "InvalidValue", "AlreadyAnswered", "TacitError"].includes(error.name)
+  error && OWN_ERRORS.includes(error.name)
     ? error.message
     : String(error?.name ?? "Error");
 
@@ -267,6 +277,7 @@ function receipt(/** @type {any} */ entry) {
     ["receipt", entry.batch],
     ["sentReport", shown(entry)],
     ["spent", `ε = ${Number(epsilonOf(collection).toPrecision(4))}`],
+    ...["session", "slot"].filter((name) => entry.sealed?.[name]).map((name) => [name, entry.sealed[name]]),
   ];
   return h(
     "dl",
@@ -290,9 +301,18 @@ function after() {
       say("previewDone"),
       h("button", { type: "button", onclick: () => show("ask") }, say("again")),
     );
+  if (entry.state === "pending" && collection.shuffle) {
+    const why = h("p", { class: "soft", id: "waits" }, waitsFor(entry, collection.shuffle, say));
+    return outcome("…", "wait", "waitTitleShuffled", say("waitNoteShuffled"), why, retry, receipt(entry));
+  }
   if (entry.state === "pending") return outcome("…", "wait", "waitTitle", say("waitNote"), retry, receipt(entry));
   if (entry.state === "refused")
     return outcome("!", "wait", "refusedTitle", say("refusedNote", { reason: entry.reason }));
+  if (collection.shuffle) {
+    const { minimum } = collection.shuffle;
+    const note = returned ? say("answeredNoteShuffled") : say("sentNoteShuffled", { minimum });
+    return outcome("✓", "", returned ? "answeredTitle" : "sentTitleShuffled", note, partOf(part, lookUp, say), receipt(entry));
+  }
   return outcome(
     "✓",
     "",
@@ -300,6 +320,13 @@ function after() {
     say(returned ? "answeredNote" : "sentNote"),
     receipt(entry),
   );
+}
+
+/** Find out whether the report took part. */
+async function lookUp() {
+  part = await /** @type {Participation} */ (participation).check();
+  render();
+  page.querySelector(".part button")?.focus();
 }
 
 function ledger() {
@@ -356,8 +383,18 @@ function body() {
         h("button", { type: "button", onclick: () => show("review") }, say("show")),
       ),
     ];
-  return view === "review" ? [review()] : [promise(), form()];
+  if (view === "review") return [review()];
+  return [promise(), ...shuffling(), hindered ? blocked() : form()];
 }
+
+/** What shuffling adds, where reports are shuffled. */
+function shuffling() {
+  if (!collection.shuffle) return [];
+  return [shufflePromise(collection, session, String(epsilonOf(collection)), say)];
+}
+
+/** In the place of the form where a report could not be sealed: there is no way on without. */
+const blocked = () => outcome("!", "wait", "hinderedTitle", hindrance(hindered, say) || reasonOf(hindered));
 
 function render() {
   const banners = [
@@ -411,11 +448,33 @@ async function start() {
   }
   speak(preferred());
   view = firstView();
+  if (collection.shuffle && !preview && view === "ask") await convene();
   render();
   addEventListener("offline", () => view === "ask" || render());
   const resend = () => participation.entry()?.state === "pending" && participation.send().then(() => show("after"));
   addEventListener("online", resend);
   resend();
+  await keepUp();
+}
+
+/** Verify the session that takes reports now, before anything is asked. */
+async function convene() {
+  [session, hindered] = [null, null];
+  try {
+    session = await /** @type {Participation} */ (participation).session();
+  } catch (error) {
+    hindered = error;
+  }
+}
+
+/** On a later visit: find out whether a sealed report took part; if its session was given up, send it in the next one. */
+async function keepUp() {
+  const entry = participation?.entry();
+  if (!(participation instanceof Participation) || !entry?.sealed || entry.state !== "sent") return;
+  if (!entry.sealed.took_part) await participation.send();
+  // Where a relay hides this device from the shufflers, they are asked only if its owner wants that.
+  if (!entry.sealed.relay) part = await participation.check();
+  if (view === "after") render();
 }
 
 await start().catch((error) => {

@@ -288,7 +288,11 @@ def test_bad_questions(given: dict[str, object], match: str) -> None:
         choose_ranges(**({"size": 64, "epsilon": "1", "n": 1000} | given))  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize(("method", "fanout", "oracle"), [*METHODS, ("hh", 5, "mixed")])
+SLOW_TO_DRAW = ("hh", 3, "hrr_subspace")
+BUILT = [pytest.param(*way, marks=pytest.mark.slow) if way == SLOW_TO_DRAW else way for way in METHODS]
+
+
+@pytest.mark.parametrize(("method", "fanout", "oracle"), [*BUILT, ("hh", 5, "mixed")])
 def test_what_is_built_answers_with_the_predicted_error(method: str, fanout: int, oracle: str) -> None:
     """200 collections: the mean of (squared error over all ranges)/(prediction) is 1 within 5 standard errors.
 

@@ -134,7 +134,7 @@ export default {
     "Er wird gesendet, sobald es eine gibt. Sie können die Seite schließen; beim nächsten Öffnen wird derselbe Bericht gesendet, nie ein neuer.",
   retry: "Jetzt versuchen",
   refusedTitle: "Der Bericht wurde nicht angenommen",
-  refusedNote: "Der Sammler meldet: {reason}. Es wurde nichts gezählt.",
+  refusedNote: "Die Sammelstelle meldet: {reason}. Es wurde nichts gezählt.",
   answeredTitle: "Sie haben schon geantwortet",
   answeredNote: "Eine zweite Antwort würde mehr über Sie verraten; deshalb gibt es nur eine je Gerät.",
   closedTitle: "Diese Sammlung ist geschlossen",
@@ -167,4 +167,77 @@ export default {
   storage:
     "Dieser Browser lässt die Seite nichts speichern; sie kann daher nicht versprechen, das Rauschen nur einmal zu ziehen. Erlauben Sie Speicher für diese Seite oder öffnen Sie sie in einem eigenen Fenster.",
   language: "Sprache",
+  shuffleTitle: "Was das Mischen hinzufügt",
+  shuffle_shares:
+    "Ihr Browser versiegelt den verrauschten Bericht und teilt ihn in {count} Teile auf, einen für jeden Mischer. Kein Mischer kann ihn lesen. Gemeinsam mischen sie alle Berichte, und erst dann kann die Sammelstelle sie öffnen: Sie erfährt, was berichtet wurde, aber nicht von wem.",
+  shuffle_layers:
+    "Ihr Browser versiegelt den verrauschten Bericht in Schichten, eine für jeden von {count} Mischern. Jeder nimmt seine Schicht ab und mischt alle Berichte, bevor er sie weitergibt; erst dann kann die Sammelstelle sie öffnen. Sie erfährt, was berichtet wurde, aber nicht von wem.",
+  shuffle_relay:
+    "Ihr Browser versiegelt den verrauschten Bericht, und ein Vermittler reicht ihn an einen Mischer weiter, der ihn nicht lesen kann. Der Mischer mischt alle Berichte, und erst dann kann die Sammelstelle sie öffnen: Sie erfährt, was berichtet wurde, aber nicht von wem.",
+  shuffleFakes:
+    "Die Mischer fügen {fakes} erfundene Berichte hinzu, die aus den Ergebnissen wieder herausgerechnet werden.",
+  roleCollector: "Sammelstelle",
+  roleShuffler: "Mischer {i}",
+  roleShufflers: "Mischer",
+  roleRelay: "Vermittler",
+  shuffleBehind:
+    "Der Vermittler sieht Ihre Netzadresse, aber nichts vom Bericht. Die Mischer sehen Ihre Adresse nicht, wenn der Bericht gesendet wird, wohl aber, wenn Sie sie später fragen, ob er teilgenommen hat.",
+  shuffleSeen: "Die Mischer sehen Ihre Netzadresse, wie jeder Server, aber nicht, was Sie berichten.",
+  shuffleTrustMost:
+    "Dafür müssen Sie darauf vertrauen, dass mindestens {honest} der {count} Mischer nicht mit der Sammelstelle zusammenarbeiten.",
+  shuffleTrustAny:
+    "Dafür müssen Sie darauf vertrauen, dass mindestens einer der {count} Mischer nicht mit der Sammelstelle zusammenarbeitet.",
+  shuffleTrustOne:
+    "Dafür müssen Sie darauf vertrauen, dass der Mischer weder mit der Sammelstelle noch mit dem Vermittler zusammenarbeitet.",
+  shuffleTogether:
+    "Ein Betreiber hat mehrere Rollen: {roles}. Er könnte das Mischen rückgängig machen. Deshalb wird nichts versprochen, was über das Rauschen selbst hinausgeht.",
+  shuffleTable: "Was Ihr Bericht höchstens verraten kann, und wem",
+  shuffleEpsilon: "ε = {epsilon}",
+  shuffleWho: "Wem",
+  shuffleMost: "Höchstens",
+  against_collector: "Der Sammelstelle allein",
+  against_others: "Der Sammelstelle zusammen mit allen anderen Befragten",
+  against_local: "Der Sammelstelle zusammen mit den Mischern",
+  byClaim: "Angabe der Betreiber",
+  byNoise: "durch das Rauschen allein, wem auch immer Sie vertrauen",
+  shuffleClaim:
+    "Die ersten beiden Zahlen sind eine Angabe der Betreiber. Alle haben sie unterschrieben; Ihr Browser hat die Unterschriften geprüft, nicht die Rechnung. Die Zahlen gelten, wenn mindestens {minimum} ehrliche Menschen teilnehmen, und können mit einer Wahrscheinlichkeit von {delta} verfehlt werden.",
+  shuffleFlood:
+    "Hier braucht niemand eine Einladung. Wer massenhaft erfundene Berichte einsendet, könnte alle anderen um Sie herum sein; dagegen hilft nur die zweite Zahl.",
+  shuffleCounted: "Dieses Gerät rechnet die letzte Zahl als verbraucht, wie auch immer die anderen lauten.",
+  reviewNoteShuffled:
+    "Der Bericht verlässt dieses Gerät erst, nachdem er versiegelt wurde, sodass kein Mischer ihn lesen kann. Mitgesendet werden die Nummer der Sitzung und eine Zufallszahl, der Platz, mit dem Sie später prüfen können, ob der Bericht teilgenommen hat. Ihre Antwort wird nicht ohne Rauschen gesendet, und diese Seite hat sie schon vergessen.",
+  sentTitleShuffled: "Danke, die Mischer haben Ihren versiegelten Bericht",
+  sentNoteShuffled:
+    "Er wird gezählt, wenn mindestens {minimum} Menschen teilnehmen, bevor die Sitzung endet. Die Quittung nennt seinen Platz; damit kann diese Seite prüfen, ob der Bericht teilgenommen hat.",
+  answeredNoteShuffled: "Es gibt nur eine Antwort je Gerät, weil eine zweite mehr über Sie verraten würde.",
+  session: "Sitzung",
+  slot: "Platz",
+  waitTitleShuffled: "Ihr versiegelter Bericht wartet",
+  waitFor: "Noch keine Antwort von: {names}. Der Bericht zählt nur, wenn alle ihren Teil haben.",
+  waitNoteShuffled:
+    "Der Bericht ist auf diesem Gerät aufgehoben. Sie können die Seite schließen; beim nächsten Öffnen wird derselbe Bericht gesendet, nie ein neuer und nie unversiegelt.",
+  part_waiting:
+    "Die Sitzung nimmt noch Berichte an. Ob Ihrer teilnimmt, lässt sich sehen, während gemischt wird, und kaum länger.",
+  part_shown:
+    "Ein Mischer zeigt Ihren Bericht unter {count}, die teilnehmen. Die Unterschriften aller Mischer folgen am Ende.",
+  part_included:
+    "Ihr Bericht hat teilgenommen: Alle Mischer haben eine Liste von {count} Berichten unterschrieben, und Ihrer steht darauf.",
+  part_missing:
+    "Die Sitzung ist zu Ende, und kein Mischer zeigt Ihren Bericht. Vielleicht war die Frage nur zu spät: Bald nach dem Mischen löschen sie ihre Listen.",
+  part_aborted:
+    "Die Sitzung wurde aufgegeben, bevor etwas die Sammelstelle erreichte. Ihr Bericht ist auf diesem Gerät aufgehoben; beim Öffnen dieser Seite wird derselbe in der nächsten Sitzung gesendet.",
+  part_refused: "Was über diese Sitzung veröffentlicht wurde, stimmt nicht: „{reason}“",
+  checkPart: "Prüfen, ob er teilgenommen hat",
+  hinderedTitle: "Hier können Sie gerade nicht antworten",
+  hindered_insecure:
+    "Diese Seite wurde nicht über https geöffnet. Browser versiegeln auf solchen Seiten nichts, und Ihr Bericht darf nicht unversiegelt gesendet werden. Bitte öffnen Sie die Seite über https.",
+  hindered_browser:
+    "Dieser Browser kann keine Berichte versiegeln: Ihm fehlt X25519, Ed25519 oder AES-GCM. Bitte nehmen Sie einen neueren. Unversiegelt wird nichts gesendet.",
+  hindered_mode:
+    "Diese Seite kennt die Art nicht, in der diese Sammlung gemischt wird, und kann Ihren Bericht deshalb nicht versiegeln. Unversiegelt wird nichts gesendet.",
+  hindered_violation:
+    "Was die Beteiligten der Mischung veröffentlicht haben, ist nicht von allen unterschrieben oder weicht vom Dokument dieser Sammlung ab. Bitte antworten Sie nicht, und sagen Sie denen Bescheid, die Sie gefragt haben: „{reason}“",
+  hindered_session:
+    "Gerade nimmt keine Sitzung Berichte an: Die Mischer sind noch nicht bereit, oder die letzte Sitzung ist zu Ende. Bitte kommen Sie später wieder.",
 };

@@ -165,4 +165,76 @@ export default {
   storage:
     "This browser does not let the page remember anything, so it cannot promise to draw noise only once. Allow storage for this site, or open the page in its own window.",
   language: "Language",
+  shuffleTitle: "What shuffling adds",
+  shuffle_shares:
+    "Your browser seals the noisy report and splits it into {count} parts, one for each shuffler. No shuffler can read it. Together they mix all reports, and only then can the collector open them: it learns what was reported, but not by whom.",
+  shuffle_layers:
+    "Your browser seals the noisy report in layers, one for each of {count} shufflers. Each of them takes off its own layer and mixes all reports before it passes them on; only then can the collector open them. It learns what was reported, but not by whom.",
+  shuffle_relay:
+    "Your browser seals the noisy report, and a relay passes it on to a shuffler, which cannot read it. The shuffler mixes all reports, and only then can the collector open them: it learns what was reported, but not by whom.",
+  shuffleFakes: "The shufflers add {fakes} made-up reports, which are taken out of the results again.",
+  roleCollector: "Collector",
+  roleShuffler: "Shuffler {i}",
+  roleShufflers: "Shufflers",
+  roleRelay: "Relay",
+  shuffleBehind:
+    "The relay sees your network address, but nothing of the report. The shufflers do not see your address when the report is sent; they do if you ask them later whether it took part.",
+  shuffleSeen: "The shufflers see your network address, as every server does, but not what you report.",
+  shuffleTrustMost:
+    "For this you have to trust that at least {honest} of the {count} shufflers do not work together with the collector.",
+  shuffleTrustAny:
+    "For this you have to trust that at least one of the {count} shufflers does not work together with the collector.",
+  shuffleTrustOne:
+    "For this you have to trust that the shuffler does not work together with the collector, nor with the relay.",
+  shuffleTogether:
+    "One operator runs several roles: {roles}. It could undo the shuffle. Therefore nothing is promised beyond what the noise keeps by itself.",
+  shuffleTable: "What your report can reveal at most, and to whom",
+  shuffleEpsilon: "ε = {epsilon}",
+  shuffleWho: "To whom",
+  shuffleMost: "At most",
+  against_collector: "The collector alone",
+  against_others: "The collector together with all other respondents",
+  against_local: "The collector together with the shufflers",
+  byClaim: "claimed by the operators",
+  byNoise: "kept by the noise alone, whomever you trust",
+  shuffleClaim:
+    "The first two figures are a claim of the operators. All of them have signed it; your browser has checked the signatures, not the arithmetic. The figures hold if at least {minimum} honest people take part, and may fail with a probability of {delta}.",
+  shuffleFlood:
+    "Nobody needs an invitation here. Somebody who sends in crowds of made-up reports could be all the others around you; against that, only the second figure helps.",
+  shuffleCounted: "This device counts the last figure as spent, whatever the others are.",
+  reviewNoteShuffled:
+    "The report leaves this device only after it was sealed, so that no shuffler can read it. Sent with it are the number of the session and a random number, the slot, by which you can check later that the report took part. Your answer is not sent without noise, and this page has already forgotten it.",
+  sentTitleShuffled: "Thank you, the shufflers have your sealed report",
+  sentNoteShuffled:
+    "It is counted if at least {minimum} people take part before the session ends. The receipt names its slot; this page can check with it whether the report took part.",
+  answeredNoteShuffled: "There is only one answer per device, since a second one would reveal more about you.",
+  session: "Session",
+  slot: "Slot",
+  waitTitleShuffled: "Your sealed report is waiting",
+  waitFor: "No answer yet from: {names}. The report is counted only if all of them have their part.",
+  waitNoteShuffled:
+    "The report is kept on this device. You may close this page; opening it again sends the same report, never a new one, and never unsealed.",
+  part_waiting:
+    "The session still takes reports. Whether yours takes part can be seen while they are shuffled, and hardly any longer.",
+  part_shown:
+    "A shuffler shows your report among {count} that take part. The signatures of all shufflers follow at the end.",
+  part_included:
+    "Your report took part: all shufflers have signed a list of {count} reports, and yours is on it.",
+  part_missing:
+    "The session is over, and no shuffler shows your report. Perhaps you only asked too late: they erase their lists soon after shuffling.",
+  part_aborted:
+    "The session was given up before anything reached the collector. Your report is kept on this device; opening this page sends the same one in the next session.",
+  part_refused: "What was published about this session does not hold: “{reason}”",
+  checkPart: "Check whether it took part",
+  hinderedTitle: "You cannot answer here now",
+  hindered_insecure:
+    "This page was not opened over https. Browsers seal nothing on such pages, and your report must not be sent unsealed. Please open the page over https.",
+  hindered_browser:
+    "This browser cannot seal reports: it lacks X25519, Ed25519 or AES-GCM. Please use a newer one. Nothing is sent unsealed.",
+  hindered_mode:
+    "This page does not know the way in which this collection is shuffled, so that it cannot seal your report. Nothing is sent unsealed.",
+  hindered_violation:
+    "What the parties of the shuffle have published is not signed by all of them, or differs from the document of this collection. Please do not answer, and tell whoever asked you: “{reason}”",
+  hindered_session:
+    "No session takes reports now: the shufflers are not ready yet, or the last session is over. Please come back later.",
 };

@@ -164,4 +164,77 @@ export default {
   storage:
     "Este navegador no deja que la página recuerde nada, así que no puede prometer que el ruido se sortee una sola vez. Permita el almacenamiento o abra la página en su propia ventana.",
   language: "Idioma",
+  shuffleTitle: "Qué añade la mezcla",
+  shuffle_shares:
+    "Su navegador sella el informe con ruido y lo divide en {count} partes, una para cada mezclador. Ningún mezclador puede leerlo. Juntos mezclan todos los informes, y solo entonces el recolector puede abrirlos: sabe qué se ha informado, pero no quién.",
+  shuffle_layers:
+    "Su navegador sella el informe con ruido en capas, una para cada uno de los {count} mezcladores. Cada uno quita su capa y mezcla todos los informes antes de pasarlos; solo entonces el recolector puede abrirlos. Sabe qué se ha informado, pero no quién.",
+  shuffle_relay:
+    "Su navegador sella el informe con ruido, y un intermediario lo pasa a un mezclador, que no puede leerlo. El mezclador mezcla todos los informes, y solo entonces el recolector puede abrirlos: sabe qué se ha informado, pero no quién.",
+  shuffleFakes:
+    "Los mezcladores añaden {fakes} informes inventados, que después se descuentan de los resultados.",
+  roleCollector: "Recolector",
+  roleShuffler: "Mezclador {i}",
+  roleShufflers: "Mezcladores",
+  roleRelay: "Intermediario",
+  shuffleBehind:
+    "El intermediario ve su dirección de red, pero nada del informe. Los mezcladores no ven su dirección cuando se envía el informe; la ven si más tarde les pregunta si participó.",
+  shuffleSeen: "Los mezcladores ven su dirección de red, como cualquier servidor, pero no lo que usted informa.",
+  shuffleTrustMost:
+    "Para ello debe confiar en que al menos {honest} de los {count} mezcladores no colaboren con el recolector.",
+  shuffleTrustAny:
+    "Para ello debe confiar en que al menos uno de los {count} mezcladores no colabore con el recolector.",
+  shuffleTrustOne:
+    "Para ello debe confiar en que el mezclador no colabore ni con el recolector ni con el intermediario.",
+  shuffleTogether:
+    "Un mismo operador tiene varias funciones: {roles}. Podría deshacer la mezcla. Por eso no se promete nada más allá de lo que el ruido guarda por sí solo.",
+  shuffleTable: "Lo que su informe puede revelar como máximo, y a quién",
+  shuffleEpsilon: "ε = {epsilon}",
+  shuffleWho: "A quién",
+  shuffleMost: "Como máximo",
+  against_collector: "Al recolector solo",
+  against_others: "Al recolector junto con todas las demás personas encuestadas",
+  against_local: "Al recolector junto con los mezcladores",
+  byClaim: "afirmado por los operadores",
+  byNoise: "guardado por el ruido solo, confíe en quien confíe",
+  shuffleClaim:
+    "Las dos primeras cifras son una afirmación de los operadores. Todos la han firmado; su navegador ha comprobado las firmas, no el cálculo. Las cifras valen si participan al menos {minimum} personas honradas, y pueden fallar con una probabilidad de {delta}.",
+  shuffleFlood:
+    "Aquí nadie necesita invitación. Quien envíe multitud de informes inventados podría ser todos los demás a su alrededor; contra eso solo ayuda la segunda cifra.",
+  shuffleCounted: "Este dispositivo cuenta la última cifra como gastada, sean cuales sean las otras.",
+  reviewNoteShuffled:
+    "El informe solo sale de este dispositivo después de sellado, de modo que ningún mezclador puede leerlo. Con él se envían el número de la sesión y un número aleatorio, el puesto, con el que podrá comprobar más tarde que el informe participó. Su respuesta no se envía sin ruido, y esta página ya la ha olvidado.",
+  sentTitleShuffled: "Gracias, los mezcladores tienen su informe sellado",
+  sentNoteShuffled:
+    "Se cuenta si participan al menos {minimum} personas antes de que acabe la sesión. El recibo indica su puesto; con él esta página puede comprobar si el informe participó.",
+  answeredNoteShuffled: "Solo hay una respuesta por dispositivo, porque una segunda revelaría más sobre usted.",
+  session: "Sesión",
+  slot: "Puesto",
+  waitTitleShuffled: "Su informe sellado está esperando",
+  waitFor: "Todavía sin respuesta de: {names}. El informe solo se cuenta si todos tienen su parte.",
+  waitNoteShuffled:
+    "El informe se guarda en este dispositivo. Puede cerrar la página; al abrirla de nuevo se envía el mismo informe, nunca otro y nunca sin sellar.",
+  part_waiting:
+    "La sesión aún recibe informes. Se puede ver si el suyo participa mientras se mezclan, y apenas más tiempo.",
+  part_shown:
+    "Un mezclador muestra su informe entre {count} que participan. Las firmas de todos seguirán al final.",
+  part_included:
+    "Su informe participó: todos los mezcladores han firmado una lista de {count} informes, y el suyo está en ella.",
+  part_missing:
+    "La sesión ha terminado, y ningún mezclador muestra su informe. Quizá solo era demasiado tarde: borran sus listas poco después de mezclar.",
+  part_aborted:
+    "La sesión se abandonó antes de que nada llegara al recolector. Su informe se guarda en este dispositivo; al abrir esta página se envía el mismo en la sesión siguiente.",
+  part_refused: "Lo publicado sobre esta sesión no es válido: «{reason}»",
+  checkPart: "Comprobar si participó",
+  hinderedTitle: "Ahora no puede responder aquí",
+  hindered_insecure:
+    "Esta página no se abrió por https. Los navegadores no sellan nada en páginas así, y su informe no debe enviarse sin sellar. Abra la página por https.",
+  hindered_browser:
+    "Este navegador no puede sellar informes: le falta X25519, Ed25519 o AES-GCM. Use uno más reciente. Nada se envía sin sellar.",
+  hindered_mode:
+    "Esta página no conoce la forma en que se mezcla esta consulta, y por eso no puede sellar su informe. Nada se envía sin sellar.",
+  hindered_violation:
+    "Lo que han publicado los participantes de la mezcla no está firmado por todos, o difiere del documento de esta consulta. No responda, y avise a quien le preguntó: «{reason}»",
+  hindered_session:
+    "Ahora ninguna sesión recibe informes: los mezcladores aún no están listos, o la última sesión ha terminado. Vuelva más tarde.",
 };

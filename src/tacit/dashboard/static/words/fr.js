@@ -165,4 +165,76 @@ export default {
   storage:
     "Ce navigateur empêche la page de retenir quoi que ce soit ; elle ne peut promettre de ne tirer le bruit qu’une fois. Autorisez le stockage ou ouvrez la page dans sa propre fenêtre.",
   language: "Langue",
+  shuffleTitle: "Ce que le mélange apporte",
+  shuffle_shares:
+    "Votre navigateur scelle le rapport bruité et le partage en {count} parts, une pour chaque mélangeur. Aucun mélangeur ne peut le lire. Ensemble, ils mélangent tous les rapports, et ce n’est qu’ensuite que le collecteur peut les ouvrir : il apprend ce qui a été rapporté, mais pas par qui.",
+  shuffle_layers:
+    "Votre navigateur scelle le rapport bruité en couches, une pour chacun des {count} mélangeurs. Chacun retire sa couche et mélange tous les rapports avant de les transmettre ; ce n’est qu’ensuite que le collecteur peut les ouvrir. Il apprend ce qui a été rapporté, mais pas par qui.",
+  shuffle_relay:
+    "Votre navigateur scelle le rapport bruité, et un relais le transmet à un mélangeur, qui ne peut pas le lire. Le mélangeur mélange tous les rapports, et ce n’est qu’ensuite que le collecteur peut les ouvrir : il apprend ce qui a été rapporté, mais pas par qui.",
+  shuffleFakes: "Les mélangeurs ajoutent {fakes} rapports inventés, qui sont ensuite retirés des résultats.",
+  roleCollector: "Collecteur",
+  roleShuffler: "Mélangeur {i}",
+  roleShufflers: "Mélangeurs",
+  roleRelay: "Relais",
+  shuffleBehind:
+    "Le relais voit votre adresse réseau, mais rien du rapport. Les mélangeurs ne voient pas votre adresse à l’envoi du rapport ; ils la voient si vous leur demandez plus tard s’il a participé.",
+  shuffleSeen: "Les mélangeurs voient votre adresse réseau, comme tout serveur, mais pas ce que vous rapportez.",
+  shuffleTrustMost:
+    "Pour cela, vous devez compter sur le fait qu’au moins {honest} des {count} mélangeurs ne s’entendent pas avec le collecteur.",
+  shuffleTrustAny:
+    "Pour cela, vous devez compter sur le fait qu’au moins un des {count} mélangeurs ne s’entend pas avec le collecteur.",
+  shuffleTrustOne:
+    "Pour cela, vous devez compter sur le fait que le mélangeur ne s’entend ni avec le collecteur, ni avec le relais.",
+  shuffleTogether:
+    "Un même opérateur tient plusieurs rôles : {roles}. Il pourrait défaire le mélange. Rien n’est donc promis au-delà de ce que le bruit garde par lui-même.",
+  shuffleTable: "Ce que votre rapport peut révéler au plus, et à qui",
+  shuffleEpsilon: "ε = {epsilon}",
+  shuffleWho: "À qui",
+  shuffleMost: "Au plus",
+  against_collector: "Au collecteur seul",
+  against_others: "Au collecteur et à toutes les autres personnes interrogées ensemble",
+  against_local: "Au collecteur et aux mélangeurs ensemble",
+  byClaim: "affirmé par les opérateurs",
+  byNoise: "gardé par le bruit seul, à qui que vous fassiez confiance",
+  shuffleClaim:
+    "Les deux premiers chiffres sont une affirmation des opérateurs. Tous l’ont signée ; votre navigateur a vérifié les signatures, pas le calcul. Les chiffres valent si au moins {minimum} personnes honnêtes participent, et peuvent manquer avec une probabilité de {delta}.",
+  shuffleFlood:
+    "Personne n’a besoin d’invitation ici. Qui envoie des foules de rapports inventés pourrait être tous les autres autour de vous ; contre cela, seul le deuxième chiffre protège.",
+  shuffleCounted: "Cet appareil compte le dernier chiffre comme dépensé, quels que soient les autres.",
+  reviewNoteShuffled:
+    "Le rapport ne quitte cet appareil qu’une fois scellé, de sorte qu’aucun mélangeur ne peut le lire. Sont envoyés avec lui le numéro de la session et un nombre aléatoire, la place, qui vous permet de vérifier plus tard que le rapport a participé. Votre réponse n’est pas envoyée sans bruit, et cette page l’a déjà oubliée.",
+  sentTitleShuffled: "Merci, les mélangeurs ont votre rapport scellé",
+  sentNoteShuffled:
+    "Il est compté si au moins {minimum} personnes participent avant la fin de la session. Le reçu indique sa place ; cette page peut ainsi vérifier si le rapport a participé.",
+  answeredNoteShuffled: "Il n’y a qu’une réponse par appareil, car une deuxième en révélerait plus sur vous.",
+  session: "Session",
+  slot: "Place",
+  waitTitleShuffled: "Votre rapport scellé attend",
+  waitFor: "Pas encore de réponse de : {names}. Le rapport n’est compté que si tous ont leur part.",
+  waitNoteShuffled:
+    "Le rapport est gardé sur cet appareil. Vous pouvez fermer la page ; en la rouvrant, le même rapport est envoyé, jamais un autre, et jamais sans être scellé.",
+  part_waiting:
+    "La session prend encore des rapports. On peut voir si le vôtre participe pendant le mélange, et guère plus longtemps.",
+  part_shown:
+    "Un mélangeur montre votre rapport parmi {count} qui participent. Les signatures de tous suivront à la fin.",
+  part_included:
+    "Votre rapport a participé : tous les mélangeurs ont signé une liste de {count} rapports, et le vôtre y figure.",
+  part_missing:
+    "La session est terminée, et aucun mélangeur ne montre votre rapport. Peut-être était-ce seulement trop tard : ils effacent leurs listes peu après le mélange.",
+  part_aborted:
+    "La session a été abandonnée avant que rien n’atteigne le collecteur. Votre rapport est gardé sur cet appareil ; en ouvrant cette page, le même part dans la session suivante.",
+  part_refused: "Ce qui a été publié sur cette session n’est pas valable : « {reason} »",
+  checkPart: "Vérifier s’il a participé",
+  hinderedTitle: "Vous ne pouvez pas répondre ici pour le moment",
+  hindered_insecure:
+    "Cette page n’a pas été ouverte par https. Les navigateurs ne scellent rien sur de telles pages, et votre rapport ne doit pas partir sans être scellé. Veuillez ouvrir la page par https.",
+  hindered_browser:
+    "Ce navigateur ne peut pas sceller de rapports : il lui manque X25519, Ed25519 ou AES-GCM. Veuillez en utiliser un plus récent. Rien n’est envoyé sans être scellé.",
+  hindered_mode:
+    "Cette page ne connaît pas la manière dont cette collecte est mélangée et ne peut donc pas sceller votre rapport. Rien n’est envoyé sans être scellé.",
+  hindered_violation:
+    "Ce que les participants au mélange ont publié n’est pas signé par tous, ou diffère du document de cette collecte. Veuillez ne pas répondre, et prévenir la personne qui vous a interrogé : « {reason} »",
+  hindered_session:
+    "Aucune session ne prend de rapports pour le moment : les mélangeurs ne sont pas encore prêts, ou la dernière session est terminée. Veuillez revenir plus tard.",
 };

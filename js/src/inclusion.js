@@ -1,0 +1,67 @@
+/**
+ * Whether a sealed report took part: what shufflers and the collector publish about a session, checked.
+ * The twin of `tacit.client.sealed.inclusion`. A slot is in a Merkle tree (RFC 6962) whose root all shufflers signed.
+ */
+
+import { isObject, matches } from "./checks.js";
+import { areIntegers } from "./exact.js";
+import { demand, isChain, isSigned } from "./session.js";
+import { concat, hex, sha256, unhex } from "./sha256.js";
+
+const HASH = /^[0-9a-f]{64}$/;
+
+/** @param {number} kind 0 for a leaf, 1 for a node, so that neither can be shown as the other @param {...Uint8Array} parts */
+const hashed = (kind, ...parts) => sha256(concat(Uint8Array.of(kind), ...parts));
+
+/**
+ * Whether a proof shows that a slot is in the list of `size` slots with this root.
+ * @param {string} root
+ * @param {number} size
+ * @param {{slot: string, index: number, path: string[]}} proof
+ * @returns {boolean}
+ */
+export function isIncluded(root, size, { slot, index, path }) {
+  if (!areIntegers([size], 1) || !areIntegers([index], 0, size - 1)) return false;
+  let [node, rest, place] = [hashed(0, unhex(slot)), path.map(unhex), index];
+  for (let left = size; left > 1; left = Math.ceil(left / 2)) {
+    // The last node of a level may have no neighbour, and moves up as it is.
+    if ((place ^ 1) < left) {
+      const other = rest.shift();
+      if (!other) return false;
+      node = place & 1 ? hashed(1, other, node) : hashed(1, node, other);
+    }
+    place >>= 1;
+  }
+  return rest.length === 0 && hex(node) === root;
+}
+
+/**
+ * Whether this is a proof for a slot that leads to the root that it states.
+ * @param {any} value
+ * @param {string} slot
+ * @returns {value is {slot: string, index: number, path: string[], root: string, n: number}}
+ */
+export function isProof(value, slot) {
+  if (!isObject(value) || value.slot !== slot || !Array.isArray(value.path)) return false;
+  const { path, root, n } = value;
+  return [...path, root].every((node) => matches(node, HASH)) && isIncluded(root, n, /** @type {any} */ (value));
+}
+
+/**
+ * The list of slots of a transcript; ProtocolViolation if a shuffler that takes uploads did not sign it, or if it is too
+ * short. The session that it names was verified when the report was sealed.
+ * @param {import("./document.js").Collection} collection
+ * @param {any} published the signed session and its transcript
+ * @returns {Promise<{session: string, root: string, n: number}>}
+ */
+export async function rosterOf({ shuffle: { shufflers, mode, minimum, spot_checks: checks } }, published) {
+  const { session, attempt, roster } = published?.transcript ?? {};
+  const listed = isObject(roster) && matches(roster.root, HASH) && areIntegers([roster.n], minimum + checks);
+  demand(listed, "transcript: it has no list of enough uploads");
+  const statement = { session, attempt, root: roster.root, n: roster.n };
+  for (const [i, { identity }] of shufflers.slice(0, isChain(mode) ? 1 : undefined).entries()) {
+    const signature = roster.signatures?.[`shuffler_${i + 1}`];
+    demand(await isSigned(identity, "roster", statement, signature), `transcript: shuffler_${i + 1} signed other uploads`);
+  }
+  return statement;
+}
