@@ -23,7 +23,6 @@ from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 import tacit.demo.examples as asked
 from tacit.cli import main
-from tacit.collector.limits import Limits
 from tacit.collector.server import make_app
 from tacit.dashboard import COOKIE, routes
 from tacit.demo import command, joint, send, table
@@ -31,6 +30,7 @@ from tacit.demo.check import FALSE_ALARM, LEVEL, fewest_covered
 from tacit.demo.crowd import Crowd, portions
 from tacit.demo.examples import EXAMPLES, examples
 from tacit.demo.joint import DemoPair, judge, plain
+from tacit.hosting.limits import Limits
 
 PYTHON = [sys.executable, "-P"]
 TACIT = [*PYTHON, "-m", "tacit.cli"]
