@@ -231,6 +231,13 @@ def test_a_slot_that_a_shuffler_shows_is_kept_until_the_transcript_is_published(
     assert (shown.state, shown.respondents, shown.took_part) == ("shown", 3, False)
     del network.pages[page]
     assert person.check(receipt).state == "shown"
+    # Once it is certain that a report took part it stays so, whoever cannot be reached: it is never sealed again.
+    (entry,) = ledger.read().entries
+    assert entry.sealed is not None and not entry.sealed["took_part"]
+    ledger.settle(entry, sealed=entry.sealed | {"took_part": True})
+    assert person.check(receipt).state == "shown"
+    (entry,) = ledger.read().entries
+    assert entry.sealed is not None and entry.sealed["took_part"]
     with pytest.raises(InvalidSpec, match="no report with this batch id was sealed"):
         person.check(replace(receipt, batch="0" * 32))
     network.pages[f"{BASE}/c/{ASKED.id}/transcript.json"] = {"session": publish(SESSION), "transcript": {}}

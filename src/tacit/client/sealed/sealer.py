@@ -67,7 +67,8 @@ class Sealer:
         """Whether the report of an entry took part, and what the ledger is to keep of it."""
         sealed = _sealed(entry)
         found, proof = look_up(document, sealed, address.transcript, self._transport)
-        return found, replace(sealed, proof=proof, took_part=found.took_part).to_json()
+        # What was certain once stays so, whoever cannot be reached later: a report that took part is never sealed again.
+        return found, replace(sealed, proof=proof, took_part=sealed.took_part or found.took_part).to_json()
 
 
 def _sealed(entry: LedgerEntry) -> SealedReport:

@@ -120,20 +120,23 @@ class ShuffleDesk:
             self._guarded(self.tend)
             self._woken.wait(self._pause)
 
-    def _guarded(self, act: Callable[[], None]) -> None:
+    def _guarded(self, act: Callable[[], None], session: str = "") -> None:
         try:
             act()
+            return
         except TacitError as error:
             # The disk may be full or away for a while; what was stored is still there, and the next round tries again.
             LOG.error("shuffle: %s", error)
         except Exception as error:
             # By type and place alone: a message of another library could quote what somebody sent.
             as_problem(error)
+        if session:
+            self._failed(session, "a step failed and is tried again; the log of the collector names the error")
 
     def tend(self) -> None:
         """Make every step that can be made."""
         for record in self.party.sessions(only_live=True):
-            self._guarded(lambda record=record: self._advance(record.id))
+            self._guarded(lambda record=record: self._advance(record.id), record.id)
         self._guarded(self._open_first)
         self._guarded(self._courier.wake)
 
