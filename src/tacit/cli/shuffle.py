@@ -37,16 +37,14 @@ def shuffle() -> None:
 @click.option("--delta", required=True, help="Probability that the epsilon fails, well below 1/n, such as 1e-9.")
 @click.option("--fakes", type=int, default=0, show_default=True, help="Honest uniform words among the reports.")
 @click.option("--accountant", default="", help="Use this one, such as amp_clone or published_bbgn.")
-@click.option("--any-hash", is_flag=True, help="Do not rely on how often hash functions collide.")
 @click.option("--fragmented", is_flag=True, help="Every bit of a report is shuffled on its own.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def certify(
     kind: str, size: int | None, local_epsilon: str, settings: tuple[str, ...], n: int, delta: str, fakes: int,
-    accountant: str, any_hash: bool, fragmented: bool, as_json: bool,
+    accountant: str, fragmented: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Issue a certificate: the epsilon that shuffled reports keep, against whom, and by which accountant."""
     from tacit.cli.reports import make_mechanism
-    from tacit.shuffle.accounting.cells import ANY_HASH, PAIRWISE
     from tacit.shuffle.accounting.fakes import counted_fakes
     from tacit.shuffle.certificate import certify as issue
 
@@ -59,7 +57,6 @@ def certify(
         delta=exact,
         fakes=counted_fakes(mechanism, fakes) if fakes else 0,
         accountant=accountant,
-        hashing=ANY_HASH if any_hash else PAIRWISE,
         fragmented=fragmented,
     )
     if exact * n >= 1:

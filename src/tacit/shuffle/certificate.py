@@ -13,7 +13,7 @@ from tacit.device.kinds.unary import UnaryDevice
 from tacit.device.numbers.canonical import canonical, shortest_decimal
 from tacit.errors import CertificateRefused, InvalidSpec
 from tacit.shuffle.accounting.account import BLANKET, CLONES, ShuffledCrowd, local_decimal
-from tacit.shuffle.accounting.cells import ANY_HASH, PAIRWISE
+from tacit.shuffle.accounting.cells import ANY_HASH
 from tacit.shuffle.accounting.published import FORMS, PublishedForm
 from tacit.shuffle.accounting.solve import rounded
 
@@ -54,7 +54,7 @@ class Certificate:
     epsilon: str
     epsilon_others: str
     hashing: str = ""
-    """For local hashing: "pairwise" if hash functions are taken to collide as often as they should, else "any"."""
+    """For local hashing: "any", because nothing is assumed of how often two values collide; else nothing."""
     fragmented: bool = False
     """Whether every bit of a report is shuffled on its own."""
     neighbours: str = REPLACEMENT
@@ -76,7 +76,7 @@ class Certificate:
         elif name == "fragmented":
             good, rule = type(value) is bool, "true or false"
         elif name in _CHOICES:
-            good, rule = value in _CHOICES[name], f"one of {', '.join(_CHOICES[name])}"
+            good, rule = value in _CHOICES[name], f"one of {', '.join(map(repr, _CHOICES[name]))}"
         else:
             pattern = _DECIMAL if name in ("delta", "epsilon", "epsilon_others", "local_epsilon") else _PATTERNS[name]
             good = isinstance(value, str) and pattern.fullmatch(value) is not None
@@ -120,8 +120,8 @@ class Certificate:
         local = local_decimal(mechanism)
         if Decimal(self.local_epsilon) < local:
             raise self._refusal(f"local_epsilon is {self.local_epsilon}, must be at least {local}")
-        if self.hashing != _hashing(mechanism, self.hashing or PAIRWISE):
-            raise self._refusal(f"hashing is {self.hashing!r}, which does not fit {mechanism.kind}")
+        if self.hashing != _hashing(mechanism):
+            raise self._refusal(f"hashing is {self.hashing!r}, must be {_hashing(mechanism)!r} for {mechanism.kind}")
         if (self.neighbours == REMOVAL) != (self.accountant in FORMS and FORMS[self.accountant].removal):
             raise self._refusal(f"neighbours is {self.neighbours}, which {self.accountant} does not speak of")
         # All other respondents together know their own reports, so that the victim is alone with the fakes.
@@ -142,15 +142,15 @@ class Certificate:
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "accountant": tuple(VERSIONS),
-    "hashing": ("", PAIRWISE, ANY_HASH),
+    "hashing": ("", ANY_HASH),
     "neighbours": (REPLACEMENT, REMOVAL),
 }
 _PATTERNS = {"kind": re.compile(r"[a-z_]{1,40}"), "digest": _DIGEST}
 
 
-def _hashing(mechanism: Device, hashing: str) -> str:
+def _hashing(mechanism: Device) -> str:
     """What a certificate says of hashing: nothing, for kinds that do not hash by seeds."""
-    return hashing if isinstance(mechanism, LocalHashDevice) else ""
+    return ANY_HASH if isinstance(mechanism, LocalHashDevice) else ""
 
 
 def _least(given: Certificate, mechanism: Device, n: int, claim: Decimal) -> Decimal | None:
@@ -160,7 +160,7 @@ def _least(given: Certificate, mechanism: Device, n: int, claim: Decimal) -> Dec
         least = _published(FORMS[given.accountant], mechanism, n, delta, given.fakes, given.fragmented)
         return None if least <= claim else least
     _refuse_fragments(given.accountant, given.fragmented)
-    crowd = ShuffledCrowd(mechanism, n, given.fakes, given.hashing or PAIRWISE, given.accountant)
+    crowd = ShuffledCrowd(mechanism, n, given.fakes, accountant=given.accountant)
     return None if crowd.holds(claim, delta) else crowd.epsilon_or_local(delta)
 
 
@@ -187,7 +187,6 @@ def certify(
     delta: Decimal | str,
     fakes: int = 0,
     accountant: str = "",
-    hashing: str = PAIRWISE,
     fragmented: bool = False,
 ) -> Certificate:
     """Issue a certificate for at least `n_min` honest respondents and `fakes` honest fakes that count.
@@ -206,7 +205,7 @@ def certify(
         claims = [_published(FORMS[accountant], mechanism, n, float(exact), fakes, fragmented) for n in (n_min, 1)]
     else:
         _refuse_fragments(accountant or BLANKET, fragmented)
-        crowds = [ShuffledCrowd(mechanism, n, fakes, hashing, accountant) for n in (n_min, 1)]
+        crowds = [ShuffledCrowd(mechanism, n, fakes, accountant=accountant) for n in (n_min, 1)]
         accountant = crowds[0].accountant
         claims = [min(local, crowd.epsilon_or_local(float(exact))) for crowd in crowds]
     return Certificate(
@@ -220,7 +219,7 @@ def certify(
         delta=decimal_text(exact),
         epsilon=decimal_text(min(claims)),
         epsilon_others=decimal_text(claims[1]),
-        hashing=_hashing(mechanism, hashing),
+        hashing=_hashing(mechanism),
         fragmented=fragmented,
         neighbours=REMOVAL if accountant in FORMS and FORMS[accountant].removal else REPLACEMENT,
     )

@@ -66,12 +66,12 @@ class ShuffleGoal:
             rest -= 1 / gaussian_mu(float(self.epsilon_others), float(self.delta)) ** 2
         return self.n / rest if rest > 0 else inf
 
-    def fakes_share(self, odds: float, outputs: int, single: float) -> float:
+    def fakes_share(self, odds: float, outputs: int) -> float:
         """Fakes over n in the Gaussian limit: 2 a gamma (x - 1)^2/mu^2 of them hide one report."""
         if self.epsilon_others is None:
             return 0.0
         mu = gaussian_mu(float(self.epsilon_others), float(self.delta))
-        a, gamma = single / (odds + outputs - 1), outputs / (odds + outputs - 1)
+        a, gamma = 1 / (odds + outputs - 1), outputs / (odds + outputs - 1)
         return 2 * a * gamma * (odds - 1) ** 2 / mu**2 / self.n
 
 
@@ -141,9 +141,9 @@ class _Way:
         return OLH(size=self.size, epsilon=text, buckets=self.buckets)
 
     @property
-    def limit(self) -> tuple[int, float]:
-        """Outputs, and the share of them that support one of two values alone, for the Gaussian limit."""
-        return (self.buckets, 1 - 1 / self.buckets) if self.buckets else (self.size, 1.0)
+    def outputs(self) -> int:
+        """What randomised response runs over."""
+        return self.buckets or self.size
 
 
 def _best_buckets(goal: ShuffleGoal, cap: Decimal) -> int:
@@ -157,12 +157,12 @@ def _best_buckets(goal: ShuffleGoal, cap: Decimal) -> int:
 
 
 def _limit_error(goal: ShuffleGoal, buckets: int, cap: Decimal) -> float:
-    q, single, crowd = 1 / buckets, 1 - 1 / buckets, goal.crowd
-    odds = min(exp(float(cap)), limit_odds(crowd, buckets, single) if crowd < inf else inf)
+    q, crowd = 1 / buckets, goal.crowd
+    odds = min(exp(float(cap)), limit_odds(crowd, buckets) if crowd < inf else inf)
     # A report that keeps epsilon on its own keeps it shuffled too.
     odds = max(odds, exp(min(float(cap), float(goal.epsilon))))
     p = odds / (odds + buckets - 1)
-    noise = q * (1 - q) * (1 + goal.fakes_share(odds, buckets, single)) / (p - q) ** 2
+    noise = q * (1 - q) * (1 + goal.fakes_share(odds, buckets)) / (p - q) ** 2
     return noise + (1 - p - q) / ((p - q) * goal.size)
 
 
@@ -206,7 +206,7 @@ def _largest_local(goal: ShuffleGoal, way: _Way, cap: Decimal) -> Decimal:
     if low == most or used(most) <= 1:
         return most * _GRAIN
     crowd = goal.crowd
-    start = log(limit_odds(crowd, *way.limit)) if crowd < inf else float(cap)
+    start = log(limit_odds(crowd, way.outputs)) if crowd < inf else float(cap)
     at, points = start / float(_GRAIN), list[tuple[int, float]]()
     # The logarithm of delta is nearly linear in the local epsilon: secants, kept between the ends.
     while high - low > 1:
@@ -314,7 +314,7 @@ def plan_shuffle(
     >>> goal = ShuffleGoal(Decimal("0.5"), Decimal("1e-9"), n=100_000, size=1024)
     >>> pick = plan_shuffle(goal, cap=Decimal(6), caps=()).pick
     >>> pick.mechanism.kind, str(pick.local_epsilon), pick.certificate.epsilon
-    ('olh', '6', '0.347')
+    ('olh', '6', '0.3475')
     """
     if cap is not None and not _GRAIN <= cap <= _LARGEST:
         raise InvalidSpec(f"shuffle plan: cap is {cap}, must be from {_GRAIN} to {_LARGEST}")

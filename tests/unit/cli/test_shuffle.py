@@ -82,8 +82,8 @@ def test_what_cannot_be_certified_is_refused(command: str, message: str) -> None
         run(command)
 
 
-def test_a_published_bound_and_any_hash() -> None:
-    _, out, _ = run(CERTIFY.replace("grr", "olh") + " --any-hash --json")
+def test_a_published_bound_and_hashing() -> None:
+    _, out, _ = run(CERTIFY.replace("grr", "olh") + " --json")
     assert json.loads(out)["certificate"]["hashing"] == "any"
     _, out, _ = run(CERTIFY.replace("20000", "2000000") + " --accountant published_bbgn --json")
     assert json.loads(out)["accountant"] == "published_bbgn"

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from decimal import Decimal
+from math import exp, log
 from typing import Any
 
 import pytest
@@ -12,7 +13,10 @@ from tacit.core.compose import OneOf
 from tacit.device.families.compose import Questions
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import CertificateRefused, InvalidSpec
+from tacit.shuffle.accounting.account import ShuffledCrowd
 from tacit.shuffle.certificate import VERSIONS, Certificate, certify, certify_members, worst_member
+from tacit.shuffle.mechanisms.closed_forms import CentralTarget
+from tacit.shuffle.mechanisms.planned import sh_rap, sh_rap_r
 
 GRR = tacit.GRR(size=64, epsilon="4")
 
@@ -121,10 +125,10 @@ def test_whole_vectors_and_single_bits_are_not_mixed() -> None:
         certify(SUE, n_min=10**6, delta="1e-9", accountant="published_rap")
     with pytest.raises(InvalidSpec, match="holds for whole reports"):
         certify(SUE, n_min=10**6, delta="1e-9", accountant="amp_blanket", fragmented=True)
-    with pytest.raises(InvalidSpec, match="the mechanism is oue, must be sue"):
+    with pytest.raises(InvalidSpec, match="the mechanism is oue, must be sue or shuffled_sue"):
         certify(tacit.OUE(size=8, epsilon="6"), n_min=10**6, delta="1e-9", fragmented=True)
-    with pytest.raises(InvalidSpec, match="must be removal_ue"):
-        certify(SUE, n_min=10**6, delta="1e-9", accountant="published_rap_r", fragmented=True)
+    with pytest.raises(InvalidSpec, match="every bit is shuffled on its own"):
+        certify(SUE, n_min=10**6, delta="1e-9", accountant="published_rap_r")
     with pytest.raises(InvalidSpec, match="does not know of fakes"):
         certify(SUE, n_min=10**6, delta="1e-9", fragmented=True, fakes=5)
 
@@ -135,15 +139,45 @@ def test_published_bounds_are_signed_as_such() -> None:
     assert Decimal(issued.epsilon) > 2 * Decimal(certify(GRR, n_min=10**6, delta="1e-9").epsilon)
 
 
-def test_what_is_assumed_of_hashing_is_stated() -> None:
-    mechanism = tacit.OLH(size=64, epsilon="3")
-    ideal, wary = (certify(mechanism, n_min=20_000, delta="1e-8", hashing=name) for name in ("pairwise", "any"))
-    assert (ideal.hashing, wary.hashing) == ("pairwise", "any") and Decimal(ideal.epsilon) < Decimal(wary.epsilon)
-    wary.verify(mechanism)
-    with pytest.raises(CertificateRefused, match="epsilon is"):
-        replace(ideal, hashing="any").verify(mechanism)
-    with pytest.raises(CertificateRefused, match="hashing"):
-        replace(certify(GRR, n_min=20_000, delta="1e-8"), hashing="any").verify(GRR)
+def test_bits_for_a_removed_respondent_say_so_and_are_half_of_a_replaced_one() -> None:
+    removed, replaced = (
+        certify(SUE, n_min=10**6, delta="1e-9", fragmented=True, accountant=f"published_{name}")
+        for name in ("rap_r", "rap")
+    )
+    assert (removed.neighbours, replaced.neighbours) == ("removal", "replacement")
+    # sqrt(14 ln(2/delta) (e^3 + 1)/(n - 1)): one bit flips with 1/(e^3 + 1), and the odds of SUE are e^6.
+    assert float(removed.epsilon) == pytest.approx((14 * log(2e9) * (exp(3) + 1) / (10**6 - 1)) ** 0.5, rel=1e-3)
+    # Up to the logarithms of 2/delta and 4/delta, replacing is removing twice.
+    assert Decimal(2) < Decimal(replaced.epsilon) / Decimal(removed.epsilon) < Decimal("2.04")
+    removed.verify(SUE)
+    with pytest.raises(CertificateRefused, match=rf"epsilon is 0.05, must be at least {removed.epsilon}"):
+        replace(removed, epsilon="0.05").verify(SUE)
+    # An epsilon of the one kind of neighbours may not be shown as one of the other.
+    with pytest.raises(CertificateRefused, match="neighbours is replacement"):
+        replace(removed, neighbours="replacement").verify(SUE)
+    with pytest.raises(CertificateRefused, match="neighbours is removal"):
+        replace(replaced, neighbours="removal").verify(SUE)
+
+
+def test_planned_messages_are_certified_by_the_form_that_planned_them() -> None:
+    target = CentralTarget("0.5", 1e-9, 602_325)
+    for planned, form in ((sh_rap(target, 16), "published_rap"), (sh_rap_r(target, 16), "published_rap_r")):
+        issued = certify(planned.mechanism, n_min=target.n, delta="1e-9", fragmented=True, accountant=form)
+        assert Decimal("0.499") < Decimal(issued.epsilon) <= Decimal("0.5")
+
+
+def test_nothing_is_assumed_of_hashing() -> None:
+    mechanism = tacit.OLH(size=1 << 17, epsilon="1", buckets=8)
+    issued = certify(mechanism, n_min=20_000, delta="1e-8")
+    assert issued.hashing == "any"
+    issued.verify(mechanism)
+    ideal = ShuffledCrowd(mechanism, 20_000, hashing="pairwise").epsilon(1e-8)
+    assert ideal is not None
+    with pytest.raises(CertificateRefused, match=f"must be at least {issued.epsilon}"):
+        replace(issued, epsilon=str(ideal)).verify(mechanism)
+    for claimed, made in (("pairwise", issued), ("any", certify(GRR, n_min=20_000, delta="1e-8")), ("", issued)):
+        with pytest.raises(CertificateRefused, match="hashing is"):
+            replace(made, hashing=claimed).verify(mechanism if made is issued else GRR)
 
 
 def test_members_are_certified_by_their_own_groups() -> None:

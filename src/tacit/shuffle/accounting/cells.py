@@ -97,12 +97,9 @@ def _grr(mechanism: GRRDevice) -> Cells:
     return hashed_cells(as_probability(mechanism.low), mechanism.size, Fraction(0))
 
 
-def _local_hash(mechanism: LocalHashDevice) -> Cells:
-    return hashed_cells(as_probability(mechanism.low), mechanism.g, Fraction(1, mechanism.g))
-
-
 def _any_hash(mechanism: LocalHashDevice | PooledDevice) -> Cells:
-    # Nothing is known of how often two values collide in a small pool; never is the worst case.
+    # Two values may collide under no function of a small pool, and there are values that never do under any of the
+    # 2^32 seeds: never is the worst case, and it happens.
     return hashed_cells(as_probability(mechanism.low), mechanism.g, Fraction(0))
 
 
@@ -136,7 +133,7 @@ def _affine(mechanism: ABRDevice) -> Cells:
 
 _ROWS: tuple[tuple[type[Device], Callable[[Any], Cells]], ...] = (
     (GRRDevice, _grr),
-    (LocalHashDevice, _local_hash),
+    (LocalHashDevice, _any_hash),
     (PooledDevice, _any_hash),
     (HRRDevice, _hadamard_row),
     (HadamardDevice, _hadamard),
@@ -149,11 +146,12 @@ _ROWS: tuple[tuple[type[Device], Callable[[Any], Cells]], ...] = (
 ANY_HASH, PAIRWISE = "any", "pairwise"
 
 
-def cells_of(mechanism: Device, *, hashing: str = PAIRWISE) -> Cells | None:
+def cells_of(mechanism: Device, *, hashing: str = ANY_HASH) -> Cells | None:
     """The cells of a mechanism, at its realised odds; None for a kind that has none and takes the clone bound.
 
-    `hashing` is "pairwise" if any two values collide with probability 1/g over the seeds of local hashing, or "any".
+    `hashing` is "any" if nothing is known of how often two values collide over the seeds of local hashing, or
+    "pairwise" for an ideal hash, where it is 1/g: for comparisons, since the hash that devices use is none.
     """
-    if hashing == ANY_HASH and isinstance(mechanism, LocalHashDevice):
-        return _any_hash(mechanism)
+    if hashing == PAIRWISE and isinstance(mechanism, LocalHashDevice):
+        return hashed_cells(as_probability(mechanism.low), mechanism.g, Fraction(1, mechanism.g))
     return next((derive(mechanism) for kind, derive in _ROWS if isinstance(mechanism, kind)), None)

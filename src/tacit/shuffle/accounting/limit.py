@@ -29,6 +29,6 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return low
 
 
-def limit_odds(crowd: float, outputs: int, single: float) -> float:
-    """The odds x at which 2 a (x - 1)^2 is `crowd` (n mu^2), where a is single/(x + outputs - 1)."""
-    return 1 + (crowd + sqrt(crowd * crowd + 8 * single * crowd * outputs)) / (4 * single)
+def limit_odds(crowd: float, outputs: int) -> float:
+    """The odds x at which 2 a (x - 1)^2 is `crowd` (n mu^2), where a is 1/(x + outputs - 1)."""
+    return 1 + (crowd + sqrt(crowd * crowd + 8 * crowd * outputs)) / 4

@@ -148,6 +148,12 @@ def _of_odds(form: Callable[..., float]) -> Callable[[Device, float, int, float,
     return evaluated
 
 
+def _rap_r(mechanism: Device, odds: float, n: int, delta: float, fakes: int) -> float:
+    del mechanism, fakes
+    # A kind states the odds of replacing a value, which changes two bits; removing a respondent changes one of them.
+    return rap_r(sqrt(odds), n=n, delta=delta)
+
+
 def _csuzz(mechanism: Device, odds: float, n: int, delta: float, fakes: int) -> float:
     del fakes
     _require("csuzz", mechanism.value_count == 2, "two values")
@@ -164,6 +170,9 @@ def _solh(mechanism: Any, odds: float, n: int, delta: float, fakes: int) -> floa
     return solh(odds, n=n, delta=delta, buckets=mechanism.g, fakes=fakes)
 
 
+_BITS = ("sue", "shuffled_sue")
+"""Kinds whose bits all flip alike: as whole reports, and sent location by location."""
+
 FORMS: dict[str, PublishedForm] = {
     form.id: form
     for form in (
@@ -172,8 +181,8 @@ FORMS: dict[str, PublishedForm] = {
         PublishedForm("published_bbgn", _bbgn, ("grr",), fakes=True),
         PublishedForm("published_solh", _solh, ("olh", "blh"), fakes=True),
         PublishedForm("published_fmt", _of_odds(fmt)),
-        PublishedForm("published_rap", _of_odds(rap), ("sue",), fragmented=True),
-        PublishedForm("published_rap_r", _of_odds(rap_r), ("removal_ue",), fragmented=True, removal=True),
+        PublishedForm("published_rap", _of_odds(rap), _BITS, fragmented=True),
+        PublishedForm("published_rap_r", _rap_r, _BITS, fragmented=True, removal=True),
     )
 }
 """Every closed form that a certificate may name, by its id."""

@@ -176,17 +176,32 @@ def _right_size(envelope: Envelope, session: ShuffleSession, rows: int) -> bool:
 def _check_hops(transcript: Transcript, session: ShuffleSession, pinned: Mapping[str, bytes]) -> str:
     if len(transcript.hops) != session.shuffler_count:
         raise ProtocolViolation("transcript: every hop must have signed its counts")
-    before: Mapping[str, Any] | None = None
+    taken, root = transcript.roster["n"], transcript.hops[0]["root_in"]
     for number, hop in enumerate(transcript.hops, start=1):
         document = {name: value for name, value in hop.items() if name != "signature"}
         check_signature(pinned, party_name(number), HOP_LABEL, document, hop["signature"])
-        if hop["taken"] - hop["duplicates"] - hop["failures"] + hop["fakes"] != hop["sent"]:
-            raise ProtocolViolation(f"{party_name(number)}: the counts of its hop do not add up")
+        # A hop signs in every session; one statement must not stand for another.
+        if (hop["session"], hop["attempt"], hop["by"]) != (session.id, transcript.attempt, party_name(number)):
+            raise ProtocolViolation(f"{party_name(number)}: the counts of its hop are about another session")
         # Both sides signed: a hop cannot blame the one before it for rows that it lost itself.
-        if before and (before["sent"], before["root_out"]) != (hop["taken"], hop["root_in"]):
-            raise ProtocolViolation(f"{party_name(number)}: it took other rows than the hop before it sent")
-        before = hop
+        if (hop["taken"], hop["root_in"]) != (taken, root):
+            raise ProtocolViolation(f"{party_name(number)}: it took other rows than were sent to it")
+        _check_counts(hop, session, transcript.envelopes[number - 1]["rows"])
+        taken, root = hop["sent"], hop["root_out"]
+    if taken != transcript.rows:
+        raise ProtocolViolation(f"transcript: {transcript.rows} rows are not the {taken} that the last hop sent")
     return "at every hop, rows taken, dropped, added and sent add up, and it took what the one before it sent"
+
+
+def _check_counts(hop: Mapping[str, Any], session: ShuffleSession, enclosed: int) -> None:
+    """Refuse counts of a hop that no honest one has: every row is kept or dropped, and all fakes are there."""
+    counts = [hop[name] for name in ("taken", "duplicates", "failures", "fakes", "sent")]
+    if any(type(count) is not int or count < 0 for count in counts):
+        raise ProtocolViolation(f"{hop['by']}: the counts of its hop are not whole numbers of at least 0")
+    if hop["taken"] - hop["duplicates"] - hop["failures"] + hop["fakes"] != hop["sent"] or hop["sent"] != enclosed:
+        raise ProtocolViolation(f"{hop['by']}: the counts of its hop do not add up")
+    if hop["fakes"] != session.fakes_each:
+        raise ProtocolViolation(f"{hop['by']}: it made {hop['fakes']} fakes, the session asks for {session.fakes_each}")
 
 
 def _check_ack(transcript: Transcript, session: ShuffleSession, pinned: Mapping[str, bytes]) -> str:

@@ -156,16 +156,32 @@ def test_hops_that_do_not_fit_together_are_noticed(recorded: tuple[Rehearsed, Tr
     with pytest.raises(ProtocolViolation, match="every hop"):
         verify(replace(transcript, hops=transcript.hops[:2]), cast.signed, cast.pinned)
 
-    def resigned(index: int, **changes: Any) -> Transcript:
-        counts = {**transcript.hops[index], **changes}
-        counts.pop("signature")
-        hops = list(transcript.hops)
-        hops[index] = Passed([], counts).sign(cast.identities[index + 1])
-        return replace(transcript, hops=hops)
-
-    with pytest.raises(ProtocolViolation, match="shuffler_2: the counts"):
-        verify(resigned(1, sent=9), cast.signed, cast.pinned)
-    with pytest.raises(ProtocolViolation, match="shuffler_2: it took other rows"):
-        verify(resigned(1, root_in="00" * 32), cast.signed, cast.pinned)
     with pytest.raises(ProtocolViolation, match="hop: the signature of shuffler_1"):
         verify(replace(transcript, hops=[transcript.hops[1], *transcript.hops[1:]]), cast.signed, cast.pinned)
+
+
+@pytest.mark.parametrize(
+    ("index", "changes", "reason"),
+    [
+        (1, {"sent": 9}, "shuffler_2: the counts"),
+        (1, {"root_in": "00" * 32}, "shuffler_2: it took other rows"),
+        (0, {"session": "00" * 32}, "shuffler_1: .* another session"),
+        (2, {"attempt": 2}, "shuffler_3: .* another session"),
+        (1, {"by": "shuffler_1"}, "shuffler_2: .* another session"),
+        (0, {"taken": 4, "duplicates": 1}, "shuffler_1: it took other rows"),  # not the uploads that were signed for
+        (0, {"fakes": 0, "failures": -1}, "shuffler_1: .* at least 0"),
+        (1, {"fakes": 0, "sent": 4}, "shuffler_2: the counts"),  # not what its envelope says
+        (2, {"fakes": 2, "failures": 1}, "shuffler_3: it made 2 fakes, the session asks for 1"),
+        (2, {"failures": "0"}, "shuffler_3: .* whole numbers"),
+    ],
+)
+def test_a_hop_cannot_sign_what_did_not_happen(
+    recorded: tuple[Rehearsed, Transcript], index: int, changes: dict[str, Any], reason: str
+):
+    cast, transcript = recorded
+    counts = {**transcript.hops[index], **changes}
+    counts.pop("signature")
+    hops = list(transcript.hops)
+    hops[index] = Passed([], counts).sign(cast.identities[index + 1])
+    with pytest.raises(ProtocolViolation, match=reason):
+        verify(replace(transcript, hops=hops), cast.signed, cast.pinned)
