@@ -25,7 +25,8 @@ CROWD = ["cat"] * 15 + ["dog"] * 6 + ["fish"] * 3
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mode", "shufflers", "fakes", "spots"), [("relay", 1, 6, 0), ("ss", 3, 6, 4), ("osh", 3, 6, 4), ("osh-z", 3, 5, 4)]
+    ("mode", "shufflers", "fakes", "spots"),
+    [("relay", 1, 6, 0), ("ss", 3, 6, 4), ("osh", 3, 6, 4), ("osh-z", 3, 5, 4), ("peos-dgk", 3, 5, 4)],
 )
 def test_a_collection_by_invitation_through_a_relay(
     tmp_path: Path, mode: str, shufflers: int, fakes: int, spots: int

@@ -199,15 +199,19 @@ class PartyStore:
 
     # Sessions.
 
-    def add_session(self, signed: SignedSession, party: int, state: str, *, most_uploads: int | None = None) -> None:
-        """Add a session; one that is there already stays as it is."""
+    def add_session(self, signed: SignedSession, party: int, state: str, *, most_uploads: int | None = None,
+                    first: PhaseChange | None = None) -> None:  # fmt: skip
+        """Add a session, and its first phase in the same transaction; one that is there already stays as it is."""
         most = signed.session.n_max if most_uploads is None else most_uploads
         values = (signed.session.id, canonical(signed.to_json()), party, state, "{}", most)
         text = (
             "INSERT OR IGNORE INTO sessions (id, document, party, state, progress, most_uploads) VALUES (?,?,?,?,?,?)"
         )
         with self._write() as db:
+            is_new = not db.run("SELECT 1 FROM sessions WHERE id = ?", signed.session.id)
             db.run(text, *values)
+            if is_new and first is not None:
+                self._commit(db, _key(db, signed.session.id), first)
 
     def add_signatures(self, signed: SignedSession) -> None:
         """Replace the signatures of a session that is known; they must have been verified."""
