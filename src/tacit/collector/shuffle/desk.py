@@ -8,6 +8,7 @@ import json
 import logging
 import threading
 from collections.abc import AsyncIterable, Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from tacit.client.transport import Transport, Unreachable
@@ -42,7 +43,6 @@ from tacit.wire.sessions import certificate_of, make_session, terms_of
 
 LOG = logging.getLogger("tacit.collector")
 
-FILE = "shuffle.db"
 SESSION_DAYS = 30
 """How long a session stays open, if nobody says otherwise or closes it."""
 _DAY_SECONDS = 86_400
@@ -133,7 +133,9 @@ class ShuffleDesk:
             self._failed(session, "a step failed and is tried again; the log of the collector names the error")
 
     def tend(self) -> None:
-        """Make every step that can be made."""
+        """Make every step that can be made; where several collectors share a database, one of them does."""
+        if not self.party.leads():
+            return
         for record in self.party.sessions(only_live=True):
             self._guarded(lambda record=record: self._advance(record.id), record.id)
         self._guarded(self._open_first)
@@ -182,7 +184,7 @@ class ShuffleDesk:
         self._notes.pop(record.id, None)
         if record.state == COLLECTING and not record.progress.get(CLOSING):
             return self._close_if_due(record)
-        with self._lock if record.state == COLLECTING else threading.Lock():
+        with self.party.alone() if record.state == COLLECTING else nullcontext():
             moved = self._steps.make(record)
         if not moved:
             self._give_up_if_late(record)
@@ -197,7 +199,9 @@ class ShuffleDesk:
         if not sender.send_all():
             self._notes[record.id] = "a spot check could not be sent to the shufflers"
             return False
-        self._steps.close(record)
+        with self.party.alone():
+            # Read again: invitations may have been announced since.
+            self._steps.close(self.party.session(record.id) or record)
         return True
 
     def _sender(self, record: SessionRecord) -> SpotSender:
@@ -262,7 +266,7 @@ class ShuffleDesk:
         if type(days) is not int or not 1 <= days <= MOST_DAYS:
             raise InvalidSpec(f"session: days must be an integer from 1 to {MOST_DAYS}")
         self.check(active.collection)
-        with self._lock:
+        with self.party.alone():
             self._refuse_second(active)
             shufflers, mode = terms_of(active.collection).shufflers, terms_of(active.collection).mode
             try:
@@ -309,7 +313,7 @@ class ShuffleDesk:
 
     def close(self, active: Active) -> SessionRecord:
         """Close the session that takes reports: shufflers agree on slots and begin; Problem `conflict` if none does."""
-        with self._lock:
+        with self.party.alone():
             record = self._needed(active)
             if record.state != COLLECTING:
                 raise Problem("conflict", f"session {record.id[:16]} is {record.state.lower()}; it takes no reports")
@@ -319,7 +323,7 @@ class ShuffleDesk:
 
     def abort(self, active: Active, reason: str) -> SessionRecord:
         """Give up a session before its reports arrive; Problem `conflict` once they have."""
-        with self._lock:
+        with self.party.alone():
             record = self._needed(active)
             if record.is_over or record.state not in (DRAFT, PUBLISHED, COLLECTING):
                 raise Problem("conflict", f"session {record.id[:16]} is {record.state.lower()}; it cannot be given up")
@@ -334,7 +338,7 @@ class ShuffleDesk:
 
     def admit(self, active: Active, invitations: "list[bytes]") -> None:
         """Announce more invitations to the shufflers of the session that takes reports, if there is one."""
-        with self._lock:
+        with self.party.alone():
             record = self._latest(active.id)
             if record is None or record.state not in (PUBLISHED, COLLECTING) or not record.progress.get("admitted"):
                 return
