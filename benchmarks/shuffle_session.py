@@ -1,6 +1,7 @@
-"""A whole session in mode osh: shufflers as processes on this machine, letters over HTTP, rows opened in the end.
+"""A whole session: shufflers as processes on this machine, letters over HTTP, rows opened in the end.
 
-    python benchmarks/shuffle_session.py [--reports 100000] [--shufflers 3] [--json]
+    python benchmarks/shuffle_session.py [--reports 100000] [--shufflers 3] [--mode osh] [--json]
+    python benchmarks/shuffle_session.py --mode peos-dgk --reports 2000       target: under 60 s, encryption included
 
 Shares are put into the databases of the shufflers beforehand, as if uploads had been opened when they arrived: the
 clock starts when the collector closes the session. Per phase it prints elapsed seconds, CPU seconds of each shuffler
@@ -8,7 +9,7 @@ and of the collector's side, and in the end what each shuffler needed in all, it
 
     slots     from `close` until every shuffler has signed the same slots
     rounds    until the last hiders' rows are with the collector
-    opening   the collector adds up the rows and opens them
+    opening   the collector adds up the rows and opens or decrypts them
     erasing   until every shuffler has erased what it held
 """
 
@@ -34,15 +35,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tacit.collector.shuffle.opening import SessionKeys, open_all, rows_of
 from tacit.device.numbers.coins import SystemCoins
+from tacit.shuffle.crypto.dgk import draw_dgk_key
 from tacit.shuffle.crypto.stream import AesStream
 from tacit.shuffle.protocol.layouts import LAYOUTS
-from tacit.shuffle.protocol.opening import acknowledge, combine, open_rows, sift
+from tacit.shuffle.protocol.opening import acknowledge
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name, rounds_of
 from tacit.shuffle.protocol.resharing import OUTPUT
 from tacit.shuffle.protocol.sealing import SLOT_BYTES, seal_word
-from tacit.shuffle.protocol.session import ShuffleParty, ShuffleSession, SignedSession
-from tacit.shuffle.protocol.shares import PlainAlgebra
+from tacit.shuffle.protocol.session import OSH, PEOS, ShuffleParty, ShuffleSession, SignedSession
+from tacit.shuffle.protocol.shares import PlainAlgebra, as_words
 from tacit.shuffle.protocol.words import WordRule
 from tacit.shuffler.letters import ABORT, ACK, ATTEMPT, CLOSE, ENVELOPES, ERASURE, STATEMENT, text_letters
 from tacit.shuffler.party_store import NewUpload, PartyStore, PhaseChange
@@ -79,8 +82,9 @@ def wait_for(holds: Callable[[], Any]) -> None:
 class Bench:
     """The parties of one session."""
 
-    def __init__(self, folder: Path, shufflers: int, reports: int) -> None:
-        self.folder, self.reports = folder, reports
+    def __init__(self, folder: Path, shufflers: int, reports: int, mode: str) -> None:
+        self.folder, self.reports, self.mode = folder, reports, mode
+        self.dgk = draw_dgk_key(SystemCoins()) if mode == PEOS else None
         self.ports = [free_port() for _ in range(shufflers)]
         self.store = PartyStore(folder / "collector")
         self.courier = Courier(self.store)
@@ -106,9 +110,10 @@ class Bench:
             for i, store in enumerate([self.store, *stores])
         ]
         self.session = ShuffleSession(
-            collection="00" * 32, mode="osh", collector=parties[0], shufflers=tuple(parties[1:]),
+            collection="00" * 32, mode=self.mode, collector=parties[0], shufflers=tuple(parties[1:]),
             words=WordRule(1024, seeded=False), n_min=2, n_max=self.reports, fakes=self.reports // 100,
-            spot_checks=0, closes=0, retention_seconds=0, certificate={"epsilon": "1"},
+            spot_checks=1 if self.dgk else 0, closes=0, retention_seconds=0, certificate={"epsilon": "1"},
+            dgk=self.dgk and self.dgk.public.to_json(),
         )  # fmt: skip
         signatures = {party_name(i): self.session.sign(s.identity) for i, s in enumerate([self.store, *stores])}
         signed = SignedSession(session=self.session, signatures=signatures)
@@ -124,13 +129,23 @@ class Bench:
         coins, stream = SystemCoins(), AesStream.from_system()
         for start in range(0, self.reports, GROUP):
             count = min(GROUP, self.reports - start)
-            sealed = b"".join(seal_word(self.session, i, coins) for i in range(start, start + count))
-            rows = np.frombuffer(sealed, np.uint8).reshape(count, -1)
-            shares = PlainAlgebra(LAYOUTS["osh"]).split((rows,), len(stores), stream)
+            shares = self._shares(range(start, start + count), len(stores), coins, stream)
             slots = stream.rows(count, SLOT_BYTES)
             for store, part in zip(stores, shares, strict=True):
                 pairs = zip(slots, part, strict=True)
                 store.add_uploads([NewUpload(self.session.id, a.tobytes(), b.tobytes()) for a, b in pairs])
+
+    def _shares(self, words: range, parties: int, coins: SystemCoins, stream: AesStream) -> list[np.ndarray]:
+        """What every shuffler finds in the uploads of these words."""
+        if self.dgk is None:
+            sealed = b"".join(seal_word(self.session, word, coins) for word in words)
+            rows = np.frombuffer(sealed, np.uint8).reshape(len(words), -1)
+            return PlainAlgebra(LAYOUTS["osh"]).split((rows,), parties, stream)
+        rows = np.array(words, "<u8").view(np.uint8).reshape(-1, 8)
+        *plain, last = PlainAlgebra(LAYOUTS[PEOS]).split((rows,), parties, stream)
+        # One by one and without tables, as every respondent's device does it.
+        sealed = b"".join(self.dgk.public.encrypt(int(word), coins) for word in as_words(last).reshape(-1))
+        return [*plain, np.frombuffer(sealed, np.uint8).reshape(len(words), -1)]
 
     def write(self, phase: str, document: Any) -> None:
         everybody = list(range(1, len(self.ports) + 1))
@@ -167,11 +182,13 @@ def is_up(port: int) -> bool:
         return False
 
 
-def measure(reports: int, shufflers: int) -> dict[str, Any]:
+def measure(reports: int, shufflers: int, mode: str) -> dict[str, Any]:
     """Run one session and say what it took."""
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
-        bench = Bench(Path(place), shufflers, reports)
+        bench = Bench(Path(place), shufflers, reports, mode)
+        before = time.monotonic(), time.process_time()
         bench.prepare(stack.enter_context(listening(bench.app)))
+        sealing = {"sealing": time.monotonic() - before[0], "sealing_cpu": time.process_time() - before[1]}
         stack.callback(bench.courier.stop)
         numbered = list(enumerate(bench.ports, start=1))
         pids = [stack.enter_context(shuffler(bench.folder, number, port)) for number, port in numbered]
@@ -193,8 +210,9 @@ def measure(reports: int, shufflers: int) -> dict[str, Any]:
         wait_for(lambda: bench.count(OUTPUT) == len(hiders) and bench.count(ENVELOPES) == shufflers)
         note("rounds")
         outputs = {int(each.place.sender[9:]): each.body for each in bench.store.letters(bench.session.id, OUTPUT)}
-        mixed = combine(bench.session, outputs, reports + bench.session.fake_rows)
-        opened = sift(mixed, *open_rows(bench.session, bench.store.seal_key, mixed))
+        mixed = rows_of(bench.session, outputs, reports + bench.session.fake_rows)
+        keys = SessionKeys(bench.session, bench.store.seal_key.private, bench.dgk and bench.dgk.to_json())
+        opened = open_all(keys, mixed, lambda done: None)
         assert opened.bad == 0 and set(range(reports)) <= set(map(int, opened.words))
         note("opening")
         bench.write(ACK, acknowledge(bench.session, ATTEMPT, opened, bench.store.identity))
@@ -204,6 +222,8 @@ def measure(reports: int, shufflers: int) -> dict[str, Any]:
         sent = [sum(item["rows"] * item["width"] for item in items) for items in lists]
         totals = [cpu_of(pid) - before for pid, before in zip(pids, idle, strict=True)]
         return {
+            "mode": mode,
+            **sealing,
             "reports": reports,
             "rows": opened.rows,
             "phases": rows,
@@ -214,9 +234,9 @@ def measure(reports: int, shufflers: int) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any]) -> None:
-    print(
-        f"{result['reports']:,} reports, {result['rows']:,} rows with fakes, {len(result['shuffler_cpu'])} shufflers\n"
-    )
+    parties = f"{len(result['shuffler_cpu'])} shufflers, mode {result['mode']}"
+    print(f"{result['reports']:,} reports, {result['rows']:,} rows with fakes, {parties}")
+    print(f"sealing and storing uploads beforehand: {result['sealing']:.2f} s, {result['sealing_cpu']:.2f} CPU s\n")
     print(f"{'phase':10}{'elapsed s':>10}{'collector CPU s':>17}   CPU s of each shuffler")
     for row in result["phases"]:
         theirs = "  ".join(f"{seconds:6.2f}" for seconds in row["shuffler_cpu"])
@@ -232,9 +252,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--reports", type=int, default=100_000)
     parser.add_argument("--shufflers", type=int, default=3)
+    parser.add_argument("--mode", choices=[OSH, PEOS], default=OSH)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    result = measure(given.reports, given.shufflers)
+    result = measure(given.reports, given.shufflers, given.mode)
     if given.json:
         print(json.dumps(result))
     else:

@@ -119,7 +119,7 @@ class Server:
         """Empty the database."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute("SET client_min_messages TO warning")
-            connection.execute("DROP SCHEMA IF EXISTS tacit CASCADE")
+            connection.execute("DROP SCHEMA IF EXISTS tacit, tacit_shuffle CASCADE")
 
 
 @pytest.fixture(scope="session")

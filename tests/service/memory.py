@@ -25,6 +25,7 @@ from tacit.collector.store.intake import decide, invitations
 from tacit.collector.store.sqlite.statements import need
 from tacit.errors import InvalidSpec
 from tacit.hosting.clock import today
+from tacit.shuffler.party_database import PartyFile
 
 
 @dataclass
@@ -60,10 +61,9 @@ class MemoryStore:
         """A folder for segments of rows, which goes with the store."""
         return self._segments
 
-    @property
-    def private(self) -> Path:
-        """A folder for the keys of shuffles, which goes with the store."""
-        return self._segments / "private"
+    def open_party(self) -> PartyFile:
+        """A file for the keys of shuffles, which goes with the store."""
+        return PartyFile(self._segments / "shuffle.db")
 
     def _of(self, collection: str) -> _Reports:
         """What is kept of a collection; nothing of one that is not there."""

@@ -32,7 +32,7 @@ from tacit.hosting.serving import server_config
 from tacit.shuffle.crypto.dgk import DgkPrivateKey, DgkPublicKey
 from tacit.shuffle.protocol.opening import OpenedRows, acknowledge, combine, open_rows, sift
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name, rounds_of
-from tacit.shuffle.protocol.peos import open_outputs
+from tacit.shuffle.protocol.peos import combine_encrypted, open_encrypted
 from tacit.shuffle.protocol.resharing import OUTPUT
 from tacit.shuffle.protocol.sealing import SEALED_WORD_BYTES, ShuffleUpload, seal_upload
 from tacit.shuffle.protocol.session import PEOS, RESHARING, ShuffleParty, ShuffleSession, SignedSession
@@ -232,7 +232,7 @@ class StandIn:
         if session.mode == PEOS:
             assert self.dgk is not None
             count = min(len(body) for body in outputs.values()) // 8
-            words, right = open_outputs(session, self.dgk, outputs, count)
+            words, right = open_encrypted(self.dgk, combine_encrypted(session, outputs, count))
             return OpenedRows(words[right], count, int((~right).sum()), 0)
         if session.mode in RESHARING:
             rows = combine(session, outputs, self.statement().n + session.fake_rows)

@@ -195,7 +195,7 @@ def test_drafts_that_could_not_be_run_are_refused_before_they_are_published(part
     other = {"name": "Pets", "identity": "c" * 64}
     assert "must be the key of this collector" in refusal(collector=other)
     assert "must be a multiple of 3 in mode osh" in refusal(fakes=31)
-    assert "draft.shuffle.mode is peos-dgk" in refusal(mode="peos-dgk", spot_checks=5)
+    assert "must have spot_checks" in refusal(mode="peos-dgk", spot_checks=0)
     named = [{**party, "name": "Pets"} if i == 1 else party for i, party in enumerate(parties.terms()["shufflers"])]
     assert "have the same operator; say so in together" in refusal(shufflers=named)
 

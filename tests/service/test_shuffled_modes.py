@@ -15,8 +15,10 @@ from tests.service.shuffled import FREE, HASTY, Shuffling, shufflers_and_relay, 
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.client import Respondent, Transport
+from tacit.collector.collections.access import Access
 from tacit.collector.ports import NewBatch
 from tacit.collector.server import Settings, serve
+from tacit.collector.store.postgres.store import PostgresStore
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.shuffler.party_store import PartyStore
 
@@ -25,7 +27,8 @@ CROWD = ["cat"] * 15 + ["dog"] * 6 + ["fish"] * 3
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mode", "shufflers", "fakes", "spots"), [("relay", 1, 6, 0), ("ss", 3, 6, 4), ("osh", 3, 6, 4), ("osh-z", 3, 5, 4)]
+    ("mode", "shufflers", "fakes", "spots"),
+    [("relay", 1, 6, 0), ("ss", 3, 6, 4), ("osh", 3, 6, 4), ("osh-z", 3, 5, 4), ("peos-dgk", 3, 5, 4)],
 )
 def test_a_collection_by_invitation_through_a_relay(
     tmp_path: Path, mode: str, shufflers: int, fakes: int, spots: int
@@ -54,27 +57,33 @@ def test_a_collection_by_invitation_through_a_relay(
         assert file["transcript"]["roster"]["n"] == len(CROWD) + spots
 
 
-class Dying(SqliteStore):
-    """A store whose process is killed after the reports of a session were stored, before anybody heard of it."""
-
-    def add_batches(self, batches: Sequence[NewBatch]) -> list[Any]:
-        outcomes = super().add_batches(batches)
-        os.kill(os.getpid(), signal.SIGKILL)
-        return outcomes
+def _open(place: str) -> SqliteStore | PostgresStore:
+    return PostgresStore(place) if "host=" in place else SqliteStore(place)
 
 
-def _serve(folder: Path, port: int, kind: type[SqliteStore]) -> None:
-    """What the process of a collector does: `tacit serve`, with a store that may die."""
+def _serve(place: str, folder: Path, port: int, dies: bool) -> None:
+    """What the process of a collector does: `tacit serve`, with a store that may kill it."""
     output = os.open(folder / "log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    settings = Settings(data=folder / "data", port=port, limits=FREE)
-    serve(settings, lambda line: None, open_store=lambda data, *rest: kind(data))
+    store: Any = _open(place)
+    add = store.add_batches
+
+    def add_and_die(batches: Sequence[NewBatch]) -> list[Any]:
+        """After the reports of a session were stored, before anybody heard of it."""
+        add(batches)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return []
+
+    if dies:
+        store.add_batches = add_and_die
+    settings = Settings(database=place, port=port, limits=FREE)
+    serve(settings, lambda line: None, open_store=lambda *rest: store)
 
 
 @contextmanager
-def collector(folder: Path, port: int, kind: type[SqliteStore]) -> Generator[Any]:
-    process = CONTEXT.Process(target=_serve, args=(folder, port, kind))
+def collector(place: str, folder: Path, port: int, *, dies: bool = False) -> Generator[Any]:
+    process = CONTEXT.Process(target=_serve, args=(place, folder, port, dies))
     process.start()
     try:
         wait_until(lambda: _is_up(port) or not process.is_alive(), lambda: (folder / "log").read_text()[-2000:])
@@ -91,25 +100,25 @@ def _is_up(port: int) -> bool:
         return False
 
 
-def _token(folder: Path) -> str:
-    from tacit.collector.collections.access import Access
-
-    store = SqliteStore(folder / "data")
+def _keys(place: str) -> tuple[str, str]:
+    """A token for an operator, and the identity of the collector of a place."""
+    store = _open(place)
+    party = PartyStore(store.open_party())
     try:
-        return Access(store).create("admin", label="tests")[0]
+        return Access(store).create("admin", label="tests")[0], party.identity.public.hex()
     finally:
+        party.close()
         store.close()
 
 
-def test_a_collector_that_is_killed_while_it_counts_goes_on_and_counts_once(tmp_path: Path) -> None:
-    port, token = free_port(), _token(tmp_path)
+def test_a_collector_that_is_killed_while_it_counts_goes_on_and_counts_once(tmp_path: Path, place: str) -> None:
+    port, (token, identity) = free_port(), _keys(place)
     url = f"http://127.0.0.1:{port}"
-    party = PartyStore(tmp_path / "data", file="shuffle.db")
-    identity = party.identity.public.hex()
-    party.close()
+    # The mode that needs most of a collector, on the database that needs most.
+    mode = {"mode": "peos-dgk", "spot_checks": 2} if "host=" in place else {}
     with shufflers_and_relay(tmp_path) as (apps, urls, _), httpx.Client(base_url=url, timeout=PATIENT_SECONDS) as http:
-        client, shuffle = Client(http, token), terms(identity, apps, urls, fakes=3)
-        with collector(tmp_path, port, Dying) as process:
+        client, shuffle = Client(http, token), terms(identity, apps, urls, fakes=3, **mode)
+        with collector(place, tmp_path, port, dies=True) as process:
             mine = client.publish(DRAFT | {"epsilon": "12", "shuffle": shuffle})
             status: dict[str, Any] = {}
 
@@ -128,8 +137,9 @@ def test_a_collector_that_is_killed_while_it_counts_goes_on_and_counts_once(tmp_
             process.join(PATIENT_SECONDS)
             assert process.exitcode == -signal.SIGKILL
         # Shufflers keep what they have until the collector says that it has it: they can show who took part.
-        assert [people[0].check(receipts[0]).state, people[0].check(receipts[0]).respondents] == ["shown", len(CROWD)]
-        with collector(tmp_path, port, SqliteStore):
+        shown = people[0].check(receipts[0])
+        assert (shown.state, shown.respondents) == ("shown", len(CROWD) + shuffle["spot_checks"])
+        with collector(place, tmp_path, port):
             wait_until(lambda: session() == "RELEASED", lambda: status)
             assert (status["respondents"], status["fakes"]) == (len(CROWD), 3)
             assert (client.answers(mine)["n"], client.status(mine)["reports"]) == (len(CROWD), len(CROWD))

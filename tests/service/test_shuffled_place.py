@@ -12,43 +12,30 @@ from tests.service.waiting import wait_until
 
 from tacit.collector.server import make_app
 from tacit.collector.service import Collector
-from tacit.errors import InvalidSpec, MissingExtra
+from tacit.errors import MissingExtra
 from tacit.hosting.clock import Clock
 from tacit.shuffler.joining import Offer
 from tacit.shuffler.party_store import PartyStore, PhaseChange
 from tacit.shuffler.server import listening, make_shuffler
 
 
-class Shared(MemoryStore):
-    """A store that several processes share, as PostgreSQL is: there is no folder of one process alone."""
-
-    @property
-    def private(self) -> None:
-        return None
-
-
-def test_a_collector_on_a_shared_database_refuses_shuffled_drafts() -> None:
-    collector = Collector(Shared())
-    with pytest.raises(InvalidSpec, match=r"shuffled collections need a folder .* serve with --data, not --database"):
+@pytest.mark.parametrize("library", ["cryptography", "gmpy2"])
+def test_a_collector_without_the_extra_refuses_shuffled_drafts(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
+    monkeypatch.setattr("tacit.core.extras.is_installed", lambda module: module != library)
+    collector = Collector(MemoryStore())
+    with pytest.raises(MissingExtra, match=f"{library} is not installed; it comes with the extra 'shuffle'"):
         collector.planner.plan(draft(shuffle=SHUFFLE))
     # Everything else goes on.
     collector.planner.plan(draft())
     collector.stop()
 
 
-def test_a_collector_without_the_extra_refuses_shuffled_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.core.extras.is_installed", lambda module: module != "cryptography")
-    collector = Collector(MemoryStore())
-    with pytest.raises(MissingExtra, match="comes with the extra 'shuffle'"):
-        collector.planner.plan(draft(shuffle=SHUFFLE))
-    collector.stop()
-
-
 def test_nothing_of_shuffles_is_made_for_plain_collections() -> None:
-    collector = Collector(MemoryStore())
+    store = MemoryStore()
+    collector = Collector(store)
     collector.start()
     collector.planner.plan(draft())
-    assert not collector.shuffle.is_open and not (collector.store.private or MemoryStore().private).exists()
+    assert not collector.shuffle.is_open and not (store.segments / "shuffle.db").exists()
     collector.stop()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from tacit.errors import StorageDamaged
+from tacit.shuffler.party_database import PartyDatabase
 
 NO_FOLDER = "this collector has no folder for rows; its operator starts it with --segments FOLDER"
 
@@ -118,9 +119,8 @@ class Store(Protocol):
         """The folder of segments; None if there is none, and then collections with rows are refused."""
         ...
 
-    @property
-    def private(self) -> Path | None:
-        """A folder that one process alone writes to, for keys and letters of shuffles; None if there is none."""
+    def open_party(self) -> PartyDatabase:
+        """Open the database for keys, sessions and letters of shuffles; it is made at the first call."""
         ...
 
     def add_collection(self, record: CollectionRecord) -> None:

@@ -8,7 +8,7 @@ invitation, so that the collector knows whom it invited, but not which slot or r
 from hashlib import sha256
 from typing import Protocol
 
-from tacit.hosting.sqlite import Database
+from tacit.shuffler.party_database import PartyDatabase
 
 TOKEN_BYTES = 32
 
@@ -21,7 +21,7 @@ def admission_hash(token: bytes) -> bytes:
 class Admission(Protocol):
     """Decides about a token inside the transaction that stores its upload."""
 
-    def spend(self, db: Database, session: int, token: bytes) -> bool:
+    def spend(self, db: PartyDatabase, session: int, token: bytes) -> bool:
         """Whether a token admits to a session (by its row key); it never does so again."""
         ...
 
@@ -29,7 +29,7 @@ class Admission(Protocol):
 class Invitations:
     """Tokens that the collector announced by their hashes, each good for one upload."""
 
-    def spend(self, db: Database, session: int, token: bytes) -> bool:
+    def spend(self, db: PartyDatabase, session: int, token: bytes) -> bool:
         """Spend a token that was announced and not spent before."""
         text = "UPDATE admissions SET spent = 1 WHERE session = ? AND hash = ? AND spent = 0"
         return db.change(text, session, admission_hash(token)) == 1

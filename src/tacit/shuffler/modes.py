@@ -1,13 +1,11 @@
 """What differs between the modes of a shuffle, as a shuffler sees them: uploads, first vectors, and how they add up."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
-from tacit.device.numbers.canonical import canonical
 from tacit.errors import OpenFailed
-from tacit.shuffle.crypto.dgk import DgkPublicKey
+from tacit.shuffle.crypto.dgk import DgkPublicKey, public_key_of
 from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.crypto.stream import AesStream
 from tacit.shuffle.protocol.fakes import fake_shares
@@ -18,7 +16,6 @@ from tacit.shuffle.protocol.sealing import SLOT_BYTES, open_part, part_bytes
 from tacit.shuffle.protocol.session import PEOS, RESHARING, ShuffleSession
 from tacit.shuffle.protocol.shares import Algebra, PlainAlgebra, Vector, as_rows
 from tacit.shuffler.admission import TOKEN_BYTES
-from tacit.shuffler.letters import read_object
 from tacit.shuffler.party_store import NewUpload
 
 WRONG_SIZE, UNREADABLE = "wrong_size", "unreadable"
@@ -54,15 +51,9 @@ def read_upload(session: ShuffleSession, party: int, key: HpkeKey, body: bytes) 
     return NewUpload(session.id, slot, share, token)
 
 
-@lru_cache(maxsize=4)
-def _read_public_key(text: bytes) -> DgkPublicKey:
-    # Its tables of powers take longer to make than a row takes to encrypt.
-    return DgkPublicKey.from_json(read_object(text, "session: dgk"))
-
-
 def public_key(session: ShuffleSession) -> DgkPublicKey:
     """The collector's key of mode peos-dgk."""
-    return _read_public_key(canonical(dict(session.dgk or {})))
+    return public_key_of(session.dgk or {})
 
 
 def algebra_of(session: ShuffleSession) -> Algebra:

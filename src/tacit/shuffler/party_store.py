@@ -1,4 +1,4 @@
-"""What a party of a shuffle keeps: keys, sessions, uploads, and letters in and out, in one SQLite file.
+"""What a party of a shuffle keeps: keys, sessions, uploads, and letters in and out, in one database.
 
 The same class serves shufflers and the collector. Rules that everybody relies on:
 
@@ -9,7 +9,7 @@ The same class serves shufflers and the collector. Rules that everybody relies o
 - Uploads are stored in groups, one sync for all of a group (`add_uploads`, see `intake`).
 - `end` erases all that is secret of a session, and leaves its document, counters, ending and last letters.
 
-    store = PartyStore(folder)
+    store = PartyStore(folder)              or PartyStore(database), see `party_database`
     store.identity, store.seal_key          own keys, made at first use; store.rotate_seal_key()
     store.add_session(signed, party, state) or store.session(id), store.sessions()
     store.commit(id, PhaseChange(state=..., keep={...}, letters=[...], used=[...]))
@@ -20,6 +20,7 @@ The same class serves shufflers and the collector. Rules that everybody relies o
 
 import json
 import threading
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from typing import Any, NamedTuple
 from tacit.device.numbers.canonical import canonical
 from tacit.device.numbers.coins import Coins, SystemCoins
 from tacit.errors import ProtocolViolation, SessionAborted, StorageUnavailable
-from tacit.hosting.sqlite import Database, check_library, explained, make_private, open_writer
+from tacit.hosting.sqlite import explained
 from tacit.shuffle.crypto.envelope import Envelope, MessagePlace, is_repetition
 from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.crypto.signing import Identity
@@ -38,14 +39,13 @@ from tacit.shuffle.protocol.parties import party_name
 from tacit.shuffle.protocol.session import ShuffleSession, SignedSession
 from tacit.shuffler.admission import Admission, Invitations
 from tacit.shuffler.letters import Letter, read_head
-from tacit.shuffler.party_schema import migrate_party
+from tacit.shuffler.party_database import PartyDatabase, PartyFile
 
 FILE = "party.sqlite"
 STORED, REPEATED, CLOSED, FULL, UNINVITED = "stored", "repeated", "closed", "full", "uninvited"
 _SECRET_TABLES = ("kept", "uploads", "inbox", "outbox", "admissions")
 _KEY_WORDS = 4
-_VACUUM_BYTES = 64 << 20
-"""A larger database is not rewritten after an erasure; its free pages have been overwritten with zeros anyway."""
+_PATIENCE_SECONDS, _PAUSE_SECONDS = 60.0, 0.02
 
 
 @dataclass(frozen=True)
@@ -118,26 +118,19 @@ class WaitingLetter(NamedTuple):
 
 
 class PartyStore:
-    """One connection under one lock: transactions are short, and a party is one process."""
+    """One connection under one lock: transactions are short."""
 
-    def __init__(self, folder: str | Path, *, file: str = FILE, coins: Coins | None = None,
+    def __init__(self, place: str | Path | PartyDatabase, *, coins: Coins | None = None,
                  admission: Admission | None = None) -> None:  # fmt: skip
-        """Open or make the database in a folder that only its owner can read."""
-        import apsw
-
-        check_library(apsw.sqlite_lib_version())
-        self.file = Path(folder) / file
-        self._lock, self._coins = threading.RLock(), coins or SystemCoins()
+        """Use a database, or open or make a file in a folder that only its owner can read."""
+        self._db = PartyFile(Path(place) / FILE) if isinstance(place, str | Path) else place
+        self.file = self._db.file
+        self._lock, self._deciding = threading.RLock(), threading.RLock()
+        self._coins = coins or SystemCoins()
         self._admission = admission or Invitations()
-        make_private(self.file.parent, self.file)
-        with explained(self.file):
-            self._db = open_writer(self.file, None)
-            # FAST, the setting of other writers, would leave deleted content on free pages.
-            self._db.run("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;")
-            migrate_party(self._db)
 
     @contextmanager
-    def _write(self) -> Generator[Database]:
+    def _write(self) -> Generator[PartyDatabase]:
         with self._lock, explained(self.file), self._db.transaction("BEGIN IMMEDIATE"):
             yield self._db
 
@@ -145,8 +138,33 @@ class PartyStore:
         with self._lock, explained(self.file):
             return self._db.run(text, *values)
 
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """Let nobody else, no thread and no process, decide on what was read and what is stored inside the block."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        with self._deciding:
+            # Tried again and again rather than waited for, so that letters can be stored meanwhile.
+            while not self._decides():
+                if time.monotonic() > end:
+                    raise StorageUnavailable("party: another process keeps sessions to itself for too long; try again")
+                time.sleep(_PAUSE_SECONDS)
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self._db.let_others_in()
+
+    def _decides(self) -> bool:
+        with self._lock:
+            return self._db.keep_others_out()
+
+    def leads(self) -> bool:
+        """Whether this process is the one that makes steps and sends letters."""
+        with self._lock:
+            return self._db.leads()
+
     def close(self) -> None:
-        """Release the file."""
+        """Release the database."""
         with self._lock, explained(self.file):
             self._db.close()
 
@@ -179,14 +197,15 @@ class PartyStore:
         """Draw a new key. The one before stays valid; older ones are erased unless a session still needs them."""
         with self._write() as db:
             live = {party.seal_key for record in self._records(db, only_live=True) for party in record.session.parties}
-            for number, public in db.run("SELECT number, public FROM seal_keys ORDER BY number DESC LIMIT -1 OFFSET 1"):
+            text = "SELECT number, public FROM seal_keys WHERE number < (SELECT max(number) FROM seal_keys)"
+            for number, public in db.run(text):
                 if public not in live:
                     db.run("DELETE FROM seal_keys WHERE number = ?", number)
             made = self._add_seal_key(db)
         self._shrink()
         return made
 
-    def _add_seal_key(self, db: Database) -> HpkeKey:
+    def _add_seal_key(self, db: PartyDatabase) -> HpkeKey:
         made = HpkeKey.draw(self._coins)
         db.run("INSERT INTO seal_keys (public, private) VALUES (?, ?)", made.public.hex(), made.private)
         return made
@@ -194,20 +213,21 @@ class PartyStore:
     def add_secret(self, name: str, content: bytes) -> bytes:
         """Keep a secret under a name, unless there is one already; returns the one that is kept."""
         with self._write() as db:
-            db.run("INSERT OR IGNORE INTO secrets VALUES (?, ?)", name, content)
+            db.run("INSERT INTO secrets VALUES (?, ?) ON CONFLICT DO NOTHING", name, content)
             return db.run("SELECT content FROM secrets WHERE name = ?", name)[0][0]
 
     # Sessions.
 
-    def add_session(self, signed: SignedSession, party: int, state: str, *, most_uploads: int | None = None) -> None:
-        """Add a session; one that is there already stays as it is."""
+    def add_session(self, signed: SignedSession, party: int, state: str, *, most_uploads: int | None = None,
+                    first: PhaseChange | None = None) -> None:  # fmt: skip
+        """Add a session, and its first phase in the same transaction; one that is there already stays as it is."""
         most = signed.session.n_max if most_uploads is None else most_uploads
         values = (signed.session.id, canonical(signed.to_json()), party, state, "{}", most)
-        text = (
-            "INSERT OR IGNORE INTO sessions (id, document, party, state, progress, most_uploads) VALUES (?,?,?,?,?,?)"
-        )
+        text = "INSERT INTO sessions (id, document, party, state, progress, most_uploads) VALUES (?, ?, ?, ?, ?, ?)"
         with self._write() as db:
-            db.run(text, *values)
+            is_new = db.change(f"{text} ON CONFLICT DO NOTHING", *values) == 1
+            if is_new and first is not None:
+                self._commit(db, _key(db, signed.session.id), first)
 
     def add_signatures(self, signed: SignedSession) -> None:
         """Replace the signatures of a session that is known; they must have been verified."""
@@ -225,7 +245,9 @@ class PartyStore:
         with self._lock, explained(self.file):
             return self._records(self._db, only_live=only_live)
 
-    def _records(self, db: Database, session: str | None = None, *, only_live: bool = False) -> list[SessionRecord]:
+    def _records(
+        self, db: PartyDatabase, session: str | None = None, *, only_live: bool = False
+    ) -> list[SessionRecord]:
         text = "SELECT document, party, state, progress, is_over, is_open, uploads, ending FROM sessions"
         where = " WHERE is_over = 0" if only_live else "" if session is None else " WHERE id = ?"
         rows = db.run(text + where + " ORDER BY key", *([] if session is None else [session]))
@@ -245,7 +267,7 @@ class PartyStore:
                 raise SessionAborted(f"party: session {session[:16]} is over; nothing of it is stored any more")
             self._commit(db, key, change)
 
-    def _commit(self, db: Database, key: int, change: PhaseChange) -> None:
+    def _commit(self, db: PartyDatabase, key: int, change: PhaseChange) -> None:
         text = "UPDATE sessions SET state = ?, progress = ?, is_open = ? WHERE key = ?"
         db.run(text, change.state, json.dumps(dict(change.progress)), int(change.is_open), key)
         for name, content in change.keep.items():
@@ -255,7 +277,7 @@ class PartyStore:
         for place in change.used:
             db.run(f"UPDATE inbox SET body = NULL WHERE {_PLACE}", key, *_of_place(place))
         for place, body in change.own:
-            db.run("INSERT INTO inbox VALUES (?, ?, ?, ?, ?, x'', ?)", key, *_of_place(place), body)
+            db.run("INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?, ?)", key, *_of_place(place), b"", body)
         for letter in change.letters:
             values = (key, letter.place.receiver, letter.place.phase, canonical(letter.envelope.to_json()), letter.body)
             db.run("INSERT INTO outbox (session, receiver, phase, envelope, body) VALUES (?, ?, ?, ?, ?)", *values)
@@ -294,11 +316,7 @@ class PartyStore:
     def _shrink(self) -> None:
         """Leave nothing of deleted rows in the file or in its log."""
         with self._lock, explained(self.file):
-            pages, free, size = (self._db.run(f"PRAGMA {name}")[0][0] for name in _SIZES)
-            # Rows that moved between pages can leave copies behind that deleting does not reach; rewriting does.
-            if (pages - free) * size <= _VACUUM_BYTES:
-                self._db.run("VACUUM")
-            self._db.run("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._db.shrink()
 
     # Uploads.
 
@@ -330,7 +348,7 @@ class PartyStore:
             key = _key(db, session)
             db.run("UPDATE sessions SET needs_token = 1 WHERE key = ?", key)
             for each in hashes:
-                db.run("INSERT OR IGNORE INTO admissions (session, hash) VALUES (?, ?)", key, each)
+                db.run("INSERT INTO admissions (session, hash) VALUES (?, ?) ON CONFLICT DO NOTHING", key, each)
             if used is not None:
                 db.run(f"UPDATE inbox SET body = NULL WHERE {_PLACE}", key, *_of_place(used))
 
@@ -371,7 +389,7 @@ class PartyStore:
 
     def letters(self, session: str, phase: str) -> list[Letter]:
         """All letters of a phase that arrived from others and have their bodies, by round and sender."""
-        text = f"SELECT envelope, body FROM inbox WHERE session = {_SESSION} AND phase = ? AND envelope <> x''"
+        text = f"SELECT envelope, body FROM inbox WHERE session = {_SESSION} AND phase = ? AND length(envelope) > 0"
         rows = self._rows(text + " AND body IS NOT NULL ORDER BY round, sender", session, phase)
         return [Letter(read_head(envelope), body) for envelope, body in rows]
 
@@ -398,12 +416,13 @@ class PartyStore:
     def probe(self) -> None:
         """Write something, to see whether that is possible."""
         with self._write() as db:
-            db.run("INSERT INTO meta VALUES ('probe', 1) ON CONFLICT DO UPDATE SET value = 1 - value")
+            db.run(
+                "INSERT INTO meta AS kept VALUES ('probe', 1) ON CONFLICT (key) DO UPDATE SET value = 1 - kept.value"
+            )
 
 
 _SESSION = "(SELECT key FROM sessions WHERE id = ?)"
 _PLACE = "session = ? AND attempt = ? AND round = ? AND phase = ? AND sender = ?"
-_SIZES = ("page_count", "freelist_count", "page_size")
 
 
 @lru_cache(maxsize=64)
@@ -416,7 +435,7 @@ def _of_place(place: MessagePlace) -> tuple[int, int, str, str]:
     return (place.attempt, place.round, place.phase, place.sender)
 
 
-def _key(db: Database, session: str) -> int:
+def _key(db: PartyDatabase, session: str) -> int:
     rows = db.run("SELECT key FROM sessions WHERE id = ?", session)
     if not rows:
         raise ProtocolViolation(f"party: session {session[:16]} is not known here")
@@ -426,7 +445,7 @@ def _key(db: Database, session: str) -> int:
 class _Door:
     """Uploads of one session inside one transaction."""
 
-    def __init__(self, db: Database, session: str) -> None:
+    def __init__(self, db: PartyDatabase, session: str) -> None:
         rows = db.run("SELECT key, is_open, needs_token, most_uploads, uploads FROM sessions WHERE id = ?", session)
         self._key, self._is_open, self._needs_token, self._most, self._uploads = rows[0] if rows else (0, 0, 0, 0, 0)
         self._db, self._counts = db, dict[str, int]()
@@ -455,6 +474,9 @@ class _Door:
         if not self._key:
             return
         self._db.run("UPDATE sessions SET uploads = ? WHERE key = ?", self._uploads, self._key)
-        text = "INSERT INTO counters VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET amount = amount + excluded.amount"
+        text = (
+            "INSERT INTO counters AS kept VALUES (?, ?, ?) ON CONFLICT (session, reason) "
+            "DO UPDATE SET amount = kept.amount + excluded.amount"
+        )
         for reason, amount in self._counts.items():
             self._db.run(text, self._key, reason, amount)

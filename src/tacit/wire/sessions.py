@@ -141,6 +141,11 @@ def check_session(collection: Collection, published: Any) -> AgreedSession:
     signed = SignedSession.from_json(published)
     session = signed.verify(pinned_keys(terms_of(collection)))
     _check_agreement(collection, session)
+    if session.dgk is not None:
+        # Here, so that a key that shows plaintexts, or a missing library, is found before anything is drawn.
+        from tacit.shuffle.crypto.dgk import public_key_of
+
+        public_key_of(session.dgk)
     return AgreedSession(session, check_certificate(collection, session.certificate))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit.collector.shuffle import opening
-from tacit.collector.shuffle.opening import open_all, rows_of
+from tacit.collector.shuffle.opening import SessionKeys, open_all, rows_of
 from tacit.collector.shuffle.release import batch_of
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import ProtocolViolation
@@ -29,7 +29,7 @@ def test_pieces_are_opened_in_order_and_progress_is_noted(monkeypatch: pytest.Mo
     rows[7, 40] ^= 1
     rows[9] = rows[8]
     notes: list[int] = []
-    opened = open_all(made.session, made.keys[0], rows, notes.append)
+    opened = open_all(SessionKeys(made.session, made.keys[0].private), rows, notes.append)
     assert notes == [20, 40, 50]
     assert opened.words.tolist() == [word for word in range(50) if word not in (7, 9)]
     assert (opened.rows, opened.failures, opened.duplicates) == (50, 1, 1)
@@ -37,7 +37,10 @@ def test_pieces_are_opened_in_order_and_progress_is_noted(monkeypatch: pytest.Mo
 
 def test_no_rows_are_opened_without_a_word() -> None:
     made, _ = sealed(0)
-    assert open_all(made.session, made.keys[0], np.zeros((0, 56), np.uint8), lambda done: None).rows == 0
+    assert (
+        open_all(SessionKeys(made.session, made.keys[0].private), np.zeros((0, 56), np.uint8), lambda done: None).rows
+        == 0
+    )
 
 
 def test_rows_of_a_chain_must_have_the_right_size() -> None:

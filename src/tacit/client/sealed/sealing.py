@@ -76,6 +76,6 @@ def _encryption(session: ShuffleSession) -> Encrypt | None:
     """How the last share is encrypted where the mode asks for that."""
     if session.dgk is None:
         return None
-    from tacit.shuffle.crypto.dgk import DgkPublicKey
+    from tacit.shuffle.crypto.dgk import public_key_of
 
-    return DgkPublicKey.from_json(session.dgk).encrypt
+    return public_key_of(session.dgk).encrypt

@@ -4,9 +4,11 @@ One thread drives all sessions: it makes every step that can be made, then waits
 operator. What it does is in `steps`; that letters arrive and leave is the business of `tacit.shuffler.post`.
 """
 
+import json
 import logging
 import threading
 from collections.abc import AsyncIterable, Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from tacit.client.transport import Transport, Unreachable
@@ -14,7 +16,7 @@ from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.ports import Store
 from tacit.collector.shuffle.front import MOST_DAYS
 from tacit.collector.shuffle.neighbours import Neighbours, SessionRefused
-from tacit.collector.shuffle.release import Releases, told
+from tacit.collector.shuffle.release import DGK, Releases, told
 from tacit.collector.shuffle.spots import KEPT as SPOTS
 from tacit.collector.shuffle.spots import SpotSender, read_spots
 from tacit.collector.shuffle.steps import (
@@ -33,7 +35,7 @@ from tacit.errors import InvalidSpec, ProtocolViolation, SessionAborted, TacitEr
 from tacit.hosting.clock import Clock
 from tacit.hosting.problems import Problem, as_problem
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name
-from tacit.shuffle.protocol.session import SignedSession
+from tacit.shuffle.protocol.session import DGK_SIZES, PEOS, SignedSession
 from tacit.shuffler.party_store import PartyStore, PhaseChange, SessionRecord
 from tacit.shuffler.post import Courier, PostReply, Reception
 from tacit.wire.document import Collection
@@ -41,12 +43,9 @@ from tacit.wire.sessions import certificate_of, make_session, terms_of
 
 LOG = logging.getLogger("tacit.collector")
 
-FILE = "shuffle.db"
 SESSION_DAYS = 30
 """How long a session stays open, if nobody says otherwise or closes it."""
 _DAY_SECONDS = 86_400
-_MODES = ("relay", "ss", "osh", "osh-z")
-"""What this collector can open."""
 _LONGEST_REST = 60.0
 _LATE = 2
 """A phase of shufflers may take so many times `phase_seconds` before the collector gives up: they give up first."""
@@ -134,7 +133,9 @@ class ShuffleDesk:
             self._failed(session, "a step failed and is tried again; the log of the collector names the error")
 
     def tend(self) -> None:
-        """Make every step that can be made."""
+        """Make every step that can be made; where several collectors share a database, one of them does."""
+        if not self.party.leads():
+            return
         for record in self.party.sessions(only_live=True):
             self._guarded(lambda record=record: self._advance(record.id), record.id)
         self._guarded(self._open_first)
@@ -183,7 +184,7 @@ class ShuffleDesk:
         self._notes.pop(record.id, None)
         if record.state == COLLECTING and not record.progress.get(CLOSING):
             return self._close_if_due(record)
-        with self._lock if record.state == COLLECTING else threading.Lock():
+        with self.party.alone() if record.state == COLLECTING else nullcontext():
             moved = self._steps.make(record)
         if not moved:
             self._give_up_if_late(record)
@@ -198,7 +199,9 @@ class ShuffleDesk:
         if not sender.send_all():
             self._notes[record.id] = "a spot check could not be sent to the shufflers"
             return False
-        self._steps.close(record)
+        with self.party.alone():
+            # Read again: invitations may have been announced since.
+            self._steps.close(self.party.session(record.id) or record)
         return True
 
     def _sender(self, record: SessionRecord) -> SpotSender:
@@ -253,20 +256,17 @@ class ShuffleDesk:
                 f"draft.shuffle.collector.identity must be the key of this collector, {self.identity}; "
                 "`tacit shuffle identity` prints it"
             )
-        if terms.mode not in _MODES:
-            raise InvalidSpec(
-                f"draft.shuffle.mode is {terms.mode}, must be one of {', '.join(_MODES)} on this collector"
-            )
         # With made-up keys: everything else that a session refuses is found before the document is published.
         keys = [f"{number:064x}" for number in range(len(terms.shufflers) + 1)]
-        make_session(collection, url="http://localhost", seal_keys=keys, closes=0)
+        dgk = DGK_SIZES if terms.mode == PEOS else None
+        make_session(collection, url="http://localhost", seal_keys=keys, closes=0, dgk=dgk)
 
     def open(self, active: Active, days: int = SESSION_DAYS) -> SessionRecord:
         """Make a session; Problem `conflict` while another one goes on or after one whose reports were seen."""
         if type(days) is not int or not 1 <= days <= MOST_DAYS:
             raise InvalidSpec(f"session: days must be an integer from 1 to {MOST_DAYS}")
         self.check(active.collection)
-        with self._lock:
+        with self.party.alone():
             self._refuse_second(active)
             shufflers, mode = terms_of(active.collection).shufflers, terms_of(active.collection).mode
             try:
@@ -275,17 +275,21 @@ class ShuffleDesk:
                 raise Problem("unavailable", str(error)) from None
             except ProtocolViolation as error:
                 raise Problem("conflict", str(error)) from None
+            dgk = _draw_dgk() if mode == PEOS else None
             session = make_session(
                 active.collection,
                 url=self.url,
                 seal_keys=[self.party.rotate_seal_key().public.hex(), *theirs],
                 closes=int(self._now()) + days * _DAY_SECONDS,
                 phase_seconds=self._phase_seconds,
+                dgk=None if dgk is None else dgk.public.to_json(),
             )
-            signatures = {party_name(COLLECTOR): session.sign(self.party.identity)}
-            self.party.add_session(SignedSession(session=session, signatures=signatures), COLLECTOR, DRAFT)
-            progress = {"invitations": active.collection.invitations}
-            self.party.commit(session.id, PhaseChange(state=DRAFT, progress=progress))
+            signed = SignedSession(
+                session=session, signatures={party_name(COLLECTOR): session.sign(self.party.identity)}
+            )
+            keep = {} if dgk is None else {DGK: json.dumps(dgk.to_json()).encode()}
+            first = PhaseChange(state=DRAFT, progress={"invitations": active.collection.invitations}, keep=keep)
+            self.party.add_session(signed, COLLECTOR, DRAFT, first=first)
         self._notes.pop(active.id, None)
         self.start()
         self.wake()
@@ -309,7 +313,7 @@ class ShuffleDesk:
 
     def close(self, active: Active) -> SessionRecord:
         """Close the session that takes reports: shufflers agree on slots and begin; Problem `conflict` if none does."""
-        with self._lock:
+        with self.party.alone():
             record = self._needed(active)
             if record.state != COLLECTING:
                 raise Problem("conflict", f"session {record.id[:16]} is {record.state.lower()}; it takes no reports")
@@ -319,7 +323,7 @@ class ShuffleDesk:
 
     def abort(self, active: Active, reason: str) -> SessionRecord:
         """Give up a session before its reports arrive; Problem `conflict` once they have."""
-        with self._lock:
+        with self.party.alone():
             record = self._needed(active)
             if record.is_over or record.state not in (DRAFT, PUBLISHED, COLLECTING):
                 raise Problem("conflict", f"session {record.id[:16]} is {record.state.lower()}; it cannot be given up")
@@ -334,7 +338,7 @@ class ShuffleDesk:
 
     def admit(self, active: Active, invitations: "list[bytes]") -> None:
         """Announce more invitations to the shufflers of the session that takes reports, if there is one."""
-        with self._lock:
+        with self.party.alone():
             record = self._latest(active.id)
             if record is None or record.state not in (PUBLISHED, COLLECTING) or not record.progress.get("admitted"):
                 return
@@ -420,3 +424,10 @@ class ShuffleDesk:
 
     def _all(self, collection: str) -> list[SessionRecord]:
         return [record for record in self.party.sessions() if record.session.collection == collection]
+
+
+def _draw_dgk() -> Any:
+    """A key for one session, so that it is erased with it."""
+    from tacit.shuffle.crypto.dgk import draw_dgk_key
+
+    return draw_dgk_key(SystemCoins())

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from tacit.collector.collections.active import Active, Shelf, parsed_json
 from tacit.collector.ports import Store
 from tacit.core.extras import need
-from tacit.errors import InvalidSpec
 from tacit.hosting.clock import Clock
 from tacit.hosting.problems import Problem
 from tacit.wire.document import Collection
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 MOST_DAYS = 3650
 """How long a session may stay open, in days."""
 SESSION_STATES = ("DRAFT", "PUBLISHED", "COLLECTING", "SHUFFLING", "VERIFIED", "RELEASED", "ABORTED")
-NO_FOLDER = "shuffled collections need a folder that one process alone writes to; serve with --data, not --database"
 
 
 class ShuffleFront:
@@ -36,7 +34,7 @@ class ShuffleFront:
 
     @property
     def desk(self) -> "ShuffleDesk":
-        """The desk; MissingExtra or InvalidSpec if this collector cannot have one."""
+        """The desk; MissingExtra if this collector cannot have one."""
         with self._lock:
             if self._desk is None:
                 self._desk = self._open()
@@ -48,12 +46,10 @@ class ShuffleFront:
 
     def _open(self) -> "ShuffleDesk":
         need("shuffle")
-        if self._store.private is None:
-            raise InvalidSpec(f"draft.shuffle: {NO_FOLDER}")
-        from tacit.collector.shuffle.desk import FILE, ShuffleDesk
+        from tacit.collector.shuffle.desk import ShuffleDesk
         from tacit.shuffler.party_store import PartyStore
 
-        party = PartyStore(self._store.private, file=FILE)
+        party = PartyStore(self._store.open_party())
         clock, seconds = self._clock, self._phase_seconds
         return ShuffleDesk(party, self._store, self._shelf, touch=self._touch, clock=clock, phase_seconds=seconds)
 

@@ -4,6 +4,7 @@ Nothing is stored between the vectors and the tally. The batch id is derived fro
 counted is counted once; and the acknowledgement is the same at every attempt.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -12,13 +13,12 @@ from typing import Any
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.ports import CLOSED, NewBatch, Store
 from tacit.collector.shuffle.neighbours import Neighbours
-from tacit.collector.shuffle.opening import open_all, rows_of
+from tacit.collector.shuffle.opening import SessionKeys, open_all, rows_of
 from tacit.collector.shuffle.spots import KEPT as SPOTS
 from tacit.collector.shuffle.spots import included_words, read_spots
 from tacit.collector.shuffle.transcripts import dropped_rows, hops_of, put_together
 from tacit.errors import ProtocolViolation
 from tacit.shuffle.crypto.envelope import MessagePlace
-from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.protocol.opening import OpenedRows, Released, acknowledge, release
 from tacit.shuffle.protocol.parties import COLLECTOR, party_names, rounds_of
 from tacit.shuffle.protocol.resharing import OUTPUT
@@ -28,6 +28,8 @@ from tacit.shuffle.protocol.word_arrays import decode_words
 from tacit.shuffler.letters import ATTEMPT, place_of
 from tacit.shuffler.party_store import PartyStore, SessionRecord
 
+DGK = "dgk key"
+"""The name under which the private key of mode peos-dgk is kept, until the session ends."""
 _BATCH_BYTES = 16
 
 
@@ -79,18 +81,19 @@ class Releases:
         names = party_names(session.shuffler_count)
         bodies = {names.index(place.sender): self.party.body(place) or b"" for place in output_places(session)}
         rows = rows_of(session, bodies, n + session.fake_rows)
-        opened = open_all(session, self._key(session), rows, lambda done: self._note(record.id, done))
+        opened = open_all(self._keys(session), rows, lambda done: self._note(record.id, done))
         self._opened[record.id] = opened
         return opened
 
     def _note(self, session: str, done: int) -> None:
         self.opened_rows[session] = done
 
-    def _key(self, session: ShuffleSession) -> HpkeKey:
-        for key in self.party.seal_keys():
-            if key.public.hex() == session.collector.seal_key:
-                return key
-        raise ProtocolViolation("collector: it has lost the key of the session; restore shuffle.db from a backup")
+    def _keys(self, session: ShuffleSession) -> SessionKeys:
+        found = [key.private for key in self.party.seal_keys() if key.public.hex() == session.collector.seal_key]
+        dgk = self.party.kept(session.id, DGK)
+        if not found or (session.dgk is not None and dgk is None):
+            raise ProtocolViolation("collector: it has lost the key of the session; restore it from a backup")
+        return SessionKeys(session, found[0], None if dgk is None else json.loads(dgk))
 
     def _ack(self, record: SessionRecord, opened: OpenedRows) -> dict[str, Any]:
         return acknowledge(record.session, ATTEMPT, opened, self.party.identity)

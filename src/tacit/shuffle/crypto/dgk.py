@@ -15,6 +15,7 @@ Where this differs from the literature, and why:
 Not hardened against timing: whoever decrypts does so in batches, away from the network.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -24,6 +25,7 @@ import numpy as np
 
 from tacit.arrays import U8, U64, Mask
 from tacit.core.extras import load
+from tacit.device.numbers.canonical import canonical
 from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec, ProtocolViolation
 from tacit.shuffle.crypto.stream import AesStream
@@ -117,8 +119,10 @@ class DgkPublicKey:
         return bool(0 < c < self.n and gmp.gcd(c, self.n) == 1 and gmp.jacobi(c, self.n) == 1)
 
     def encrypt(self, plaintext: int, coins: Coins) -> bytes:
-        """A fresh ciphertext, big-endian, of fixed width."""
-        return self._written(self._fresh(plaintext, coins.words(-(-self._random_bytes // 8))))
+        """A fresh ciphertext, big-endian, of fixed width: without the tables, which take longer to make than this."""
+        gmp, random = _gmp(), coins.words(-(-self._random_bytes // 8))
+        mask = gmp.powmod(self.h, int.from_bytes(random[: self._random_bytes], "little"), self.n)
+        return self._written(gmp.powmod(self.g, plaintext % (1 << self.parameters.plain_bits), self.n) * mask % self.n)
 
     def encrypt_words(self, words: U64, stream: AesStream) -> U8:
         """Fresh ciphertexts of many words, one row each."""
@@ -169,6 +173,16 @@ class DgkPublicKey:
             return cls(n, g, h, parameters)
         except (KeyError, TypeError, ValueError) as error:
             raise error if isinstance(error, InvalidSpec) else InvalidSpec("dgk: the key lacks fields") from None
+
+
+def public_key_of(document: Mapping[str, Any]) -> DgkPublicKey:
+    """The key in a session document; remembered with its tables, which take longer to make than a row to encrypt."""
+    return _remembered(canonical(dict(document)))
+
+
+@lru_cache(maxsize=4)
+def _remembered(text: bytes) -> DgkPublicKey:
+    return DgkPublicKey.from_json(json.loads(text))
 
 
 class DgkPrivateKey:

@@ -26,18 +26,22 @@ ACK_LABEL = "ack"
 _SEED_CELLS = 256
 
 
-def combine(session: ShuffleSession, outputs: Mapping[int, Body], count: int) -> U8:
-    """The permuted rows, from the vectors of all t last hiders (modes osh and osh-z)."""
-    algebra = PlainAlgebra(LAYOUTS[session.mode])
+def vectors_of(session: ShuffleSession, outputs: Mapping[int, Body], count: int, widths: Sequence[int]) -> list[U8]:
+    """The vectors of all t last hiders, in their order; ProtocolViolation names whose has other rows than agreed."""
     wanted = rounds_of(session.shuffler_count)[-1]
     if set(outputs) != set(wanted):
         missing = [party_name(party) for party in wanted if party not in outputs]
         raise ProtocolViolation(f"output: vectors are needed of {len(wanted)} shufflers; missing: {', '.join(missing)}")
-    vectors = [as_rows(outputs[party], count) for party in wanted]
-    for party, rows in zip(wanted, vectors, strict=True):
-        if not algebra.accepts(rows):
+    for party in wanted:
+        if memoryview(outputs[party]).nbytes not in [count * width for width in widths]:
             raise ProtocolViolation(f"{party_name(party)}: the output is not {count} rows of mode {session.mode}")
-    return algebra.join(count, None, vectors)[0]
+    return [as_rows(outputs[party], count) for party in wanted]
+
+
+def combine(session: ShuffleSession, outputs: Mapping[int, Body], count: int) -> U8:
+    """The permuted rows, from the vectors of all t last hiders (modes osh and osh-z)."""
+    layout = LAYOUTS[session.mode]
+    return PlainAlgebra(layout).join(count, None, vectors_of(session, outputs, count, [layout.width]))[0]
 
 
 def open_rows(session: ShuffleSession, key: HpkeKey, rows: U8) -> tuple[U64, Mask]:

@@ -14,11 +14,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tacit.arrays import U8, U64, Mask
-from tacit.errors import InvalidSpec, ProtocolViolation
+from tacit.errors import ProtocolViolation
 from tacit.shuffle.crypto.dgk import DgkPrivateKey, DgkPublicKey
 from tacit.shuffle.crypto.stream import AesStream
 from tacit.shuffle.protocol.layouts import LAYOUTS
-from tacit.shuffle.protocol.parties import rounds_of
+from tacit.shuffle.protocol.opening import vectors_of
+from tacit.shuffle.protocol.sealing import CIPHERTEXT_BYTES
 from tacit.shuffle.protocol.session import PEOS, ShuffleSession
 from tacit.shuffle.protocol.shares import Algebra, Body, PlainAlgebra, Vector, as_rows, as_words
 
@@ -94,20 +95,17 @@ def with_fakes(session: ShuffleSession, party: int, vector: Vector, public: DgkP
     return np.concatenate([plain, np.zeros_like(fakes)]), np.concatenate([cipher, sealed])
 
 
-def open_outputs(
-    session: ShuffleSession, key: DgkPrivateKey, outputs: Mapping[int, Body], count: int
-) -> tuple[U64, Mask]:
-    """The words of the permuted rows, and which rows decrypted, from the outputs of all t last hiders."""
-    wanted = rounds_of(session.shuffler_count)[-1]
-    if set(outputs) != set(wanted):
-        raise ProtocolViolation(f"output: vectors of {len(wanted)} shufflers are needed, {len(outputs)} are there")
-    vectors = [as_rows(outputs[party], count) for party in wanted]
-    ciphers = [rows for rows in vectors if rows.shape[1] == key.public.width]
-    plain = [rows for rows in vectors if rows.shape[1] == PLAIN.layout.width]
-    if len(ciphers) != 1 or len(plain) != len(vectors) - 1:
+def combine_encrypted(session: ShuffleSession, outputs: Mapping[int, Body], count: int) -> U8:
+    """The permuted rows, from the vectors of all t last hiders: a ciphertext, and behind it the sum of all words."""
+    vectors = vectors_of(session, outputs, count, [PLAIN.layout.width, CIPHERTEXT_BYTES])
+    ciphers = [rows for rows in vectors if rows.shape[1] == CIPHERTEXT_BYTES]
+    if count and len(ciphers) != 1:
         raise ProtocolViolation("output: exactly one vector must be of ciphertexts, the others of words")
-    words, opened = key.decrypt_rows(ciphers[0])
-    # Single bad rows are counted; if all are bad, the fault is here and not with some shuffler.
-    if not opened.any() and count:
-        raise InvalidSpec("output: no row decrypts; the outputs belong to another key")
-    return words + as_words(PLAIN.join(count, None, plain)[0]).reshape(-1), opened
+    (plain,) = PLAIN.join(count, None, [rows for rows in vectors if rows.shape[1] != CIPHERTEXT_BYTES])
+    return np.concatenate([*ciphers, plain], axis=1)
+
+
+def open_encrypted(key: DgkPrivateKey, rows: U8) -> tuple[U64, Mask]:
+    """The words of combined rows, and which of them decrypted; rows can be opened in pieces, by several processes."""
+    words, opened = key.decrypt_rows(rows[:, : key.public.width])
+    return words + as_words(rows[:, key.public.width :]).reshape(-1), opened

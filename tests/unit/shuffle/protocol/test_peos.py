@@ -15,7 +15,15 @@ from tacit.shuffle.crypto.dgk import DgkParameters, DgkPrivateKey, draw_dgk_key
 from tacit.shuffle.crypto.stream import AesStream
 from tacit.shuffle.protocol.in_memory import Message, shuffle_in_memory
 from tacit.shuffle.protocol.opening import OpenedRows, release
-from tacit.shuffle.protocol.peos import PLAIN, PeosAlgebra, first_vector, is_share, open_outputs, with_fakes
+from tacit.shuffle.protocol.peos import (
+    PLAIN,
+    PeosAlgebra,
+    combine_encrypted,
+    first_vector,
+    is_share,
+    open_encrypted,
+    with_fakes,
+)
 from tacit.shuffle.protocol.rehearsal import Rehearsed, rehearse
 from tacit.shuffle.protocol.sealing import ShuffleUpload, open_part, part_bytes, seal_upload
 from tacit.shuffle.protocol.shares import Vector, as_words
@@ -126,15 +134,17 @@ def test_a_whole_session_with_a_key_of_full_size(cast: Rehearsed):
         vectors.append(with_fakes(session, party, vector, FULL.public, own[party - 1]))
     assert not is_share(session, 3, bytes(384), FULL.public)
     outputs = shuffle_in_memory(vectors, PeosAlgebra(FULL.public), own, session=session.id_bytes)
-    words, opened = open_outputs(session, FULL, outputs, 5)
+    words, opened = open_encrypted(FULL, combine_encrypted(session, outputs, 5))
     assert opened.all() and {10, 11, 12} <= set(words.tolist()) and len(set(words.tolist())) == 5
     released = release(session, OpenedRows(words, 5, 0, 0), 3, [11])
     assert released.n == 2 and 11 not in released.words.tolist()
     last = {party: body for party, body in outputs.items() if party != 2}
-    with pytest.raises(ProtocolViolation, match="2 shufflers are needed, 1 are there"):
-        open_outputs(session, FULL, last, 5)
+    with pytest.raises(ProtocolViolation, match="2 shufflers; missing: shuffler_2"):
+        combine_encrypted(session, last, 5)
     with pytest.raises(ProtocolViolation, match="exactly one vector"):
-        open_outputs(session, FULL, {2: bytes(40), 3: bytes(40)}, 5)
+        combine_encrypted(session, {2: bytes(40), 3: bytes(40)}, 5)
+    with pytest.raises(ProtocolViolation, match="shuffler_3: the output is not 5 rows of mode peos-dgk"):
+        combine_encrypted(session, {2: bytes(40), 3: bytes(41)}, 5)
 
 
 def test_a_client_needs_the_encryption_and_a_session_a_key_of_full_size(cast: Rehearsed):
@@ -144,6 +154,11 @@ def test_a_client_needs_the_encryption_and_a_session_a_key_of_full_size(cast: Re
         rehearse(ReplayCoins(b"keys"), mode="peos-dgk", dgk=SMALL.public.to_json())
     with pytest.raises(InvalidSpec, match="dgk key belongs"):
         rehearse(ReplayCoins(b"keys"), mode="peos-dgk")
-    with pytest.raises(InvalidSpec, match="another key"):
-        nonsense = FULL.public.encrypt_words(np.array([1], np.uint64), stream(1)) ^ np.uint8(1)
-        open_outputs(cast.session, FULL, {2: bytes(8), 3: nonsense}, 1)
+
+
+def test_what_is_no_ciphertext_is_not_decrypted(cast: Rehearsed):
+    right = FULL.public.encrypt_words(np.array([1, 2], np.uint64), stream(1)).copy()
+    right[1] ^= np.uint8(1)
+    rows = combine_encrypted(cast.session, {2: np.array([7, 7], "<u8").tobytes(), 3: right}, 2)
+    words, opened = open_encrypted(FULL, rows)
+    assert opened.tolist() == [True, False] and words[0] == 8

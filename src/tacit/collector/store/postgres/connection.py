@@ -1,6 +1,7 @@
 """A pool of PostgreSQL connections that survives restarts of the server, and translation of its errors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from queue import LifoQueue
 from typing import Any, TypeVar
 
@@ -20,6 +21,30 @@ _CONNECT_SECONDS = 10
 _DURABLE = """
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
 """
+
+
+def connect(url: str) -> Connection:
+    """A connection whose commits are durable."""
+    connection = psycopg.connect(url, autocommit=True, connect_timeout=_CONNECT_SECONDS)
+    connection.execute(_DURABLE)
+    return connection
+
+
+@contextmanager
+def explained() -> Generator[None]:
+    """Translate PostgreSQL's errors into StorageFull and StorageUnavailable; those that a retry may cure stay."""
+    try:
+        yield
+    except (errors.DeadlockDetected, errors.SerializationFailure):
+        raise
+    except errors.DiskFull as error:
+        raise StorageFull("storage: the disk of the PostgreSQL server is full; make room, then go on") from error
+    except (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction) as error:
+        raise _unavailable(error) from error
+
+
+def _unavailable(error: Exception) -> StorageUnavailable:
+    return StorageUnavailable(f"storage: PostgreSQL does not answer as it should: {error}")
 
 
 class Pool:
@@ -44,16 +69,11 @@ class Pool:
             raise StorageUnavailable("storage: the connections to PostgreSQL are closed; open the store again")
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return self._once(work)
+                with explained():
+                    return self._once(work)
             except (errors.DeadlockDetected, errors.SerializationFailure, _Broken) as error:
                 if attempt == _ATTEMPTS:
-                    raise self._unavailable(error) from error
-            except errors.DiskFull as error:
-                raise StorageFull(
-                    "storage: the disk of the PostgreSQL server is full; make room, then go on"
-                ) from error
-            except (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction) as error:
-                raise self._unavailable(error) from error
+                    raise _unavailable(error) from error
         raise AssertionError("unreachable")
 
     def _once(self, work: Callable[[Connection], Result]) -> Result:
@@ -63,7 +83,7 @@ class Pool:
                 # None first: if connecting fails, the `except` below must not take the old closed connection for one
                 # that broke during the work, which would be retried.
                 connection = None
-                connection = self._connect()
+                connection = connect(self._url)
             with connection.transaction():
                 return work(connection)
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
@@ -72,14 +92,6 @@ class Pool:
             raise
         finally:
             self._idle.put(connection)
-
-    def _connect(self) -> Connection:
-        connection = psycopg.connect(self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS)
-        connection.execute(_DURABLE)
-        return connection
-
-    def _unavailable(self, error: Exception) -> StorageUnavailable:
-        return StorageUnavailable(f"storage: PostgreSQL does not answer as it should: {error}")
 
     def close(self) -> None:
         """Close all connections, once those lent are back."""

@@ -9,6 +9,7 @@ from tacit.collector.ports import AuditEntry, CollectionRecord, Fold, NewBatch, 
 from tacit.collector.store.checksums import COLUMNS, checked, stored
 from tacit.collector.store.postgres import statements as sql
 from tacit.collector.store.postgres.connection import Connection, Pool
+from tacit.collector.store.postgres.party import PostgresParty
 from tacit.collector.store.postgres.schema import migrate
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.store.transfer import read_backup, up_to_date, write_backup
@@ -19,7 +20,7 @@ class PostgresStore:
     """Every method is one transaction on a pooled connection; row locks order those of several processes."""
 
     def __init__(self, url: str, *, segments: str | Path | None = None, today: Callable[[], int] = today) -> None:
-        self._pool, self._segments = Pool(url), None if segments is None else Path(segments)
+        self._url, self._pool, self._segments = url, Pool(url), None if segments is None else Path(segments)
         self._today = today
         try:
             self._pool.run(migrate)
@@ -34,10 +35,9 @@ class PostgresStore:
         """The folder of segments, which all collectors on this database must share; None if there is none."""
         return self._segments
 
-    @property
-    def private(self) -> None:
-        """None: collectors on one database share everything."""
-        return
+    def open_party(self) -> PostgresParty:
+        """Open what is kept of shuffles, in tables that all collectors on this database share."""
+        return PostgresParty(self._url)
 
     def _query(self, text: LiteralString, *values: Any) -> list[tuple[Any, ...]]:
         return self._pool.run(lambda db: sql.rows(db, text, *values))

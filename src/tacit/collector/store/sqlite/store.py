@@ -45,9 +45,10 @@ from tacit.hosting.sqlite import (
     open_reader,
     open_writer,
 )
+from tacit.shuffler.party_database import PartyFile
 
-FILE, SEGMENTS = "tacit.sqlite", "segments"
-"""Names, inside the store's folder, of the database and of the folder of segments."""
+FILE, SEGMENTS, PARTY = "tacit.sqlite", "segments", "shuffle.db"
+"""Names, inside the store's folder, of the database, of the folder of segments, and of the file about shuffles."""
 
 LOW_BYTES = 1 << 26
 """A disk with less free space counts as nearly full: the WAL, and then a checkpoint, may need as much at any time."""
@@ -117,10 +118,9 @@ class SqliteStore:
         """The folder for segments of rows."""
         return self.file.parent / SEGMENTS
 
-    @property
-    def private(self) -> Path:
-        """The folder of the database, which one collector works in."""
-        return self.file.parent
+    def open_party(self) -> PartyFile:
+        """Open what is kept of shuffles: a file beside the database, whose pages are rewritten after erasures."""
+        return PartyFile(self.file.parent / PARTY)
 
     @contextmanager
     def _write(self) -> Generator[Database]:
