@@ -67,7 +67,7 @@ export class RangeCard {
     this.histogram = new Histogram(this.title, (first, last) => this.picker.choose(first, last));
     this.cumulative = new Cumulative(this.title);
     this.modes = modeSwitch((mode) => this.choose(mode));
-    this.methods = methodMenu(`method-${question.name}`, process);
+    this.methods = methodMenu(`method-${question.name}`, process, true);
     this.bands = switchOf(BANDS, "What the band promises", (band) => this.chooseBand(band));
     this.threshold = thresholds(`threshold-${question.name}`, () => this.refresh("heavy"));
     this.quantiles = scrolled(`Quantiles: ${this.title}`);
@@ -133,7 +133,7 @@ export class RangeCard {
     const bars = barsOf(leaves, question.rows, mode, most);
     const each = bars[0].last - bars[0].first + 1;
     const adds = each > 1 ? ` Each bar adds up ${count(each)} neighbouring answers.` : "";
-    this.methods.show(mode === "raw" ? "" : question.method);
+    this.methods.show(mode === "raw" ? "" : question.method, question.rows.length);
     this.note.textContent = `${noteOf(mode, question.method)}${adds} The share of a chosen range is always the unbiased one.`;
     this.based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, this.level)}`;
     histogram.draw(bars, leaves);
