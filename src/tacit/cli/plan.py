@@ -50,6 +50,7 @@ class PlanReport:
 
 
 def _ranges(question: PlanRequest) -> PlanReport:
+    from tacit.tasks.ranges.forecast import forecast_monotone
     from tacit.tasks.ranges.plan import choose_ranges
 
     choice = choose_ranges(
@@ -61,9 +62,12 @@ def _ranges(question: PlanRequest) -> PlanReport:
         max_report_bits=question.max_report_bits,
         even_levels=question.even_levels,
     )
-    pick = choice.pick.to_row() | {"spec": choice.pick.mechanism.spec()}
+    # The table compares raw errors, which are exact; what users get of the pick is simulated.
+    expected = forecast_monotone(choice.pick.mechanism, question.n, choice.pick.rmse, choice.workload)
+    answered = {"rmse_answered": expected.normal, "rmse_answered_between": list(expected.between)}
+    pick = choice.pick.to_row() | answered | {"spec": choice.pick.mechanism.spec()}
     rows, names = [option.to_row() for option in choice.options], [option.name for option in choice.options]
-    return PlanReport(pick, rows, choice.reason, names, str(choice.workload))
+    return PlanReport(pick, rows, f"{choice.reason}; {expected.to_words()}", names, str(choice.workload))
 
 
 def _histogram(question: PlanRequest) -> PlanReport:

@@ -232,7 +232,8 @@ def estimate(
     # Post-processing needs the indices, so labels are put in after it, and --top comes last.
     rows, about_post = raw.to_rows(level), {}
     if post is not None:
-        about_post = _add_processed(rows, raw, post, level, whole=chosen is None and is_histogram(mechanism, raw))
+        _check_processable(mechanism, raw, chosen)
+        about_post = _add_processed(rows, raw, post, level, whole=chosen is None)
     if likelihood:
         about_post = about_post | _add_likelihood(rows, mechanism, tally)
     if domain is not None:
@@ -280,13 +281,17 @@ def is_histogram(mechanism: Any, estimate: Any) -> bool:
     return len(estimate) == getattr(mechanism, "size", -1)
 
 
+def _check_processable(mechanism: Any, raw: Any, candidates: list[int] | None) -> None:
+    """Refuse to post-process what is no frequency, such as a mean."""
+    if candidates is None and not is_histogram(mechanism, raw):
+        raise click.UsageError("--post works on the frequencies of a whole domain or of --candidates, not on means")
+
+
 def _add_processed(rows: list[dict[str, Any]], raw: Any, post: str, level: float, *, whole: bool) -> dict[str, Any]:
     """Add the processed values to the rows beside the raw ones; return what the method promises."""
     from tacit.post.frequencies.methods import process
 
-    if not whole:
-        raise click.UsageError("--post works on the frequencies of a whole domain, not on means or --candidates")
-    processed = process(raw, post)
+    processed = process(raw, post, whole=whole)
     low, high = processed.interval(level)
     for i, row in enumerate(rows):
         cells = (processed.value[i], low[i], high[i]) if raw.has_data else (None, None, None)

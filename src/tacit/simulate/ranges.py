@@ -13,6 +13,7 @@ from tacit.core.mechanism import Mechanism
 from tacit.errors import InvalidSpec
 from tacit.post.trees.levels import TreeShape
 from tacit.tasks.ranges.error import Workload
+from tacit.tasks.ranges.forecast import all_ranges_mse, prefixes_mse
 from tacit.tasks.ranges.options import averaged, expected_error, expected_uncertainty
 from tacit.tasks.ranges.ranges import Ranges, range_levels, solve_ranges
 
@@ -23,20 +24,6 @@ MASSES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _PLUGGED_COMPLETE, _PLUGGED_RAGGED = 1 << 18, 1 << 11
 # Respondents per step of the progress bar, and the most steps.
 _PART, _PARTS = 1 << 22, 16
-
-
-def all_ranges_mse(error: F64) -> float:
-    """Return the mean squared error of all ranges, from the errors of the cumulative shares at boundaries 0 .. size.
-
-    In O(size): the sum over x < y of (e_y - e_x)^2 is (size + 1) times the sum of squares around the mean.
-    """
-    size = len(error) - 1
-    return float((size + 1) * np.sum((error - error.mean()) ** 2) / (size * (size + 1) / 2))
-
-
-def prefixes_mse(error: F64) -> float:
-    """Return the mean squared error of all prefixes, the whole domain included."""
-    return float(np.mean(error[1:] ** 2))
 
 
 def some_ranges(size: int, most: int, rng: np.random.Generator) -> tuple[I64, I64]:
@@ -96,13 +83,16 @@ class RangeOutcome:
 
     runs: int
     rmse: float
-    """Root mean squared error over all ranges and runs."""
+    """Root mean squared error over all ranges and runs, as they are answered: monotone."""
+    raw_rmse: float
+    """The same of the raw answers, which are unbiased."""
     predicted_rmse: float
+    """What the exact variances say about the raw answers."""
     prefix_rmse: float
     coverage: float
-    """The share of 95 % intervals of sampled ranges that hold the truth."""
+    """The share of 95 % intervals of sampled ranges, as they are answered, that hold the truth."""
     by_mass: dict[float, float | None]
-    """Mean relative error of the ranges of at least a true share."""
+    """Mean relative error of the ranges of at least a true share, as they are answered."""
     seconds: float
     last: Ranges
 
@@ -120,21 +110,22 @@ def simulate_ranges(
     start, rng = perf_counter(), np.random.default_rng(seed)
     truth = np.concatenate([[0.0], np.cumsum(counts / counts.sum())])
     sampled, many = some_ranges(shape.size, sample, rng), some_ranges(shape.size, 1 << 18, rng)
-    scores: list[tuple[float, float, float]] = []
+    scores: list[tuple[float, float, float, float]] = []
     last: Ranges | None = None  # Earlier answers are not kept: those of a large domain are large.
     for _ in range(runs):
         last = solve_ranges(mechanism, _tally(mechanism, counts, rng, advance))
-        error = last.cumulative - truth
-        scores.append((all_ranges_mse(error), prefixes_mse(error), _covered(last, truth, *sampled)))
+        error, raw = last.monotone - truth, all_ranges_mse(last.cumulative - truth)
+        scores.append((all_ranges_mse(error), raw, prefixes_mse(error), _covered(last, truth, *sampled)))
     assert last is not None
-    squares, prefixes, covered = np.mean(scores, axis=0).tolist()
+    squares, unbiased, prefixes, covered = np.mean(scores, axis=0).tolist()
     return RangeOutcome(
         runs=runs,
         rmse=sqrt(squares),
+        raw_rmse=sqrt(unbiased),
         predicted_rmse=sqrt(predicted_mse(mechanism, counts)),
         prefix_rmse=sqrt(prefixes),
         coverage=covered,
-        by_mass=error_by_mass(truth, last.cumulative, *many),
+        by_mass=error_by_mass(truth, last.monotone, *many),
         seconds=perf_counter() - start,
         last=last,
     )
@@ -142,7 +133,7 @@ def simulate_ranges(
 
 def _covered(answers: Ranges, truth: F64, low: I64, high: I64) -> float:
     """The coverage of 95 % intervals."""
-    down, up = answers.ranges(low, high - 1).interval(0.95)
+    down, up = answers.shares(low, high - 1).interval(0.95)
     share = truth[high] - truth[low]
     # The interval of the whole domain is the single point 1, which rounding must not miss.
     return float(np.mean((down <= share + 1e-12) & (share - 1e-12 <= up)))

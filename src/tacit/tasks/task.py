@@ -115,6 +115,10 @@ class Forecast:
     """One sentence on why the mechanism was picked; empty where there was no choice."""
     options: tuple[Mapping[str, Any], ...] = ()
     """What it was compared with, best first: name, standard_error, report_bits and whether it was picked."""
+    raw: float | None = None
+    """Where answers are made consistent: the error of the raw ones, to which options and intervals refer."""
+    between: tuple[float, float] | None = None
+    """The least and the largest error over shapes of the data, where it depends on them."""
 
 
 UNPLANNED = "the published mechanism is not one that would be planned now; the error is that of the published one"

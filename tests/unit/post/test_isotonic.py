@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression as scipy_isotonic
+from scipy.optimize import minimize
 
 from tacit.core.estimate import Estimate, no_data
 from tacit.errors import InvalidSpec
 from tacit.kernels import compiled, isotonic, twin
 from tacit.post.frequencies.isotonic import isotonic as isotonic_estimate
-from tacit.post.frequencies.isotonic import isotonic_regression
+from tacit.post.frequencies.isotonic import isotonic_regression, monotone_distribution, monotone_shares
 
 F64 = npt.NDArray[np.float64]
 
@@ -61,3 +62,40 @@ def test_estimates_can_be_made_monotone() -> None:
 def test_isotonic_regression_refuses_what_has_no_nearest(value: Any, weights: Any) -> None:
     with pytest.raises(InvalidSpec, match="isotonic"):
         isotonic_regression(np.array(value), None if weights is None else np.array(weights))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_monotone_distribution_is_the_solution_of_a_quadratic_program(weighted: bool) -> None:
+    """12 inner boundaries: never falling, within [0, 1], ends 0 and 1; clipping afterwards is exact."""
+    for seed in range(5):
+        draw = rng(seed)
+        noisy = np.concatenate([[0.0], np.linspace(-0.2, 1.2, 12) + draw.normal(size=12) / 4, [1.0]])
+        weights = draw.uniform(0.2, 5, 12) if weighted else None
+        each = np.ones(12) if weights is None else weights
+        found = monotone_distribution(noisy, weights)
+        steps = [{"type": "ineq", "fun": lambda x: np.diff(np.concatenate([[0.0], x, [1.0]]))}]
+        best = minimize(
+            lambda x, e=each, y=noisy: float(e @ (x - y[1:-1]) ** 2), np.linspace(0, 1, 14)[1:-1],
+            jac=lambda x, e=each, y=noisy: 2 * e * (x - y[1:-1]), constraints=steps, tol=1e-12,
+        )  # fmt: skip
+        assert best.success
+        assert found[1:-1] == pytest.approx(best.x, abs=1e-5)
+        assert float(each @ (found - noisy)[1:-1] ** 2) <= best.fun + 1e-9
+
+
+def test_prefixes_are_never_worse_for_being_monotone() -> None:
+    """1,000 cases: the projection onto a convex set that holds the truth is never farther from it."""
+    draw = rng(1)
+    for _ in range(1000):
+        size = int(draw.integers(2, 40))
+        truth = np.append(0.0, np.cumsum(draw.dirichlet(np.full(size, 0.2))))
+        noisy = truth + np.append(0.0, draw.normal(size=size) * draw.exponential(0.3))
+        found = monotone_distribution(noisy)
+        assert ((found - truth) ** 2).sum() <= ((noisy - truth) ** 2)[:-1].sum() + 1e-12
+        assert found[0] == 0 and found[-1] == 1 and (np.diff(found) >= 0).all()
+
+
+def test_monotone_shares_are_steps_of_a_distribution() -> None:
+    assert monotone_shares(np.array([0.2, 0.3, 0.5])) == pytest.approx([0.2, 0.3, 0.5])
+    assert monotone_shares(np.array([0.4])).tolist() == [1]
+    assert monotone_distribution(np.array([0.0, 0.7])).tolist() == [0, 1]

@@ -56,6 +56,7 @@ def _show(option: Any, epsilon: str, outcome: Any, as_json: bool) -> None:
         "n": option.n,
         "runs": outcome.runs,
         "rmse": outcome.rmse,
+        "raw_rmse": outcome.raw_rmse,
         "predicted_rmse": outcome.predicted_rmse,
         "prefix_rmse": outcome.prefix_rmse,
         "coverage": outcome.coverage,

@@ -164,6 +164,9 @@ def _with_method(result: Answer, post: str | None) -> Answer:
     """The answer with another post-processing method, if its own is one of the exchangeable ones."""
     if post is None or result.consistent is None or result.method not in NAMES:
         return result
+    if find_method(post).name == result.method:
+        # The task knows more than a list of shares: ranges are made monotone by the fit of their tree.
+        return result
     processed = process(result.raw, post)
     return replace(result, consistent=processed.estimate, method=processed.method.name)
 

@@ -140,11 +140,15 @@ class Planner:
 
 def _prediction(question: Question, member: Mechanism, forecast: Forecast, n: int) -> dict[str, Any]:
     """The forecast of one question from n reports, as plain data."""
+    raw = forecast.standard_error if forecast.raw is None else forecast.raw
     return {
         "name": question.name,
         "mechanism": member.spec(),
         "standard_error": forecast.standard_error,
-        "half_width_95": float(normal_isf(0.025)) * forecast.standard_error,
+        "raw_standard_error": raw,
+        "between": None if forecast.between is None else list(forecast.between),
+        # Intervals are those of the raw answers, also beside consistent ones.
+        "half_width_95": float(normal_isf(0.025)) * raw,
         "of": forecast.of,
         "why": forecast.why,
         "options": [dict(option) for option in forecast.options],

@@ -82,7 +82,7 @@ export function answerCard(first, domain, process) {
   const figure = h("div", {});
   const numbers = scrolled(`Numbers: ${title}`);
   const based = h("span", { class: "soft number" });
-  const methods = methodMenu(`method-${first.name}`, process);
+  const methods = methodMenu(`method-${first.name}`, process, ORDERED.includes(domain.kind));
   let mode = "consistent";
   /** @type {any} */
   let question = first;
@@ -92,7 +92,7 @@ export function answerCard(first, domain, process) {
   const choose = (/** @type {string} */ next) => {
     mode = next;
     toggle.press(mode);
-    if (question.rows.length) methods.show(mode === "raw" ? "" : question.method);
+    if (question.rows.length) methods.show(mode === "raw" ? "" : question.method, question.rows.length);
     based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, level)}`;
     draw();
   };

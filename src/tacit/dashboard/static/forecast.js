@@ -57,7 +57,7 @@ const reason = (why) =>
 const size = (bits) => (bits === 1 ? "1 bit" : `${count(bits)} bits`);
 
 /** What was compared, on demand. @param {any} question */
-function compared({ name, options = [], half_width_95: half, standard_error: error }) {
+function compared({ name, options = [], half_width_95: half, raw_standard_error: error }) {
   if (options.length < 2 || !(error > 0)) return null;
   const width = half / error;
   const best = options.slice(0, MOST_OPTIONS);
@@ -79,6 +79,14 @@ function compared({ name, options = [], half_width_95: half, standard_error: err
   return h("details", { open: open.has(name), ontoggle: toggle }, h("summary", {}, "Compare the methods"), table);
 }
 
+/** The error of what is answered, where answers are better than their intervals say. @param {any} question */
+function answered({ between, standard_error: error }) {
+  if (!between) return null;
+  const [low, high] = between.map((/** @type {number} */ share) => (100 * share).toFixed(share < 0.1 ? 2 : 1));
+  const typical = (100 * error).toFixed(error < 0.1 ? 2 : 1);
+  return `Made monotone, answers are typically off by ${typical} points (${low} to ${high}, by the shape of the data).`;
+}
+
 /** @param {any} question @param {any} asked the question of the draft @param {number} n @param {boolean} several */
 function row(question, asked, n, several) {
   const [what, big] = precision(question, asked.task);
@@ -92,6 +100,7 @@ function row(question, asked, n, several) {
     h("span", {}, `With ${count(n)} respondents ${what}`),
     h("span", { class: "big" }, big),
     h("small", { class: "soft" }, `in 19 of 20 cases · ${bits} per report, by ${spelled(picked)}`),
+    answered(question) && h("small", { class: "soft" }, answered(question)),
     ROUNDS[asked.task] && h("small", { class: "soft" }, ROUNDS[asked.task]),
     question.why && h("small", { class: "soft why" }, `Why: ${reason(question.why).replace(/\.$/, "")}.`),
     compared(question),

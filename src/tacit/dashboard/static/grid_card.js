@@ -52,7 +52,7 @@ export class GridCard {
         new Picker(one, `${question.name}-${a}`, () => this.moved(), this.names[a]),
     );
     this.modes = modeSwitch((mode) => this.choose(mode));
-    this.methods = methodMenu(`method-${question.name}`, process);
+    this.methods = methodMenu(`method-${question.name}`, process, false);
     const [leaves, names] = [this.leaves.slice(0, 2), this.names.slice(0, 2)];
     this.map = new HeatMap(this.title, leaves, names, (low, high) => this.pick(low, high));
     this.numbers = scrolled(`Numbers: ${this.title}`);
@@ -94,7 +94,7 @@ export class GridCard {
     const { question, map, pickers } = this;
     this.mode = mode;
     this.modes.press(mode);
-    this.methods.show(mode === "raw" ? "" : question.method);
+    this.methods.show(mode === "raw" ? "" : question.method, question.rows.length);
     const over = this.names.length > 2 ? ` The picture adds up over ${this.names[2]}.` : "";
     const always = "The share of a chosen rectangle is always the unbiased one.";
     this.note.textContent = `${noteOf(mode, question.method)}${over} ${always}`;

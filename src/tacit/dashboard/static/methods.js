@@ -31,16 +31,21 @@ export function promise(name) {
 export const noteOf = (mode, method) => (mode === "raw" ? RAW : promise(method));
 
 /**
- * A menu of the methods, in a row with its label; `show(name)` says which one was used.
+ * A menu of the methods, in a row with its label; `show(name, cells)` says which one was used on how many answers.
+ * Methods for ordered answers are not offered for others, nor those that need more answers than there are.
  * @param {string} id
  * @param {(name: string) => void} choose
+ * @param {boolean} ordered
  */
-export function methodMenu(id, choose) {
-  const options = METHODS.map(({ name, title }) => h("option", { value: name }, title));
+export function methodMenu(id, choose, ordered) {
+  const options = METHODS.filter((method) => ordered || !method.ordered).map(({ name, title, least_cells: least }) =>
+    h("option", { value: name, "data-least": least }, title),
+  );
   const menu = h("select", { id, onchange: () => choose(menu.value) }, ...options);
   const row = h("div", { class: "least" }, h("label", { for: id }, "Adjusted by"), menu);
-  const show = (/** @type {string} */ name) => {
+  const show = (/** @type {string} */ name, /** @type {number} */ cells) => {
     row.hidden = !find(name);
+    for (const option of options) option.hidden = option.disabled = Number(option.dataset.least) > cells;
     menu.value = name;
   };
   return Object.assign(row, { show });

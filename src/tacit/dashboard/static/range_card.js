@@ -42,6 +42,8 @@ export class RangeCard {
   mode = "consistent";
   band = "pointwise";
   level = 0.95;
+  /** The last answer about the chosen range, and its words. @type {[any, string] | null} */
+  last = null;
   waiting = 0;
   /** How often each query was put. @type {Record<string, number>} */
   turns = {};
@@ -67,7 +69,7 @@ export class RangeCard {
     this.histogram = new Histogram(this.title, (first, last) => this.picker.choose(first, last));
     this.cumulative = new Cumulative(this.title);
     this.modes = modeSwitch((mode) => this.choose(mode));
-    this.methods = methodMenu(`method-${question.name}`, process);
+    this.methods = methodMenu(`method-${question.name}`, process, true);
     this.bands = switchOf(BANDS, "What the band promises", (band) => this.chooseBand(band));
     this.threshold = thresholds(`threshold-${question.name}`, () => this.refresh("heavy"));
     this.quantiles = scrolled(`Quantiles: ${this.title}`);
@@ -129,12 +131,13 @@ export class RangeCard {
     const { question, histogram, leaves, picker } = this;
     this.mode = mode;
     this.modes.press(mode);
+    this.read();
     const most = histogram.element.clientWidth < ROOMY ? FEW_BARS : MANY_BARS;
     const bars = barsOf(leaves, question.rows, mode, most);
     const each = bars[0].last - bars[0].first + 1;
     const adds = each > 1 ? ` Each bar adds up ${count(each)} neighbouring answers.` : "";
-    this.methods.show(mode === "raw" ? "" : question.method);
-    this.note.textContent = `${noteOf(mode, question.method)}${adds} The share of a chosen range is always the unbiased one.`;
+    this.methods.show(mode === "raw" ? "" : question.method, question.rows.length);
+    this.note.textContent = `${noteOf(mode, question.method)}${adds}`;
     this.based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, this.level)}`;
     histogram.draw(bars, leaves);
     histogram.choose(picker.low, picker.high);
@@ -186,8 +189,16 @@ export class RangeCard {
     else if (answer.status === "ok") this.show(query, answer, chosen);
   }
 
+  /** The share of the chosen range: made monotone, so that ranges agree with each other, or raw. */
+  read() {
+    if (!this.last) return;
+    const [{ share, raw, level }, chosen] = this.last;
+    [this.figure.textContent, this.words.textContent] = reading(this.mode === "raw" ? raw : share, chosen, level);
+  }
+
   /** An old answer must not stand beside a new error. @param {string} query @param {string} message */
   fail(query, message) {
+    if (query === "range") this.last = null;
     if (query === "range") [this.figure.textContent, this.words.textContent] = ["", message];
     if (query === "quantiles") this.quantiles.replaceChildren(h("p", { class: "soft" }, message));
     if (query === "heavy") this.heavy.replaceChildren(h("p", { class: "soft" }, message));
@@ -198,8 +209,9 @@ export class RangeCard {
 
   /** @param {string} query @param {any} answer @param {string} chosen */
   show(query, answer, chosen) {
-    const { leaves, figure, words } = this;
-    if (query === "range") [figure.textContent, words.textContent] = reading(answer.share, chosen, answer.level);
+    const { leaves } = this;
+    if (query === "range") this.last = [answer, chosen];
+    if (query === "range") this.read();
     if (query === "quantiles") this.quantiles.replaceChildren(quantileTable(leaves, answer));
     if (query === "heavy") this.heavy.replaceChildren(heavyTable(leaves, answer));
     if (query !== "cdf") return;

@@ -8,6 +8,7 @@ from tacit import kernels
 from tacit.arrays import F64
 from tacit.core.estimate import Estimate
 from tacit.errors import InvalidSpec
+from tacit.post.frequencies.simplex import finite
 
 
 def isotonic_regression(values: F64, weights: F64 | None = None, *, increasing: bool = True) -> F64:
@@ -29,6 +30,32 @@ def isotonic_regression(values: F64, weights: F64 | None = None, *, increasing: 
     if increasing:
         return kernels.isotonic(array, checked)
     return -kernels.isotonic(-array, checked)
+
+
+def monotone_distribution(cumulative: F64, weights: F64 | None = None) -> F64:
+    """Return the nearest distribution function to cumulative frequencies at boundaries 0 .. d.
+
+    It never falls, lies within [0, 1], and ends at 0 and 1: the exact projection onto such functions (clipping after
+    isotonic regression is, for any weights). So the sum of squared errors of the prefixes never grows.
+    """
+    if len(cumulative) < 3:
+        return np.array([0.0, 1.0])
+    return np.concatenate([[0.0], isotonic_regression(cumulative[1:-1], weights).clip(0, 1), [1.0]])
+
+
+def monotone_shares(value: F64) -> F64:
+    """Return the shares whose prefixes are the nearest distribution function to those of the values (Monotone). Biased.
+
+    The values are first moved to a sum of one. The i-th prefix of d independent cells then has a variance in proportion
+    to i (d - i)/d, and is trusted accordingly. Made for ranges of ordered cells: a single cell may move far.
+
+    >>> monotone_shares(np.array([0.5, -0.1, 0.4, 0.2])).round(3).tolist()
+    [0.457, 0.0, 0.343, 0.2]
+    """
+    d = len(finite(value))
+    inner = np.arange(1.0, d)
+    moved = value + (1 - value.sum()) / d
+    return np.diff(monotone_distribution(np.append(0.0, np.cumsum(moved)), d / (inner * (d - inner))))
 
 
 def isotonic(estimate: Estimate, *, increasing: bool = True, weighted: bool = False) -> Estimate:

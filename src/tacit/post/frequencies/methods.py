@@ -6,6 +6,7 @@ dashboard and documentation list this table. Wang's dissertation, sections 8.1 a
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,9 @@ import numpy.typing as npt
 from tacit.arrays import F64
 from tacit.core.estimate import Estimate
 from tacit.errors import InvalidSpec
+from tacit.post.frequencies.isotonic import monotone_shares
 from tacit.post.frequencies.noise import Noise
+from tacit.post.frequencies.npmle import LEAST_CELLS, npmle
 from tacit.post.frequencies.priors import gauss_prior, power, power_ns
 from tacit.post.frequencies.simplex import (
     base_cut,
@@ -46,10 +49,16 @@ class Method:
     biased: bool = True
     per_answer: bool = False
     """Whether it works on every answer instead of on the vector."""
+    ordered: bool = False
+    """Whether the order of the cells means something to it; all others treat them alike."""
+    least_cells: int = 1
+    """With fewer cells it is not offered, and `process` takes another in its place."""
+    part: Step | None = None
+    """What it does to a list of candidates, whose frequencies sum to at most one; None: it needs the whole domain."""
 
     def to_row(self) -> dict[str, Any]:
         """What the method promises, as plain data."""
-        names = ("name", "title", "non_negative", "sums_to_one", "biased", "best_for")
+        names = ("name", "title", "non_negative", "sums_to_one", "biased", "best_for", "ordered", "least_cells")
         return {name: getattr(self, name) for name in names} | {"needs": list(self.needs)}
 
 
@@ -60,17 +69,17 @@ def _free(step: Callable[[F64], F64]) -> Step:
 
 # Fields by position: name, title, step, non-negative, sums to one, best for.
 METHODS: tuple[Method, ...] = (
-    Method("base", "Base", _free(finite), False, "no", "unbiased single answers", biased=False),
-    Method("base_pos", "Base-Pos", _free(base_pos), True, "no", "nothing; the simplest baseline"),
+    Method("base", "Base", _free(finite), False, "no", "unbiased single answers", biased=False, part=_free(finite)),
+    Method("base_pos", "Base-Pos", _free(base_pos), True, "no", "nothing; the simplest baseline", part=_free(base_pos)),
     Method("post_pos", "Post-Pos", _free(base_pos), True, "no", "a few large sets", per_answer=True),
     Method(
         "base_cut", "Base-Cut", base_cut, True, "no",
-        "single values of a distribution nobody knows", needs=("variance",),
+        "listing what stands out; worse than Base where epsilon is large", needs=("variance",), part=base_cut,
     ),
-    Method("norm", "Norm", _free(norm), False, "yes", "the most frequent values", biased=False),
+    Method("norm", "Norm", _free(norm), False, "yes", "sums of many values", biased=False),
     Method("norm_mul", "Norm-Mul", _free(norm_mul), True, "yes", "near-uniform data only"),
     Method("norm_cut", "Norm-Cut", _free(norm_cut), True, "almost", "the values that stand out"),
-    Method("norm_sub", "Norm-Sub", _free(project_to_simplex), True, "yes", "histograms and sets, whatever the data"),
+    Method("norm_sub", "Norm-Sub", _free(project_to_simplex), True, "yes", "a few answers, whatever the data"),
     Method(
         "mle_apx", "MLE-Apx", mle_apx, True, "yes",
         "as Norm-Sub, where the variance depends on the frequency", needs=("variance", "slope"),
@@ -81,8 +90,16 @@ METHODS: tuple[Method, ...] = (
         "gauss_prior", "Gaussian prior", gauss_prior, False, "no",
         "frequencies that scatter around one mean", needs=("variance",),
     ),
+    Method(
+        "npmle", "Empirical Bayes", npmle, True, "yes", f"single values and the largest, from {LEAST_CELLS} answers on",
+        needs=("variance", "slope"), least_cells=LEAST_CELLS, part=partial(npmle, whole=False),
+    ),
+    Method(
+        "monotone", "Monotone", _free(monotone_shares), True, "yes", "ranges of answers that have an order",
+        ordered=True,
+    ),
 )  # fmt: skip
-"""Every method, in the order of the literature."""
+"""Every method, those of the literature in its order."""
 
 ALIASES = {"cls": "norm_sub"}
 """Constrained least squares is the projection that Norm-Sub computes."""
@@ -138,15 +155,15 @@ Interval = tuple[F64, F64]
 
 
 def hull(raw: Interval, processed: Interval, *, shares: bool = True) -> Interval:
-    """Return the interval of a post-processed value: the convex hull of the raw and the processed interval.
+    """Return the interval of a post-processed value: the hull of the raw interval and what `processed` spans.
 
-    The interval around the processed value alone ignores its bias and can have a coverage of zero for a skewed
+    An interval around the processed value alone ignores its bias and can have a coverage of zero for a skewed
     attribute with many answers. The raw interval has its nominal coverage, also after clipping to [0, 1] (`shares`),
-    but it may miss the processed value, and be empty.
+    but it may miss the processed value, and be empty: so it is stretched to hold that value, given as both ends.
 
-    >>> low, high = hull((np.array([-0.3]), np.array([-0.1])), (np.array([-0.05]), np.array([0.15])))
+    >>> low, high = hull((np.array([-0.3]), np.array([-0.1])), (np.array([0.05]), np.array([0.05])))
     >>> float(low[0]), float(high[0])
-    (0.0, 0.15)
+    (0.0, 0.05)
     """
     low, high = np.minimum(raw[0], processed[0]), np.maximum(raw[1], processed[1])
     return (low.clip(0, 1), high.clip(0, 1)) if shares else (low, high)
@@ -171,28 +188,51 @@ class Processed:
         rows = np.atleast_2d(np.asarray(weights, np.float64))
         return np.clip(rows @ self.raw.value, 0, None) if self.method.per_answer else rows @ self.value
 
-    def interval(self, level: float = 0.95) -> tuple[F64, F64]:
-        """Return intervals whose coverage is at least the level: see `hull`."""
-        own = self.estimate.interval(level)
-        return hull(self.raw.interval(level), own, shares=self.method.non_negative) if self.method.biased else own
+    def interval(self, level: float = 0.95) -> Interval:
+        """Return intervals whose coverage is at least the level: the raw one, stretched to hold the value."""
+        if not self.method.biased:
+            return self.estimate.interval(level)
+        raw, around = self.raw.interval(level), self.estimate.interval(level)
+        # A raw interval outside [0, 1] is cut to nothing. A point would look like certainty, so the width is kept.
+        lost = (raw[1] <= 0) | (raw[0] >= 1)
+        ends = (np.where(lost, end, self.value) for end in around)
+        return hull(raw, (next(ends), next(ends)), shares=self.method.non_negative)
 
 
-def process(estimate: Estimate, method: str | Method, *, noise: Noise | None = None) -> Processed:
+def process(estimate: Estimate, method: str | Method, *, noise: Noise | None = None, whole: bool = True) -> Processed:
     """Apply a method to the frequencies of a whole domain; the noise is read from the estimate unless told.
+
+    Frequencies that are not `whole` are those of candidates. Cells that nobody was asked about (of infinite variance)
+    stay out. Where there are too few cells for the method, another one takes its place, which the result names.
 
     >>> raw = Estimate(np.array([0.5, -0.01]), np.array([1e-4, 1e-4]), 1000)
     >>> process(raw, "norm_sub").value.round(3).tolist()
     [0.755, 0.245]
     """
-    chosen = find_method(method) if isinstance(method, str) else method
-    if not estimate.has_data or not len(estimate):
+    chosen = _suitable(find_method(method) if isinstance(method, str) else method, estimate, whole=whole)
+    step = chosen.apply if whole else chosen.part
+    if step is None:
+        able = ", ".join(each.name for each in METHODS if each.part)
+        raise InvalidSpec(f"post: {chosen.name} needs every value of the domain; of candidates, use one of {able}")
+    asked = np.isfinite(estimate.variance)
+    if not estimate.has_data or not asked.any():
         return Processed(chosen, estimate, estimate)
-    value = chosen.apply(estimate.value, noise or Noise.of(estimate))
+    seen = estimate if asked.all() else estimate.take(np.flatnonzero(asked))
+    value = estimate.value.copy()
+    value[asked] = step(seen.value, noise or Noise.of(seen))
     # Norm is linear and Base changes nothing, so their covariance is known; that of all other methods is not.
-    if chosen.name == "norm":
+    if chosen.name == "norm" and asked.all():
         return Processed(chosen, estimate, _normed(estimate, value))
     covariance = estimate.covariance if chosen.name == "base" else None
     return Processed(chosen, estimate, replace(estimate, value=value, covariance=covariance))
+
+
+def _suitable(method: Method, estimate: Estimate, *, whole: bool) -> Method:
+    """The method, or what is as consistent where the cells are too few for it."""
+    cells = int(np.count_nonzero(np.isfinite(estimate.variance)))
+    if not estimate.has_data or cells >= method.least_cells:
+        return method
+    return find_method("norm_sub" if whole else "base_pos")
 
 
 # The exact variances of Norm take a d x d matrix.

@@ -22,8 +22,8 @@ from tacit.core.statistics.score import Law
 from tacit.core.tally import Counts, Log
 from tacit.errors import InvalidSpec
 from tacit.oracles.hadamard_signed import HRRSigned
-from tacit.post.frequencies.isotonic import isotonic_regression
-from tacit.post.frequencies.methods import hull
+from tacit.post.frequencies.isotonic import monotone_distribution
+from tacit.post.frequencies.methods import Processed, find_method
 from tacit.post.trees.levels import Level, fit_levels
 from tacit.post.trees.variance import TreeVariance
 
@@ -60,12 +60,25 @@ class Ranges:
 
     @cached_property
     def monotone(self) -> F64:
-        """The nearest cumulative distribution function by isotonic regression: monotone, within [0, 1], and biased."""
-        inner = np.clip(isotonic_regression(self.cumulative[1:-1]), 0.0, 1.0) if self.size > 1 else np.zeros(0)
-        return np.concatenate([[0.0], inner, [1.0]])
+        """The nearest cumulative distribution function by isotonic regression: monotone, within [0, 1], and biased.
+
+        All prefixes weigh the same: weights by their variance gain little.
+        """
+        return monotone_distribution(self.cumulative)
+
+    def shares(self, low: npt.ArrayLike, high: npt.ArrayLike) -> Processed:
+        """Return the shares of ranges of leaves as they are answered: monotone, with the raw estimate beside.
+
+        No share is negative and shares of ranges that make up another add up to it. Biased; the intervals are the raw
+        ones, cut to [0, 1] and stretched to hold the answer, and cover because those do.
+        """
+        raw = self.ranges(low, high)
+        start, end = self._ends(low, high)
+        value = self.monotone[end] - self.monotone[start] if self.n else raw.value
+        return Processed(find_method("monotone"), raw, replace(raw, value=value, covariance=None))
 
     def ranges(self, low: npt.ArrayLike, high: npt.ArrayLike) -> Estimate:
-        """Return the shares of ranges of leaves, both ends included."""
+        """Return the raw shares of ranges of leaves, both ends included: unbiased, and possibly negative."""
         start, end = self._ends(low, high)
         labels = list(zip(start.tolist(), (end - 1).tolist(), strict=True))
         if self.n == 0:
@@ -96,12 +109,12 @@ class Ranges:
         return first.astype(np.int64), last.astype(np.int64) + 1
 
     def prefixes(self, last: npt.ArrayLike) -> Estimate:
-        """Return the shares of the leaves up to and including `last`."""
+        """Return the raw shares of the leaves up to and including `last`."""
         ends = np.atleast_1d(np.asarray(last))
         return self.ranges(np.zeros(len(ends), np.int64), ends)
 
     def histogram(self) -> Estimate:
-        """Return the share of every leaf, with the variances and covariances of the fit."""
+        """Return the raw share of every leaf, with the variances and covariances of the fit."""
         at = np.arange(self.size)
         if self.n == 0:
             return no_data(self.size)
@@ -121,12 +134,11 @@ class Ranges:
         """
         check_level(level)
         at = np.unique(np.linspace(0, self.size - 1, min(points, self.size)).round().astype(np.int64))
-        raw = self.prefixes(at)
+        answered = self.shares(np.zeros(len(at), np.int64), at)
         # The prefix of all leaves is known, so size - 1 intervals must hold at once.
         inside = level ** (1 / max(1, self.size - 1)) if simultaneous else level
-        monotone = replace(raw, value=self.monotone[at + 1])
-        band = hull(raw.interval(inside), monotone.interval(inside))
-        columns = (raw.value, monotone.value, raw.standard_error, *band)
+        raw = answered.raw
+        columns = (raw.value, answered.value, raw.standard_error, *answered.interval(inside))
         names = ("estimate", "consistent", "standard_error", "low", "high")
         return {"index": at.tolist()} | {
             name: [_finite(x) for x in column] for name, column in zip(names, columns, strict=True)
@@ -161,10 +173,10 @@ class Ranges:
         return places, self.prefixes(places)
 
     def heavy(self, threshold: float, *, level: float = 0.95) -> list[dict[str, Any]]:
-        """Return the shortest dyadic intervals with an estimated share of at least `threshold`.
+        """Return the shortest dyadic intervals whose share, as it is answered, is at least `threshold`.
 
         An interval is reported where neither half reaches the threshold. The search halves from the whole domain down;
-        noise can hide a heavy half of a light interval, and variances grow as intervals get shorter.
+        noise can hide a heavy half, and variances grow as intervals get shorter.
         """
         if not LEAST_HEAVY <= threshold <= 1:
             raise InvalidSpec(f"heavy: threshold is {threshold}, must be from {LEAST_HEAVY} to 1")
@@ -178,12 +190,14 @@ class Ranges:
             shortest += [whole for whole in frontier if not heavy_set.intersection(halves.get(whole, ()))]
             frontier = heavy
         ends = np.array(sorted(shortest), np.int64).reshape(-1, 2)
-        rows = self.ranges(ends[:, 0], ends[:, 1] - 1).to_rows(level)
-        return [{"first": row["value"][0], "last": row["value"][1], "estimate": row["frequency"]} |
-                {name: row[name] for name in ("standard_error", "low", "high")} for row in rows]  # fmt: skip
+        found = self.shares(ends[:, 0], ends[:, 1] - 1)
+        columns = (*ends.T, found.value, found.raw.standard_error, *found.interval(level))
+        names = ("first", "last", "estimate", "standard_error", "low", "high")
+        rows = (dict(zip(names, row, strict=True)) for row in zip(*(c.tolist() for c in columns), strict=True))
+        return [row | {"last": row["last"] - 1} for row in rows]
 
     def _mass(self, ends: tuple[int, int]) -> float:
-        return float(self.cumulative[ends[1]] - self.cumulative[ends[0]])
+        return float(self.monotone[ends[1]] - self.monotone[ends[0]])
 
     def _reach(self, share: float) -> int:
         leaf = int(np.searchsorted(self.monotone[1:], min(max(share, 0.0), 1.0), side="left"))

@@ -16,10 +16,11 @@ from tacit.device.domains.domain import Domain
 from tacit.device.domains.product import Product
 from tacit.device.numbers.budget import Budget
 from tacit.errors import InvalidSpec, InvalidValue
-from tacit.post.frequencies.methods import default_method, process
+from tacit.post.frequencies.methods import Processed
 from tacit.post.trees.levels import TreeShape
 from tacit.tasks.ranges.auc import auc_of_labels, auc_of_two
 from tacit.tasks.ranges.error import Workload
+from tacit.tasks.ranges.forecast import forecast_monotone
 from tacit.tasks.ranges.grid_task import (
     RECTANGLE,
     answer_grid,
@@ -80,18 +81,26 @@ def _answer(domain: Domain, part: QuestionTally) -> Answer:
     last = np.minimum(first + width, solution.size) - 1
     labels = [_label(domain, a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
     raw = replace(solution.ranges(first, last) if width > 1 else solution.histogram(), labels=labels)
-    processed = process(raw, default_method("histogram"))
-    return Answer("share", raw, processed.estimate, processed.method.name)
+    # The steps of the monotone distribution, so that rows add up to the ranges that are answered.
+    shown = solution.shares(first, last)
+    return Answer("share", raw, replace(shown.estimate, labels=labels), shown.method.name)
 
 
 def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
-    """Return the expected error of a range, averaged over all of them, on uniform data."""
+    """Return the expected error of a range as it is answered, averaged over all of them, and that of the raw fit."""
     if isinstance(domain, Product):
         return forecast_grid(domain, mechanism, n)
     asked = range_levels(mechanism)
     shape, members = TreeShape(domain.size, asked.fanouts[0]), asked.members[::-1]
     error = expected_error(shape, Workload("ranges"), members, asked.weights[::-1], n)
-    found = Forecast(float(np.sqrt(error / n)), "a range, on average over all of them", UNPLANNED)
+    expected = forecast_monotone(mechanism, n, float(np.sqrt(error / n)), Workload("ranges"))
+    found = Forecast(
+        expected.normal,
+        "a range, on average over all of them",
+        UNPLANNED,
+        raw=expected.raw,
+        between=expected.between,
+    )
     choice = _choice(domain.size, mechanism.budget, n)
     if choice.pick.mechanism != mechanism:
         return found
@@ -122,14 +131,23 @@ def _index(domain: Domain, given: Mapping[str, str], name: str, default: int) ->
 
 
 def _range(domain: Domain, part: QuestionTally, given: Mapping[str, str], level: float) -> dict[str, Any]:
-    """Handle `range`: the share of a range with its interval."""
+    """Handle `range`: the share of a range with its interval, as it is answered and raw."""
     solution = solved(domain, part)
     low, high = _index(domain, given, "low", 0), _index(domain, given, "high", domain.size - 1)
-    estimate = solution.ranges([low], [high])
-    row = estimate.to_rows(level)[0]
-    names = ("standard_error", "low", "high")
-    answer = {name: plain_number(row[name]) for name in names} | {"estimate": plain_number(row["frequency"])}
-    return {"from": domain.decode(low), "to": domain.decode(high), "share": answer}
+    found = solution.shares([low], [high])
+    ends = {"from": domain.decode(low), "to": domain.decode(high)}
+    return ends | {"method": found.method.name, "share": _share(found, level), "raw": _share(found, level, raw=True)}
+
+
+def _share(found: Processed, level: float, *, raw: bool = False) -> dict[str, Any]:
+    """The only cell of an answer as plain numbers; None where nobody was asked."""
+    shown = found.raw if raw else found.estimate
+    ends = found.raw.interval(level) if raw else found.interval(level)
+    columns = zip(
+        ("standard_error", "low", "high", "estimate"), (shown.standard_error, *ends, shown.value), strict=True
+    )
+    known = found.raw.has_data
+    return {name: plain_number(column[0]) if known else None for name, column in columns}
 
 
 def _quantiles(domain: Domain, part: QuestionTally, given: Mapping[str, str], level: float) -> dict[str, Any]:
