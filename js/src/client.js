@@ -10,11 +10,13 @@
  * @property {Record<string, any>} [row] the public columns that go along, where the document has any
  */
 
+import { littleEndian } from "./base.js";
 import { SystemCoins } from "./coins.js";
 import { Collection } from "./document.js";
 import { InvalidSpec, TacitError } from "./errors.js";
 import { HELD, Ledger, receiptOf } from "./ledger.js";
 import { loadSealing } from "./load.js";
+import { concat, unhex, utf8 } from "./sha256.js";
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 30000;
@@ -33,16 +35,22 @@ function locate(address) {
   return { base: origin + match[1], id: match[2] };
 }
 
-/** The JSON twin of a batch of one report, the same text at every attempt. @param {import("./ledger.js").Entry} entry */
-const batchOf = ({ collection, batch, member, report, row }) =>
-  JSON.stringify({ collection, batch, reports: [{ member, report, row: row ?? undefined }] });
+/**
+ * A batch of one report, the same bytes at every attempt: binary, or its JSON twin where a row goes along.
+ * @param {Pick<import("./ledger.js").Entry, "collection" | "batch" | "member" | "report" | "row">} entry
+ */
+export function batchOf({ collection, batch, member, report, row }) {
+  if (row) return JSON.stringify({ collection, batch, reports: [{ member, report, row }] });
+  const block = concat(littleEndian(member, 4), littleEndian(1, 4), unhex(report));
+  return concat(utf8("TCB1"), unhex(collection), unhex(batch), block);
+}
 
 /** @param {import("./ledger.js").Entry} entry */
 const target = ({ base, collection }) => `${base}/c/${collection}/reports`;
 
 /** The upload of a report. @param {import("./ledger.js").Entry} entry @returns {RequestInit} */
 function uploadOf(entry) {
-  // Plain text needs no question in advance from a page of another origin.
+  // As plain text, which the binary form is not, it needs no question in advance from a page of another origin.
   const headers = { "Content-Type": "text/plain", ...(entry.invitation && { "Tacit-Invitation": entry.invitation }) };
   return { method: "POST", headers, body: batchOf(entry) };
 }

@@ -17,7 +17,7 @@ import { deviceOf } from "../src/kinds.js";
 import { KNOWN } from "../src/load.js";
 import { hex } from "../src/sha256.js";
 import { Shuffle } from "./shufflers.js";
-import { all, decode, read, unhex } from "./vectors.js";
+import { all, decode, read, unhex, uploaded } from "./vectors.js";
 
 const path = new URL("../dist/tacit.js", import.meta.url);
 const skip = !existsSync(path) && "there is no bundle";
@@ -144,7 +144,7 @@ function world() {
   const fetch = async (url, { body }) => {
     const [, id] = /\/c\/([0-9a-f]+)/.exec(url) ?? [];
     const found = documents.good.find((one) => one.id === id)?.document;
-    if (body) uploads.push(JSON.parse(body));
+    if (body) uploads.push(uploaded(body));
     const reply = body ? { accepted: 1, rejected: [], duplicate: false } : (found ?? documents.good[0].document);
     return new Response(JSON.stringify(reply));
   };

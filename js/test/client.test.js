@@ -3,12 +3,12 @@ import { createServer } from "node:http";
 import { afterEach, beforeEach, test } from "node:test";
 
 import { digest } from "../src/canonical.js";
-import { Respondent } from "../src/client.js";
+import { Respondent, batchOf } from "../src/client.js";
 import { ReplayCoins, ScriptedCoins, SystemCoins } from "../src/coins.js";
 import { Collection } from "../src/document.js";
 import { deviceOf } from "../src/kinds.js";
 import { Ledger } from "../src/ledger.js";
-import { read, unhex } from "./vectors.js";
+import { read, unhex, uploaded } from "./vectors.js";
 
 const vectors = read("documents.json");
 /** @param {string} wanted */
@@ -44,7 +44,7 @@ beforeEach(async () => {
       const [, , id, what] = request.url.split("/");
       if (what === "document.json") return reply(response, document(id));
       if (what === "session.json") return reply(response, [404, { title: "not found" }]);
-      uploads.push({ body: Buffer.concat(chunks).toString(), headers: request.headers, id });
+      uploads.push({ body: Buffer.concat(chunks), headers: request.headers, id });
       const next = replies.shift() ?? [201, RECEIPT];
       if (next === "drop") return response.destroy();
       reply(response, next);
@@ -76,12 +76,23 @@ const respondent = (options = {}) =>
 const address = (name) => `${base}/c/${vector(name).id}`;
 const ONE = "one question";
 
-test("an answer arrives as the JSON twin of a batch, and the ledger keeps noise alone", async () => {
+test("a batch is the binary one of the vectors, or its twin where a row goes along", () => {
+  const cases = vectors.good.filter(({ document: { shuffle } }) => !shuffle).flatMap((one) => one.cases);
+  for (const { batch: binary, batch_json: twin } of cases) {
+    const { collection, batch, reports: [{ member, report, row }] } = twin;
+    const body = batchOf({ collection, batch, member, report, row });
+    if (row) assert.deepEqual(JSON.parse(body), twin);
+    else assert.deepEqual(body, unhex(binary));
+  }
+  assert.ok(cases.some(({ batch_json: { reports: [{ member, row }] } }) => member > 0 && !row));
+});
+
+test("an answer arrives as a batch, and the ledger keeps noise alone", async () => {
   const client = respondent();
   const receipt = await client.answer(address(ONE), { colour: "red" });
   assert.equal(receipt.state, "sent");
   const [{ body, headers, id }] = uploads;
-  const sent = JSON.parse(body);
+  const sent = uploaded(body);
   assert.equal(headers["content-type"], "text/plain");
   assert.equal(headers.cookie, undefined);
   assert.equal(id, vector(ONE).id);
@@ -97,7 +108,7 @@ test("a member of one_of is stated beside its padded report", async () => {
   for (let i = 0; i < 8; i += 1) {
     await respondent({ storage: new Storage() }).answer(address("one of three"), { colour: "red", age: 4, smoker: true });
   }
-  const reports = uploads.flatMap(({ body }) => JSON.parse(body).reports);
+  const reports = uploads.flatMap(({ body }) => uploaded(body).reports);
   assert.ok(reports.every(({ member, report }) => member < 3 && report.length === 8));
 });
 
@@ -121,7 +132,7 @@ test("a row goes along with the report, complete, and is kept with it; nothing e
   const other = respondent({ storage: new Storage() });
   assert.equal((await other.answer(address("rows"), answers)).state, "sent");
   await respondent().answer(address(ONE), { colour: "red" });
-  const sent = uploads.map(({ body }) => JSON.parse(body).reports[0]);
+  const sent = uploads.map(({ body }) => uploaded(body).reports[0]);
   const [without] = vector("rows").cases[1].batch_json.reports;
   assert.deepEqual(sent.map((one) => one.row), [reports[0].row, without.row, undefined]);
   assert.deepEqual(Object.keys(sent[2]), ["member", "report"]);
@@ -167,14 +178,14 @@ test("a report of a ledger from before there were rows is sent as it is", async 
   delete kept.entries[0].row;
   storage.setItem("tacit", JSON.stringify(kept));
   assert.equal((await respondent().flush())[0].state, "sent");
-  assert.equal(new Set(uploads.map(({ body }) => body)).size, 1);
+  assert.equal(new Set(uploads.map(({ body }) => body.toString("hex"))).size, 1);
 });
 
 test("failures are tried again with the same bytes and growing waits", async () => {
   replies = [[503, {}], "drop", [429, {}, { "Retry-After": "7" }], [200, { ...RECEIPT, duplicate: true }]];
   const receipt = await respondent().answer(address(ONE), { colour: "red" });
   assert.equal(receipt.state, "sent");
-  assert.equal(new Set(uploads.map(({ body }) => body)).size, 1);
+  assert.equal(new Set(uploads.map(({ body }) => body.toString("hex"))).size, 1);
   assert.equal(uploads.length, 4);
   assert.ok(waits[0] >= 250 && waits[0] <= 500 && waits[1] >= 500 && waits[1] <= 1000);
   assert.equal(waits[2], 7000);
@@ -226,7 +237,7 @@ test("what cannot be sent waits, survives a restart, and is flushed with the sam
   assert.equal(receipt.state, "pending");
   const [flushed] = await respondent().flush();
   assert.deepEqual([flushed.state, flushed.batch], ["sent", receipt.batch]);
-  assert.equal(new Set(uploads.map(({ body }) => body)).size, 1);
+  assert.equal(new Set(uploads.map(({ body }) => body.toString("hex"))).size, 1);
   assert.deepEqual(await respondent().flush(), []);
 });
 
@@ -282,7 +293,7 @@ test("a memoised mechanism repeats itself, and costs epsilon per different value
   for (const colour of ["red", "red", "café", "red"]) {
     assert.equal((await respondent().answer(address("memoised"), { colour })).state, "sent");
   }
-  const sent = uploads.map(({ body }) => JSON.parse(body));
+  const sent = uploads.map(({ body }) => uploaded(body));
   assert.equal(new Set(sent.map(({ batch }) => batch)).size, 4);
   const reports = sent.map(({ reports: [{ report }] }) => report);
   assert.equal(reports[1], reports[0]);
@@ -309,14 +320,14 @@ test("a page that goes away hands over a beacon, and one that is online again fl
   client.attach(page);
   page.dispatchEvent(new Event("pagehide"));
   const [[url, { body, credentials, keepalive, method }]] = sent;
-  assert.deepEqual([url, method, body], [`${address(ONE)}/reports`, "POST", uploads[0].body]);
+  assert.deepEqual([url, method, Buffer.from(body)], [`${address(ONE)}/reports`, "POST", uploads[0].body]);
   // A beacon of the browser's own would send cookies.
   assert.deepEqual([credentials, keepalive], ["omit", true]);
   assert.equal(client.store.read().entries[0].state, "pending");
   client.fetch = fetch;
   page.dispatchEvent(new Event("online"));
   while (client.store.read().entries[0].state === "pending") await new Promise((next) => setTimeout(next, 5));
-  assert.equal(uploads.at(-1).body, uploads[0].body);
+  assert.deepEqual(uploads.at(-1).body, uploads[0].body);
 });
 
 test("a report that is held stays on the device, costs nothing, and is sent as it was shown once it is released", async () => {
@@ -334,7 +345,7 @@ test("a report that is held stays on the device, costs nothing, and is sent as i
   });
   const receipt = await respondent().release(entry.batch);
   assert.deepEqual([receipt.state, receipt.batch], ["sent", entry.batch]);
-  assert.equal(JSON.parse(uploads[0].body).reports[0].report, entry.report);
+  assert.equal(uploaded(uploads[0].body).reports[0].report, entry.report);
   assert.equal(client.ledger().total, 1);
   await assert.rejects(client.release(entry.batch), { name: "InvalidSpec" });
   await assert.rejects(client.release("00"), { name: "InvalidSpec" });

@@ -29,5 +29,14 @@ export function decode(value) {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, decode(item)]));
 }
 
+/** The batch of one report that was uploaded, in either form. @param {Uint8Array | string} body */
+export function uploaded(body) {
+  const bytes = Buffer.from(body);
+  if (bytes.subarray(0, 4).toString() !== "TCB1") return JSON.parse(bytes.toString());
+  const reports = [{ member: bytes.readUInt32LE(52), report: bytes.subarray(60).toString("hex") }];
+  if (bytes.readUInt32LE(56) !== 1) throw new Error("a device sends one report");
+  return { collection: bytes.subarray(4, 36).toString("hex"), batch: bytes.subarray(36, 52).toString("hex"), reports };
+}
+
 /** @param {string} text */
 export const unhex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));

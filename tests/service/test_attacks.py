@@ -320,8 +320,9 @@ def test_wrong_content_types_are_refused_before_anything_is_read(client: Client,
 def test_a_batch_of_the_wrong_form_is_not_guessed(client: Client, collection: str):
     before = client.status(collection)["reports"]
     body = binary(collection, bytes([1]))
-    for media_type in ("application/json", "text/plain"):
-        assert client.send(collection, body, media_type).status_code == 400
+    assert client.send(collection, body, "application/json").status_code == 400
+    # Plain text is either form, which its first bytes tell.
+    assert client.send(collection, b" " + body, "text/plain").status_code == 400
     assert client.send(collection, b'{"collection":""}').status_code == 400
     assert client.status(collection)["reports"] == before
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.collector.http import reports as http_reports
 from tacit.errors import StorageFull, StorageUnavailable
+from tacit.hosting.connection import Proxies
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
 
 USUAL = f"{MEDIA_TYPE}; charset=binary"
@@ -64,8 +66,8 @@ def connected(client: Client) -> Iterator[socket.socket]:
         yield link
 
 
-def raw(collection: str, body: bytes, *more: str, version: str = "1.1") -> bytes:
-    lines = [f"POST /c/{collection}/reports HTTP/{version}", "Host: x", f"Content-Type: {MEDIA_TYPE}"]
+def raw(collection: str, body: bytes, *more: str, version: str = "1.1", form: str = MEDIA_TYPE) -> bytes:
+    lines = [f"POST /c/{collection}/reports HTTP/{version}", "Host: x", f"Content-Type: {form}"]
     lines += [f"Content-Length: {len(body)}", *more, "", ""]
     return "\r\n".join(lines).encode() + body
 
@@ -76,16 +78,24 @@ def same(short: httpx.Response, usual: httpx.Response) -> None:
     assert dict(short.headers) == dict(usual.headers)
 
 
-def both(client: Client, mine: str, taken: list[bool], *bodies: bytes) -> httpx.Response:
+def short_way(client: Client, mine: str, body: bytes, form: str = MEDIA_TYPE, **headers: str) -> httpx.Response:
+    """Send a body in one piece, as httpx does not."""
+    client.http.get(f"/c/{mine}/document.json")  # The collection is at hand from here on.
+    more = [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    with connected(client) as link:
+        link.sendall(raw(mine, body, "Connection: close", *more, form=form))
+        return read(link)
+
+
+def both(
+    client: Client, mine: str, taken: list[bool], *bodies: bytes, form: str = MEDIA_TYPE, **headers: str
+) -> httpx.Response:
     """Send the first body the short way and the last the usual one; their answers are the same."""
-    client.send(mine, binary(mine, bytes([0])))  # The collection is at hand from here on.
+    client.send(mine, binary(mine, bytes([0])), **headers)
     taken.clear()
-    with connected(client) as link:  # In one piece, as httpx does not send it.
-        link.sendall(raw(mine, bodies[0], "Connection: close"))
-        short = read(link)
+    short = short_way(client, mine, bodies[0], form, **headers)
     assert taken == [True]
-    usual = client.send(mine, bodies[-1], USUAL, Connection="close")
-    same(short, usual)
+    same(short, client.send(mine, bodies[-1], USUAL, Connection="close", **headers))
     return short
 
 
@@ -141,11 +151,91 @@ def test_a_store_that_fails(client: Client, store: Failing, taken: list[bool], f
     assert "secret" not in told.text
 
 
+# What browsers send: plain text, from pages of other origins, one of several questions, by invitation.
+
+
+def test_a_binary_batch_may_be_sent_as_plain_text(client: Client, taken: list[bool]):
+    mine = client.publish(draft())
+    bodies = [binary(mine, bytes([value])) for value in range(3)]
+    assert both(client, mine, taken, bodies[0], bodies[1], form="text/plain").status_code == 201
+    taken.clear()
+    assert client.send(mine, bodies[2], "Text/Plain; charset=UTF-8").status_code == 201
+    twin = {"collection": mine, "batch": new_batch_id().hex(), "reports": [{"report": "02"}]}
+    text = json.dumps(twin).encode()
+    assert [short_way(client, mine, text, "text/plain").status_code for _ in range(2)] == [201, 200]
+    # What is announced as JSON is JSON.
+    assert client.send(mine, bodies[2], "application/json").json()["type"].endswith("malformed")
+    assert not any(taken)
+    assert client.status(mine)["reports"] == 5
+
+
+@pytest.mark.parametrize("origins", [["https://a.example", "https://b.example"], ["*"]])
+@pytest.mark.parametrize("origin", ["https://a.example", "https://other.example"])
+def test_a_page_of_another_origin_may_read_the_answer(
+    client: Client, store: Failing, taken: list[bool], origins: list[str], origin: str
+):
+    mine = client.publish(draft(origins=origins))
+    bodies = [binary(mine, bytes([value])) for value in (1, 1, 9, 9)]
+    told = both(client, mine, taken, *bodies[:2], form="text/plain", Origin=origin)
+    allowed = "*" if origins == ["*"] else origin if origin in origins else None
+    assert told.headers.get("access-control-allow-origin") == allowed
+    assert told.headers["vary"] == "Origin"
+    # So it may when reports are refused, sent again, or not stored.
+    assert both(client, mine, taken, *bodies[2:], Origin=origin).json()["accepted"] == 0
+    store.failure = StorageUnavailable("away")
+    assert both(client, mine, taken, binary(mine, bytes([1])), Origin=origin).status_code == 503
+
+
+SEVERAL = [
+    {"name": name, "text": "Which?", "domain": {"kind": "categories", "labels": labels}}
+    for name, labels in (("pet", ["cat", "dog", "fish"]), ("home", ["flat", "house"]))
+]
+
+
+def test_one_of_several_questions(client: Client, taken: list[bool]):
+    mine = client.publish(draft(questions=SEVERAL, policy="one_of", minimum_cohort=1))
+    good = [binary(mine, bytes([value]), member=member) for member, value in ((1, 1), (1, 1), (0, 2))]
+    assert both(client, mine, taken, *good[:2], form="text/plain").json()["accepted"] == 1
+    assert short_way(client, mine, good[2], "text/plain").status_code == 201
+    for member, value in ((1, 2), (0, 3), (2, 0)):
+        bad = binary(mine, bytes([value]), member=member)
+        assert both(client, mine, taken, bad).status_code == (422 if member == 2 else 201)
+    assert client.status(mine)["reports"] == 3 + 4, "each pair sends one more in advance"
+    questions = client.answers(mine)["questions"]
+    assert [round(row["raw"]["estimate"], 9) for row in questions[1]["rows"]] == [0, 1]
+    assert [round(5 * row["raw"]["estimate"], 9) for row in questions[0]["rows"]] == [4, 0, 1]
+
+
+def test_invitations(client: Client, taken: list[bool]):
+    mine = client.publish(draft(invitations=True))
+    made = client.api("POST", f"/collections/{mine}/invitations", {"count": 2}).json()["invitations"]
+    first, second = binary(mine, bytes([1])), binary(mine, bytes([2]))
+    assert both(client, mine, taken, first, Tacit_Invitation="unknown").status_code == 403
+    taken.clear()
+    told = [short_way(client, mine, body, Tacit_Invitation=made[0]).status_code for body in (first, first, second)]
+    assert told == [201, 200, 403]
+    assert short_way(client, mine, binary(mine, bytes([9])), Tacit_Invitation=made[1]).json()["accepted"] == 0
+    assert all(taken)
+    taken.clear()
+    assert short_way(client, mine, second).status_code == 403
+    assert short_way(client, mine, binary(mine, bytes([1, 2])), Tacit_Invitation=made[1]).status_code == 403
+    assert not any(taken)
+    assert short_way(client, mine, second, Tacit_Invitation=made[1]).status_code == 201
+    assert client.status(mine)["reports"] == 2
+
+
+def test_the_address_behind_a_trusted_proxy():
+    head = {b"x-forwarded-for": b"203.0.113.9, 10.0.0.7"}
+    proxies = Proxies("127.0.0.1, 10.0.0.0/8")
+    assert proxies.address("127.0.0.1", head) == "203.0.113.9"
+    assert proxies.address("203.0.113.1", head) == "203.0.113.1", "nobody else may say who it is"
+    assert proxies.address("127.0.0.1", {}) == "127.0.0.1"
+    assert Proxies("").address("127.0.0.1", head) == "127.0.0.1"
+
+
 def test_what_is_unusual_takes_the_usual_way(client: Client, taken: list[bool]):
     mine = client.publish(draft())
-    here = client.publish(draft(title="Here", origins=["https://a.example"]))
-    for each in (mine, here):
-        client.send(each, binary(each, bytes([0])))
+    client.send(mine, binary(mine, bytes([0])))
     body, two = binary(mine, bytes([1])), Batch(mine, new_batch_id(), (Block(0, 1, b"\0"), Block(0, 1, b"\1")))
     taken.clear()
     cases = [
@@ -154,7 +244,7 @@ def test_what_is_unusual_takes_the_usual_way(client: Client, taken: list[bool]):
         (raw(mine, encode_batch(two), "Connection: close"), 201),
         (raw(mine, body[:-1], "Connection: close"), 422),
         (raw(mine, b"", "Connection: close"), 400),
-        (raw(here, binary(here, bytes([1])), "Connection: close", "Origin: https://a.example"), 201),
+        (raw(mine, body, "Connection: close", "Origin: https://a.example", "Origin: https://b.example"), 200),
         (raw("f" * 64, body, "Connection: close"), 404),
         (raw(mine, body, "Connection: close").replace(b"POST", b"PUT"), 405),
     ]

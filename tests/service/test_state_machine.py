@@ -37,7 +37,8 @@ from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, batch_to_json, encode_batch, new_batch_id
 
 SIZE = 200
-FORMS = (MEDIA_TYPE, "application/json", "text/plain;charset=UTF-8")
+BINARY = (MEDIA_TYPE, "text/plain")
+FORMS = (*BINARY, "application/json", "text/plain;charset=UTF-8")
 
 
 @dataclass
@@ -68,7 +69,7 @@ class Sent:
         return self.batch.blocks[0].payload
 
     def body(self, form: str) -> bytes:
-        if form == MEDIA_TYPE:
+        if form in BINARY:
             return encode_batch(self.batch)
         return json.dumps(batch_to_json(self.batch, (1,))).encode()
 

@@ -117,10 +117,8 @@ def make_app(
 
 def make_config(app: Any, settings: Settings) -> uvicorn.Config:
     """How uvicorn serves an application."""
-    # Behind a proxy the client's address is in a header. The fast path for reports, which answers below ASGI, does
-    # not read it; without that fast path every request goes through uvicorn's handling of proxy headers.
-    reports = None if settings.trusted_proxies else getattr(app, "reports", None)
-    limits: Limits = getattr(getattr(app, "reports", None), "limits", settings.limits)
+    reports = getattr(app, "reports", None)
+    limits: Limits = getattr(reports, "limits", settings.limits)
     return server_config(app, settings.host, settings.port, limits, short_way=reports,
                          trusted_proxies=settings.trusted_proxies)  # fmt: skip
 

@@ -4,20 +4,21 @@ A client that is idle, or sends its headers byte by byte (slow loris), is discon
 arrived complete goes to the report route by a function call: an asyncio task would cost more than everything that the
 route does. Whatever is out of the ordinary goes through uvicorn and ASGI as usual.
 
-    on_headers_complete: POST /c/{id}/reports?  --no--> uvicorn's own handling
+    on_headers_complete: POST /c/{id}/reports?  --no--> `_begin_cycle`: uvicorn's own handling
            | yes: hold the request back (`_held`)
-    on_message_complete in the same read, and `take` accepts it  --yes--> answered later by `_answer`
+    on_message_complete in the same read, and `take` accepts it  --yes--> answered later through `_Pending`
            | no
     `_let_go`: replay headers and body to uvicorn, as if nothing had happened
 """
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import inf
 from typing import Any, Protocol, cast
 
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from tacit.hosting.addresses import plain_host
@@ -25,13 +26,18 @@ from tacit.hosting.limits import Limits
 from tacit.hosting.problems import MEDIA_TYPE, Problem
 
 Header = tuple[bytes, bytes]
-Answer = Callable[[int, bytes, bytes], None]
-"""A callback that sends a whole response: status, encoded header lines, body."""
+Answer = Callable[[bytes], None]
+"""A callback that sends a whole response, such as `response_bytes` makes."""
 
 
 def header_lines(headers: Iterable[Header]) -> bytes:
     """Headers encoded for HTTP/1.1."""
     return b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
+def response_bytes(status: int, headers: bytes, body: bytes) -> bytes:
+    """A whole response with encoded header lines, for a connection that stays open."""
+    return STATUS_LINE[status] + headers + b"content-length: %d\r\n\r\n%b" % (len(body), body)
 
 
 class ShortWay(Protocol):
@@ -42,8 +48,11 @@ class ShortWay(Protocol):
         """Limits of requests."""
         ...
 
-    def take(self, path: bytes, headers: list[Header], body: bytes, address: str, answer: Answer) -> bool:
-        """Accept a request and call `answer` later, in this event loop; False to decline it."""
+    def take(self, path: bytes, head: Mapping[bytes, bytes], body: bytes, address: str, answer: Answer) -> bool:
+        """Accept a request and call `answer` later, in this event loop; False to decline it.
+
+        Of repeated headers `head` has the last; values may have blanks around them.
+        """
         ...
 
 
@@ -60,12 +69,41 @@ class _Pending:
     Uvicorn reads and sets these attributes when the client disconnects or the server shuts down.
     """
 
-    __slots__ = ("disconnected", "keep_alive", "response_complete")
+    __slots__ = ("_connection", "disconnected", "keep_alive", "response_complete")
 
     message_event = _Done()
 
-    def __init__(self, *, keep_alive: bool) -> None:
-        self.disconnected, self.response_complete, self.keep_alive = False, False, keep_alive
+    def __init__(self, connection: "HttpConnection", *, keep_alive: bool) -> None:
+        self._connection, self.keep_alive = connection, keep_alive
+        self.disconnected, self.response_complete = False, False
+
+    def answer(self, response: bytes) -> None:
+        """Send the response, unless the client has gone."""
+        self.response_complete = True
+        if self.disconnected:
+            return
+        transport = self._connection.transport
+        if self.keep_alive:
+            transport.write(response)
+        else:
+            transport.write(response.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
+            transport.close()
+        self._connection.on_response_complete()
+
+
+class Proxies:
+    """The addresses of proxies whose X-Forwarded-For is believed, by uvicorn's own rules."""
+
+    def __init__(self, trusted: str) -> None:
+        """Trust these, comma-separated; none if it is empty."""
+        self._trusted: Any = ProxyHeadersMiddleware(cast("Any", None), trusted).trusted_hosts if trusted else ()
+
+    def address(self, peer: str, head: Mapping[bytes, bytes]) -> str:
+        """The address of the client behind a peer; `head` must have no header twice."""
+        told = head.get(b"x-forwarded-for")
+        if told is None or peer not in self._trusted:
+            return peer
+        return self._trusted.get_trusted_client_address(told.decode("latin-1"))[0] or peer
 
 
 def _plain_value(name: bytes, value: bytes) -> bytes:
@@ -101,11 +139,12 @@ class Watch:
 class HttpConnection(HttpToolsProtocol):
     """Uvicorn's connection with a deadline for the head of the next request, and a fast path for reports."""
 
-    def __init__(self, watch: Watch, short_way: ShortWay | None, **settings: Any) -> None:
+    def __init__(self, watch: Watch, short_way: ShortWay | None, proxies: Proxies, **settings: Any) -> None:
         """Serve one client; `short_way` is the fast-path route, if any."""
         super().__init__(**settings)
-        self._watch, self._short_way = watch, short_way
+        self._watch, self._short_way, self._proxies = watch, short_way, proxies
         self._head_bytes, self._held = 0, cast("bytes | None", None)
+        self._head: dict[bytes, bytes] = {}
         self._fault = ""
         self.deadline = inf
         """When to disconnect the client, on the loop's clock; infinite while a request is being answered."""
@@ -145,19 +184,21 @@ class HttpConnection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """The first byte of a request: start the deadline of its head."""
-        super().on_message_begin()
+        # Uvicorn's method would also make the ASGI scope, which the fast path never needs (see `_begin_cycle`).
+        self.url, self.headers = b"", []
         if self._is_idle():
             self.deadline = self.loop.time() + self._watch.limits.head_seconds
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header."""
+        self.headers.append((name.lower(), value))
 
     def _is_idle(self) -> bool:
         return cast("Any", self.cycle) is None or self.cycle.response_complete
 
     def on_headers_complete(self) -> None:
         """Check the head; hold a report back until it is known whether its body came in the same read."""
-        self.deadline, self._head_bytes = inf, 0
-        # In place, as the ASGI scope refers to this list. HTTP allows blanks around values; httptools keeps trailing
-        # ones.
-        self.headers[:] = [(name, _plain_value(name, value)) for name, value in self.headers]
+        self.deadline, self._head_bytes, self._head = inf, 0, dict(self.headers)
         self._fault = self._fault_of_head()
         if self._fault:
             # An exception stops the parser: what follows a bad head must not be read as a request (smuggling).
@@ -165,21 +206,34 @@ class HttpConnection(HttpToolsProtocol):
         path = self.url
         if (
             self._short_way is None
-            or not (path.startswith(b"/c/") and path.endswith(b"/reports"))
-            or self.expect_100_continue
+            or not (path.endswith(b"/reports") and path.startswith(b"/c/"))
+            or b"expect" in self._head
             or not self._is_idle()
         ):
-            super().on_headers_complete()
+            self._begin_cycle()
         else:
             self._held = b""
 
+    def _begin_cycle(self) -> None:
+        """Hand the head of a request to uvicorn."""
+        url, headers = self.url, self.headers
+        super().on_message_begin()
+        self.url = url
+        # In place, as the ASGI scope refers to this list. HTTP allows blanks around values; httptools keeps trailing
+        # ones.
+        self.headers[:] = [(name, _plain_value(name, value)) for name, value in headers]
+        self.expect_100_continue = any(
+            name == b"expect" and value.lower() == b"100-continue" for name, value in self.headers
+        )
+        super().on_headers_complete()
+
     def _fault_of_head(self) -> str:
         """Why a well-formed request head is refused; empty if it is fine."""
-        hosts = [plain_host(value) for name, value in self.headers if name == b"host"]
-        parser = cast("Any", self.parser)
-        if len(hosts) > 1 or None in hosts:
+        host, parser = self._head.get(b"host"), cast("Any", self.parser)
+        repeated = len(self._head) != len(self.headers) and sum(name == b"host" for name, _ in self.headers) > 1
+        if repeated or (host is not None and plain_host(host.strip(b" \t")) is None):
             return "the Host header must name one host, such as example.org or 127.0.0.1:8000"
-        if not hosts and parser.get_http_version() == "1.1":
+        if host is None and parser.get_http_version() == "1.1":
             return "a request of HTTP/1.1 needs the header Host"
         if parser.should_upgrade() and any(_announces_body(*header) for header in self.headers):
             # The parser would take the body for the upgraded protocol, or for the next request (smuggling).
@@ -207,33 +261,25 @@ class HttpConnection(HttpToolsProtocol):
         """Hand the request that was held back to uvicorn."""
         held, self._held = self._held, None
         if not self.transport.is_closing():
-            super().on_headers_complete()
+            self._begin_cycle()
             if held:
                 super().on_body(held)
 
     def _take(self, body: bytes) -> bool:
         parser = cast("Any", self.parser)
-        # HTTP/1.0 has other rules for keeping connections open, so uvicorn handles it.
+        # HTTP/1.0 has other rules for keeping connections open, so uvicorn handles it; and where a header comes twice,
+        # the last one need not be the one that counts.
         if self._short_way is None or parser.get_method() != b"POST" or parser.get_http_version() != "1.1":
             return False
-        pending = _Pending(keep_alive=parser.should_keep_alive())
-        address = self.client[0] if self.client else ""
-        if not self._short_way.take(self.url, self.headers, body, address, partial(self._answer, pending)):
+        if len(self._head) != len(self.headers):
+            return False
+        pending = _Pending(self, keep_alive=parser.should_keep_alive())
+        address = self._proxies.address(self.client[0] if self.client else "", self._head)
+        if not self._short_way.take(self.url, self._head, body, address, pending.answer):
             return False
         # Uvicorn pipelines further requests behind an unfinished cycle, so order on the connection is kept.
         self.cycle = cast("Any", pending)
         return True
-
-    def _answer(self, pending: _Pending, status: int, headers: bytes, body: bytes) -> None:
-        pending.response_complete = True
-        if pending.disconnected:
-            return
-        close = b"" if pending.keep_alive else b"connection: close\r\n"
-        end = b"content-length: %d\r\n%b\r\n%b" % (len(body), close, body)
-        self.transport.write(STATUS_LINE[status] + headers + end)
-        if close:
-            self.transport.close()
-        self.on_response_complete()
 
     def on_response_complete(self) -> None:
         """Continue with a pipelined request, or start the idle deadline."""
@@ -251,6 +297,6 @@ def _announces_body(name: bytes, value: bytes) -> bool:
     return name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0 ") != b"")
 
 
-def connections(short_way: ShortWay | None, limits: Limits) -> Any:
+def connections(short_way: ShortWay | None, limits: Limits, trusted_proxies: str = "") -> Any:
     """The protocol factory for uvicorn's setting `http`."""
-    return partial(HttpConnection, Watch(limits), short_way)
+    return partial(HttpConnection, Watch(limits), short_way, Proxies(trusted_proxies))

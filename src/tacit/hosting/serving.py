@@ -30,7 +30,7 @@ def server_config(
     """How uvicorn serves an application: no access log, no headers about itself, deadlines for slow clients."""
     return uvicorn.Config(
         app,
-        http=connections(short_way, limits),
+        http=connections(short_way, limits, trusted_proxies),
         host=host,
         port=port,
         access_log=False,

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from tacit.collector.ports import CollectionRecord, Store
 from tacit.core.mechanism import Mechanism
 from tacit.errors import InvalidSpec
-from tacit.wire.batch import Batch
+from tacit.wire.batch import MAGIC, Batch
 from tacit.wire.document import Collection
 
 Catalog = tuple[type[Mechanism], ...]
@@ -39,7 +40,12 @@ class Active:
     sampled: bool
     """Whether respondents answer one of several questions, so that an upload has a block per member."""
     plain: bool
-    """Whether uploads may take the fast path: one member, no invitations, no rows, no shufflers."""
+    """Whether uploads may take the fast path: no rows, no shufflers."""
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes of every binary batch of this collection."""
+        return MAGIC + bytes.fromhex(self.id)
 
     def payload(self, batch: Batch) -> bytes:
         """The reports of a decoded batch in the mechanism's layout, in order."""
@@ -62,7 +68,7 @@ def activate(record: CollectionRecord, catalog: Catalog) -> Active:
     if not isinstance(mechanism, Mechanism):
         raise InvalidSpec(f"{mechanism.kind}: the catalogue has no server half of this kind")
     widths, sampled = mechanism.payload_widths, mechanism.drawn_from is not None
-    plain = not sampled and not collection.invitations and collection.rows is None and collection.shuffle is None
+    plain = collection.rows is None and collection.shuffle is None
     return Active(record.id, record.document, collection, mechanism, widths, mechanism.report_dtype, sampled, plain)
 
 

@@ -1,7 +1,7 @@
 """POST /c/{id}/reports: the hot route. It is plain ASGI without Starlette, and has a fast path without a task.
 
-    whole binary request --HttpConnection--> take()      fast path: no asyncio task, answered by callback
-    everything else ------App-------------> __call__()   validated inline, or in a thread if it is large
+    one block in one read --HttpConnection--> take()      fast path: no asyncio task, answered by callback
+    everything else -------App-------------> __call__()   validated inline, or in a thread if it is large
 
 Both hand batches to `Outcomes`, which groups them for the writer.
 """
@@ -9,6 +9,7 @@ Both hand batches to `Outcomes`, which groups them for the writer.
 from asyncio import get_running_loop, to_thread
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from time import perf_counter
 from urllib.parse import parse_qs
 
@@ -23,7 +24,7 @@ from tacit.collector.ports import INVALID, STORED, NewBatch, Outcome
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW_TYPE
 from tacit.collector.service import Collector
 from tacit.errors import Busy
-from tacit.hosting.connection import Answer, header_lines
+from tacit.hosting.connection import Answer, header_lines, response_bytes
 from tacit.hosting.limits import Limits, RateLimit
 from tacit.hosting.problems import MEDIA_TYPE as PROBLEM_TYPE
 from tacit.hosting.problems import Problem, as_problem
@@ -37,35 +38,45 @@ from tacit.hosting.responses import (
     send_plain,
     send_problem,
 )
-from tacit.wire.batch import MAGIC, MEDIA_TYPE
+from tacit.wire.batch import MAGIC, MEDIA_TYPE, invitation_hash
 
 Head = dict[bytes, bytes]
 
 FORMS = {
     MEDIA_TYPE: Form.BINARY,
     "application/json": Form.JSON,
-    "text/plain": Form.JSON,
+    "text/plain": Form.TEXT,
     ARROW_TYPE: Form.ARROW,
 }
-"""Content types of a batch. navigator.sendBeacon may send text/plain across origins without a CORS preflight."""
+"""Content types of a batch. A page of another origin may send text/plain without a CORS preflight."""
 
 _EXACT = {name.encode(): form for name, form in FORMS.items()}
+_SHORT = {MEDIA_TYPE.encode(), b"text/plain"}
+"""Content types of the fast path, as clients of this project write them."""
 _IN_THREAD_BYTES = {Form.BINARY: 1 << 16, Form.JSON: 1 << 12, Form.ARROW: 0}
 """Bodies above these sizes are validated in a thread, so that they do not stall the event loop. JSON is slow to read,
 so its limit is lower; Arrow always goes to a thread."""
 # Few, so that validating large uploads does not crowd out the event loop and the writer.
 _JUDGES = 2
 # Layout of a binary batch of one block: magic, collection id (32 bytes), batch id (16), member (4), count (4), reports.
-_BLOCK = len(MAGIC) + 32 + 16
+_ID = len(MAGIC) + 32
+_BLOCK = _ID + 16
 _PAYLOAD = _BLOCK + 8
 _NONE: Mapping[str, int] = {}
-_BINARY = MEDIA_TYPE.encode()
+_FIRST, _ONE = bytes(4), (1).to_bytes(4, "little")
 _REPLY: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
 _JSON = header_lines([(b"content-type", b"application/json"), *_REPLY])
 _CREATED = b'{"accepted":%d,"rejected":[],"duplicate":false}'
 """The receipt of a batch whose reports were all stored, preformatted; `JudgedBatch.receipt` makes all others."""
+
+
+# By the number of reports and the CORS headers, of which there are few: the origins that the documents allow.
+@lru_cache(maxsize=1024)
+def _created(accepted: int, cors: bytes) -> bytes:
+    """The whole response to a batch whose reports were all stored."""
+    return response_bytes(201, _JSON + cors, _CREATED % accepted)
 
 
 class ReportRoute:
@@ -121,14 +132,16 @@ class ReportRoute:
                 self._collector.rejections.add(active.id, problem.kind)
             raise
         begun = perf_counter()
+        if form is Form.TEXT:
+            form = Form.BINARY if body.startswith(MAGIC) else Form.JSON
+        invitation = head.get(b"tacit-invitation", b"").decode("latin-1") or _from_query(scope)
         if form is Form.BINARY and len(body) <= _IN_THREAD_BYTES[form]:
-            batch = plain_batch(active, body)
+            batch = plain_batch(active, body, invitation)
             if batch is not None:
                 # INVALID means that some report is bad: the batch is then validated again, report by report.
                 outcome = await self._outcomes.of_unjudged(active, batch)
                 if outcome != INVALID:
                     return self.receipt(active, JudgedBatch(batch, batch.count), outcome, begun)
-        invitation = head.get(b"tacit-invitation", b"").decode("latin-1") or _from_query(scope)
         named = head.get(b"tacit-batch", b"").decode("latin-1")
         return await self._take_other(active, body, form, (invitation, named), begun)
 
@@ -160,33 +173,33 @@ class ReportRoute:
         finally:
             self._judging_bytes -= len(body)
 
-    def take(self, path: bytes, headers: list[Header], body: bytes, address: str, answer: Answer) -> bool:
+    def take(self, path: bytes, head: Mapping[bytes, bytes], body: bytes, address: str, answer: Answer) -> bool:
         """Fast path of `HttpConnection`: take a complete request without an asyncio task; `answer` is called later.
 
         Returns False, having changed nothing that matters, for requests that must go through `__call__`.
         """
         # The id between "/c/" and "/reports". From the cache only: a database read would block the event loop.
         active = self._collector.shelf.kept(path[3:-8].decode("latin-1"))
-        head = dict(headers)
-        if active is None or active.collection.origins or b"content-encoding" in head:
+        if active is None or b"content-encoding" in head or head.get(b"content-type") not in _SHORT:
             return False
-        if head.get(b"content-type") != _BINARY or len(body) > min(
-            _IN_THREAD_BYTES[Form.BINARY], self.limits.body_bytes
-        ):
+        if len(body) > min(_IN_THREAD_BYTES[Form.BINARY], self.limits.body_bytes):
             return False
+        invitation = head.get(b"tacit-invitation", b"").strip(b" \t").decode("latin-1")
         # The rate limit comes last, as it takes a token; a refused address is handled in `__call__`.
-        batch = plain_batch(active, body)
+        batch = plain_batch(active, body, invitation)
         if batch is None or not self._rate.allows(address):
             return False
-        self._outcomes.add_unjudged(active, batch, _Ticket(self, active, body, JudgedBatch(batch, batch.count), answer))
+        origins = active.collection.origins
+        cors = header_lines(cors_headers(head.get(b"origin", b"").strip(b" \t"), origins)) if origins else b""
+        self._outcomes.add_unjudged(active, batch, _Ticket(self, active, body, batch, (invitation, cors), answer))
         return True
 
     def judge_again(self, ticket: "_Ticket") -> None:
         """Validate a batch with bad reports one by one, and store the good ones."""
-        ticket.upload = upload = self._ingest.judge(ticket.active, ticket.body, Form.BINARY)
+        ticket.upload = upload = self._ingest.judge(ticket.active, ticket.body, Form.BINARY, ticket.invitation)
         self._count_refused(upload)
         if upload.batch is None:
-            ticket.answer(201, _JSON, encode_json(self._ingest.nothing_stored(ticket.active, upload)))
+            ticket.reply(201, encode_json(self._ingest.nothing_stored(ticket.active, upload)))
         else:
             self._outcomes.add(upload.batch, ticket)
 
@@ -207,22 +220,31 @@ class ReportRoute:
         else:
             told = self._ingest.settle(active, upload, outcome)
             status, receipt = 200 if told["duplicate"] else 201, encode_json(told)
+        self.settled(active, outcome, upload.accepted if outcome == STORED else 0, begun)
+        return status, receipt
+
+    def settled(self, active: Active, outcome: Outcome, accepted: int, begun: float) -> None:
+        """Note that a batch was decided about."""
         # Folding is asynchronous: the collection is only marked here.
         self._collector.touch(active.id)
-        self._metrics.batch(outcome, upload.accepted if outcome == STORED else 0, perf_counter() - begun)
-        return status, receipt
+        self._metrics.batch(outcome, accepted, perf_counter() - begun)
 
 
 class _Ticket:
     """The waiter of a fast-path request: a future look-alike that writes the response when the outcome arrives."""
 
-    __slots__ = ("_begun", "_route", "active", "answer", "body", "upload")
+    __slots__ = ("_answer", "_batch", "_begun", "_cors", "_route", "active", "body", "invitation", "upload")
 
-    def __init__(self, route: ReportRoute, active: Active, body: bytes, upload: JudgedBatch, answer: Answer) -> None:
-        self._route, self._begun = route, perf_counter()
-        self.active, self.body, self.upload, self.answer = active, body, upload, answer
+    def __init__(
+        self, route: ReportRoute, active: Active, body: bytes, batch: NewBatch, told: tuple[str, bytes], answer: Answer
+    ) -> None:
+        self._route, self._begun, self._batch, self._answer = route, perf_counter(), batch, answer
+        self.active, self.body = active, body
+        self.invitation, self._cors = told
+        self.upload: JudgedBatch | None = None
+        """Only if it was validated report by report."""
 
-    # Never cancelled: if the client disconnects, its batch is stored all the same, and `_answer` drops the receipt.
+    # Never cancelled: if the client disconnects, its batch is stored all the same, and the receipt is dropped.
     def cancelled(self) -> bool:
         return False
 
@@ -230,37 +252,53 @@ class _Ticket:
         return False
 
     def set_result(self, outcome: Outcome, /) -> None:
+        if outcome == STORED and self.upload is None:
+            self._route.settled(self.active, outcome, self._batch.count, self._begun)
+            self._answer(_created(self._batch.count, self._cors))
+            return
         try:
             if outcome == INVALID:
                 self._route.judge_again(self)
                 return
-            status, receipt = self._route.receipt(self.active, self.upload, outcome, self._begun)
+            upload = self.upload or JudgedBatch(self._batch, self._batch.count)
+            status, receipt = self._route.receipt(self.active, upload, outcome, self._begun)
         except Exception as error:
             self.set_exception(error)
             return
-        self.answer(status, _JSON, receipt)
+        self.reply(status, receipt)
 
     def set_exception(self, exception: BaseException, /) -> None:
         problem = self._route.problem_of(exception)
         headers: list[Header] = [(b"content-type", PROBLEM_TYPE.encode()), *problem_headers(problem)]
-        self.answer(problem.status, header_lines(headers), encode_json(problem.to_json()))
+        self.reply(problem.status, encode_json(problem.to_json()), header_lines(headers))
+
+    def reply(self, status: int, body: bytes, headers: bytes = _JSON) -> None:
+        """Answer the request, so that the page that sent it may read it."""
+        self._answer(response_bytes(status, headers + self._cors, body))
 
 
-def plain_batch(active: Active, body: bytes) -> NewBatch | None:
-    """The batch of a body in the common form, a single block of a plain collection; its reports are not validated.
+def plain_batch(active: Active, body: bytes, invitation: str = "") -> NewBatch | None:
+    """The batch of a body in the common form, a single block; its reports are not validated.
 
     None for everything else, which `Ingest.judge` decodes carefully, or refuses with an explanation.
     """
     # Compares the fixed parts instead of parsing: the count must be exactly what the length of the body implies.
     width = active.widths[0]
-    count = (len(body) - _PAYLOAD) // width
-    head = MAGIC + bytes.fromhex(active.id)
-    block = bytes(4) + count.to_bytes(4, "little") if 0 < count < 1 << 32 else b""
-    if not active.plain or _PAYLOAD + count * width != len(body):
+    count, rest = divmod(len(body) - _PAYLOAD, width)
+    if not active.plain or rest or not 0 < count < 1 << 32 or not body.startswith(active.head):
         return None
-    if not block or body[: len(head)] != head or body[_BLOCK:_PAYLOAD] != block:
-        return None
-    return NewBatch(active.id, body[len(head) : _BLOCK], body[_PAYLOAD:], count, _NONE)
+    member, told = body[_BLOCK : _BLOCK + 4], body[_BLOCK + 4 : _PAYLOAD]
+    spends = None
+    if active.collection.invitations:
+        if not invitation or count != 1:
+            return None
+        spends = invitation_hash(invitation)
+    if not active.sampled:
+        payload = body[_PAYLOAD:] if member == _FIRST and told == count.to_bytes(4, "little") else b""
+    else:
+        # A device sends one report, and in the store a report begins with its member. All members are equally wide.
+        payload = member + body[_PAYLOAD:] if count == 1 and told == _ONE else b""
+    return NewBatch(active.id, body[_ID:_BLOCK], payload, count, _NONE, spends) if payload else None
 
 
 def _form(head: Head) -> Form:

@@ -48,6 +48,8 @@ _decode_json = msgspec.json.Decoder().decode
 class Form(Enum):
     """The encoding of an upload."""
 
+    TEXT = "text"
+    """What text/plain announces: JSON, or a binary batch, which its first bytes tell."""
     BINARY = "binary"
     JSON = "json"
     ARROW = "arrow"
