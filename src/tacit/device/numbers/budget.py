@@ -33,7 +33,7 @@ def _decimal_text(given: Any) -> str:
         return given.strip()
     # Documents cannot say numbers: what is read from one must be the canonical text, see `nested.rebuild`.
     # A truth value is a number to Python, and hardly ever meant as one.
-    if isinstance(given, (Real, Decimal)) and type(given) is not bool:
+    if not isinstance(given, bool) and isinstance(given, (Real, Decimal)):
         return format(given, "f") if isinstance(given, Decimal) else str(given)
     raise InvalidSpec(f'epsilon is of type {type(given).__name__}, must be a number such as 0.5, or its text, "0.5"')
 
