@@ -25,7 +25,7 @@ from tacit.core.members import (
     layout_of,
     per_member,
 )
-from tacit.core.tally import Counts, Log, checked_weights, count_reports, same_mechanism
+from tacit.core.tally import Counts, Log, checked_weights, count_reports, own_tally
 from tacit.device.families.compose import AllOfDevice, answers_of
 from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec
@@ -184,7 +184,7 @@ class AllOf(AllOfDevice, Mechanism):
         self, tally: Counts | Log | PerMember, candidates: Candidates | None = None
     ) -> list[Estimate]:
         """One estimate per member, from all respondents."""
-        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        own_tally(self, tally)
         asked = candidates_of(self.kind, candidates, len(self.members))
         return [self.member(i).estimate(self.marginal(tally, i), named) for i, named in enumerate(asked)]
 

@@ -25,7 +25,7 @@ from tacit.core.estimate import Estimate, no_data
 from tacit.core.statistics.moments import Moments
 from tacit.core.statistics.score import Law
 from tacit.core.statistics.simulated import simulate_each
-from tacit.core.tally import Counts, Log, Tally, count_reports, same_mechanism
+from tacit.core.tally import Counts, Log, Tally, count_reports, own_tally
 from tacit.device.base import Device, width_bytes
 from tacit.device.families.family import Family
 from tacit.device.numbers.coins import Coins
@@ -83,14 +83,28 @@ def words(coins: Coins, n: int, each: int) -> U64:
 def indices_below(size: int, kind: str, values: npt.ArrayLike) -> U64:
     """Return values as indices below `size`; the error for a wrong one does not show it, as it may be private."""
     array = integer_array(values)
-    if array.size and (array.dtype.kind not in "iu" or array.ndim != 1):
-        raise InvalidValue(f"{kind}: values must be a one-dimensional array of integers")
+    if array.ndim == 0 or (array.size and (array.dtype.kind not in "iu" or array.ndim != 1)):
+        raise InvalidValue(f"{kind}: values must be a one-dimensional array of integers; {_instead(array)}")
     if array.size and (int(array.min()) < 0 or int(array.max()) >= size):
         raise InvalidValue(
             f"{kind}: a value is outside the domain, must be an integer from 0 to {size - 1}; "
             "encode answers with the domain of the collection"
         )
     return array.astype(np.uint64).reshape(-1)
+
+
+def _instead(array: npt.NDArray[Any]) -> str:
+    """What to write instead of values of another type or shape; says nothing about any one of them."""
+    if array.ndim != 1:
+        return "these are a single value: write [value]" if array.ndim == 0 else "these have several columns: give one"
+    if array.dtype.kind == "b":
+        return "these are booleans: write values.astype(int)"
+    if array.dtype.kind == "f":
+        missing = (
+            "NaN stands for missing ones: drop them, or declare an answer for them" if np.isnan(array).any() else ""
+        )
+        return missing or "these are floats: round them and write values.astype(int), or ask for tacit.mean"
+    return "these are labels: tacit.histogram(values, epsilon=…) takes them, or encode them with a domain"
 
 
 def privatize_chunks(draw: Callable[[U64, Coins], Reports], indices: U64, coins: Coins, nothing: Reports) -> Reports:
@@ -209,7 +223,8 @@ class Mechanism(Device):
         if array.ndim != 1 + len(shape) or array.dtype != base or array.shape[1:] != shape:
             raise ReportRejected(
                 f"{self.kind} {self.digest[:6]}: reports have layout {array.dtype.str}{list(array.shape[1:])}, "
-                f"must be {base.str if base.names is None else base.descr}{list(shape)}"
+                f"must be {base.str if base.names is None else base.descr}{list(shape)}; "
+                "give what privatize or decode returned"
             )
         return array
 
@@ -312,7 +327,7 @@ class Oracle(Mechanism):
 
         The variance depends on the true frequency f; the plug-in max(estimate, 0) is used for it.
         """
-        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        own_tally(self, tally)
         chosen = self._candidates(candidates)
         labels = None if candidates is None else chosen.tolist()
         if tally.is_empty:

@@ -24,7 +24,7 @@ from tacit.core.members import (
     per_member,
 )
 from tacit.core.statistics.simulated import split_counts
-from tacit.core.tally import checked_weights, same_mechanism
+from tacit.core.tally import checked_weights, own_tally
 from tacit.device.families.compose import OneOfDevice
 from tacit.device.numbers.coins import Coins
 from tacit.device.numbers.exact import WORD, ceil_div
@@ -260,7 +260,7 @@ class OneOf(OneOfDevice, Mechanism):
 
         The estimates speak for all respondents of the tally, or for more of whom they are a random part.
         """
-        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        own_tally(self, tally)
         asked = candidates_of(self.kind, candidates, len(self.family))
         everybody = tally.n if respondents is None else respondents
         estimates: list[Any] = []

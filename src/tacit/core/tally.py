@@ -34,6 +34,16 @@ def same_mechanism(here: Device, there: Device, *, action: str = "merge tallies"
     )
 
 
+def own_tally(mechanism: Device, tally: Any) -> None:
+    """Refuse to estimate what is no tally, or the tally of another mechanism."""
+    if not isinstance(getattr(tally, "mechanism", None), Device):
+        raise SpecMismatch(
+            f"{mechanism.kind}: estimate takes a tally, this is of type {type(tally).__name__}; count reports first: "
+            "write mechanism.estimate(mechanism.tally(reports))"
+        )
+    same_mechanism(mechanism, tally.mechanism, action="estimate this tally")
+
+
 class Weighted(Protocol):
     """What every state of a tally tells about its reports."""
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from tacit.core.cell_rule import CellRule
 from tacit.core.mechanism import Mechanism, Reports
-from tacit.core.tally import same_mechanism
+from tacit.core.tally import own_tally
 
 
 class Wrapper(Mechanism):
@@ -50,5 +50,5 @@ class Wrapper(Mechanism):
 
     def inner_tally(self, tally: Any) -> Any:
         """A tally of this mechanism as one of the inner mechanism."""
-        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        own_tally(self, tally)
         return replace(tally, mechanism=self.inner)

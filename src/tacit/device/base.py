@@ -1,14 +1,15 @@
 """What every mechanism has on the device: frozen fields that are the wire spec, checks, and a realised epsilon."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from operator import index
 from typing import Any, ClassVar, NoReturn, Self, cast
 
+from tacit.device.arguments import KindType, takes_coins
 from tacit.device.nested import rebuild
-from tacit.device.numbers.budget import Amplified, Budget, Epsilon, Share, as_budget
+from tacit.device.numbers.budget import Amplified, Budget, Declared, Epsilon, Share, as_budget
 from tacit.device.numbers.canonical import digest
 from tacit.device.numbers.coins import Coins
 from tacit.device.numbers.exact import WORD, log_upper
@@ -46,14 +47,21 @@ def as_integer(value: Any) -> int | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Device(ABC):
+class Device(metaclass=KindType):
     """A mechanism as the device sees it. Its fields, with `kind`, are the spec; everything else is derived."""
 
     kind: ClassVar[str]
     fits_word: ClassVar[bool] = False
     """Whether a report can be written as one 64-bit word, which is what shufflers pass on."""
 
-    epsilon: Budget | str
+    epsilon: Declared
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Let every kind refuse wrong coins with one message, before it draws any."""
+        super().__init_subclass__(**named)
+        for name in ("privatize", "privatize_one"):
+            if name in vars(cls):
+                setattr(cls, name, takes_coins(vars(cls)[name]))
 
     def __post_init__(self) -> None:
         """Make the budget, let the kind check its own fields, and look for budgets that hold only elsewhere."""
@@ -212,6 +220,8 @@ class Device(ABC):
     def _size(self, high: int, hint: str = "") -> int:
         """Check the domain size."""
         value = getattr(self, "size")  # noqa: B009 - declared by the kinds that have a size
+        if not isinstance(value, str) and hasattr(value, "__len__"):
+            raise InvalidSpec(f"{self.kind}: size is the number of values, not the values; write len(…)")
         if value in (0, 1):
             hint = "a one-value domain carries no information, drop this attribute"
         return self._integer("size", 2, high, hint)

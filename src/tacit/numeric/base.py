@@ -9,7 +9,7 @@ from tacit.arrays import I64, U64
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import UNEVEN, Mechanism, Reports, indices_below, privatize_chunks
 from tacit.core.statistics.score import Law
-from tacit.core.tally import Counts, count_reports, same_mechanism
+from tacit.core.tally import Counts, count_reports, own_tally
 from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec
 
@@ -46,7 +46,7 @@ class MeanMechanism(Mechanism):
 
     def estimate(self, tally: Counts, candidates: npt.ArrayLike | None = None) -> Estimate:
         """Return the unbiased mean on the grid (one cell), with the variance that the class states."""
-        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        own_tally(self, tally)
         if candidates is not None:
             raise InvalidSpec(f"{self.kind}: estimates one mean; there are no candidates to choose from")
         if tally.is_empty:

@@ -12,6 +12,7 @@ from tacit.core.mechanism import CodeCounting, code_dtype, words
 from tacit.core.pure import PureOracle
 from tacit.core.statistics.moments import Moments, block_moments
 from tacit.core.tally import Counts
+from tacit.device.arguments import explained
 from tacit.device.kinds.grr import GRRDevice
 from tacit.device.numbers.coins import Coins
 from tacit.device.numbers.exact import WORD, as_probability
@@ -96,6 +97,7 @@ class GRR(GRRDevice, CodeCounting, PureOracle):
         return Counts(self, n, cells, cells, n, n)
 
 
-def RR(*, epsilon: Any) -> GRR:  # noqa: N802 - the name of the paper
+@explained
+def RR(epsilon: Any) -> GRR:  # noqa: N802 - the name of the paper
     """Randomised response on one bit: GRR over two values (Warner 1965)."""
     return GRR(size=2, epsilon=epsilon)

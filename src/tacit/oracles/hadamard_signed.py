@@ -12,7 +12,7 @@ from tacit.arrays import F64, U64
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import CodeCounting, Reports, code_dtype, indices_below, privatize_chunks, words
 from tacit.core.statistics.moments import Moments
-from tacit.core.tally import Counts, count_reports, same_mechanism
+from tacit.core.tally import Counts, count_reports, own_tally
 from tacit.device.kinds.hadamard import HRRSignedDevice
 from tacit.device.numbers.coins import Coins
 from tacit.device.numbers.exact import WORD, as_probability
@@ -80,7 +80,7 @@ class HRRSigned(HRRSignedDevice, CodeCounting):
 
     def estimate(self, tally: Counts, candidates: npt.ArrayLike | None = None) -> Estimate:
         """Differences of the halves of every node, or of the nodes that are named."""
-        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        own_tally(self, tally)
         chosen = None if candidates is None else indices_below(self.nodes, self.kind, candidates).astype(np.intp)
         cells = self.nodes if chosen is None else len(chosen)
         if tally.is_empty:

@@ -25,7 +25,7 @@ from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import MAX_REPORTS, Mechanism, Reports, integer_array
 from tacit.core.sharing import public_seeds, respondents_of
 from tacit.core.statistics.least_squares import LinearSolver, linear_solver
-from tacit.core.tally import Counts, count_reports, same_mechanism
+from tacit.core.tally import Counts, count_reports, own_tally
 from tacit.device.kinds.rappor import BasicRAPPORDevice, RAPPORDevice
 from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec, InvalidValue
@@ -154,7 +154,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
         The variance r (1 - r)/(N (r1 - r0)^2), r plugged in, contains the sampling of respondents into cohorts.
         An empty cohort has share 0 and infinite variance.
         """
-        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        own_tally(self, tally)
         parts = self._parts(tally)
         # The rate of set bits at the estimated share, clipped to a share that can be.
         r1, r0 = map(float, self.rates)
@@ -187,7 +187,7 @@ class RAPPOR(RAPPORDevice, Mechanism):
         which is right only when every value anybody holds is listed. A frequency (or combination) that the
         bits do not identify has infinite variance. With more candidates than bits x cohorts, decode instead.
         """
-        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        own_tally(self, tally)
         ids = self._chosen(candidates)
         if tally.is_empty:
             return no_data(len(ids), ids.tolist())

@@ -9,7 +9,8 @@ from math import ceil, inf, log2
 from typing import Any
 
 from tacit.core.mechanism import Oracle
-from tacit.device.numbers.budget import Budget, as_budget
+from tacit.device.arguments import explained
+from tacit.device.numbers.budget import Budget, Declared, as_budget
 from tacit.errors import InvalidSpec
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
@@ -127,10 +128,11 @@ def _option(
     )
 
 
+@explained
 def choose_oracle(
     *,
     size: int,
-    epsilon: Budget | str,
+    epsilon: Declared,
     n: int,
     target_error: float | None = None,
     max_report_bits: int | None = None,

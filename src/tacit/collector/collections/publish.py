@@ -70,7 +70,7 @@ class Planner:
         task = _default_task(fields)
         questions = tuple(_question(item, f"questions[{i}]", task) for i, item in enumerate(fields["questions"]))
         respondents = _respondents(fields["respondents"])
-        wanted = Wanted(questions, Epsilon(fields["epsilon"]), respondents, fields, self.tasks)
+        wanted = Wanted(questions, _epsilon(fields["epsilon"]), respondents, fields, self.tasks)
         policy, mechanism, plan = plan_policy(wanted)
         document = {
             "version": OLDEST,
@@ -213,6 +213,13 @@ def _domain(spec: dict[str, Any], name: Any) -> dict[str, Any]:
 def _texts(value: Any) -> Any:
     """Texts by language; a plain string counts as English."""
     return {"en": value} if isinstance(value, str) else value
+
+
+def _epsilon(value: Any) -> Epsilon:
+    """The epsilon of a draft, which is text: a float of YAML or JSON is not the same number to every program."""
+    if not isinstance(value, str):
+        raise InvalidSpec('draft.epsilon must be decimal text such as "1.0", in quotation marks')
+    return Epsilon(value)
 
 
 def _respondents(value: Any) -> int:

@@ -7,8 +7,10 @@ and sample at another.
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from numbers import Real
 from typing import Any
 
 from tacit.device.numbers.canonical import shortest_decimal
@@ -25,27 +27,33 @@ def _exp(x: Fraction) -> int:
     return exp_floor(x)
 
 
+def _decimal_text(given: Any) -> str:
+    """The text of a declared number: text as it is, a float (numpy's too) as its shortest decimal."""
+    if isinstance(given, str):
+        return given.strip()
+    # Documents cannot say numbers: what is read from one must be the canonical text, see `nested.rebuild`.
+    # A truth value is a number to Python, and hardly ever meant as one.
+    if not isinstance(given, bool) and isinstance(given, (Real, Decimal)):
+        return format(given, "f") if isinstance(given, Decimal) else str(given)
+    raise InvalidSpec(f'epsilon is of type {type(given).__name__}, must be a number such as 0.5, or its text, "0.5"')
+
+
 @dataclass(frozen=True)
 class Epsilon:
-    """A declared epsilon, kept as canonical decimal text between 0.001 and 32.
+    """A declared epsilon, kept as canonical decimal text between 0.001 and 32; made of text or of a number.
 
-    >>> Epsilon("1.0")
-    Epsilon(text='1')
+    >>> Epsilon("1.0"), Epsilon(0.5)
+    (Epsilon(text='1'), Epsilon(text='0.5'))
     """
 
     text: str
 
     def __post_init__(self) -> None:
         """Canonicalise, or refuse with the rule."""
-        if not isinstance(self.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidSpec(
-                f'epsilon is a {type(self.text).__name__}, must be decimal text such as "1.0"; '
-                "text keeps the declared number exact on every device"
-            )
-        text = self.text.strip()
+        text = _decimal_text(self.text)
         if not _DECIMAL.fullmatch(text):
             raise InvalidSpec(
-                f'epsilon is {text[:40]!r}, must be plain decimal text such as "0.5" with at most 18 decimals'
+                f"epsilon is {text[:40]!r}, must be a number from 0.001 to 32, such as 0.5, with at most 18 decimals"
             )
         if not LOWEST <= Fraction(text) <= HIGHEST:
             raise InvalidSpec(f"epsilon is {text}, must be between 0.001 and 32")
@@ -74,7 +82,7 @@ class Share:
     Fraction(1, 3)
     """
 
-    of: "Epsilon | str"
+    of: "Epsilon | str | float"
     share: str
 
     def __post_init__(self) -> None:
@@ -112,7 +120,7 @@ class Amplified:
     by every mechanism but the one that `PaddedDevice` builds inside itself.
     """
 
-    of: "Epsilon | str"
+    of: "Epsilon | str | float"
     sampled: int
 
     def __post_init__(self) -> None:
@@ -139,13 +147,17 @@ class Amplified:
 Budget = Epsilon | Share | Amplified
 
 
-def as_epsilon(value: "Epsilon | str") -> Epsilon:
-    """Epsilon from its text; an Epsilon passes through."""
-    return value if isinstance(value, Epsilon) else Epsilon(value)
+Declared = Budget | str | float
+"""What a budget is made of: one itself, decimal text, or a number, of which the shortest decimal counts."""
+
+
+def as_epsilon(value: "Epsilon | str | float") -> Epsilon:
+    """Epsilon from its text or from a number; an Epsilon passes through."""
+    return value if isinstance(value, Epsilon) else Epsilon(_decimal_text(value))
 
 
 def as_budget(value: Any) -> Budget:
-    """A budget from its wire form, from decimal text, or a budget itself."""
+    """A budget from its wire form, from decimal text, from a number, or a budget itself."""
     if isinstance(value, (Epsilon, Share, Amplified)):
         return value
     if isinstance(value, dict):

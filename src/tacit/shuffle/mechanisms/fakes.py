@@ -28,7 +28,7 @@ from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import Mechanism, Oracle, Reports, words
 from tacit.core.pure import PureOracle
 from tacit.core.statistics.simulated import GeneratorCoins
-from tacit.core.tally import Counts, Tally, same_mechanism
+from tacit.core.tally import Counts, Tally, own_tally
 from tacit.core.wrapper import Wrapper
 from tacit.device.numbers.budget import Budget
 from tacit.device.numbers.coins import Coins
@@ -226,7 +226,7 @@ class WithFakes(Wrapper):
         return tally.fold(cells)
 
     def _checked(self, tally: Tally) -> None:
-        same_mechanism(self.inner, tally.mechanism, action="estimate this tally")
+        own_tally(self.inner, tally)
         if tally.is_weighted:
             raise SpecMismatch("with_fakes: shuffled reports belong to nobody, so that they cannot be weighted")
 
@@ -264,7 +264,7 @@ class WithFakes(Wrapper):
         """The tally of respondents and fakes under the inner mechanism."""
         if not isinstance(tally, BatchCounts):
             return tally
-        same_mechanism(self, tally.mechanism, action="estimate this tally")
+        own_tally(self, tally)
         # Cells hold respondents and fakes alike; only the number of reports was changed by `settle`.
         reports = tally.n + self.fakes
         return Counts(self.inner, reports, tally.cells, tally.cells, reports, reports)

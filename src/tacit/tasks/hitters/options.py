@@ -5,7 +5,7 @@ from math import sqrt
 from typing import Any
 
 from tacit.device.domains.domain import Domain
-from tacit.device.numbers.budget import Budget
+from tacit.device.numbers.budget import Declared
 from tacit.tasks.hitters.plan import MOST_EVALUATIONS, HittersPlan, plan_pem
 from tacit.tasks.hitters.spelling import spelling_of, values_below
 
@@ -39,7 +39,7 @@ class HittersOption:
 
 
 def hitters_options(
-    *, epsilon: Budget | str, n: int, k: int, size: int | None = None, domain: Domain | None = None
+    *, epsilon: Declared, n: int, k: int, size: int | None = None, domain: Domain | None = None
 ) -> tuple[list[HittersOption], str]:
     """Return plans, smallest detectable share first, and a sentence about the best.
 

@@ -18,7 +18,7 @@ from tacit.core.patience import check
 from tacit.core.statistics.binomial import least_significant, upper_tail
 from tacit.core.statistics.normal import normal_cdf, normal_isf, normal_sf
 from tacit.device.families.levels import Tree, node_count
-from tacit.device.numbers.budget import Budget, as_budget
+from tacit.device.numbers.budget import Budget, Declared, as_budget
 from tacit.errors import InvalidSpec
 from tacit.oracles.local_hash import OLH
 from tacit.tasks.hitters.spelling import Spelling
@@ -230,7 +230,7 @@ def check_search(spelling: Spelling, n: int, k: int) -> None:
 
 
 def plan_pem(
-    spelling: Spelling, *, epsilon: Budget | str, n: int, k: int, groups: int | None = None,
+    spelling: Spelling, *, epsilon: Declared, n: int, k: int, groups: int | None = None,
     most_evaluations: float = MOST_EVALUATIONS,
 ) -> HittersPlan:  # fmt: skip
     """Return the plan with the smallest detectable share under the cap on evaluations; `groups` fixes their number."""
@@ -310,7 +310,7 @@ def _layouts(spelling: Spelling, budget: Budget, n: int, k: int, groups: int) ->
 
 
 def plan_lengths(
-    spelling: Spelling, epsilon: Budget | str, n: int, k: int, lengths: Sequence[int], *,
+    spelling: Spelling, epsilon: Declared, n: int, k: int, lengths: Sequence[int], *,
     keep: int | None = None, weights: Sequence[int] = (),
 ) -> HittersPlan:  # fmt: skip
     """Return a plan of these prefix lengths; by default k prefixes are kept and all groups have equal weight."""
@@ -319,13 +319,13 @@ def plan_lengths(
     return HittersPlan(spelling, as_budget(epsilon), n, k, keep or k, tuple(lengths), evenly)
 
 
-def plan_pem1(spelling: Spelling, *, epsilon: Budget | str, n: int, k: int) -> HittersPlan:
+def plan_pem1(spelling: Spelling, *, epsilon: Declared, n: int, k: int) -> HittersPlan:
     """PEM with one digit per group (Bassily et al., first method, with local hashing and the k best prefixes)."""
     lengths = prefix_lengths(spelling.digits, k, spelling.digits, fanout=spelling.fanout)
     return plan_lengths(spelling, epsilon, n, k, lengths[-MOST_GROUPS:])
 
 
-def plan_naive(spelling: Spelling, *, epsilon: Budget | str, n: int, k: int) -> HittersPlan:
+def plan_naive(spelling: Spelling, *, epsilon: Declared, n: int, k: int) -> HittersPlan:
     """Return the plan that asks for whole values and examines all of them; only for small domains."""
     check_search(spelling, n, k)
     if spelling.size > MOST_CANDIDATES:

@@ -18,7 +18,7 @@ from tacit.device.base import Device
 from tacit.device.families.coefficients import Coefficients
 from tacit.device.families.compose import MAX_MEMBERS
 from tacit.device.families.views import Views
-from tacit.device.numbers.budget import Budget, Share, as_budget
+from tacit.device.numbers.budget import Budget, Declared, Share, as_budget
 from tacit.errors import InvalidSpec
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR
@@ -65,7 +65,7 @@ class Ask:
 
 
 def ask(
-    sizes: Sequence[int], k: int, epsilon: Budget | str, n: int, *,
+    sizes: Sequence[int], k: int, epsilon: Declared, n: int, *,
     uniform: bool = False, cover: bool = False,
 ) -> Ask:  # fmt: skip
     """Check a request; attributes with one answer are known without asking and are dropped."""

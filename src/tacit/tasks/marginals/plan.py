@@ -16,7 +16,7 @@ import numpy as np
 from tacit.core.compose import AllOf
 from tacit.core.mechanism import Mechanism
 from tacit.core.patience import check
-from tacit.device.numbers.budget import Budget
+from tacit.device.numbers.budget import Declared
 from tacit.errors import InvalidSpec
 from tacit.post.views.table import MAX_TABLE, Attributes, shape_of
 from tacit.tasks.choose import TOLERANCE
@@ -78,7 +78,7 @@ def choose_marginals(
     *,
     sizes: Sequence[int],
     k: int,
-    epsilon: Budget | str,
+    epsilon: Declared,
     n: int,
     target_error: float | None = None,
     max_report_bits: int | None = None,

@@ -10,7 +10,7 @@ from math import ceil, inf, log2
 
 from tacit.core.mechanism import MAX_ALL, Mechanism
 from tacit.core.patience import check
-from tacit.device.numbers.budget import Budget, as_budget
+from tacit.device.numbers.budget import Declared, as_budget
 from tacit.errors import InvalidSpec
 from tacit.tasks.ranges.error import Workload
 from tacit.tasks.ranges.options import KINDS, RangeOption, Workshop
@@ -53,7 +53,7 @@ def fanouts_for(size: int) -> tuple[int, ...]:
 def choose_ranges(
     *,
     size: int,
-    epsilon: Budget | str,
+    epsilon: Declared,
     n: int,
     workload: str = "ranges",
     target_error: float | None = None,

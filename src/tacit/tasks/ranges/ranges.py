@@ -150,6 +150,8 @@ class Ranges:
         The true one is the first leaf whose prefix holds the share. The interval starts after the prefixes that are
         surely too small and ends with the first after which all surely hold it: errors are those at the share itself.
         """
+        if np.ndim(share):
+            raise InvalidSpec("quantile: share is a list; ask for one at a time: [quantile(share) for share in shares]")
         if not 0 <= share <= 1:
             raise InvalidSpec(f"quantile: {share} is not a share, must be from 0 to 1")
         if self.n == 0:

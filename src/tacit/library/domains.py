@@ -1,0 +1,206 @@
+"""Domains out of what people declare (a list of labels, a range, a domain itself), or out of the values themselves.
+
+A domain that is read off the values tells them: which rare label occurred, how long the longest word is. It is good
+enough to try things out, and the finding is marked as a simulation.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, cast
+
+from tacit.device.domains.domain import Booleans, Categories, Domain, Ordered
+from tacit.device.domains.items import Items
+from tacit.device.domains.reals import Buckets, Integers
+from tacit.errors import InvalidSpec, InvalidValue
+from tacit.library.columns import Column
+from tacit.library.text import as_date, text_of
+
+MOST_DAYS = 1 << 16
+BINS = 32
+"""Buckets that floats are cut into where neither bins nor a domain is declared."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A domain, the labels that answers show for its indices, and whether somebody declared it."""
+
+    domain: Domain
+    declared: bool
+    labels: tuple[Any, ...] = ()
+    """As they were declared, such as dates; empty where the domain's own labels are shown."""
+    missing: str | None = None
+    """The answer that missing values stand for."""
+
+    def label(self, index: int) -> Any:
+        """The label of an index."""
+        return self.labels[index] if self.labels else self.domain.decode(index)
+
+    def all_labels(self) -> list[Any]:
+        """All labels in their order."""
+        return list(self.labels) or self.domain.all_labels()
+
+    def filled(self, value: Any) -> Any:
+        """A value as the domain reads it: missing ones by their answer, dates and numbers by their label."""
+        value = self.missing if value is None else value
+        return text_of(value) if isinstance(self.domain, Ordered) else as_date(value)
+
+
+def name_scope(
+    who: str, name: str, declared: Any, column: Column | None, missing: str | None, *, ordered: bool
+) -> Scope:
+    """The scope of a question with labels: declared, or read off the values."""
+    if isinstance(declared, Domain):
+        return Scope(declared, True, missing=missing)
+    if declared is bool:
+        declared = (False, True)
+    if declared is not None:
+        return _listed_scope(who, name, _labels(who, declared), missing, declared=True, ordered=ordered)
+    if column is None:
+        raise InvalidSpec(f"{who}: domain is missing; declare the answers before anybody is asked: domain=['a', 'b']")
+    found, in_order = _found(who, column)
+    if found == [False, True] and missing is None:
+        return Scope(Booleans(name), False)
+    return _listed_scope(who, name, found, missing, declared=False, ordered=ordered or in_order)
+
+
+def _labels(who: str, declared: Any) -> list[Any]:
+    if isinstance(declared, (str, bytes)) or not isinstance(declared, Iterable):
+        raise InvalidSpec(
+            f"{who}: domain must be a list of labels such as ['a', 'b'], or a domain such as tacit.Categories"
+        )
+    return [as_date(item) for item in cast("Iterable[Any]", declared)]
+
+
+def _listed_scope(
+    who: str, name: str, labels: list[Any], missing: str | None, *, declared: bool, ordered: bool
+) -> Scope:
+    """Labels as a domain, with one more for missing values where they have an answer of their own."""
+    known = [*labels, *([] if missing is None or missing in labels else [missing])]
+    texts = [text_of(label) for label in known]
+    wrong = next((text for text in texts if not isinstance(text, str)), None)
+    if wrong is not None:
+        raise InvalidSpec(f"{who}: a label is of type {type(wrong).__name__}, must be text, a whole number or a date")
+    return Scope((Ordered if ordered else Categories)(name, tuple(texts)), declared, tuple(known), missing)
+
+
+def _found(who: str, column: Column) -> tuple[list[Any], bool]:
+    """The different values in order, and whether that order means something."""
+    if column.categories:
+        return list(column.categories), column.is_ordered
+    held = {as_date(item) for item in column.items if item is not None}
+    kinds = {type(item) for item in held}
+    if float in kinds:
+        raise InvalidValue(
+            f"{who}: values are numbers with fractions, which have no list of answers; take tacit.mean or tacit.ranges "
+            "with low, high and bins, or round them"
+        )
+    if kinds == {bool}:
+        return [False, True], False
+    if not kinds <= {int, bool} and not all(issubclass(kind, date) for kind in kinds) and kinds != {str}:
+        raise InvalidValue(
+            f"{who}: values are of types {', '.join(sorted(k.__name__ for k in kinds)) or 'nothing'}, must all be "
+            "text, whole numbers, booleans or dates"
+        )
+    return sorted(held), kinds != {str}
+
+
+def number_scope(
+    who: str, name: str, declared: Any, column: Column | None, *, low: Any, high: Any, bins: int | None
+) -> Scope:
+    """The scope of a question with ordered answers: whole numbers, buckets of numbers, days, or labels in order."""
+    if declared is not None:
+        return name_scope(who, name, declared, column, None, ordered=True)
+    known = low is not None and high is not None
+    if not known and column is not None and (column.categories or any(isinstance(x, str) for x in column.items)):
+        return _ordered_labels(who, name, column)
+    ends = read_ends(who, column, low, high)
+    if isinstance(as_date(ends[0]), date):
+        return _days(who, name, as_date(ends[0]), as_date(ends[1]), known)
+    low_number, high_number = (end_number(who, end) for end in ends)
+    if bins is None and low_number.denominator == high_number.denominator == 1 and not _fractions(column):
+        return Scope(Integers(name, int(low_number), int(high_number)), known)
+    if bins is None and known:
+        raise InvalidSpec(f"{who}: numbers with fractions are counted in buckets; write bins=50, or round them")
+    return Scope(buckets(who, name, low_number, high_number, BINS if bins is None else bins), known)
+
+
+def _ordered_labels(who: str, name: str, column: Column) -> Scope:
+    if not column.is_ordered:
+        raise InvalidSpec(
+            f"{who}: labels have no order of their own; declare it: domain=['never', 'sometimes', 'often']"
+        )
+    return _listed_scope(who, name, list(column.categories), None, declared=False, ordered=True)
+
+
+def _fractions(column: Column | None) -> bool:
+    return column is not None and any(isinstance(item, float) for item in column.items)
+
+
+def read_ends(who: str, column: Column | None, low: Any, high: Any) -> tuple[Any, Any]:
+    """The declared ends; one that is not is read off the values."""
+    if column is None and (low is None or high is None):
+        raise InvalidSpec(f"{who}: low and high are missing; declare them before anybody is asked: low=0, high=100")
+    if low is not None and high is not None:
+        return low, high
+    held = [as_date(item) for item in (column.items if column else ()) if item is not None]
+    try:
+        return (min(held) if low is None else low), (max(held) if high is None else high)
+    except (ValueError, TypeError):
+        raise InvalidValue(f"{who}: values must be numbers or dates, all of one type, and at least one") from None
+
+
+def end_number(who: str, end: Any) -> Fraction:
+    """An end as an exact number."""
+    number = asend_number(end.item() if hasattr(end, "item") else end)
+    if number is None:
+        raise InvalidSpec(f"{who}: low and high must be finite numbers or dates, such as low=0, high=100")
+    return number
+
+
+def _days(who: str, name: str, first: date, last: Any, declared: bool) -> Scope:
+    """Every day of a range, as labels in order."""
+    if not isinstance(last, date) or not 0 < (last - first).days < MOST_DAYS:
+        raise InvalidSpec(
+            f"{who}: low and high must be two dates, the first before the second, {MOST_DAYS} days at most"
+        )
+    days = [first + timedelta(i) for i in range((last - first).days + 1)]
+    return _listed_scope(who, name, days, None, declared=declared, ordered=True)
+
+
+def decimal_text(number: Fraction, decimals: int) -> str:
+    """A number rounded to so many decimals, as plain text."""
+    return format(Decimal(round(number * 10**decimals)).scaleb(-decimals), "f")
+
+
+def buckets(who: str, name: str, low: Fraction, high: Fraction, bins: int) -> Buckets:
+    """So many buckets of equal width, and one for the upper end and what lies above."""
+    if not low < high or type(bins) is not int or not 1 <= bins <= 1 << 16:
+        raise InvalidSpec(f"{who}: bins must be a whole number from 1 to 65536, and low below high")
+    width = (high - low) / bins
+    # Enough decimals to tell edges apart, and few enough to be read.
+    decimals = next(places for places in range(19) if width * 10**places >= 100)
+    return Buckets(name, tuple(decimal_text(low + i * width, decimals) for i in range(bins + 1)), open_above=True)
+
+
+def item_scope(who: str, name: str, declared: Any, column: Column | None) -> Scope:
+    """The scope of sets of items: declared, or all items that occur."""
+    if isinstance(declared, Items):
+        return Scope(declared, True)
+    if declared is not None:
+        return Scope(Items(name, tuple(text_of(item) for item in _labels(who, declared))), True)
+    if column is None:
+        raise InvalidSpec(
+            f"{who}: domain is missing; declare the items before anybody is asked: domain=['bread', 'milk']"
+        )
+    held = {text_of(item) for one in column.items for item in as_items(who, one)}
+    return Scope(Items(name, tuple(sorted(held))), False)
+
+
+def as_items(who: str, value: Any) -> list[Any]:
+    """The items of one respondent."""
+    if value is None or isinstance(value, (str, bytes, dict)) or not isinstance(value, Iterable):
+        raise InvalidValue(f"{who}: every value must be a list of items, such as [['bread', 'milk'], []]")
+    return list(cast("Iterable[Any]", value))
