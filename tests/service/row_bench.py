@@ -13,9 +13,9 @@ from tacit.catalog import CATALOG
 from tacit.collector.ingest.uploads import Form
 from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.ports import STORED, Store
-from tacit.collector.rows.manifest import SegmentEntry
 from tacit.collector.service import Collector
 from tacit.hosting.clock import Clock
+from tacit.lake.entries import SegmentEntry
 from tacit.wire.batch import new_batch_id
 
 

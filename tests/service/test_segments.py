@@ -26,13 +26,14 @@ from tacit.collector.ingest.uploads import Form
 from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.rows import sealing, segments
 from tacit.collector.rows.batches import row_bytes, stored_table
-from tacit.collector.rows.manifest import SegmentEntry, dump_manifest, is_manifest, load_manifest
+from tacit.collector.rows.manifest import dump_manifest, is_manifest, load_manifest
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
 from tacit.collector.server import make_app
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import ReportRejected, SegmentDamaged, StorageFull, StorageUnavailable
 from tacit.hosting.problems import Problem, as_problem
+from tacit.lake.entries import SegmentEntry
 from tacit.wire.batch import new_batch_id
 
 # Sealing and merging.

@@ -27,6 +27,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "privatize": ("tacit.cli.reports:privatize", "Turn a column of values into noisy reports."),
     "query": ("tacit.cli.query:query", "Answer SQL over the rows of a collection, with error bars."),
     "relay": ("tacit.cli.shuffled.relay:relay", "Pass sealed uploads on to shufflers, without addresses."),
+    "reports": ("tacit.cli.lake.export:reports", "Write reports as Parquet files, for engines and object storage."),
     "restore": ("tacit.cli.backup:restore", "Make a collector from a backup."),
     "serve": ("tacit.cli.serve:serve", "Collect reports over HTTP and answer with error bars."),
     "shuffle": ("tacit.cli.shuffle:shuffle", "Certify what shuffled reports keep."),

@@ -1,8 +1,8 @@
 """`tacit privatize | tally | merge | estimate`: report and tally files, on disk and in pipes."""
 
 import sys
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager, nullcontext
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from io import TextIOWrapper
 from pathlib import Path
 from shutil import copyfileobj
@@ -145,10 +145,23 @@ def _reading_text(path: str) -> Generator[Any]:
 @click.argument("files", nargs=-1, required=True)
 @click.option("-o", "--output", default="-", help="The .tally file to write.")
 def tally(files: tuple[str, ...], output: str) -> None:
-    """Count report FILES (- for standard input) into one tally."""
+    """Count report FILES into one tally: .reports (- for standard input), Parquet, folders and URLs of Parquet."""
+    n = _write_sum(_tallies(files), output)
+    click.echo(f"tacit: {n} reports counted", err=True)
+
+
+def _tallies(files: tuple[str, ...]) -> Iterator[tuple[Any, dict[str, Any] | None]]:
+    """The tally of every .reports file, and one of all Parquet files together, each with its labels."""
+    from tacit.cli.lake.source import is_lake, tally_lake
+
+    lakes = [path for path in files if is_lake(path)]
+    if lakes:
+        with ExitStack() as stack:
+            yield tally_lake(lakes, lambda rows: stack.enter_context(progress("tallying", rows)))
     with progress("tallying", None) as advance:
-        total = _write_sum((_tally_file(path, advance) for path in files), output)
-    click.echo(f"tacit: {total} reports counted", err=True)
+        for path in files:
+            if path not in lakes:
+                yield _tally_file(path, advance)
 
 
 def _tally_file(path: str, advance: Any) -> tuple[Any, dict[str, Any] | None]:

@@ -80,7 +80,7 @@ def values_of(mechanism: Mechanism) -> list[Any]:
     return list(range(min(size, 8)))
 
 
-def _batch(values: list[Any]) -> Any:
+def batch_of(values: list[Any]) -> Any:
     """Values as `privatize` takes them: an array, or a list where they are sets of several lengths."""
     ragged = isinstance(values[0], tuple) and len({len(value) for value in values}) > 1
     return values if ragged else np.array(values)
@@ -137,7 +137,7 @@ def reports_to_audit(mechanism: Mechanism) -> npt.NDArray[Any]:
 
 def law_batch(mechanism: Mechanism) -> None:
     """A batch makes the same bytes as the device reference, value by value, from the same coins."""
-    values = _batch(values_of(mechanism) * 7)
+    values = batch_of(values_of(mechanism) * 7)
     batch, coins = mechanism.privatize(values, ReplayCoins(b"law")), ReplayCoins(b"law")
     plain: list[Any] = values_of(mechanism) * 7 if isinstance(values, list) else values.tolist()
     assert batch.tobytes() == b"".join(mechanism.privatize_one(value, coins) for value in plain)
@@ -178,7 +178,7 @@ def _law_kept(mechanism: Mechanism) -> None:
 
 def law_monoid(mechanism: Mechanism) -> None:
     """Tallies add: any split gives the tally of the whole; the empty tally is neutral; other specs are refused."""
-    reports = mechanism.privatize(_batch(values_of(mechanism) * 5), ReplayCoins(b"monoid"))
+    reports = mechanism.privatize(batch_of(values_of(mechanism) * 5), ReplayCoins(b"monoid"))
     whole, empty = mechanism.tally(reports), mechanism.tally(reports[:0])
     parts = mechanism.tally(reports[:3]) + mechanism.tally(reports[3:])
     for other in (parts, whole + empty, empty + whole):
@@ -205,7 +205,7 @@ def same_tally(a: Any, b: Any) -> bool:
 
 def law_stored(mechanism: Mechanism) -> None:
     """Tallies of real reports pass the check of stored ones, weighted or not, and have `cell_count` cells."""
-    reports = mechanism.privatize(_batch(values_of(mechanism) * 5), ReplayCoins(b"stored"))
+    reports = mechanism.privatize(batch_of(values_of(mechanism) * 5), ReplayCoins(b"stored"))
     # Weights of both signs and zero.
     for weights in (None, np.arange(len(reports)) % 7 - 2):
         tally = mechanism.tally(reports, weights)
@@ -221,7 +221,7 @@ def _cells(tally: Any) -> int:
 
 def law_weights(mechanism: Mechanism) -> None:
     """A weight of w counts like w reports; unit weights change nothing but the bookkeeping."""
-    reports = mechanism.privatize(_batch(values_of(mechanism)), ReplayCoins(b"weights"))
+    reports = mechanism.privatize(batch_of(values_of(mechanism)), ReplayCoins(b"weights"))
     weights = np.arange(1, len(reports) + 1)
     weighted = estimates_of(mechanism, mechanism.tally(reports, weights))
     repeated = estimates_of(mechanism, mechanism.tally(np.repeat(reports, weights, axis=0)))

@@ -20,7 +20,7 @@ import numpy as np
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.ports import Store, StoredBatch, StoredTally, tally_damaged
-from tacit.collector.rows.manifest import SegmentEntry, load_manifest
+from tacit.collector.rows.manifest import load_manifest
 from tacit.collector.rows.sealing import sealing
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
 from tacit.core.mechanism import Reports
@@ -28,6 +28,7 @@ from tacit.core.members import keeps_reports
 from tacit.core.tally import Counts
 from tacit.errors import ReportRejected, StorageDamaged, TacitError
 from tacit.hosting.clock import Clock
+from tacit.lake.entries import SegmentEntry
 from tacit.wire.tallies import AnyTally, dump_tally, empty_tally, load_tally
 
 LOG = logging.getLogger("tacit.collector")

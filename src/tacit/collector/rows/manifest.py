@@ -11,25 +11,12 @@ The file always exists before a manifest names it, and is removed only after no 
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict
 
 from tacit.errors import ReportRejected
+from tacit.lake.entries import SegmentEntry, entry_of
 
-SUFFIX = ".parquet"
 _START = b"["
-
-
-@dataclass(frozen=True)
-class SegmentEntry:
-    """One segment: file name, number of rows, size, checksum, and memory."""
-
-    file: str
-    rows: int
-    bytes: int
-    sha256: str
-    memory: int
-    """Bytes of its rows once decoded, which decides whether it can be merged."""
 
 
 def dump_manifest(entries: Iterable[SegmentEntry]) -> bytes:
@@ -44,17 +31,9 @@ def load_manifest(data: bytes | None) -> tuple[SegmentEntry, ...]:
     try:
         if not is_manifest(data):
             raise ValueError
-        return tuple(_entry(item) for item in json.loads(data))
+        return tuple(entry_of(item) for item in json.loads(data))
     except (ValueError, TypeError, KeyError):
         raise ReportRejected("segments: the stored manifest cannot be read") from None
-
-
-def _entry(item: dict[str, Any]) -> SegmentEntry:
-    entry = SegmentEntry(**item)
-    # The name must be derived from the checksum, so that a tampered manifest cannot point outside of the folder.
-    if entry.file != entry.sha256 + SUFFIX or len(bytes.fromhex(entry.sha256)) != 32:
-        raise ValueError
-    return entry
 
 
 def is_manifest(tally: bytes) -> bool:

@@ -18,10 +18,11 @@ from tacit.collector.limits import FoldLimits
 from tacit.collector.ports import Fold, StoredBatch
 from tacit.collector.rows.batches import reports_of, row_bytes, stored_table
 from tacit.collector.rows.columns import MEMBER, REPORT
-from tacit.collector.rows.manifest import SegmentEntry, dump_manifest, load_manifest
+from tacit.collector.rows.manifest import dump_manifest, load_manifest
 from tacit.collector.rows.segments import SegmentFiles
 from tacit.core.extras import load
 from tacit.errors import SegmentDamaged
+from tacit.lake.entries import SegmentEntry
 
 LOG = logging.getLogger("tacit.collector")
 

@@ -27,11 +27,11 @@ from tacit.collector.limits import Intervals
 from tacit.collector.ports import NO_FOLDER
 from tacit.collector.rows.batches import reports_of, rows_of
 from tacit.collector.rows.columns import REPORT, schema_of
-from tacit.collector.rows.manifest import SUFFIX, SegmentEntry
 from tacit.core.extras import load
 from tacit.errors import InvalidSpec, SegmentDamaged, StorageFull, StorageUnavailable
 from tacit.hosting.clock import Clock
 from tacit.hosting.durable import make_folder, sync
+from tacit.lake.entries import SUFFIX, SegmentEntry
 
 LOCK, PART = ".lock", ".part"
 

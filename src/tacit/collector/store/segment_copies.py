@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 
-from tacit.collector.rows.manifest import SUFFIX, SegmentEntry, is_manifest, load_manifest
+from tacit.collector.rows.manifest import is_manifest, load_manifest
 from tacit.collector.rows.segments import PART, SegmentFiles, damaged, explained
 from tacit.collector.store.checksums import COLUMNS, checked
 from tacit.collector.store.sqlite.statements import TALLIES
@@ -18,6 +18,7 @@ from tacit.errors import InvalidSpec, StorageUnavailable
 from tacit.hosting.durable import make_folder, sync
 from tacit.hosting.sqlite import explained as database_explained
 from tacit.hosting.sqlite import open_reader
+from tacit.lake.entries import SUFFIX, SegmentEntry
 
 _CHUNK = 1 << 20
 

@@ -1,0 +1,1 @@
+"""Commands for report files in Parquet."""
