@@ -82,6 +82,5 @@ def _weights_of(tally: Tally) -> tuple[float, float, float]:
     """
     if isinstance(tally, Counts):
         return float(tally.total), float(tally.total2), sqrt(tally.total2)
-    assert tally.weights is not None
-    weights = np.concatenate(tally.weights).astype(np.float64)
-    return float(weights.sum()), float((weights**2).sum()), float(np.abs(weights).max())
+    total, total2, most = tally.weight_sums
+    return float(total), float(total2), float(most)

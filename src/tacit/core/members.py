@@ -154,6 +154,13 @@ class PerMember:
         return PerMember(self.mechanism, self.n + other.n, self.layout, parts)
 
 
+def keeps_reports(tally: AnyTally) -> bool:
+    """Whether a tally holds reports, so that its size grows with their number; one of counts does not."""
+    if not isinstance(tally, PerMember):
+        return isinstance(tally, Log)
+    return any(isinstance(part, tuple) and any(map(keeps_reports, part)) for part in tally.parts)
+
+
 def _tallies(part: Part) -> "tuple[MemberCounts | Log | PerMember, ...]":
     return (part,) if isinstance(part, MemberCounts) else part
 
@@ -200,10 +207,10 @@ def variance_scale(tally: Tally) -> float:
     """Sum of squared weights over the squared sum of weights: 1/n without weights."""
     if isinstance(tally, Counts):
         return tally.variance_scale
-    if tally.weights is None:
+    if not tally.is_weighted:
         return 1 / tally.n
-    weights = np.concatenate(tally.weights).astype(np.float64)
-    return float(np.sum(weights**2) / np.sum(weights) ** 2)
+    total, total2, _ = tally.weight_sums
+    return total2 / total**2
 
 
 def against_everyone(estimate: Estimate, tally: Tally, respondents: int) -> Estimate:

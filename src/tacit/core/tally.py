@@ -179,6 +179,18 @@ class Log:
             check_weights(*weights)
         return Log(self.mechanism, self.chunks + other.chunks, weights)
 
+    @property
+    def weight_sums(self) -> tuple[int, int, int]:
+        """Sum, sum of squares and largest absolute value of the weights, exactly; without weights all of them are 1."""
+        if self.weights is None:
+            return self.n, self.n, min(1, self.n)
+        # Integers, so that these do not depend on how the reports are cut into chunks. `check_weights` bounds the sums.
+        return (
+            sum(int(chunk.sum()) for chunk in self.weights),
+            sum(int((chunk**2).sum()) for chunk in self.weights),
+            max((int(np.abs(chunk).max()) for chunk in self.weights if len(chunk)), default=0),
+        )
+
     def fold(self, count: Callable[[npt.NDArray[Any], I64 | None], I64]) -> Counts:
         """Return the counts of all reports, where `count` maps a chunk of reports to the cells of the candidates."""
         weights = self.weights or tuple(None for _ in self.chunks)

@@ -33,10 +33,19 @@ def empty_tally(mechanism: Mechanism) -> AnyTally:
 
 def dump_tally(tally: AnyTally) -> bytes:
     """Return the bytes of a tally; `load_tally` with the same mechanism gives it back."""
+    return _head(tally, tally.n) + b"".join(_framed(array) for array in tally_arrays(tally))
+
+
+def _head(tally: AnyTally, n: int) -> bytes:
     state = _MEMBERS if isinstance(tally, PerMember) else _LOG if isinstance(tally, Log) else _COUNTS
     digest = bytes.fromhex(tally.mechanism.digest)
-    head = _MAGIC + _VERSION.to_bytes(2, "little") + digest + bytes([state]) + tally.n.to_bytes(8, "little")
-    return head + b"".join(_framed(array) for array in _arrays(tally))
+    return _MAGIC + _VERSION.to_bytes(2, "little") + digest + bytes([state]) + n.to_bytes(8, "little")
+
+
+def tally_of_arrays(mechanism: Mechanism, n: int, arrays: Sequence[npt.NDArray[Any]]) -> AnyTally:
+    """The tally whose arrays `tally_arrays` gave, or sums of such arrays; checked like one that was stored."""
+    data = b"".join(_framed(array) for array in arrays)
+    return load_tally(mechanism, _head(empty_tally(mechanism), n) + data)
 
 
 def _framed(array: npt.NDArray[Any]) -> bytes:
@@ -49,7 +58,7 @@ def _whole(*numbers: int) -> npt.NDArray[Any]:
     return np.array(numbers, "<i8")
 
 
-def _arrays(tally: AnyTally) -> list[npt.NDArray[Any]]:
+def tally_arrays(tally: AnyTally) -> list[npt.NDArray[Any]]:
     """The arrays of a tally in the order in which they are stored; without weights, those of weights are empty."""
     if isinstance(tally, PerMember):
         return _member_arrays(tally)
@@ -69,7 +78,7 @@ def _member_arrays(tally: PerMember) -> list[npt.NDArray[Any]]:
             arrays += [array.astype("<i8") for array in numbers]
         else:
             for member in part:
-                arrays += [_whole(member.n), *_arrays(member)]
+                arrays += [_whole(member.n), *tally_arrays(member)]
     return arrays
 
 

@@ -24,8 +24,8 @@ from tacit.collector.rows.manifest import load_manifest
 from tacit.collector.rows.sealing import sealing
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
 from tacit.core.mechanism import Reports
-from tacit.core.members import PerMember
-from tacit.core.tally import Counts, Log
+from tacit.core.members import keeps_reports
+from tacit.core.tally import Counts
 from tacit.errors import ReportRejected, StorageDamaged, TacitError
 from tacit.hosting.clock import Clock
 from tacit.lake.entries import SegmentEntry
@@ -159,9 +159,7 @@ class Folder:
         """Whether the size of a tally grows with the number of reports (logs and manifests do, counts do not)."""
         if active.collection.rows is not None:
             return True
-        empty = empty_tally(active.mechanism)
-        parts = empty.parts if isinstance(empty, PerMember) else (empty,)
-        return any(isinstance(part, (Log, tuple)) for part in parts)
+        return keeps_reports(empty_tally(active.mechanism))
 
     def total(self, active: Active) -> AnyTally:
         """The sum of the tallies of all shards, of all processes."""

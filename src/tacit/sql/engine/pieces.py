@@ -4,7 +4,7 @@ Query --Run(piece)--> jobs: one per private group x aggregate x function of priv
 jobs  --fill-------->  every distinct region is scanned once; its terms are added to all jobs that ask for it
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -46,9 +46,9 @@ class Centres:
     in the first piece that has values.
     """
 
-    def __init__(self) -> None:
-        """Begin without any centre; the first piece with values sets it."""
-        self._known: dict[int, float] = {}
+    def __init__(self, known: Mapping[int, float] | None = None) -> None:
+        """Begin with centres that are known, by the place of the aggregate; the first piece with values sets others."""
+        self._known: dict[int, float] = dict(known or {})
         self._lock = Lock()
 
     def of(self, place: int, function: str, measure: F64 | None, present: Mask | None) -> float:
@@ -175,6 +175,17 @@ class Run:
         if item.function == "count":
             return None, self._public.present(column)
         return self._public.measure(column)
+
+    def measure_sums(self) -> dict[int, tuple[int, float]]:
+        """Number and sum of the measures of every aggregate that has a centre, from which their mean follows."""
+        found: dict[int, tuple[int, float]] = {}
+        for place, item in enumerate(self._query.select.aggregates):
+            measure, present = self._measure(item) if is_centred(item.function) else (None, None)
+            if measure is not None:
+                there = measure if present is None else measure[present]
+                usable = there[np.isfinite(there)]
+                found[place] = len(usable), float(usable.sum())
+        return found
 
     def _check_measure(self, item: Aggregate, measured: PublicMeasure, parts: Sequence[MaskedRegion]) -> None:
         """Refuse NaN and huge measures, but only in rows that the aggregate asks for: a WHERE may leave them out."""

@@ -48,6 +48,17 @@ class QueryAnswer:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class PartialSums:
+    """The sums of one query over some pieces: the keys of public groups, and by job the sums of these groups.
+
+    What one process knows of a query, to be added to what others know.
+    """
+
+    keys: tuple[tuple[Any, ...], ...]
+    sums: tuple[GroupSums, ...]
+
+
 class QuerySums:
     """The running sums of one query over the pieces of a table.
 
@@ -55,10 +66,10 @@ class QuerySums:
     changes, so that later pieces only append groups.
     """
 
-    def __init__(self, query: Query, check: Check = patient) -> None:
+    def __init__(self, query: Query, check: Check = patient, centres: Centres | None = None) -> None:
         """Begin without any piece; `check` is called between steps and may raise, such as at a deadline."""
         self._query, self._check = query, check
-        self.centres = Centres()
+        self.centres = centres or Centres()
         self._places: dict[tuple[Any, ...], int] = {}
         self._sums: list[GroupSums] = []
 
@@ -80,6 +91,17 @@ class QuerySums:
             return
         known = np.arange(self._sums[0].groups)
         self._sums = [a.placed(known, count) + b for a, b in zip(self._sums, sums, strict=True)]
+
+    @property
+    def partial(self) -> PartialSums:
+        """What is known so far."""
+        return PartialSums(tuple(self._places), tuple(self._sums))
+
+    def restore(self, partial: PartialSums) -> None:
+        """Go on from what is known of other pieces; InvalidQuery where there are too many groups."""
+        self._places = {_same(key): i for i, key in enumerate(partial.keys)}
+        self._sums = list(partial.sums)
+        self._query.check_size(len(self._places))
 
     def answer(self, level: float, least: int = 0, extremes: Sequence[ExtremeValues] = ()) -> QueryAnswer:
         """All groups in the order of their values, then sorted and cut as the query says.
@@ -151,20 +173,38 @@ def answer_queries(
     Estimates from the reports of fewer than `least` rows are withheld; `check` is called between steps, and raises
     when the deadline has passed or the client has gone.
     """
-    extremes = [[ExtremeCount(query, item) for item in query.select.extremes] for query in queries]
-    every = [*queries, *(one.query for some in extremes for one in some)]
-    totals = [QuerySums(query, check) for query in every]
+    asked = AskedQueries(queries)
+    totals = [QuerySums(query, check) for query in asked.every]
+    sum_pieces(totals, pieces, check)
+    return asked.answers(totals, level, least)
+
+
+class AskedQueries:
+    """Queries, and the counts that their MIN and MAX need: everything that is summed over the pieces."""
+
+    def __init__(self, queries: Sequence[Query]) -> None:
+        """Nothing is summed yet."""
+        self._extremes = [[ExtremeCount(query, item) for item in query.select.extremes] for query in queries]
+        self.every = [*queries, *(one.query for some in self._extremes for one in some)]
+        """The queries whose sums `answers` takes, in this order."""
+
+    def answers(self, totals: Sequence[QuerySums], level: float, least: int) -> list[QueryAnswer]:
+        """The answers, from the sums over all pieces."""
+        counts = iter(totals[len(self._extremes) :])
+        return [
+            total.answer(level, least, [one.values(next(counts).rows_by_key(), least) for one in some])
+            for total, some in zip(totals, self._extremes, strict=False)
+        ]
+
+
+def sum_pieces(totals: Sequence[QuerySums], pieces: Iterable[Piece], check: Check = patient) -> None:
+    """Add the sums of all pieces to those of several queries, in one pass."""
     for piece in pieces:
         with holding(piece.lock, check):
             runs = [total.run(piece) for total in totals]
             fill(runs, piece.source, check)
             for total, run in zip(totals, runs, strict=True):
                 total.add(run)
-    counts = iter(totals[len(queries) :])
-    return [
-        total.answer(level, least, [one.values(next(counts).rows_by_key(), least) for one in some])
-        for total, some in zip(totals, extremes, strict=False)
-    ]
 
 
 def explain_query(query: Query, pieces: Iterable[Piece], design: Design, check: Check = patient) -> QueryPlan:
