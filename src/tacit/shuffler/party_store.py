@@ -319,10 +319,10 @@ class PartyStore:
         rows = self._rows(f"SELECT slot FROM uploads WHERE session = {_SESSION} ORDER BY slot", session)
         return [row[0] for row in rows]
 
-    def shares(self, session: str) -> list[tuple[bytes, bytes]]:
-        """Slot and share of all uploads, in the order of slots."""
-        text = f"SELECT slot, share FROM uploads WHERE session = {_SESSION} ORDER BY slot"
-        return [(slot, share) for slot, share in self._rows(text, session)]
+    def shares(self, session: str) -> list[bytes]:
+        """The shares of all uploads, in the order of slots."""
+        rows = self._rows(f"SELECT share FROM uploads WHERE session = {_SESSION} ORDER BY slot", session)
+        return [row[0] for row in rows]
 
     def add_admissions(self, session: str, hashes: Sequence[bytes], used: MessagePlace | None = None) -> None:
         """Admit the holders of tokens, by hash; from now on the session needs tokens."""

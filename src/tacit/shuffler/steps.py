@@ -24,7 +24,7 @@ from tacit.shuffle.protocol.machine import ShufflerProgress
 from tacit.shuffle.protocol.onion import pass_on
 from tacit.shuffle.protocol.opening import ACK_LABEL
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name, party_names
-from tacit.shuffle.protocol.resharing import Need, Outgoing, Setup, ShareState, begin, step
+from tacit.shuffle.protocol.resharing import COMMIT, Need, Outgoing, Setup, ShareState, begin, step
 from tacit.shuffle.protocol.roster import Roster, agree, check_statements
 from tacit.shuffle.protocol.sealing import SLOT_BYTES, onion_bytes
 from tacit.shuffle.protocol.session import RESHARING, ShuffleSession
@@ -187,8 +187,13 @@ class StepMaker:
 
     def _shares(self, record: SessionRecord) -> list[bytes]:
         """Shares in the order of the roster; both are in the order of slots."""
-        wanted = set(_cut(self._store.kept(record.id, _ROSTER) or b""))
-        return [share for slot, share in self._store.shares(record.id) if slot in wanted]
+        roster = self._store.kept(record.id, _ROSTER) or b""
+        # Nearly always every upload takes part, and slots need not be looked at.
+        if record.uploads * SLOT_BYTES == len(roster):
+            return self._store.shares(record.id)
+        wanted = set(_cut(roster))
+        slots = self._store.slots(record.id)
+        return [share for slot, share in zip(slots, self._store.shares(record.id), strict=True) if slot in wanted]
 
     def _round(self, record: SessionRecord) -> PhaseChange | None:
         bare = self._state(record, ())
@@ -198,12 +203,15 @@ class StepMaker:
             return None
         places = {need: self._place(record, need) for need in needs}
         bodies = {need: self._store.body(place) or b"" for need, place in places.items()}
+        # Showing a seed leaves the rows as they are, so that they are neither read nor written.
+        vector = self._vector(record) if bare.phase != COMMIT else ()
         # Fresh randomness even after a crash: what the lost step had drawn was stored nowhere, and nobody saw it.
-        state, outgoing = step(self._state(record, self._vector(record)), bodies, AesStream.from_system())
+        state, outgoing = step(self._state(record, vector), bodies, AesStream.from_system())
         progress = ShufflerProgress(record.state, bare.round, bare.phase)
         event = "send" if state.is_done else "step"
         after = progress.after(event, round_number=state.round, phase=state.phase)
-        return self._change(record, after, state, outgoing, [places[need] for need in needs])
+        used = [places[need] for need in needs]
+        return self._change(record, after, state, outgoing, used, keeps_rows=bare.phase == COMMIT)
 
     def _change(
         self,
@@ -214,6 +222,7 @@ class StepMaker:
         used: Sequence[Any],
         *,
         drops_uploads: bool = False,
+        keeps_rows: bool = False,
     ) -> PhaseChange:
         """State, vector and letters of a step, for one transaction."""
         identity, session = self._store.identity, record.session
@@ -227,12 +236,12 @@ class StepMaker:
         if state.is_done:
             letters += self._last_letters(record, letters)
         # The old vector goes in the same transaction that stores the new one, and with it the old seed.
-        machine = {**state.to_json(), "matrices": len(state.vector)}
-        matrices = {f"vector {i}": rows.tobytes() for i, rows in enumerate(state.vector)}
+        matrices = dict[str, bytes | None]({} if keeps_rows else {"vector 0": None, "vector 1": None})
+        matrices |= {f"vector {i}": rows.tobytes() for i, rows in enumerate(state.vector)}
         return PhaseChange(
             state=after.state,
             progress={"round": after.round, "phase": after.phase, "rows": state.count},
-            keep={"vector 0": None, "vector 1": None, **matrices, _MACHINE: json.dumps(machine).encode()},
+            keep={**matrices, _MACHINE: json.dumps(state.to_json()).encode()},
             letters=letters,
             own=own,
             used=used,
@@ -255,9 +264,8 @@ class StepMaker:
         return ShareState.from_json(self._setup(record), document, vector)
 
     def _vector(self, record: SessionRecord) -> Vector:
-        document = json.loads(self._store.kept(record.id, _MACHINE) or b"{}")
-        kept = [self._store.kept(record.id, f"vector {i}") or b"" for i in range(document["matrices"])]
-        return tuple(as_rows(content, document["count"]) for content in kept)
+        kept = [self._store.kept(record.id, f"vector {i}") for i in range(2)]
+        return tuple(as_rows(content, record.progress["rows"]) for content in kept if content is not None)
 
     def _place(self, record: SessionRecord, need: Need) -> Any:
         return place_of(record.session, need.phase, need.sender, record.party, need.round)
