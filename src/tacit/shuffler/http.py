@@ -42,7 +42,7 @@ from tacit.shuffler.driver import ShufflerDriver
 from tacit.shuffler.intake import UploadWriter
 from tacit.shuffler.letters import LENGTH_BYTES, MAX_HEAD_BYTES, read_object
 from tacit.shuffler.modes import read_upload
-from tacit.shuffler.party_store import NewUpload
+from tacit.shuffler.party_store import OPENING, NewUpload
 from tacit.shuffler.post import Reception
 
 IDENTITY_LABEL = "shuffler"
@@ -113,7 +113,8 @@ class ShufflerRoutes:
             "tacit_shuffler_sessions_ended": float(len(records) - len(live)),
             "tacit_shuffler_letters_waiting": float(len(waiting)),
         }
-        return Response(self._tallies.text(gauges), media_type=METRICS_TYPE)
+        spent = {f"tacit_shuffler_cpu_{part}_seconds": each for part, each in self._store.meter.seconds().items()}
+        return Response(self._tallies.text(gauges | spent), media_type=METRICS_TYPE)
 
     async def identity(self, request: Request) -> Response:
         """Who this is; the identity is compared out of band, the seal key is believed for its signature."""
@@ -180,7 +181,8 @@ class ShufflerRoutes:
         sealed = await _body(request, MAX_UPLOAD_BYTES)
         sealer = None
         try:
-            inner, sealer = self._opened(sealed)
+            with self._store.meter.spent_on(OPENING):
+                inner, sealer = self._opened(sealed)
             asked = BinaryRequest.from_bytes(inner)
             session = asked.path[len("/s/") : -len("/uploads")]
             is_upload = (asked.method, asked.path) == ("POST", upload_path(session))
@@ -211,7 +213,8 @@ class ShufflerRoutes:
 
     async def _take(self, session: str, body: bytes) -> None:
         known = self._sessions.get(session) or await run_in_threadpool(self._find, session)
-        upload = read_upload(*known, body) if known else NewUpload("", b"", b"", refusal="unknown_session")
+        with self._store.meter.spent_on(OPENING):
+            upload = read_upload(*known, body) if known else NewUpload("", b"", b"", refusal="unknown_session")
         outcome = await asyncio.wrap_future(self._writer.submit(upload))
         self._tallies.count("tacit_shuffler_uploads_total", f'outcome="{outcome}"')
 

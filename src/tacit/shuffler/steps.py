@@ -13,6 +13,7 @@ SessionAborted; `driver` aborts the session then.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tacit.errors import ProtocolViolation
@@ -24,7 +25,18 @@ from tacit.shuffle.protocol.machine import ShufflerProgress
 from tacit.shuffle.protocol.onion import pass_on
 from tacit.shuffle.protocol.opening import ACK_LABEL
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name, party_names
-from tacit.shuffle.protocol.resharing import COMMIT, Need, Outgoing, Setup, ShareState, begin, step
+from tacit.shuffle.protocol.resharing import (
+    COMMIT,
+    RESHARE,
+    REVEAL,
+    Need,
+    Outgoing,
+    Setup,
+    ShareState,
+    begin,
+    gather,
+    step,
+)
 from tacit.shuffle.protocol.roster import Roster, agree, check_statements
 from tacit.shuffle.protocol.sealing import SLOT_BYTES, onion_bytes
 from tacit.shuffle.protocol.session import RESHARING, ShuffleSession
@@ -60,6 +72,7 @@ class StepMaker:
     def __init__(self, store: PartyStore) -> None:
         """Hold the store."""
         self._store = store
+        self._slots = ("", b"")
 
     def make(self, record: SessionRecord) -> PhaseChange | None:
         """The next change of a session; None if something is still missing."""
@@ -119,10 +132,17 @@ class StepMaker:
     def _show_slots(self, record: SessionRecord) -> PhaseChange:
         session, sent = record.session, list[Letter]()
         if record.party in _slot_senders(session):
-            slots = self._store.slots(record.id)
+            body = self._own_slots(record)
             places = [place_of(session, SLOTS, record.party, other) for other in self._others(record)]
-            sent = [letter(place, b"".join(slots), self._store.identity, rows=len(slots)) for place in places]
+            rows = len(body) // SLOT_BYTES
+            sent = [letter(place, body, self._store.identity, rows=rows) for place in places]
         return PhaseChange(state="COLLECTING", progress={"phase": CLOSED}, letters=sent)
+
+    def _own_slots(self, record: SessionRecord) -> bytes:
+        """The slots of a session that takes no more uploads; read once, as they are needed twice."""
+        if self._slots[0] != record.id:
+            self._slots = (record.id, b"".join(self._store.slots(record.id)))
+        return self._slots[1]
 
     def _freeze(self, record: SessionRecord) -> PhaseChange | None:
         session, identity = record.session, self._store.identity
@@ -131,11 +151,12 @@ class StepMaker:
         taken = self._store.letters(record.id, SLOTS)
         held = [_slots_of(each) for each in taken]
         if record.party in _slot_senders(session):
-            held.append(self._store.slots(record.id))
+            held.append(_cut(self._own_slots(record)))
         # In a chain one shuffler knows the slots, and the others sign what it showed them.
         roster = agree(session, held)
         heard = tuple(each.envelope.to_json() for each in taken)
         signature = roster.sign(session, ATTEMPT, identity)
+        self._slots = ("", b"")
         statement = RosterStatement(roster.root, roster.n, signature, heard).to_json()
         everybody = [COLLECTOR, *self._others(record)]
         return PhaseChange(
@@ -201,17 +222,23 @@ class StepMaker:
         needs = bare.needs()
         if any((need.round, need.phase, party_name(need.sender)) not in arrived for need in needs):
             return None
-        places = {need: self._place(record, need) for need in needs}
-        bodies = {need: self._store.body(place) or b"" for need, place in places.items()}
-        # Showing a seed leaves the rows as they are, so that they are neither read nor written.
-        vector = self._vector(record) if bare.phase != COMMIT else ()
+        # Showing a seed leaves the rows as they are, so that they are not read.
+        vector = self._vector(record, bare) if bare.phase == REVEAL else ()
         # Fresh randomness even after a crash: what the lost step had drawn was stored nowhere, and nobody saw it.
-        state, outgoing = step(self._state(record, vector), bodies, AesStream.from_system())
-        progress = ShufflerProgress(record.state, bare.round, bare.phase)
+        state, outgoing = step(self._state(record, vector), self._bodies(record, needs), AesStream.from_system())
         event = "send" if state.is_done else "step"
+        progress = ShufflerProgress(record.state, bare.round, bare.phase)
         after = progress.after(event, round_number=state.round, phase=state.phase)
-        used = [places[need] for need in needs]
-        return self._change(record, after, state, outgoing, used, keeps_rows=bare.phase == COMMIT)
+        if bare.phase == COMMIT:
+            return self._change(record, after, state, outgoing, needs, keeps_rows=True)
+        if bare.phase == RESHARE and state.vector and state.setup.algebra.is_cheap:
+            # Summands are mostly seeds: they stay in place of their sum until the rows are permuted.
+            return self._change(record, after, replace(state, vector=()), outgoing, ())
+        used = [*needs, *(_before(bare).needs() if bare.phase == REVEAL and bare.round else [])]
+        return self._change(record, after, state, outgoing, used)
+
+    def _bodies(self, record: SessionRecord, needs: Sequence[Need]) -> dict[Need, bytes]:
+        return {need: self._store.body(self._place(record, need)) or b"" for need in needs}
 
     def _change(
         self,
@@ -219,7 +246,7 @@ class StepMaker:
         after: ShufflerProgress,
         state: ShareState,
         outgoing: Sequence[Outgoing],
-        used: Sequence[Any],
+        used: Sequence[Need],
         *,
         drops_uploads: bool = False,
         keeps_rows: bool = False,
@@ -244,7 +271,7 @@ class StepMaker:
             keep={**matrices, _MACHINE: json.dumps(state.to_json()).encode()},
             letters=letters,
             own=own,
-            used=used,
+            used=[self._place(record, need) for need in used],
             drops_uploads=drops_uploads,
         )
 
@@ -263,9 +290,12 @@ class StepMaker:
         document = json.loads(self._store.kept(record.id, _MACHINE) or b"{}")
         return ShareState.from_json(self._setup(record), document, vector)
 
-    def _vector(self, record: SessionRecord) -> Vector:
+    def _vector(self, record: SessionRecord, bare: ShareState) -> Vector:
+        """The own rows, as they were kept or from the summands that were."""
         kept = [self._store.kept(record.id, f"vector {i}") for i in range(2)]
-        return tuple(as_rows(content, record.progress["rows"]) for content in kept if content is not None)
+        rows = tuple(as_rows(content, bare.count) for content in kept if content is not None)
+        before = _before(bare)
+        return rows or gather(before, self._bodies(record, before.needs()))
 
     def _place(self, record: SessionRecord, need: Need) -> Any:
         return place_of(record.session, need.phase, need.sender, record.party, need.round)
@@ -312,6 +342,11 @@ class StepMaker:
             progress={"rows": signed.get("rows", 0)},
             letters=text_letters(record.session, ERASURE, record.party, [COLLECTOR], note, self._store.identity),
         )
+
+
+def _before(state: ShareState) -> ShareState:
+    """The same shuffler when it waited for the summands of its present rows."""
+    return replace(state, round=state.round - 1, phase=RESHARE)
 
 
 def _slot_senders(session: ShuffleSession) -> list[int]:

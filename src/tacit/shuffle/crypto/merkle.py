@@ -21,7 +21,7 @@ def _node(left: bytes, right: bytes) -> bytes:
 
 def _levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
     """All levels from the leaves up; a node without a neighbour moves up as it is."""
-    # The calls of `_leaf` and `_node` are written out: a shuffler hashes every slot, and a call costs as much as a hash.
+    # `_leaf` and `_node` are written out: a shuffler hashes every slot, and a call costs as much as a hash.
     levels = [[sha256(b"\x00" + content).digest() for content in leaves]]
     while len(level := levels[-1]) > 1:
         pairs = zip(level[::2], level[1::2], strict=False)

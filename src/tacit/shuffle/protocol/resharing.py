@@ -213,9 +213,12 @@ def _permute(state: ShareState, bodies: Mapping[Need, Body], stream: AesStream) 
 
 def _collect(state: ShareState, bodies: Mapping[Need, Body], stream: AesStream) -> Step:
     """Add up the shares of the permuted rows, and enter the next round."""
-    parts = _vectors(state, bodies, state.needs())
-    vector = state.setup.algebra.join(state.count, None, parts)
-    return _enter(replace(state, round=state.round + 1, vector=vector), stream)
+    return _enter(replace(state, round=state.round + 1, vector=gather(state, bodies)), stream)
+
+
+def gather(state: ShareState, bodies: Mapping[Need, Body]) -> Vector:
+    """The rows with which a shuffler enters the next round: the sum of all that was reshared in this one."""
+    return state.setup.algebra.join(state.count, None, _vectors(state, bodies, state.needs()))
 
 
 def _key(state: ShareState, bodies: Mapping[Need, Body]) -> bytes:

@@ -43,6 +43,9 @@ def as_words(rows: U8) -> U64:
 class Algebra(ABC):
     """How vectors of a mode are split, joined and handed over. Nothing here changes a vector that it was given."""
 
+    is_cheap = False
+    """Whether summands are joined so quickly that they can be kept in place of their sum."""
+
     @abstractmethod
     def split(self, vector: Vector, parts: int, stream: AesStream) -> list[U8]:
         """Random summands of a vector, as bodies to be sent."""
@@ -79,6 +82,8 @@ class PlainAlgebra(Algebra):
 
     All summands of a vector but the last are streams, and travel as their seeds: who holds a seed holds the rows.
     """
+
+    is_cheap = True
 
     def __init__(self, layout: RowLayout) -> None:
         """Hold the layout."""

@@ -125,7 +125,8 @@ def test_a_seed_cannot_be_replaced_by_rows(recorded: tuple[Rehearsed, Transcript
     cast, transcript, _ = recorded
     envelopes = [Envelope.from_json(item) for item in transcript.envelopes]
     index, place = next((i, e.place) for i, e in enumerate(envelopes) if e.place.phase == "split" and e.rows == 1)
-    long = enclose(place, bytes(transcript.rows * 56), rows=transcript.rows, identity=cast.identities[int(place.sender[-1])])
+    identity, rows = cast.identities[int(place.sender[-1])], transcript.rows
+    long = enclose(place, bytes(rows * 56), rows=rows, identity=identity)
     with pytest.raises(ProtocolViolation, match="another size than the session"):
         verify(changed_envelope(transcript, index, **long.to_json()), cast.signed, cast.pinned)
 
