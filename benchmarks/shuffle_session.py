@@ -6,6 +6,9 @@
 Shares are put into the databases of the shufflers beforehand, as if uploads had been opened when they arrived: the
 clock starts when the collector closes the session. Per phase it prints elapsed seconds, CPU seconds of each shuffler
 and of the collector's side, and in the end what each shuffler needed in all, its peak memory, and the bytes it sent.
+What a shuffler needed is split as its own /metrics split it: rounds (agreeing on slots, the Merkle tree, fakes, adding
+and permuting), storage (the database), other (letters over HTTP, hashing and signing them, waiting). What opening the
+uploads takes is measured apart, on a sample, in this process.
 
     slots     from `close` until every shuffler has signed the same slots
     rounds    until the last hiders' rows are with the collector
@@ -18,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -38,22 +42,25 @@ from starlette.routing import Route
 from tacit.collector.shuffle.opening import SessionKeys, open_all, rows_of
 from tacit.device.numbers.coins import SystemCoins
 from tacit.shuffle.crypto.dgk import draw_dgk_key
+from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.crypto.stream import AesStream
 from tacit.shuffle.protocol.layouts import LAYOUTS
 from tacit.shuffle.protocol.opening import acknowledge
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name, rounds_of
 from tacit.shuffle.protocol.resharing import OUTPUT
-from tacit.shuffle.protocol.sealing import SLOT_BYTES, seal_word
+from tacit.shuffle.protocol.sealing import SLOT_BYTES, seal_upload, seal_word
 from tacit.shuffle.protocol.session import OSH, PEOS, ShuffleParty, ShuffleSession, SignedSession
 from tacit.shuffle.protocol.shares import PlainAlgebra, as_words
 from tacit.shuffle.protocol.words import WordRule
 from tacit.shuffler.letters import ABORT, ACK, ATTEMPT, CLOSE, ENVELOPES, ERASURE, STATEMENT, text_letters
+from tacit.shuffler.modes import read_upload
 from tacit.shuffler.party_store import NewUpload, PartyStore, PhaseChange
 from tacit.shuffler.post import Courier, Reception
 from tacit.shuffler.server import listening
 
 TICKS = os.sysconf("SC_CLK_TCK")
 GROUP = 10_000
+SAMPLE = 1_000
 
 
 def free_port() -> int:
@@ -72,6 +79,24 @@ def peak_of(pid: int) -> int:
     """Peak resident memory of a process, in bytes."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def parts_of(port: int) -> dict[str, float]:
+    """CPU seconds of a shuffler by what they were spent on, from itself."""
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as reply:
+        lines = reply.read().decode().splitlines()
+    found = [re.fullmatch(r"tacit_shuffler_cpu_(\w+)_seconds (\S+)", line) for line in lines]
+    return {match[1]: float(match[2]) for match in found if match}
+
+
+def opening_seconds(session: ShuffleSession, key: HpkeKey) -> float:
+    """CPU seconds that a shuffler needs to open one upload, on average over a sample."""
+    coins = SystemCoins()
+    uploads = [seal_upload(session, word, coins) for word in range(SAMPLE)]
+    began = time.process_time()
+    for upload in uploads:
+        assert not read_upload(session, 1, key, upload.slot + upload.parts[0]).refusal
+    return (time.process_time() - began) / SAMPLE
 
 
 def wait_for(holds: Callable[[], Any]) -> None:
@@ -122,6 +147,7 @@ class Bench:
             store.add_session(signed, number, "COLLECTING")
             store.commit(self.session.id, PhaseChange(state="COLLECTING", is_open=True))
         self._upload(stores)
+        self.opening = opening_seconds(self.session, stores[0].seal_key)
         for store in stores:
             store.close()
 
@@ -192,7 +218,7 @@ def measure(reports: int, shufflers: int, mode: str) -> dict[str, Any]:
         stack.callback(bench.courier.stop)
         numbered = list(enumerate(bench.ports, start=1))
         pids = [stack.enter_context(shuffler(bench.folder, number, port)) for number, port in numbered]
-        idle = [cpu_of(pid) for pid in pids]
+        idle, before = [cpu_of(pid) for pid in pids], [parts_of(port) for port in bench.ports]
         rows: list[dict[str, Any]] = []
         last = {"elapsed": time.monotonic(), "own": time.process_time(), "theirs": idle}
 
@@ -220,7 +246,9 @@ def measure(reports: int, shufflers: int, mode: str) -> dict[str, Any]:
         note("erasing")
         lists = [each.json()["envelopes"] for each in bench.store.letters(bench.session.id, ENVELOPES)]
         sent = [sum(item["rows"] * item["width"] for item in items) for items in lists]
-        totals = [cpu_of(pid) - before for pid, before in zip(pids, idle, strict=True)]
+        totals = [cpu_of(pid) - start for pid, start in zip(pids, idle, strict=True)]
+        pairs = zip(before, [parts_of(port) for port in bench.ports], strict=True)
+        spent = [{part: after[part] - start.get(part, 0.0) for part in after} for start, after in pairs]
         return {
             "mode": mode,
             **sealing,
@@ -228,6 +256,9 @@ def measure(reports: int, shufflers: int, mode: str) -> dict[str, Any]:
             "rows": opened.rows,
             "phases": rows,
             "shuffler_cpu": totals,
+            "shuffler_cpu_parts": spent,
+            "shuffler_opening_cpu": reports * bench.opening,
+            "released_seconds": sum(row["elapsed"] for row in rows[:3]),
             "shuffler_peak_bytes": [peak_of(pid) for pid in pids],
             "shuffler_sent_bytes": sent,
         }
@@ -242,10 +273,15 @@ def show(result: dict[str, Any]) -> None:
         theirs = "  ".join(f"{seconds:6.2f}" for seconds in row["shuffler_cpu"])
         print(f"{row['phase']:10}{row['elapsed']:10.2f}{row['collector_cpu']:17.2f}   {theirs}")
     print()
-    for number, (cpu, peak, sent) in enumerate(
-        zip(result["shuffler_cpu"], result["shuffler_peak_bytes"], result["shuffler_sent_bytes"], strict=True), start=1
-    ):
-        print(f"shuffler {number}: {cpu:.2f} CPU s, peak {peak / 2**20:.0f} MB, sent {sent / 1e6:.1f} MB")
+    fields = ("shuffler_cpu", "shuffler_cpu_parts", "shuffler_peak_bytes", "shuffler_sent_bytes")
+    each = zip(*(result[name] for name in fields), strict=True)
+    for number, (cpu, parts, peak, sent) in enumerate(each, start=1):
+        split = ", ".join(f"{part} {parts.get(part, 0.0):.2f}" for part in ("rounds", "storage", "other"))
+        print(f"shuffler {number}: {cpu:.2f} CPU s ({split}), peak {peak / 2**20:.0f} MB, sent {sent / 1e6:.1f} MB")
+    print(f"all shufflers: {sum(result['shuffler_cpu']):.2f} CPU s; from closing to opened rows "
+          f"{result['released_seconds']:.1f} s")  # fmt: skip
+    opening = result["shuffler_opening_cpu"]
+    print(f"beside it, opening {result['reports']:,} uploads: {opening:.1f} CPU s for each, from {SAMPLE:,} of them")
 
 
 def main() -> None:

@@ -1,17 +1,32 @@
 """A relay in front of shufflers: it learns nothing from what it sees, and shufflers learn nothing of who sent it."""
 
+import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 from tests.service.shuffling import COINS, Cluster, request
 
-from tacit.shuffle.crypto.bhttp import BinaryRequest
-from tacit.shuffle.crypto.ohttp import encapsulate
-from tacit.shuffle.protocol.relayed import ACCEPTED, RESPONSE_BYTES, encapsulate_upload, gateway_config
-from tacit.shuffle.protocol.sealing import seal_key, seal_upload
+from tacit.shuffle.crypto.bhttp import BinaryRequest, BinaryResponse
+from tacit.shuffle.crypto.ohttp import ResponseOpener, encapsulate
+from tacit.shuffle.protocol.relayed import (
+    ACCEPTED,
+    ANSWER_BYTES,
+    NO_RESPONSE,
+    RESPONSE_BYTES,
+    encapsulate_question,
+    encapsulate_upload,
+    gateway_config,
+    pack,
+    proof_path,
+    responses,
+    status_path,
+)
+from tacit.shuffle.protocol.sealing import ShuffleUpload, seal_key, seal_upload
+from tacit.shuffle.protocol.session import ShuffleSession
 from tacit.shuffler.relay import RelayApp
 from tacit.shuffler.server import listening
 
@@ -51,6 +66,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield made
 
 
+def packed(session: ShuffleSession, upload: ShuffleUpload) -> tuple[bytes, list[ResponseOpener]]:
+    """All parts of an upload as one body for a relay, and what opens the responses."""
+    pairs = [encapsulate_upload(session, upload, party, COINS) for party in (1, 2, 3)]
+    return pack([sealed for sealed, _ in pairs]), [waiting for _, waiting in pairs]
+
+
 def test_what_a_relay_sees_does_not_depend_on_the_answer(cluster: Cluster) -> None:
     session = cluster.begin()
     watch = Watching(RelayApp([cluster.urls[number] for number in (1, 2, 3)]))
@@ -58,28 +79,56 @@ def test_what_a_relay_sees_does_not_depend_on_the_answer(cluster: Cluster) -> No
     with listening(watch) as url:
         for word in words:
             upload = seal_upload(session, word, COINS)
-            for party in (1, 2, 3):
-                sealed, waiting = encapsulate_upload(session, upload, party, COINS)
-                status, reply = request(
-                    f"{url}/r/{party}", "POST", sealed, Cookie="me=1", Referer="https://example.org"
-                )
-                assert (status, waiting.open(reply)) == (200, ACCEPTED)
+            body, waiting = packed(session, upload)
+            status, reply = request(f"{url}/r", "POST", body, Cookie="me=1", Referer="https://example.org")
+            assert status == 200
+            assert [each.open(part) for each, part in zip(waiting, responses(reply), strict=True)] == [ACCEPTED] * 3
         seen = watch.seen
-        # Three respondents, three shufflers: what differs between respondents is nothing at all.
-        assert seen[0:3] == seen[3:6] == seen[6:9]
-        # Neither does it for what a shuffler refuses: a repetition, noise, another path, another size.
-        request(f"{url}/r/1", "POST", encapsulate_upload(session, upload, 1, COINS)[0])
-        request(f"{url}/r/1", "POST", bytes(len(sealed)))
+        # What differs between respondents is nothing at all.
+        assert seen[0] == seen[1] == seen[2]
+        # Neither does it for what shufflers refuse: a repetition, noise, another path, another size, a question.
+        request(f"{url}/r", "POST", packed(session, upload)[0])
+        request(f"{url}/r", "POST", pack([bytes(len(body) // 3)] * 3))
         config = gateway_config(seal_key(session, 1))
-        for path, content in (("/s/x/uploads", bytes(100)), (f"/s/{session.id}/uploads", b"short"), ("/metrics", b"")):
-            asked = BinaryRequest("POST", "https", "x", path, {}, content).to_bytes(multiple=1024)
-            request(f"{url}/r/1", "POST", encapsulate(config, asked, COINS)[0])
-        assert {(notes["reply"][0], notes["out"]) for notes in seen} == {(200, RESPONSE_BYTES)}
-        assert {tuple(notes["reply"][1]) for notes in seen[9:]} == {tuple(seen[0]["reply"][1])}
-        assert request(f"{url}/r/4", "POST", sealed)[0] == 404
+        paths = [("/s/x/uploads", bytes(100)), (f"/s/{session.id}/uploads", b"short"), ("/metrics", b"")]
+        for method, path, content in [*(("POST", *each) for each in paths), ("GET", f"/s/{session.id}/status", b"")]:
+            asked = BinaryRequest(method, "https", "x", path, {}, content).to_bytes(multiple=1024)
+            request(f"{url}/r", "POST", pack([encapsulate(config, asked, COINS)[0]] * 3))
+        assert {(notes["reply"][0], notes["out"]) for notes in seen} == {(200, 3 * RESPONSE_BYTES)}
+        assert {tuple(notes["reply"][1]) for notes in seen[3:]} == {tuple(seen[0]["reply"][1])}
+        # A part that comes alone is taken as well.
+        alone, opener = encapsulate_upload(session, seal_upload(session, 1, COINS), 1, COINS)
+        assert opener.open(request(f"{url}/r/1", "POST", alone)[1]) == ACCEPTED
+        assert request(f"{url}/r/4", "POST", alone)[0] == 404
         assert request(f"{url}/r/1", "POST", bytes(5000))[0] == 413
-    assert cluster.store(1).counters(session.id) == {"stored": 3, "repeated": 1, "wrong_size": 1}
+        for bad in (b"", body + body, body[:-1], pack([bytes(5000)]), b"\x00"):
+            assert request(f"{url}/r", "POST", bad)[0] == 400
+    assert cluster.store(1).counters(session.id) == {"stored": 4, "repeated": 1, "wrong_size": 1}
     assert sorted(cluster.finish().words) == sorted(words)
+
+
+def test_questions_through_a_relay_have_answers_of_one_size(cluster: Cluster) -> None:
+    session = cluster.begin()
+    slots = [upload.slot.hex() for upload in (seal_upload(session, word, COINS) for word in (1, 2, 3))]
+    watch = Watching(RelayApp([cluster.urls[number] for number in (1, 2, 3)]))
+    paths = [
+        status_path(session.id),
+        proof_path(session.id, slots[0]),
+        status_path("0" * 64),
+        "/metrics",
+        "/s/x/proof/y",
+    ]
+    with listening(watch) as url:
+        answers: list[BinaryResponse] = []
+        for path in paths:
+            sealed, waiting = encapsulate_question(seal_key(session, 2), path, COINS)
+            status, reply = request(f"{url}/r/2", "POST", sealed)
+            assert status == 200
+            answers.append(BinaryResponse.from_bytes(waiting.open(reply)))
+    assert [answer.status for answer in answers] == [200, 404, 404, 404, 404]
+    assert json.loads(answers[0].content) == {"session": session.id, "state": "COLLECTING", "had_sent": False}
+    assert len({(notes["in"], notes["out"]) for notes in watch.seen}) == 1
+    assert watch.seen[0]["out"] == ANSWER_BYTES
 
 
 def test_a_shuffler_is_told_nothing_about_the_respondent(cluster: Cluster) -> None:
@@ -88,11 +137,45 @@ def test_a_shuffler_is_told_nothing_about_the_respondent(cluster: Cluster) -> No
     with listening_to(watch) as behind, listening(RelayApp([behind])) as url:
         upload = seal_upload(session, 1, COINS)
         sealed, _ = encapsulate_upload(session, upload, 1, COINS)
-        request(f"{url}/r/1", "POST", sealed, Cookie="me=1", Forwarded="for=192.0.2.1", **{"X-Real-IP": "192.0.2.1"})
-    (notes,) = watch.seen
-    assert notes["path"] == "/gateway"
-    names = {name for name, _ in notes["headers"]}
+        who = {"X-Real-IP": "192.0.2.1"}
+        request(f"{url}/r/1", "POST", sealed, Cookie="me=1", Forwarded="for=192.0.2.1", **who)
+        request(f"{url}/r", "POST", pack([sealed]), Cookie="me=1", Forwarded="for=192.0.2.1", **who)
+    assert [notes["path"] for notes in watch.seen] == ["/gateway", "/gateway/uploads"]
+    names = {name for notes in watch.seen for name, _ in notes["headers"]}
     assert names == {b"host", b"accept-encoding", b"content-length", b"content-type"}
+
+
+def test_one_shuffler_away_and_back_has_every_part_once(cluster: Cluster) -> None:
+    session = cluster.begin()
+    upload = seal_upload(session, 5, COINS)
+    with listening(RelayApp([cluster.urls[1], "http://127.0.0.1:1", cluster.urls[3]])) as url:
+        body, waiting = packed(session, upload)
+        status, reply = request(f"{url}/r", "POST", body)
+        first, missing, third = responses(reply)
+        assert (status, missing) == (503, NO_RESPONSE)
+        assert [waiting[0].open(first), waiting[2].open(third)] == [ACCEPTED] * 2
+    assert [len(cluster.store(i).slots(session.id)) for i in (1, 2, 3)] == [1, 0, 1]
+    with listening(RelayApp([cluster.urls[number] for number in (1, 2, 3)])) as url:
+        assert request(f"{url}/r", "POST", packed(session, upload)[0])[0] == 200
+    assert cluster.store(1).counters(session.id) == {"stored": 1, "repeated": 1}
+    assert cluster.store(2).counters(session.id) == {"stored": 1}
+
+
+def test_parts_that_wait_for_a_gateway_travel_together(cluster: Cluster) -> None:
+    session = cluster.begin()
+    watch = Watching(cluster.apps[1])
+    uploads = [seal_upload(session, word, COINS) for word in range(40)]
+    with listening_to(watch) as behind, listening(RelayApp([behind])) as url:
+
+        def send(upload: ShuffleUpload) -> bytes:
+            sealed, waiting = encapsulate_upload(session, upload, 1, COINS)
+            return waiting.open(request(f"{url}/r", "POST", pack([sealed]))[1])
+
+        with ThreadPoolExecutor(40) as pool:
+            assert list(pool.map(send, uploads)) == [ACCEPTED] * 40
+    assert cluster.store(1).slots(session.id) == sorted(upload.slot for upload in uploads)
+    # Never more than two requests are on their way, so that most of forty that come at once share one.
+    assert len(watch.seen) < 40
 
 
 def listening_to(app: Any) -> Any:
@@ -112,4 +195,5 @@ def listening_to(app: Any) -> Any:
 def test_a_relay_whose_gateway_is_away_says_so_and_comes_back(cluster: Cluster) -> None:
     with listening(RelayApp(["http://127.0.0.1:1"])) as url:
         assert request(f"{url}/r/1", "POST", b"x" * 100)[0] == 503
+        assert request(f"{url}/r", "POST", pack([b"x" * 100])) == (503, NO_RESPONSE)
         assert request(f"{url}/healthz")[0] == 200

@@ -198,7 +198,7 @@ def test_nothing_secret_is_left_in_the_file(tmp_path: Path, is_aborted: bool) ->
         for upload in uploads:
             cluster.upload(upload)
         store = cluster.store(1)
-        secrets = [bytes(item) for pair in store.shares(session.id) for item in pair]
+        secrets = [*store.slots(session.id), *store.shares(session.id)]
         assert len(secrets) == 2 * len(WORDS)
         seen = watch_secrets(cluster)
         if is_aborted:

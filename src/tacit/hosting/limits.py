@@ -43,8 +43,8 @@ class RateLimit:
         self._buckets: dict[int, tuple[float, float]] = {}
         self._salt, self._born = secrets.randbits(64), seconds()
 
-    def allows(self, address: str) -> bool:
-        """Take one token from the bucket of an address; False if it is empty."""
+    def allows(self, address: str, cost: int = 1) -> bool:
+        """Take a token, or as many as a request costs, from the bucket of an address; False if there are too few."""
         if not self._rate:
             return True
         now = self._seconds()
@@ -56,5 +56,5 @@ class RateLimit:
         key = hash((self._salt, address))
         level, seen = self._buckets.get(key, (self._burst, now))
         level = min(self._burst, level + (now - seen) * self._rate)
-        self._buckets[key] = (level if level < 1 else level - 1, now)
-        return level >= 1
+        self._buckets[key] = (level if level < cost else level - cost, now)
+        return level >= cost

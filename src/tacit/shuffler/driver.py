@@ -21,7 +21,7 @@ from tacit.shuffle.protocol.transcript import erasure_note
 from tacit.shuffler import joining
 from tacit.shuffler.joining import Offer
 from tacit.shuffler.letters import ABORT, ACK, ATTEMPT, ERASURE, Letter, abort_document, text_letters
-from tacit.shuffler.party_store import PartyStore, PhaseChange, SessionRecord
+from tacit.shuffler.party_store import ROUNDS, PartyStore, PhaseChange, SessionRecord
 from tacit.shuffler.post import Courier
 from tacit.shuffler.steps import StepMaker
 
@@ -126,7 +126,8 @@ class ShufflerDriver:
                 if (aborts := self.store.letters(session, ABORT)) and not self.store.letters(session, ACK):
                     self._follow(record, aborts[0])
                     return False
-                change = self.steps.make(record)
+                with self.store.meter.spent_on(ROUNDS):
+                    change = self.steps.make(record)
             except (ProtocolViolation, SessionAborted) as error:
                 self._abort(record, str(error), _blamed(error), getattr(error, "evidence", ()))
                 return False

@@ -4,7 +4,8 @@
     POST /sessions                 a signed session; the reply is the own signature (`joining`)
     GET  /s/{session}/status       state and number of uploads
     POST /s/{session}/uploads      slot, sealed part, token if one is needed; always 202, empty
-    POST /gateway                  the same inside Oblivious HTTP; always 200 and a response of one size
+    POST /gateway                  the same, or one of the two questions, inside Oblivious HTTP; responses of one size
+    POST /gateway/uploads          many such uploads together, as a relay sends them
     POST /s/{session}/messages     letters of other parties (`post`)
     GET  /s/{session}/proof/{slot} that a slot takes part, from the agreement on slots to the erasure
     GET  /healthz /readyz /metrics
@@ -26,28 +27,32 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from tacit.errors import Busy, OpenFailed, ProtocolViolation, ReportRejected
+from tacit.errors import Busy, ProtocolViolation
 from tacit.hosting.exposition import METRICS_TYPE, Tallies
 from tacit.hosting.limits import Limits, RateLimit
 from tacit.hosting.problems import Problem, as_problem
 from tacit.hosting.reading import Reading
 from tacit.hosting.responses import closes, json_response, problem_response
-from tacit.shuffle.crypto.bhttp import BinaryRequest
 from tacit.shuffle.crypto.hpke import HpkeKey
-from tacit.shuffle.crypto.ohttp import RESPONSE_TYPE, Gateway, ResponseSealer
-from tacit.shuffle.crypto.stream import AesStream
-from tacit.shuffle.protocol.relayed import ACCEPTED, RESPONSE_BYTES, gateway_config, upload_path
+from tacit.shuffle.crypto.ohttp import RESPONSE_TYPE
+from tacit.shuffle.protocol.relayed import unpack
 from tacit.shuffle.protocol.session import ShuffleSession
 from tacit.shuffler.driver import ShufflerDriver
+from tacit.shuffler.gateway import GatewayDoor
 from tacit.shuffler.intake import UploadWriter
 from tacit.shuffler.letters import LENGTH_BYTES, MAX_HEAD_BYTES, read_object
 from tacit.shuffler.modes import read_upload
-from tacit.shuffler.party_store import NewUpload
+from tacit.shuffler.party_store import OPENING, NewUpload, SessionRecord
 from tacit.shuffler.post import Reception
+from tacit.shuffler.relays import SessionRelays
 
 IDENTITY_LABEL = "shuffler"
 MAX_SESSION_BYTES = 1 << 20
 MAX_UPLOAD_BYTES = 4096
+MAX_PACKED = 128
+"""Uploads that a relay sends in one request."""
+PACKED_TYPE = "application/octet-stream"
+"""Of several encapsulated messages together."""
 ANYBODY = {"access-control-allow-origin": "*"}
 _PREFLIGHT = {
     **ANYBODY,
@@ -66,14 +71,17 @@ _MINUTES = 600.0
 class ShufflerRoutes:
     """The routes, over a driver."""
 
-    def __init__(self, driver: ShufflerDriver, writer: UploadWriter, name: str, limits: Limits) -> None:
+    def __init__(
+        self, driver: ShufflerDriver, writer: UploadWriter, name: str, limits: Limits,
+        relays: SessionRelays | None = None,
+    ) -> None:  # fmt: skip
         """Serve a driver; `name` is what its operator calls it."""
         self._driver, self._store, self._writer, self._name = driver, driver.store, writer, name
         self._reception = Reception(driver.store, driver.wake, driver.violated, driver.offer.most_bytes)
         self._rate, self._tallies = RateLimit(limits), Tallies(_HELP)
-        self._stream = AesStream.from_system()
         self._sessions: dict[str, tuple[ShuffleSession, int, HpkeKey]] = {}
-        self._gateways: list[Gateway] = []
+        self._door = GatewayDoor(driver.store, self._take, self._plain_status, self._proven)
+        self._relays = relays or SessionRelays(driver.store)
 
     def routes(self) -> list[Route]:
         """The Starlette routes."""
@@ -84,6 +92,7 @@ class ShufflerRoutes:
             Route("/s/{session}/status", self.status),
             Route("/s/{session}/uploads", self.upload, methods=both),
             Route("/gateway", self.gateway, methods=both),
+            Route("/gateway/uploads", self.gateways, methods=["POST"]),
             Route("/s/{session}/messages", self.message, methods=["POST"]),
             Route("/s/{session}/proof/{slot}", self.proof),
             Route("/healthz", self.health),
@@ -113,7 +122,8 @@ class ShufflerRoutes:
             "tacit_shuffler_sessions_ended": float(len(records) - len(live)),
             "tacit_shuffler_letters_waiting": float(len(waiting)),
         }
-        return Response(self._tallies.text(gauges), media_type=METRICS_TYPE)
+        spent = {f"tacit_shuffler_cpu_{part}_seconds": each for part, each in self._store.meter.seconds().items()}
+        return Response(self._tallies.text(gauges | spent), media_type=METRICS_TYPE)
 
     async def identity(self, request: Request) -> Response:
         """Who this is; the identity is compared out of band, the seal key is believed for its signature."""
@@ -137,21 +147,33 @@ class ShufflerRoutes:
 
     async def status(self, request: Request) -> Response:
         """State and counts of a session; nothing about single uploads."""
-        record = await run_in_threadpool(self._store.session, request.path_params["session"])
-        if record is None:
-            raise Problem("not_found", "this session is not known here")
+        record = await self._record(request.path_params["session"])
         plain = {"session": record.id, "state": record.state, "uploads": record.uploads, "is_open": record.is_open}
         ending = {name: record.ending[name] for name in ("reason", "blames", "had_sent") if name in record.ending}
         return json_response(plain | ending, headers=ANYBODY)
 
+    async def _record(self, session: str) -> SessionRecord:
+        record = await run_in_threadpool(self._store.session, session)
+        if record is None:
+            raise Problem("not_found", "this session is not known here")
+        return record
+
+    async def _plain_status(self, session: str) -> dict[str, Any]:
+        """What devices ask for through a relay: without the reason, whose length is anybody's choice."""
+        record = await self._record(session)
+        return {"session": record.id, "state": record.state, "had_sent": bool(record.ending.get("had_sent"))}
+
     async def proof(self, request: Request) -> Response:
         """The path from a slot to the root that all shufflers signed."""
+        proof = await self._proven(request.path_params["session"], request.path_params["slot"])
+        return json_response(proof, headers=ANYBODY)
+
+    async def _proven(self, session: str, slot: str) -> dict[str, Any]:
         try:
-            slot = bytes.fromhex(request.path_params["slot"])
+            wanted = bytes.fromhex(slot)
         except ValueError:
             raise Problem("not_found", "a slot is 32 hexadecimal digits") from None
-        proof = await run_in_threadpool(self._prove, request.path_params["session"], slot)
-        return json_response(proof, headers=ANYBODY)
+        return await run_in_threadpool(self._prove, session, wanted)
 
     def _prove(self, session: str, slot: bytes) -> dict[str, Any]:
         roster = self._driver.roster(session)
@@ -168,50 +190,38 @@ class ShufflerRoutes:
         """An upload: 202, whatever becomes of it."""
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_PREFLIGHT)
-        self._check_rate(request)
+        await self._check_rate(request)
         await self._take(request.path_params["session"], await _body(request, MAX_UPLOAD_BYTES))
         return Response(status_code=202, headers=ANYBODY)
 
     async def gateway(self, request: Request) -> Response:
-        """An upload inside Oblivious HTTP: a response of one size, whatever becomes of it."""
+        """An upload or a question inside Oblivious HTTP: responses of one size each."""
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_PREFLIGHT)
-        self._check_rate(request)
-        sealed = await _body(request, MAX_UPLOAD_BYTES)
-        sealer = None
-        try:
-            inner, sealer = self._opened(sealed)
-            asked = BinaryRequest.from_bytes(inner)
-            session = asked.path[len("/s/") : -len("/uploads")]
-            is_upload = (asked.method, asked.path) == ("POST", upload_path(session))
-            await self._take(session if is_upload else "", asked.content)
-        except (OpenFailed, ReportRejected):
-            # Nothing is stored, but by the same way as everything else.
-            await self._take("", b"")
-        # Who cannot be answered gets noise of the same size.
-        answer = sealer.seal(ACCEPTED, self._stream) if sealer else self._stream.rows(1, RESPONSE_BYTES).tobytes()
+        await self._check_rate(request)
+        answer = await self._door.response(await _body(request, MAX_UPLOAD_BYTES))
         return Response(answer, 200, ANYBODY, RESPONSE_TYPE)
 
-    def _opened(self, sealed: bytes) -> tuple[bytes, ResponseSealer]:
-        known = {gateway.config.public for gateway in self._gateways}
-        if not any(sealed[:1] == bytes([gateway.config.key_id]) for gateway in self._gateways):
-            keys = [key for key in self._store.seal_keys() if key.public not in known]
-            self._gateways += [Gateway(gateway_config(key.public).key_id, key) for key in keys]
-        # The number is one byte, so that two keys may share it; authentication tells which one was meant.
-        for gateway in self._gateways:
-            try:
-                return gateway.open(sealed)
-            except OpenFailed:
-                continue
-        raise OpenFailed("gateway: the request is for no key of this shuffler")
+    async def gateways(self, request: Request) -> Response:
+        """Uploads of several respondents that a relay sends together: a response for each, in their order."""
+        sealed = unpack(await _body(request, MAX_SESSION_BYTES))
+        if len(sealed) > MAX_PACKED:
+            raise Problem("too_large", f"{len(sealed)} uploads came together, must be at most {MAX_PACKED}")
+        await self._check_rate(request, len(sealed))
+        # All of them wait for one write of the database.
+        answers = await asyncio.gather(*(self._door.upload(each) for each in sealed))
+        return Response(b"".join(answers), 200, media_type=PACKED_TYPE)
 
-    def _check_rate(self, request: Request) -> None:
-        if not self._rate.allows(request.client.host if request.client else ""):
+    async def _check_rate(self, request: Request, cost: int = 1) -> None:
+        address = request.client.host if request.client else ""
+        # All respondents behind a relay have its address, so that relays of sessions under way have their own limit.
+        if not self._rate.allows(address, cost) and not await run_in_threadpool(self._relays.allow, address, cost):
             raise Problem("rate_limited", "too many requests from one address; send again later", retry_seconds=1)
 
     async def _take(self, session: str, body: bytes) -> None:
         known = self._sessions.get(session) or await run_in_threadpool(self._find, session)
-        upload = read_upload(*known, body) if known else NewUpload("", b"", b"", refusal="unknown_session")
+        with self._store.meter.spent_on(OPENING):
+            upload = read_upload(*known, body) if known else NewUpload("", b"", b"", refusal="unknown_session")
         outcome = await asyncio.wrap_future(self._writer.submit(upload))
         self._tallies.count("tacit_shuffler_uploads_total", f'outcome="{outcome}"')
 
@@ -276,14 +286,16 @@ async def _problem(request: Request, error: Exception) -> Response:
 class ShufflerApp:
     """The ASGI application: Starlette behind limits on request bodies."""
 
-    def __init__(self, driver: ShufflerDriver, name: str, limits: Limits | None = None) -> None:
+    def __init__(
+        self, driver: ShufflerDriver, name: str, limits: Limits | None = None, *, relays: SessionRelays | None = None
+    ) -> None:
         """Serve a driver, which starts and stops with the application."""
         self.driver, self._writer = driver, UploadWriter(driver.store)
         small = limits or Limits(body_bytes=MAX_SESSION_BYTES)
         most = driver.offer.most_bytes + LENGTH_BYTES + MAX_HEAD_BYTES
         self._small = Reading(small)
         self._letters = Reading(Limits(body_bytes=most, body_seconds=_MINUTES, reading_bytes=2 * most))
-        self.routes = ShufflerRoutes(driver, self._writer, name, small)
+        self.routes = ShufflerRoutes(driver, self._writer, name, small, relays)
         handler = cast("Callable[[Request, Exception], Awaitable[Response]]", _problem)
         self._site = Starlette(
             routes=self.routes.routes(),

@@ -71,6 +71,9 @@ class PartyFile:
             self._db = open_writer(file, None)
             # FAST, the setting of other writers, would leave deleted content on free pages.
             self._db.run("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;")
+            # Vectors of a phase are written and erased again within moments; what a later frame of the log overwrites
+            # never has to be copied into the file.
+            self._db.run("PRAGMA wal_autocheckpoint = 16384;")
             migrate_party(self._db)
 
     def run(self, text: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -82,6 +82,19 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (session, reason)
     ) STRICT, WITHOUT ROWID;
     """,
+    # Without a reference to sessions: SQLite clears a table page by page only if there is no foreign key to look at,
+    # and all uploads of a session are deleted at once.
+    """
+    ALTER TABLE uploads RENAME TO uploads_before;
+    CREATE TABLE uploads (
+        session INTEGER NOT NULL,
+        slot BLOB NOT NULL,
+        share BLOB NOT NULL,
+        PRIMARY KEY (session, slot)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO uploads SELECT session, slot, share FROM uploads_before;
+    DROP TABLE uploads_before;
+    """,
 )
 """Migration i takes a database from version i to i + 1. New ones are appended; released ones are never edited."""
 

@@ -1,11 +1,18 @@
 """The relay: takes encapsulated requests from respondents and passes them to gateways, which never learn from whom.
 
-`POST /r/{k}` sends the body, and nothing else of the request, to the k-th gateway (from 1), and returns the gateway's
-response. The relay sees addresses, sizes and times; what is inside is sealed for the gateway. It keeps nothing.
+    POST /r        an upload: its parts, packed, one for each gateway in the order of the session document. The reply
+                   has a response of each; 503, with zeros in its place, if one of them did not answer
+    POST /r/{k}    a question to the k-th gateway (from 1), or a single part
+    GET  /healthz
+
+Bodies are passed on, and nothing else of a request. The relay sees addresses, sizes and times; what is inside is sealed
+for the gateway. It keeps nothing. Parts of several respondents that wait for the same gateway travel together.
 Relay and gateway must have different operators: one who runs both knows who sent what.
 """
 
+import asyncio
 import http.client
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from queue import Empty, LifoQueue
@@ -20,17 +27,22 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from tacit.errors import InvalidSpec, StorageUnavailable
+from tacit.errors import InvalidSpec, ReportRejected, StorageUnavailable
 from tacit.hosting.limits import Limits, RateLimit
 from tacit.hosting.logs import set_up_logs
 from tacit.hosting.problems import Problem
 from tacit.hosting.reading import Reading
 from tacit.hosting.serving import server_config, server_url
 from tacit.shuffle.crypto.ohttp import REQUEST_TYPE, RESPONSE_TYPE
-from tacit.shuffle.protocol.relayed import RESPONSE_BYTES
-from tacit.shuffler.http import ANYBODY, MAX_UPLOAD_BYTES, readable
+from tacit.shuffle.protocol.relayed import ANSWER_BYTES, NO_RESPONSE, RESPONSE_BYTES, pack, responses, unpack
+from tacit.shuffler.http import ANYBODY, MAX_PACKED, MAX_UPLOAD_BYTES, PACKED_TYPE, readable
 
+MAX_PARTS = 9
+"""Shufflers of a session."""
 _TIMEOUT_SECONDS = 30.0
+_LANES = 2
+"""Requests with uploads that are on their way to one gateway at a time; what comes meanwhile travels together."""
+_MOST_WAITING = 4096
 _PREFLIGHT = {
     **ANYBODY,
     "access-control-allow-methods": "POST",
@@ -49,18 +61,47 @@ class Target:
             raise InvalidSpec(f"relay: {url!r} must be the address of a shuffler, such as https://shuffler.example")
         self._parts, self._path = parts, parts.path.rstrip("/") + "/gateway"
         self._idle: LifoQueue[http.client.HTTPConnection] = LifoQueue()
+        self._waiting: deque[tuple[bytes, asyncio.Future[bytes | None]]] = deque()
+        self._lanes: set[asyncio.Task[None]] = set()
+
+    async def upload(self, part: bytes) -> bytes | None:
+        """The gateway's response to a part of an upload, or None if there is none."""
+        if len(self._waiting) >= _MOST_WAITING:
+            return None
+        told: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((part, told))
+        if len(self._lanes) < _LANES:
+            lane = asyncio.create_task(self._carry())
+            self._lanes.add(lane)
+            lane.add_done_callback(self._lanes.discard)
+        return await told
+
+    async def _carry(self) -> None:
+        """Send what waits, many parts in one request, until nothing does."""
+        while self._waiting:
+            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_PACKED))]
+            body, size = pack([part for part, _ in group]), len(group) * RESPONSE_BYTES
+            content = await run_in_threadpool(self._exchange, "/uploads", body, PACKED_TYPE, (size,))
+            answers = responses(content) if content is not None else [None] * len(group)
+            for (_, told), answer in zip(group, answers, strict=True):
+                # Whoever has left meanwhile sends the same part again.
+                if not told.done():
+                    told.set_result(answer)
 
     def forward(self, body: bytes) -> bytes | None:
-        """The gateway's response to a body, or None if there is none of the right size."""
+        """The gateway's response to a request, or None if there is none of a right size."""
+        return self._exchange("", body, REQUEST_TYPE, (RESPONSE_BYTES, ANSWER_BYTES))
+
+    def _exchange(self, path: str, body: bytes, media_type: str, sizes: Sequence[int]) -> bytes | None:
         for _ in range(2):
             try:
                 connection, is_fresh = self._idle.get_nowait(), False
             except Empty:
                 connection, is_fresh = self._connect(), True
             try:
-                connection.request("POST", self._path, body, {"Content-Type": REQUEST_TYPE})
+                connection.request("POST", self._path + path, body, {"Content-Type": media_type})
                 response = connection.getresponse()
-                content = response.read(RESPONSE_BYTES + 1)
+                content = response.read(max(sizes) + 1)
             except (OSError, http.client.HTTPException):
                 connection.close()
                 if is_fresh:
@@ -68,7 +109,7 @@ class Target:
                 # A connection that was kept may have been closed by the other side meanwhile; a new one tells.
                 continue
             # Whatever else a gateway answers could tell one respondent from another, and is not passed on.
-            if response.status != 200 or len(content) != RESPONSE_BYTES:
+            if response.status != 200 or len(content) not in sizes:
                 connection.close()
                 return None
             self._idle.put(connection)
@@ -90,7 +131,7 @@ def serve_relay(
 ) -> None:
     """Relay until stopped."""
     set_up_logs()
-    limits = Limits(body_bytes=MAX_UPLOAD_BYTES, requests_per_second=rate, burst=max(1, int(10 * rate)))
+    limits = Limits(body_bytes=MAX_PARTS * MAX_UPLOAD_BYTES, requests_per_second=rate, burst=max(1, int(10 * rate)))
     app = RelayApp(targets, limits)
     server = uvicorn.Server(server_config(app, host, port, limits, trusted_proxies=trusted_proxies))
     announce(f"tacit relays at {server_url(host, port)} to {len(targets)} shufflers")
@@ -104,10 +145,15 @@ class RelayApp:
 
     def __init__(self, targets: Sequence[str], limits: Limits | None = None) -> None:
         """Forward to shufflers, by their base addresses, in the order of the session document."""
-        bounds = limits or Limits(body_bytes=MAX_UPLOAD_BYTES)
+        bounds = limits or Limits(body_bytes=MAX_PARTS * MAX_UPLOAD_BYTES)
         self._targets: list[Target] = [Target(url) for url in targets]
         self._rate, self._reading = RateLimit(bounds), Reading(bounds)
-        routes = [Route("/r/{k:int}", self.forward, methods=["POST", "OPTIONS"]), Route("/healthz", self.health)]
+        methods = ["POST", "OPTIONS"]
+        routes = [
+            Route("/r", self.upload, methods=methods),
+            Route("/r/{k:int}", self.forward, methods=methods),
+            Route("/healthz", self.health),
+        ]
         self._site = Starlette(routes=routes, lifespan=self._lifespan)
 
     @asynccontextmanager
@@ -122,23 +168,50 @@ class RelayApp:
         del request
         return Response("ok", media_type="text/plain")
 
+    async def upload(self, request: Request) -> Response:
+        """Pass every part to its gateway, and their responses back."""
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers=_PREFLIGHT)
+        try:
+            parts = unpack(await self._body(request, MAX_PARTS * MAX_UPLOAD_BYTES))
+            if not 1 <= len(parts) <= len(self._targets) or max(map(len, parts)) > MAX_UPLOAD_BYTES:
+                raise ReportRejected(f"relay: there must be from 1 to {len(self._targets)} parts, none over "
+                                     f"{MAX_UPLOAD_BYTES} bytes")  # fmt: skip
+        except Problem as problem:
+            return readable(problem)
+        except ReportRejected as error:
+            return readable(Problem("malformed", str(error)))
+        pairs = zip(self._targets, parts, strict=False)
+        answers = await asyncio.gather(*(target.upload(part) for target, part in pairs))
+        content, is_whole = b"".join(answer or NO_RESPONSE for answer in answers), all(answers)
+        # The same bytes are sent again later, to all gateways: those that have them already know the slot.
+        headers = ANYBODY if is_whole else {**ANYBODY, "retry-after": "5"}
+        return Response(content, 200 if is_whole else 503, headers, PACKED_TYPE)
+
     async def forward(self, request: Request) -> Response:
         """Pass a body on, and the response back."""
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_PREFLIGHT)
-        if not self._rate.allows(request.client.host if request.client else ""):
-            return readable(Problem("rate_limited", "too many requests from one address", retry_seconds=1))
         number = int(request.path_params["k"])
         if not 1 <= number <= len(self._targets):
             return readable(Problem("not_found", "this relay has no such gateway"))
         try:
-            body = await request.body()
+            body = await self._body(request)
         except Problem as problem:
             return readable(problem)
         content = await run_in_threadpool(self._targets[number - 1].forward, body)
         if content is None:
             return readable(Problem("unavailable", "the gateway does not answer; send again", retry_seconds=5))
         return Response(content, 200, ANYBODY, RESPONSE_TYPE)
+
+    async def _body(self, request: Request, most: int = MAX_UPLOAD_BYTES) -> bytes:
+        """The body of a request within the limits of its address."""
+        if not self._rate.allows(request.client.host if request.client else ""):
+            raise Problem("rate_limited", "too many requests from one address", retry_seconds=1)
+        body = await request.body()
+        if len(body) > most:
+            raise Problem("too_large", f"a body may have at most {most} bytes here")
+        return body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI entry point."""

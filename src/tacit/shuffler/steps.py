@@ -13,6 +13,7 @@ SessionAborted; `driver` aborts the session then.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tacit.errors import ProtocolViolation
@@ -24,7 +25,18 @@ from tacit.shuffle.protocol.machine import ShufflerProgress
 from tacit.shuffle.protocol.onion import pass_on
 from tacit.shuffle.protocol.opening import ACK_LABEL
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name, party_names
-from tacit.shuffle.protocol.resharing import Need, Outgoing, Setup, ShareState, begin, step
+from tacit.shuffle.protocol.resharing import (
+    COMMIT,
+    RESHARE,
+    REVEAL,
+    Need,
+    Outgoing,
+    Setup,
+    ShareState,
+    begin,
+    gather,
+    step,
+)
 from tacit.shuffle.protocol.roster import Roster, agree, check_statements
 from tacit.shuffle.protocol.sealing import SLOT_BYTES, onion_bytes
 from tacit.shuffle.protocol.session import RESHARING, ShuffleSession
@@ -60,6 +72,7 @@ class StepMaker:
     def __init__(self, store: PartyStore) -> None:
         """Hold the store."""
         self._store = store
+        self._slots = ("", b"")
 
     def make(self, record: SessionRecord) -> PhaseChange | None:
         """The next change of a session; None if something is still missing."""
@@ -119,10 +132,17 @@ class StepMaker:
     def _show_slots(self, record: SessionRecord) -> PhaseChange:
         session, sent = record.session, list[Letter]()
         if record.party in _slot_senders(session):
-            slots = self._store.slots(record.id)
+            body = self._own_slots(record)
             places = [place_of(session, SLOTS, record.party, other) for other in self._others(record)]
-            sent = [letter(place, b"".join(slots), self._store.identity, rows=len(slots)) for place in places]
+            rows = len(body) // SLOT_BYTES
+            sent = [letter(place, body, self._store.identity, rows=rows) for place in places]
         return PhaseChange(state="COLLECTING", progress={"phase": CLOSED}, letters=sent)
+
+    def _own_slots(self, record: SessionRecord) -> bytes:
+        """The slots of a session that takes no more uploads; read once, as they are needed twice."""
+        if self._slots[0] != record.id:
+            self._slots = (record.id, b"".join(self._store.slots(record.id)))
+        return self._slots[1]
 
     def _freeze(self, record: SessionRecord) -> PhaseChange | None:
         session, identity = record.session, self._store.identity
@@ -131,11 +151,12 @@ class StepMaker:
         taken = self._store.letters(record.id, SLOTS)
         held = [_slots_of(each) for each in taken]
         if record.party in _slot_senders(session):
-            held.append(self._store.slots(record.id))
+            held.append(_cut(self._own_slots(record)))
         # In a chain one shuffler knows the slots, and the others sign what it showed them.
         roster = agree(session, held)
         heard = tuple(each.envelope.to_json() for each in taken)
         signature = roster.sign(session, ATTEMPT, identity)
+        self._slots = ("", b"")
         statement = RosterStatement(roster.root, roster.n, signature, heard).to_json()
         everybody = [COLLECTOR, *self._others(record)]
         return PhaseChange(
@@ -187,8 +208,13 @@ class StepMaker:
 
     def _shares(self, record: SessionRecord) -> list[bytes]:
         """Shares in the order of the roster; both are in the order of slots."""
-        wanted = set(_cut(self._store.kept(record.id, _ROSTER) or b""))
-        return [share for slot, share in self._store.shares(record.id) if slot in wanted]
+        roster = self._store.kept(record.id, _ROSTER) or b""
+        # Nearly always every upload takes part, and slots need not be looked at.
+        if record.uploads * SLOT_BYTES == len(roster):
+            return self._store.shares(record.id)
+        wanted = set(_cut(roster))
+        slots = self._store.slots(record.id)
+        return [share for slot, share in zip(slots, self._store.shares(record.id), strict=True) if slot in wanted]
 
     def _round(self, record: SessionRecord) -> PhaseChange | None:
         bare = self._state(record, ())
@@ -196,14 +222,23 @@ class StepMaker:
         needs = bare.needs()
         if any((need.round, need.phase, party_name(need.sender)) not in arrived for need in needs):
             return None
-        places = {need: self._place(record, need) for need in needs}
-        bodies = {need: self._store.body(place) or b"" for need, place in places.items()}
+        # Showing a seed leaves the rows as they are, so that they are not read.
+        vector = self._vector(record, bare) if bare.phase == REVEAL else ()
         # Fresh randomness even after a crash: what the lost step had drawn was stored nowhere, and nobody saw it.
-        state, outgoing = step(self._state(record, self._vector(record)), bodies, AesStream.from_system())
-        progress = ShufflerProgress(record.state, bare.round, bare.phase)
+        state, outgoing = step(self._state(record, vector), self._bodies(record, needs), AesStream.from_system())
         event = "send" if state.is_done else "step"
+        progress = ShufflerProgress(record.state, bare.round, bare.phase)
         after = progress.after(event, round_number=state.round, phase=state.phase)
-        return self._change(record, after, state, outgoing, [places[need] for need in needs])
+        if bare.phase == COMMIT:
+            return self._change(record, after, state, outgoing, needs, keeps_rows=True)
+        if bare.phase == RESHARE and state.vector and state.setup.algebra.is_cheap:
+            # Summands are mostly seeds: they stay in place of their sum until the rows are permuted.
+            return self._change(record, after, replace(state, vector=()), outgoing, ())
+        used = [*needs, *(_before(bare).needs() if bare.phase == REVEAL and bare.round else [])]
+        return self._change(record, after, state, outgoing, used)
+
+    def _bodies(self, record: SessionRecord, needs: Sequence[Need]) -> dict[Need, bytes]:
+        return {need: self._store.body(self._place(record, need)) or b"" for need in needs}
 
     def _change(
         self,
@@ -211,9 +246,10 @@ class StepMaker:
         after: ShufflerProgress,
         state: ShareState,
         outgoing: Sequence[Outgoing],
-        used: Sequence[Any],
+        used: Sequence[Need],
         *,
         drops_uploads: bool = False,
+        keeps_rows: bool = False,
     ) -> PhaseChange:
         """State, vector and letters of a step, for one transaction."""
         identity, session = self._store.identity, record.session
@@ -227,15 +263,15 @@ class StepMaker:
         if state.is_done:
             letters += self._last_letters(record, letters)
         # The old vector goes in the same transaction that stores the new one, and with it the old seed.
-        machine = {**state.to_json(), "matrices": len(state.vector)}
-        matrices = {f"vector {i}": rows.tobytes() for i, rows in enumerate(state.vector)}
+        matrices = dict[str, bytes | None]({} if keeps_rows else {"vector 0": None, "vector 1": None})
+        matrices |= {f"vector {i}": rows.tobytes() for i, rows in enumerate(state.vector)}
         return PhaseChange(
             state=after.state,
             progress={"round": after.round, "phase": after.phase, "rows": state.count},
-            keep={"vector 0": None, "vector 1": None, **matrices, _MACHINE: json.dumps(machine).encode()},
+            keep={**matrices, _MACHINE: json.dumps(state.to_json()).encode()},
             letters=letters,
             own=own,
-            used=used,
+            used=[self._place(record, need) for need in used],
             drops_uploads=drops_uploads,
         )
 
@@ -254,10 +290,12 @@ class StepMaker:
         document = json.loads(self._store.kept(record.id, _MACHINE) or b"{}")
         return ShareState.from_json(self._setup(record), document, vector)
 
-    def _vector(self, record: SessionRecord) -> Vector:
-        document = json.loads(self._store.kept(record.id, _MACHINE) or b"{}")
-        kept = [self._store.kept(record.id, f"vector {i}") or b"" for i in range(document["matrices"])]
-        return tuple(as_rows(content, document["count"]) for content in kept)
+    def _vector(self, record: SessionRecord, bare: ShareState) -> Vector:
+        """The own rows, as they were kept or from the summands that were."""
+        kept = [self._store.kept(record.id, f"vector {i}") for i in range(2)]
+        rows = tuple(as_rows(content, bare.count) for content in kept if content is not None)
+        before = _before(bare)
+        return rows or gather(before, self._bodies(record, before.needs()))
 
     def _place(self, record: SessionRecord, need: Need) -> Any:
         return place_of(record.session, need.phase, need.sender, record.party, need.round)
@@ -304,6 +342,11 @@ class StepMaker:
             progress={"rows": signed.get("rows", 0)},
             letters=text_letters(record.session, ERASURE, record.party, [COLLECTOR], note, self._store.identity),
         )
+
+
+def _before(state: ShareState) -> ShareState:
+    """The same shuffler when it waited for the summands of its present rows."""
+    return replace(state, round=state.round - 1, phase=RESHARE)
 
 
 def _slot_senders(session: ShuffleSession) -> list[int]:

@@ -14,12 +14,13 @@ from tacit.client import AlreadyAnswered, Ledger, Respondent, Unreachable
 from tacit.client.transport import Reply
 from tacit.device.numbers.coins import ReplayCoins, SystemCoins
 from tacit.errors import CertificateRefused, InvalidSpec, MissingExtra, ProtocolViolation, TacitError
-from tacit.shuffle.crypto.bhttp import BinaryRequest, BinaryResponse
+from tacit.shuffle.crypto.bhttp import BinaryRequest
 from tacit.shuffle.crypto.hpke import HpkeKey
-from tacit.shuffle.crypto.ohttp import REQUEST_TYPE, Gateway
+from tacit.shuffle.crypto.ohttp import Gateway
 from tacit.shuffle.crypto.signing import Identity
 from tacit.shuffle.protocol.layouts import LAYOUTS
 from tacit.shuffle.protocol.parties import party_name
+from tacit.shuffle.protocol.relayed import ACCEPTED, NO_RESPONSE, answer_message, unpack
 from tacit.shuffle.protocol.roster import Roster
 from tacit.shuffle.protocol.sealing import SLOT_BYTES, open_part, word_info
 from tacit.shuffle.protocol.session import ShuffleSession, SignedSession
@@ -156,30 +157,93 @@ def test_a_session_that_is_not_as_it_must_be_is_refused_before_anything_is_drawn
     assert (ledger.read().entries, network.posted) == ([], [])
 
 
-def test_through_a_relay_the_relay_sees_nothing_and_only_the_shuffler_can_answer() -> None:
-    asked = collection(relay={"name": "Relay", "url": "https://relay.example"})
-    session = open_session(asked)
-    network = network_of(asked, session)
-    seen: list[BinaryRequest] = []
+class RelayInFront:
+    """What a relay and the shufflers behind it answer; `seen` has (number, request) of all that reached a shuffler."""
 
-    def gateway(url: str, body: bytes) -> Reply:
-        number = int(url[-1])
+    def __init__(self, pages: dict[str, Any] | None = None) -> None:
+        self.pages, self.seen, self.dead = pages or {}, list[tuple[int, BinaryRequest]](), set[int]()
+
+    def __call__(self, url: str, body: bytes) -> Reply:
+        if not url.endswith("/r"):
+            return Reply(200, self._pass(int(url[-1]), body))
+        parts = enumerate(unpack(body), start=1)
+        answers = [NO_RESPONSE if i in self.dead else self._pass(i, part) for i, part in parts]
+        return Reply(503 if self.dead else 200, b"".join(answers))
+
+    def _pass(self, number: int, body: bytes) -> bytes:
         inner, answer = Gateway(KEYS[number].public[0], KEYS[number]).open(body)
-        seen.append(BinaryRequest.from_bytes(inner))
-        return Reply(200, answer.seal(BinaryResponse(202).to_bytes(), SystemCoins()))
+        asked = BinaryRequest.from_bytes(inner)
+        self.seen.append((number, asked))
+        page = self.pages.get(f"{number} {asked.path}")
+        found = answer_message(404 if page is None else 200, json.dumps(page).encode())
+        return answer.seal(ACCEPTED if asked.method == "POST" else found, SystemCoins())
 
-    network.answer = gateway
-    receipt = respondent(network).answer(asked, {"colour": "red"}, collector=BASE)
+
+RELAYED = collection(relay={"name": "Relay", "url": "https://relay.example"})
+RELAYED_SESSION = open_session(RELAYED)
+
+
+def test_all_parts_go_through_the_relay_in_one_request_and_only_shufflers_can_answer() -> None:
+    network, relay = network_of(RELAYED, RELAYED_SESSION), RelayInFront()
+    network.answer = relay
+    receipt = respondent(network).answer(RELAYED, {"colour": "red"}, collector=BASE)
     assert receipt.state == "sent"
-    assert [url for url, _, _ in network.posted] == [f"https://relay.example/r/{i}" for i in (1, 2, 3)]
-    assert {kind for _, _, kind in network.posted} == {REQUEST_TYPE}
+    assert [url for url, _, _ in network.posted] == ["https://relay.example/r"]
+    assert [number for number, _ in relay.seen] == [1, 2, 3]
+    assert {request.path for _, request in relay.seen} == {f"/s/{RELAYED_SESSION.id}/uploads"}
+    assert decode_word(RELAYED.mechanism, word_of(RELAYED_SESSION, [request.content for _, request in relay.seen]))
+    # Whatever is answered, the relay sees the same size.
+    respondent(network).answer(RELAYED, {"colour": "blue"}, collector=BASE)
     assert len({len(body) for _, body, _ in network.posted}) == 1
-    assert {request.path for request in seen} == {f"/s/{session.id}/uploads"}
-    assert decode_word(asked.mechanism, word_of(session, [request.content for request in seen]))
     # A relay that answers by itself is not believed.
-    network.answer = lambda url, body: Reply(200, b"x" * 96)
-    forged = respondent(network).answer(asked, {"colour": "red"}, collector=BASE)
-    assert (forged.state, forged.reason[:55]) == ("pending", "shuffler_1: the relay did not bring an answer of the sh")
+    for reply in (Reply(200, b"x" * 3 * 96), Reply(200, b"<html>")):
+        network.answer = lambda url, body, reply=reply: reply
+        forged = respondent(network).answer(RELAYED, {"colour": "red"}, collector=BASE)
+        assert (forged.state, forged.reason[:55]) == (
+            "pending",
+            "shuffler_1: the relay did not bring an answer of the sh",
+        )
+
+
+def test_a_shuffler_that_was_away_gets_the_same_bytes_and_so_do_the_others() -> None:
+    network, relay = network_of(RELAYED, RELAYED_SESSION), RelayInFront()
+    network.answer, relay.dead = relay, {2}
+    person = respondent(network)
+    receipt = person.answer(RELAYED, {"colour": "red"}, collector=BASE)
+    assert (receipt.state, receipt.reason) == (
+        "pending",
+        "shuffler_2: the relay did not bring an answer of the shuffler",
+    )
+    relay.dead = set()
+    assert [each.state for each in person.flush()] == ["sent"]
+    contents = {number: {request.content for i, request in relay.seen if i == number} for number in (1, 2, 3)}
+    assert [len(contents[number]) for number in (1, 2, 3)] == [1, 1, 1]
+    assert [number for number, _ in relay.seen] == [1, 3, 1, 2, 3]
+
+
+def test_questions_go_through_the_relay_too_and_look_all_the_same() -> None:
+    network, relay, ledger = network_of(RELAYED, RELAYED_SESSION), RelayInFront(), Ledger()
+    network.answer = relay
+    person = respondent(network, ledger)
+    receipt = person.answer(RELAYED, {"colour": "red"}, collector=BASE)
+    network.posted.clear()
+    assert person.check(receipt).state == "waiting"
+    roster = Roster.of([bytes.fromhex(receipt.slot), bytes(16), bytes([255] * 16)])
+    proof = roster.proof(bytes.fromhex(receipt.slot)) | {"root": roster.root, "n": 3}
+    relay.pages[f"2 /s/{RELAYED_SESSION.id}/proof/{receipt.slot}"] = proof
+    assert person.check(receipt).state == "shown"
+    relay.pages |= {f"{i} /s/{RELAYED_SESSION.id}/status": {"state": "ABORTED"} for i in (1, 2)}
+    assert person.check(receipt).state == "aborted"
+    asked = {(request.method, request.path.split("/")[3]) for _, request in relay.seen[3:]}
+    assert asked == {("GET", "status"), ("GET", "proof")}
+    # Straight questions would have been looked up among the pages, and are not there.
+    assert {url[:-1] for url, _, _ in network.posted} == {"https://relay.example/r/"}
+    assert len({len(body) for _, body, _ in network.posted}) == 1
+    # A ledger of an earlier release has no keys beside the parts: then those of the parts are used.
+    (entry,) = ledger.read().entries
+    assert entry.sealed is not None
+    ledger.settle(entry, sealed={name: value for name, value in entry.sealed.items() if name != "keys"})
+    assert person.check(receipt).state == "aborted"
 
 
 def status_page(network: Network, session: ShuffleSession, state: str, *numbers: int) -> None:

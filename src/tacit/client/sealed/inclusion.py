@@ -9,9 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from tacit.client.sealed.asking import Asking
 from tacit.client.sealed.sealing import SealedReport
-from tacit.client.transport import Transport, Unreachable
-from tacit.errors import InvalidSpec, ProtocolViolation
+from tacit.client.transport import Unreachable
+from tacit.errors import ProtocolViolation
+from tacit.shuffle.protocol.relayed import proof_path, status_path
 from tacit.shuffle.protocol.roster import took_part
 from tacit.shuffle.protocol.session import SignedSession
 from tacit.shuffle.protocol.transcript import Transcript, check_receipt, verify
@@ -41,20 +43,20 @@ class Inclusion:
 
 
 def look_up(
-    collection: Callable[[], Collection], sealed: SealedReport, transcript_url: str, transport: Transport
+    collection: Callable[[], Collection], sealed: SealedReport, transcript_url: str, asking: Asking
 ) -> tuple[Inclusion, dict[str, Any] | None]:
     """Find out whether a report took part, and return the proof to be kept: shufflers erase theirs in the end.
 
     ProtocolViolation if what is published is not as it must be.
     """
-    proof = sealed.proof or _first_proof(sealed, transport)
+    proof = sealed.proof or _first_proof(sealed, asking)
     try:
-        published = transport.fetch_json(transcript_url, f"collection at {transcript_url}: the transcript")
+        published = asking.transport.fetch_json(transcript_url, f"collection at {transcript_url}: the transcript")
         transcript = verified_transcript(collection(), published)
     except Unreachable:
-        return _without_transcript(sealed, proof, transport), proof
+        return _without_transcript(sealed, proof, asking), proof
     if transcript.session != sealed.session:
-        return _without_transcript(sealed, proof, transport), proof
+        return _without_transcript(sealed, proof, asking), proof
     # All signatures on the root have been verified by now, so that it does not matter who brought the proof.
     n, receipt = int(transcript.roster["n"]), {"session": sealed.session, "slot": sealed.slot}
     if proof is not None and check_receipt(transcript, receipt, proof):
@@ -63,12 +65,13 @@ def look_up(
     return Inclusion(MISSING, missing, n), proof
 
 
-def _first_proof(sealed: SealedReport, transport: Transport) -> dict[str, Any] | None:
+def _first_proof(sealed: SealedReport, asking: Asking) -> dict[str, Any] | None:
     """The first proof by any shuffler that leads to the root that it states."""
-    for url in sealed.shufflers:
+    for number in range(1, len(sealed.shufflers) + 1):
         # One is enough: the root is compared with the one that all of them signed, as soon as that is published.
-        proof = _proof(url, sealed, transport)
-        if proof is not None and proof["slot"] == sealed.slot and took_part(proof["root"], proof["n"], proof):
+        proof = asking.ask(sealed, number, proof_path(sealed.session, sealed.slot))
+        is_ours = proof is not None and _is_proof(proof) and proof["slot"] == sealed.slot
+        if proof is not None and is_ours and took_part(proof["root"], proof["n"], proof):
             return proof
     return None
 
@@ -86,19 +89,8 @@ def verified_transcript(collection: Collection, published: Any) -> Transcript:
     return transcript
 
 
-def _proof(url: str, sealed: SealedReport, transport: Transport) -> dict[str, Any] | None:
-    try:
-        value = transport.fetch_json(f"{url}/s/{sealed.session}/proof/{sealed.slot}", "the proof of a slot")
-    except Unreachable:
-        return None
-    return cast("dict[str, Any]", value) if _is_proof(value) else None
-
-
-def _is_proof(value: Any) -> bool:
+def _is_proof(fields: dict[str, Any]) -> bool:
     """Whether what a shuffler sent has the form of a proof."""
-    if not isinstance(value, dict):
-        return False
-    fields = cast("dict[str, Any]", value)
     path: Any = fields.get("path")
     whole = all(type(fields.get(name)) is int for name in ("index", "n"))
     named = isinstance(fields.get("slot"), str) and whole and isinstance(path, list)
@@ -107,8 +99,8 @@ def _is_proof(value: Any) -> bool:
     )
 
 
-def _without_transcript(sealed: SealedReport, proof: dict[str, Any] | None, transport: Transport) -> Inclusion:
-    if is_aborted(sealed, transport):
+def _without_transcript(sealed: SealedReport, proof: dict[str, Any] | None, asking: Asking) -> Inclusion:
+    if is_aborted(sealed, asking):
         return Inclusion(ABORTED, "The session was given up before anything reached the collector; `flush` tries on.")
     if proof is not None:
         n = int(proof["n"])
@@ -117,19 +109,15 @@ def _without_transcript(sealed: SealedReport, proof: dict[str, Any] | None, tran
     return Inclusion(WAITING, "The session goes on; shufflers can show who takes part after it has been closed.")
 
 
-def is_aborted(sealed: SealedReport, transport: Transport) -> bool:
+def is_aborted(sealed: SealedReport, asking: Asking) -> bool:
     """Whether so many shufflers say that they aborted the session that at least one honest one does.
 
     The collector alone is not believed: it could open the reports and then ask for the same ones again, among others.
     """
-    return sum(_says_aborted(url, sealed, transport) for url in sealed.shufflers) >= sealed.enough
+    numbers = range(1, len(sealed.shufflers) + 1)
+    return sum(_says_aborted(asking.ask(sealed, i, status_path(sealed.session))) for i in numbers) >= sealed.enough
 
 
-def _says_aborted(url: str, sealed: SealedReport, transport: Transport) -> bool:
-    try:
-        status = transport.fetch_json(f"{url}/s/{sealed.session}/status", "the status of a session")
-    except (Unreachable, InvalidSpec):
-        return False
-    fields = cast("dict[str, Any]", status) if isinstance(status, dict) else {}
+def _says_aborted(status: dict[str, Any] | None) -> bool:
     # A shuffler that had sent its last rows cannot know whether the collector put them together before it gave up.
-    return fields.get("state") == "ABORTED" and not fields.get("had_sent")
+    return status is not None and status.get("state") == "ABORTED" and not status.get("had_sent")

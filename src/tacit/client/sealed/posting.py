@@ -1,27 +1,21 @@
-"""Sending sealed parts to shufflers: straight, or through a relay by Oblivious HTTP (RFC 9458).
+"""Sending sealed parts to shufflers: straight, or all at once through a relay by Oblivious HTTP (RFC 9458).
 
 Shufflers answer every upload with the same 202, so that nobody on the way learns what became of it. That a report took
 part is therefore seen afterwards, by its slot (`inclusion`).
 """
 
 from tacit.client.sealed.sealing import SealedPart, SealedReport
-from tacit.client.transport import Outcome, Transport
+from tacit.client.transport import Outcome, Reply, Transport
 from tacit.device.numbers.coins import Coins
 from tacit.errors import OpenFailed, ReportRejected
-from tacit.shuffle.crypto.bhttp import BinaryRequest, BinaryResponse
-from tacit.shuffle.crypto.ohttp import REQUEST_TYPE, KeyConfig, ResponseOpener, encapsulate
+from tacit.shuffle.crypto.bhttp import BinaryResponse
+from tacit.shuffle.crypto.ohttp import ResponseOpener
+from tacit.shuffle.protocol.relayed import encapsulate_body, pack, responses, upload_path
 from tacit.wire.batch import invitation_hash
 
 ACCEPTED = 202
 UPLOAD_TYPE = "application/octet-stream"
-
-
-def gateway_key(public: bytes) -> KeyConfig:
-    """The key of a shuffler's gateway: the one that the session names, whose number is its first byte.
-
-    Every respondent of a session uses the same, so that a key never becomes a name.
-    """
-    return KeyConfig(public[0], public)
+_NO_ANSWER = "the relay did not bring an answer of the shuffler"
 
 
 class SealedPost:
@@ -36,29 +30,33 @@ class SealedPost:
 
         `token` admits to a collection by invitation, see `token_of`.
         """
-        # All parts are tried, also after one has failed, so that fewer are left for the next attempt.
-        failed = [
-            f"shuffler_{number}: {fault}"
-            for number, part in enumerate(sealed.parts, start=1)
-            if (fault := self._send_part(sealed, number, part, token))
-        ]
+        faults = self._relayed(sealed, token) if sealed.relay else self._straight(sealed, token)
+        failed = [f"shuffler_{number}: {fault}" for number, fault in enumerate(faults, start=1) if fault]
         return Outcome("pending", "; ".join(failed)[:200]) if failed else Outcome("sent")
 
-    def _send_part(self, sealed: SealedReport, number: int, part: SealedPart, token: bytes) -> str:
-        """Send one part; returns what went wrong, or nothing."""
-        body, path = bytes.fromhex(part.body) + token, f"/s/{sealed.session}/uploads"
-        if sealed.relay:
-            return self._through_relay(f"{sealed.relay}/r/{number}", path, part.key, body)
-        reply = self._transport.post(part.url + path, body, UPLOAD_TYPE)
-        return "" if reply.status == ACCEPTED else _fault(reply.status)
+    def _straight(self, sealed: SealedReport, token: bytes) -> list[str]:
+        """Send every part to its shuffler; returns what went wrong with each, or nothing."""
+        # All parts are tried, also after one has failed, so that fewer are left for the next attempt.
+        return [_fault(self._post(sealed, part, token).status) for part in sealed.parts]
 
-    def _through_relay(self, relay: str, path: str, key: str, body: bytes) -> str:
-        # The same for every shuffler and client, so that sizes tell nothing but the mode.
-        request = BinaryRequest("POST", "https", "shuffler", path, content=body)
-        # Encapsulated afresh at every attempt, because a gateway may drop what it has seen; inside it is the same.
-        sent, waiting = encapsulate(gateway_key(bytes.fromhex(key)), request.to_bytes(), self._coins)
-        reply = self._transport.post(relay, sent, REQUEST_TYPE)
-        return _answered(reply.body, waiting) if 200 <= reply.status < 300 else _fault(reply.status)
+    def _post(self, sealed: SealedReport, part: SealedPart, token: bytes) -> Reply:
+        return self._transport.post(
+            part.url + upload_path(sealed.session), bytes.fromhex(part.body) + token, UPLOAD_TYPE
+        )
+
+    def _relayed(self, sealed: SealedReport, token: bytes) -> list[str]:
+        """Send all parts in one request to the relay; shufflers that have theirs already know it by its slot."""
+        # Encapsulated afresh at every call, because a gateway may drop what it has seen; inside it is the same.
+        pairs = [
+            encapsulate_body(bytes.fromhex(part.key), sealed.session, bytes.fromhex(part.body) + token, self._coins)
+            for part in sealed.parts
+        ]
+        reply = self._transport.post(f"{sealed.relay}/r", pack([sent for sent, _ in pairs]), UPLOAD_TYPE)
+        answers = responses(reply.body)
+        # A relay that missed some shufflers brings the answers of the others all the same.
+        if reply.status not in (200, 503) or len(answers) != len(pairs):
+            return [_NO_ANSWER if reply.status == 200 else _fault(reply.status)] * len(pairs)
+        return [_answered(answer, waiting) for answer, (_, waiting) in zip(answers, pairs, strict=True)]
 
 
 def token_of(invitation: str) -> bytes:
@@ -71,9 +69,11 @@ def _answered(body: bytes, waiting: ResponseOpener) -> str:
     try:
         status = BinaryResponse.from_bytes(waiting.open(body)).status
     except (OpenFailed, ReportRejected):
-        return "the relay did not bring an answer of the shuffler"
-    return "" if status == ACCEPTED else _fault(status)
+        return _NO_ANSWER
+    return _fault(status)
 
 
 def _fault(status: int) -> str:
+    if status == ACCEPTED:
+        return ""
     return f"status {status}" if status else "no reply"

@@ -6,6 +6,7 @@ from time import time
 from typing import Any
 
 from tacit.client.ledger import LedgerEntry
+from tacit.client.sealed.asking import Asking
 from tacit.client.sealed.inclusion import Inclusion, is_aborted, look_up
 from tacit.client.sealed.posting import SealedPost, token_of
 from tacit.client.sealed.sealing import SealedReport, seal_report
@@ -24,6 +25,7 @@ class Sealer:
     def __init__(self, transport: Transport, coins: Coins) -> None:
         """Use this network and these coins."""
         self._transport, self._coins = transport, coins
+        self._asking = Asking(transport, coins)
 
     def session(self, collection: Collection, address: Address) -> Seal:
         """Fetch and verify the session that takes reports now; nothing is drawn if it is not as it must be."""
@@ -57,7 +59,7 @@ class Sealer:
             return None
         sealed = _sealed(entry)
         # Asked last, as it is a question to every shuffler; nearly always the session is still the same.
-        if agreed.session.id == sealed.session or not is_aborted(sealed, self._transport):
+        if agreed.session.id == sealed.session or not is_aborted(sealed, self._asking):
             return None
         return self._sealing(collection, agreed)(bytes.fromhex(entry.report))
 
@@ -66,7 +68,7 @@ class Sealer:
     ) -> tuple[Inclusion, dict[str, Any]]:
         """Whether the report of an entry took part, and what the ledger is to keep of it."""
         sealed = _sealed(entry)
-        found, proof = look_up(document, sealed, address.transcript, self._transport)
+        found, proof = look_up(document, sealed, address.transcript, self._asking)
         # What was certain once stays so, whoever cannot be reached later: such a report is never sealed again.
         return found, replace(sealed, proof=proof, took_part=sealed.took_part or found.took_part).to_json()
 

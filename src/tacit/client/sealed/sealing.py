@@ -36,18 +36,22 @@ class SealedReport:
     """So many shufflers must say that the session was aborted before the report is sealed for another one."""
     proof: dict[str, Any] | None = None
     """What a shuffler showed about the slot, kept because shufflers erase theirs."""
+    keys: tuple[str, ...] = ()
+    """The keys of all shufflers, for questions through the relay."""
     took_part: bool = False
     """Whether `Respondent.check` has seen that it took part, so that it is never sealed again."""
 
     def to_json(self) -> dict[str, Any]:
         """The form that the ledger keeps."""
-        return {**vars(self), "parts": [dict(vars(part)) for part in self.parts], "shufflers": list(self.shufflers)}
+        lists = {"shufflers": list(self.shufflers), "keys": list(self.keys)}
+        return {**vars(self), "parts": [dict(vars(part)) for part in self.parts], **lists}
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
         """A report as the ledger kept it."""
         parts = tuple(SealedPart(**part) for part in kept["parts"])
-        fields: dict[str, Any] = {**kept, "parts": parts, "shufflers": tuple(kept["shufflers"])}
+        lists = {"shufflers": tuple(kept["shufflers"]), "keys": tuple(kept.get("keys", ()))}
+        fields: dict[str, Any] = {**kept, "parts": parts, **lists}
         return cls(**fields)
 
 
@@ -63,8 +67,8 @@ def seal_word_for(session: ShuffleSession, word: int, coins: Coins) -> SealedRep
     relay = "" if session.relay is None else session.relay["url"]
     # If t shufflers of r have to be honest, so many reach at least one who is.
     enough = session.shuffler_count - session.honest + 1
-    urls = tuple(party.url for party in session.shufflers)
-    return SealedReport(upload.session, upload.slot.hex(), relay, _parts(session, upload), urls, enough)
+    urls, keys = zip(*((party.url, party.seal_key) for party in session.shufflers), strict=True)
+    return SealedReport(upload.session, upload.slot.hex(), relay, _parts(session, upload), urls, enough, keys=keys)
 
 
 def _parts(session: ShuffleSession, upload: ShuffleUpload) -> tuple[SealedPart, ...]:

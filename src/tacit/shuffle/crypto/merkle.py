@@ -21,9 +21,11 @@ def _node(left: bytes, right: bytes) -> bytes:
 
 def _levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
     """All levels from the leaves up; a node without a neighbour moves up as it is."""
-    levels = [[_leaf(content) for content in leaves]]
+    # `_leaf` and `_node` are written out: a shuffler hashes every slot, and a call costs as much as a hash.
+    levels = [[sha256(b"\x00" + content).digest() for content in leaves]]
     while len(level := levels[-1]) > 1:
-        paired = [_node(level[i], level[i + 1]) for i in range(0, len(level) - 1, 2)]
+        pairs = zip(level[::2], level[1::2], strict=False)
+        paired = [sha256(b"\x01" + left + right).digest() for left, right in pairs]
         levels.append(paired + level[2 * len(paired) :])
     return levels
 

@@ -20,6 +20,9 @@ between the two; therefore `step` is never called twice for one state whose bodi
     split     each seeker        each hider           one of t summands of its rows
     reshare   each hider         every shuffler       one of r summands of the permuted rows; not in the last round
     output    each last hider    the collector        its rows
+
+Summands are random but for the last, the rest. Where rows are added word by word, random ones travel as the seeds of
+their streams (`shares`): most bodies of a round are then 32 bytes long, whatever the number of rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -181,7 +184,7 @@ def _enter(state: ShareState, stream: AesStream) -> Step:
         sent = _to(state, COMMIT, state.others, [_row(commit(seed))] * len(state.others))
         return replace(state, phase=COMMIT, seed=seed, commitments=()), sent
     # The rows leave with the summands: a seeker keeps nothing that a later break-in could find.
-    summands = state.setup.algebra.split(state.vector, len(state.hiders), stream)
+    summands = state.setup.algebra.pack(state.vector, len(state.hiders), stream)
     sent = _to(state, SPLIT, state.hiders, summands)
     return replace(state, phase=DONE if state.is_last_round else RESHARE, vector=()), sent
 
@@ -203,16 +206,19 @@ def _permute(state: ShareState, bodies: Mapping[Need, Body], stream: AesStream) 
         sent = _to(state, OUTPUT, [COLLECTOR], [algebra.output(vector, stream)])
         return replace(state, phase=DONE, vector=(), seed=b"", commitments=()), sent
     everybody = range(1, state.setup.parties + 1)
-    sent = _to(state, RESHARE, everybody, algebra.split(vector, state.setup.parties, stream))
+    sent = _to(state, RESHARE, everybody, algebra.pack(vector, state.setup.parties, stream))
     # The seed is forgotten with the rows: who is broken into later cannot tell the order of this round.
     return replace(state, phase=RESHARE, vector=(), seed=b"", commitments=()), sent
 
 
 def _collect(state: ShareState, bodies: Mapping[Need, Body], stream: AesStream) -> Step:
     """Add up the shares of the permuted rows, and enter the next round."""
-    parts = _vectors(state, bodies, state.needs())
-    vector = state.setup.algebra.join(state.count, None, parts)
-    return _enter(replace(state, round=state.round + 1, vector=vector), stream)
+    return _enter(replace(state, round=state.round + 1, vector=gather(state, bodies)), stream)
+
+
+def gather(state: ShareState, bodies: Mapping[Need, Body]) -> Vector:
+    """The rows with which a shuffler enters the next round: the sum of all that was reshared in this one."""
+    return state.setup.algebra.join(state.count, None, _vectors(state, bodies, state.needs()))
 
 
 def _key(state: ShareState, bodies: Mapping[Need, Body]) -> bytes:
@@ -242,14 +248,18 @@ def _small(bodies: Mapping[Need, Body], need: Need) -> bytes:
 
 def _vectors(state: ShareState, bodies: Mapping[Need, Body], needs: Sequence[Need]) -> list[U8]:
     """Bodies as rows; a body of another size is refused, and its sender named."""
-    vectors: list[U8] = []
+    algebra, vectors = state.setup.algebra, list[U8]()
     for need in needs:
-        body = bodies[need]
-        size = body.size if isinstance(body, np.ndarray) else len(body)
-        rows = as_rows(body, state.count) if size % max(1, state.count) == 0 else None
-        if rows is None or not state.setup.algebra.accepts(rows):
+        is_rest = takes_rest(state.setup.parties, need.round, need.phase, state.setup.party)
+        rows = algebra.unpack(as_rows(bodies[need], 1), state.count, is_rest=is_rest)
+        if rows is None:
             raise ProtocolViolation(
                 f"{party_name(need.sender)}: {need.phase} of round {need.round} is not {state.count} rows of this mode"
             )
         vectors.append(rows)
     return vectors
+
+
+def takes_rest(parties: int, round_number: int, phase: str, receiver: int) -> bool:
+    """Whether a receiver of summands gets the last one, the rest; the others may get seeds."""
+    return receiver == (rounds_of(parties)[round_number][-1] if phase == SPLIT else parties)

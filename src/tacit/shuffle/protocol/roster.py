@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from tacit.errors import ProtocolViolation, SessionAborted
@@ -27,7 +28,9 @@ class Roster:
     @classmethod
     def of(cls, slots: Iterable[bytes]) -> "Roster":
         """The roster of any collection of slots."""
-        return cls(tuple(sorted(set(slots))))
+        # Slots come in order from databases and letters, which makes sorting them a single pass.
+        ordered = sorted(slots)
+        return cls(tuple(slot for slot, _ in groupby(ordered)))
 
     @property
     def n(self) -> int:
@@ -66,7 +69,7 @@ def agree(session: ShuffleSession, held: Sequence[Iterable[bytes]]) -> Roster:
     takers = session.shuffler_count if session.mode in RESHARING else 1
     if len(held) != takers:
         raise SessionAborted(f"roster: {len(held)} of {takers} shufflers have sent their slots")
-    roster = Roster.of(set[bytes].intersection(*(set(slots) for slots in held)))
+    roster = Roster.of(_common([list(slots) for slots in held]))
     # Spot checks are the collector's own: nobody hides among them.
     respondents = roster.n - session.spot_checks
     if respondents < session.n_min:
@@ -77,6 +80,16 @@ def agree(session: ShuffleSession, held: Sequence[Iterable[bytes]]) -> Roster:
     if roster.n > session.n_max:
         raise SessionAborted(f"roster: {roster.n} uploads, the session takes at most {session.n_max}")
     return roster
+
+
+def _common(held: Sequence[list[bytes]]) -> list[bytes]:
+    """The slots that all lists have, in the order of the first."""
+    first, *others = held
+    # Nearly always all shufflers hold the same; comparing lists is much cheaper than intersecting them.
+    if all(slots == first for slots in others):
+        return first
+    shared = set(first).intersection(*others)
+    return [slot for slot in first if slot in shared]
 
 
 def check_statements(

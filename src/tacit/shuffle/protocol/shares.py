@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.arrays import I64, U8, U64
 from tacit.errors import InvalidSpec
-from tacit.shuffle.crypto.stream import AesStream
+from tacit.shuffle.crypto.stream import SEED_BYTES, AesStream
 from tacit.shuffle.protocol.layouts import RowLayout
 
 Vector = tuple[U8, ...]
@@ -43,6 +43,9 @@ def as_words(rows: U8) -> U64:
 class Algebra(ABC):
     """How vectors of a mode are split, joined and handed over. Nothing here changes a vector that it was given."""
 
+    is_cheap = False
+    """Whether summands are joined so quickly that they can be kept in place of their sum."""
+
     @abstractmethod
     def split(self, vector: Vector, parts: int, stream: AesStream) -> list[U8]:
         """Random summands of a vector, as bodies to be sent."""
@@ -59,13 +62,28 @@ class Algebra(ABC):
     def accepts(self, body: U8) -> bool:
         """Whether a body has the width of a row of this mode."""
 
+    def pack(self, vector: Vector, parts: int, stream: AesStream) -> list[U8]:
+        """Random summands of a vector as they travel; `unpack` makes rows of them again."""
+        return self.split(vector, parts, stream)
+
+    def unpack(self, body: U8, count: int, *, is_rest: bool) -> U8 | None:
+        """The rows of a body that travelled, None if it is of another size; `is_rest` for the last summand."""
+        del is_rest
+        rows = as_rows(body, count) if body.size % max(1, count) == 0 else None
+        return rows if rows is not None and self.accepts(rows) else None
+
     def permute(self, vector: Vector, order: I64) -> Vector:
         """All matrices in the same new order."""
         return tuple(take_rows(rows, order) for rows in vector)
 
 
 class PlainAlgebra(Algebra):
-    """Rows that are added word by word, by exclusive or or modulo 2^64."""
+    """Rows that are added word by word, by exclusive or or modulo 2^64.
+
+    All summands of a vector but the last are streams, and travel as their seeds: who holds a seed holds the rows.
+    """
+
+    is_cheap = True
 
     def __init__(self, layout: RowLayout) -> None:
         """Hold the layout."""
@@ -80,6 +98,23 @@ class PlainAlgebra(Algebra):
         for share in drawn:
             self._subtract(last, share)
         return [*drawn, last]
+
+    def pack(self, vector: Vector, parts: int, stream: AesStream) -> list[U8]:
+        """Seeds, each of a stream of its own, and the rest: what is missing to the vector. Memory: two vectors."""
+        seeds = [stream.rows(1, SEED_BYTES) for _ in range(parts - 1)]
+        rest = vector[0].copy()
+        for seed in seeds:
+            self._subtract(rest, self._stretched(seed, len(rest)))
+        return [*seeds, rest]
+
+    def unpack(self, body: U8, count: int, *, is_rest: bool) -> U8 | None:
+        """The rows of a rest, or the stream of a seed."""
+        if is_rest:
+            return super().unpack(body, count, is_rest=True)
+        return self._stretched(body, count) if body.size == SEED_BYTES else None
+
+    def _stretched(self, seed: U8, count: int) -> U8:
+        return AesStream(seed.tobytes()).rows(count, self.layout.width)
 
     def join(self, count: int, own: Vector | None, bodies: Sequence[U8]) -> Vector:
         """The sum, in a new matrix."""

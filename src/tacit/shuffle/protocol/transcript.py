@@ -16,8 +16,8 @@ from tacit.shuffle.crypto.merkle import merkle_root
 from tacit.shuffle.crypto.signing import Identity, check_signature
 from tacit.shuffle.protocol.layouts import LAYOUTS
 from tacit.shuffle.protocol.opening import ACK_LABEL
-from tacit.shuffle.protocol.parties import COLLECTOR, party_name, rounds_of
-from tacit.shuffle.protocol.resharing import COMMIT, OUTPUT, RESHARE, REVEAL, SPLIT
+from tacit.shuffle.protocol.parties import COLLECTOR, party_name, party_names, rounds_of
+from tacit.shuffle.protocol.resharing import COMMIT, OUTPUT, RESHARE, REVEAL, SPLIT, takes_rest
 from tacit.shuffle.protocol.roster import check_statements, took_part
 from tacit.shuffle.protocol.sealing import CIPHERTEXT_BYTES, onion_bytes
 from tacit.shuffle.protocol.session import PEOS, RESHARING, ShuffleSession, SignedSession
@@ -170,6 +170,10 @@ def _right_size(envelope: Envelope, session: ShuffleSession, rows: int) -> bool:
     if place.phase == HOP_PHASE:
         return envelope.width == onion_bytes(session, place.round + 2)
     is_ciphertext = session.mode == PEOS and envelope.width == CIPHERTEXT_BYTES
+    if place.phase in (SPLIT, RESHARE) and session.mode != PEOS:
+        receiver = party_names(session.shuffler_count).index(place.receiver)
+        if not takes_rest(session.shuffler_count, place.round, place.phase, receiver):
+            return size == (1, _SEED_WIDTH)
     return envelope.rows == rows and (is_ciphertext or envelope.width == LAYOUTS[session.mode].width)
 
 

@@ -75,6 +75,23 @@ def test_shares_of_arrays_and_of_single_rows_add_up(layout: RowLayout):
     assert single == [part.tobytes() for part in algebra.split((rows[:1],), 3, stream(2))]
 
 
+@pytest.mark.parametrize("layout", [RowLayout(7, 0), RowLayout(7, 1)], ids=str)
+def test_summands_travel_as_seeds_but_for_the_rest(layout: RowLayout):
+    algebra, rows = PlainAlgebra(layout), stream(1).rows(20, layout.width)
+    before = rows.copy()
+    packed = algebra.pack((rows,), 3, stream(2))
+    assert (rows == before).all() and [body.shape for body in packed] == [(1, 32), (1, 32), rows.shape]
+    unpacked = [algebra.unpack(body, 20, is_rest=i == 2) for i, body in enumerate(packed)]
+    parts = [part for part in unpacked if part is not None]
+    assert len(parts) == 3 and (algebra.join(20, None, parts)[0] == rows).all()
+    # Every seed is a stream of its own, whose bytes are those of anybody who expands it.
+    assert (parts[0] == AesStream(packed[0].tobytes()).rows(20, layout.width)).all()
+    assert (parts[0] != parts[1]).any()
+    # A rest is no seed, a seed no rest, and a part of a row neither.
+    assert algebra.unpack(packed[2], 20, is_rest=False) is None and algebra.unpack(packed[0], 20, is_rest=True) is None
+    assert algebra.unpack(rows.reshape(-1)[1:], 20, is_rest=True) is None
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     parties=st.sampled_from([3, 3, 5]),
@@ -249,7 +266,8 @@ def test_what_is_sent_in_the_first_round():
     assert sent == {
         1: [(COMMIT, 2, (1, 32))],
         2: [(COMMIT, 1, (1, 32))],
-        3: [(SPLIT, 1, (4, 56)), (SPLIT, 2, (4, 56))],
+        # A seed for all but the last hider.
+        3: [(SPLIT, 1, (1, 32)), (SPLIT, 2, (4, 56))],
     }
     assert made[1][0].needs() == [Need(0, COMMIT, 2)]
     assert made[3][0].needs() == [Need(0, RESHARE, 1), Need(0, RESHARE, 2)]
@@ -271,8 +289,10 @@ def test_a_wrong_seed_a_wrong_size_and_a_copied_commitment_are_noticed():
     with pytest.raises(ProtocolViolation, match="shuffler_2: the revealed seed"):
         step(revealing, {**split, Need(0, REVEAL, 2): bytes(32)}, own)
     seed = made[2][0].seed
-    with pytest.raises(ProtocolViolation, match="shuffler_3: split of round 0 is not 4 rows"):
-        step(revealing, {Need(0, SPLIT, 3): bytes(4 * 64), Need(0, REVEAL, 2): seed}, own)
+    # Rows where a seed belongs are refused like any other size: the transcript would not hold.
+    for size in (4 * 56, 31, 0):
+        with pytest.raises(ProtocolViolation, match="shuffler_3: split of round 0 is not 4 rows"):
+            step(revealing, {Need(0, SPLIT, 3): bytes(size), Need(0, REVEAL, 2): seed}, own)
     with pytest.raises(ProtocolViolation, match="shuffler_2: a commit has 32 bytes"):
         step(state, {Need(0, COMMIT, 2): bytes(31)}, own)
     copied, _ = step(state, {Need(0, COMMIT, 2): made[1][1][0].body}, own)

@@ -121,6 +121,16 @@ def test_a_party_cannot_sign_another_size_than_the_session_has(recorded: tuple[R
         verify(changed_envelope(transcript, -1, **short.to_json()), cast.signed, cast.pinned)
 
 
+def test_a_seed_cannot_be_replaced_by_rows(recorded: tuple[Rehearsed, Transcript, Roster]):
+    cast, transcript, _ = recorded
+    envelopes = [Envelope.from_json(item) for item in transcript.envelopes]
+    index, place = next((i, e.place) for i, e in enumerate(envelopes) if e.place.phase == "split" and e.rows == 1)
+    identity, rows = cast.identities[int(place.sender[-1])], transcript.rows
+    long = enclose(place, bytes(rows * 56), rows=rows, identity=identity)
+    with pytest.raises(ProtocolViolation, match="another size than the session"):
+        verify(changed_envelope(transcript, index, **long.to_json()), cast.signed, cast.pinned)
+
+
 def test_an_acknowledgement_and_a_note_must_be_about_this_session(recorded: tuple[Rehearsed, Transcript, Roster]):
     cast, transcript, _ = recorded
     note = erasure_note(cast.session, 2, 1, cast.identities[1])
