@@ -167,10 +167,9 @@ def keep_order(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(resharing, "permutation", lambda key, count: np.arange(count))
 
 
-# Both limits of delta. Sessions of this crowd are many enough for an upper limit below the certificate's claim, which is
-# made for two honest shufflers of three: it must stay there, and the counts must be such as enumeration
-# says. Which counts that would take was worked out before anything is drawn, so that false alarms and
-# power are exact. The event has 99 % of the delta of the best one.
+# The upper limit of delta. Sessions of this crowd are many enough for one below the claim of the certificate, which is
+# made for two honest shufflers of three: it must stay there, and counts must be such as enumeration says. Which counts
+# that takes was worked out before anything is drawn, so that false alarms and power are exact.
 
 SHARP, SHARP_EPSILON, SESSIONS = Crowds(n=3, fakes_each=1), 0.5, 16_000
 LIMIT = 1e-3
