@@ -17,7 +17,7 @@ from tests.unit.shuffle.enumeration import divergences, several, table
 import tacit.shuffle.protocol.fakes as fakes_module
 import tacit.shuffle.protocol.resharing as resharing
 from tacit import GRR
-from tacit.core.statistics.binomial import clopper_pearson
+from tacit.core.statistics.binomial import clopper_pearson, lower_tail, upper_tail
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.shuffle.accounting.account import ShuffledCrowd
 from tacit.shuffle.crypto.stream import AesStream
@@ -165,6 +165,59 @@ def both(sessions: Sessions, crowds: Crowds, count: int) -> tuple[list[Seen], li
 
 def keep_order(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(resharing, "permutation", lambda key, count: np.arange(count))
+
+
+# The upper limit of delta. Sessions of this crowd are many enough for one below the claim of the certificate, which is
+# made for two honest shufflers of three: it must stay there, and counts must be such as enumeration says. Which counts
+# that takes was worked out before anything is drawn, so that false alarms and power are exact.
+
+SHARP, SHARP_EPSILON, SESSIONS = Crowds(n=3, fakes_each=1), 0.5, 16_000
+LIMIT = 1e-3
+"""How often a limit is on the wrong side of the truth, at most."""
+
+
+def limits(own: int, other: int) -> tuple[float, float]:
+    """Limits of the delta of an event that was seen so often among SESSIONS of each crowd."""
+    first, second = (clopper_pearson(count, SESSIONS, 1 - LIMIT) for count in (own, other))
+    ratio = exp(SHARP_EPSILON)
+    return float(first[0] - ratio * second[1]), float(first[1] - ratio * second[0])
+
+
+def chances_of_lead(crowds: Crowds) -> tuple[float, float]:
+    """How likely OWN leads, in either crowd."""
+    own, other = (sum(p for c, p in crowds.law(value).items() if c[OWN] > c[OTHER]) for value in (OWN, OTHER))
+    return own, other
+
+
+def far_out(chances: tuple[float, float], *, high: bool) -> tuple[int, int]:
+    """Counts that give as large (or small) a delta as chance does with probability ALPHA at most."""
+    every = np.arange(SESSIONS + 1)
+    most = [int(np.flatnonzero(upper_tail(every, SESSIONS, chance) > ALPHA / 2)[-1]) for chance in chances]
+    least = [int(np.flatnonzero(lower_tail(every, SESSIONS, chance) > ALPHA / 2)[0]) for chance in chances]
+    # The event speaks for the first crowd: more of it there and less in the other make delta larger.
+    return (most[0], least[1]) if high else (least[0], most[1])
+
+
+def test_so_many_sessions_confirm_a_claim_that_holds_and_refute_one_that_does_not():
+    chances, claimed = chances_of_lead(SHARP), SHARP.certified.delta(SHARP_EPSILON)
+    exact = float(divergences(SHARP.law(OWN), SHARP.law(OTHER), [SHARP_EPSILON])[0])
+    event = chances[0] - exp(SHARP_EPSILON) * chances[1]
+    assert 0.99 * exact < event <= exact < claimed
+    # A shuffle that works stays below the claim, whatever chance does but with ALPHA.
+    assert limits(*far_out(chances, high=True))[1] <= claimed
+    # Known fakes are no fakes: then even the lower limit passes the claim, whatever chance does but with ALPHA.
+    assert limits(*far_out(chances_of_lead(Crowds(SHARP.n, 0)), high=False))[0] > 1.5 * claimed
+
+
+@pytest.mark.slow
+def test_the_upper_limit_of_delta_does_not_pass_the_certificate():
+    own, other = (sum(seen.lead >= 1 for seen in bare(SHARP, value, SESSIONS)) for value in (OWN, OTHER))
+    assert limits(own, other)[1] <= SHARP.certified.delta(SHARP_EPSILON)
+    # And both counts are such as enumeration says, by exact binomial tests of ALPHA each.
+    (own_most, other_least), (own_least, other_most) = (
+        far_out(chances_of_lead(SHARP), high=up) for up in (True, False)
+    )
+    assert own_least <= own <= own_most and other_least <= other <= other_most
 
 
 EPSILON = 0.5

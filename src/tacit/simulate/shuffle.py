@@ -16,7 +16,7 @@ from tacit.baselines.hitters import TrueCounts
 from tacit.central.noise import Laplace
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Oracle
-from tacit.core.pure import PureOracle
+from tacit.core.pure import PureOracle, invert
 from tacit.core.tally import Counts
 from tacit.errors import InvalidSpec
 from tacit.shuffle.mechanisms.closed_forms import CentralTarget
@@ -76,6 +76,17 @@ def draw_estimate(
         # A fake supports every value with the same probability, whatever anybody holds.
         cells += rng.binomial(fakes, float(supporting(oracle)[0]), len(counts))
     return mechanism.estimate(Counts(oracle, n + fakes, cells, cells, n + fakes, n + fakes))
+
+
+def draw_tested(oracle: Oracle, held: I64, n: int, rng: np.random.Generator) -> Estimate:
+    """Return the estimate of some candidates, each held by so many of n, from reports on a larger domain.
+
+    Supports of candidates have their exact laws; only their weak dependence is left out.
+    """
+    assert isinstance(oracle, PureOracle)
+    support = rng.binomial(held, float(oracle.p)) + rng.binomial(n - held, float(oracle.q))
+    share = invert(oracle.p, oracle.q, n, support) / n
+    return Estimate(share, oracle.moments.variance(np.clip(share, 0, 1)) / n, n)
 
 
 def simulate_shuffle(
@@ -191,7 +202,7 @@ class _Crowd:
     """Respondents of a tree: all of them in every round, or a group for each."""
 
     def __init__(self, truth: TrueCounts, plan: TreePlan, rng: np.random.Generator) -> None:
-        self._rng = rng
+        self._rng, self._at_once = rng, plan.at_once
         grouped = plan.policy == "groups"
         self._parts = truth.split([1.0] * plan.groups, rng) if grouped else [truth] * len(plan.lengths)
 
@@ -199,5 +210,7 @@ class _Crowd:
         """The estimate of a round, from fresh noise."""
         part = self._parts[asked.number]
         held = part.among(part.piece(0, asked.length), asked.candidates)
+        if self._at_once:
+            return draw_tested(asked.oracle.mechanism, held, part.n, self._rng)
         counts = np.append(held, part.n - int(held.sum()))
         return draw_estimate(asked.oracle.mechanism, counts, self._rng)

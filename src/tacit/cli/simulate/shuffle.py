@@ -33,6 +33,7 @@ from tacit.cli.simulate.population import population_counts
     show_default=True,
     help="Split the budget or the respondents over the rounds (tree).",
 )
+@click.option("--at-once", is_flag=True, help="All rounds are reported together; solh and olh alone (tree).")
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="Repeat with fresh noise.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the (insecure) simulation.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -94,17 +95,18 @@ def _kind(outcome: Any) -> str:
 def _tree(options: dict[str, Any]) -> None:
     from tacit.errors import InvalidSpec
     from tacit.shuffle.mechanisms.closed_forms import CentralTarget
-    from tacit.shuffle.mechanisms.tree import ORACLES, TreePlan, choose_policy
+    from tacit.shuffle.mechanisms.tree import AT_ONCE, ORACLES, TreePlan, choose_policy
     from tacit.simulate.shuffle import simulate_tree
 
-    methods = _chosen(options, tuple(ORACLES))
+    at_once: bool = options["at_once"]
+    methods = _chosen(options, AT_ONCE if at_once else tuple(ORACLES))
     truth = _strings(options)
     target = CentralTarget(options["epsilon"], options["delta"], truth.n)
     rows: list[dict[str, Any]] = []
     with progress("simulating", options["runs"] * len(methods)) as advance:
         for method in methods:
             policy = "groups" if options["policy"] == "auto" else options["policy"]
-            plan = TreePlan(method, target, policy, options["bits"], options["step"], options["keep"])
+            plan = TreePlan(method, target, policy, options["bits"], options["step"], options["keep"], at_once)
             try:
                 plan = choose_policy(plan) if options["policy"] == "auto" else plan
                 rows.append(

@@ -13,6 +13,7 @@ from math import ceil, floor, inf, log
 from typing import Literal
 
 from tacit.core.mechanism import Oracle
+from tacit.device.kinds.grr import MAX_SIZE as LARGEST_GRR
 from tacit.device.kinds.local_hash import MAX_BUCKETS
 from tacit.errors import InvalidSpec
 from tacit.oracles.grr import GRR
@@ -115,8 +116,10 @@ def solh(target: CentralTarget, size: int, *, buckets: int | None = None, or_grr
     """
     m = blanket(target)
     chosen = _best_buckets(m) if buckets is None else buckets
+    # More values than randomised response can have are hashed in any case.
+    or_grr = or_grr and size <= LARGEST_GRR
+    direct = sh_grr(target, min(size, LARGEST_GRR))
     # Compared by the printed variances, whose difference is far above what they leave out.
-    direct = sh_grr(target, size)
     if or_grr and (size <= max(2, chosen) or _published_variance(direct.amplified, m, size) < _hashing(m, chosen)):
         return direct
     epsilon, amplified = _local_epsilon(target, m - chosen + 1)

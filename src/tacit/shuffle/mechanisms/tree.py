@@ -9,6 +9,11 @@ Respondents answer every round with a part of the budget, or one round each with
 the former and says it is better. That was not reproduced: noise is equal to leading order, a split budget loses
 amplification at small epsilon, and groups add sampling error. So both are predicted and the better one is taken.
 
+With local hashing nobody has to be asked round by round (`at_once`): respondents report their prefixes of all lengths
+together, or of one under groups, each hashed from all 2^length prefixes and each in a shuffle of its own. The server
+then tests the extensions of what survived on the reports that it holds. Nothing else can do that: a unary report on
+48 bits would have 2^48 of them.
+
 The walk is a generator: it yields a round, receives the estimate of its candidates, and returns what was found.
 """
 
@@ -64,6 +69,9 @@ ORACLES: Mapping[str, Callable[[CentralTarget, int], PlannedOracle]] = {
 }
 """Every oracle that a tree can be built on; the last two spend the central epsilon locally, for comparison."""
 
+AT_ONCE = ("solh", "olh")
+"""Those whose reports can be tested for prefixes that were not known when they were made."""
+
 
 @dataclass(frozen=True)
 class TreePlan:
@@ -75,10 +83,12 @@ class TreePlan:
     bits: int = 48
     step: int = 8
     keep: int = 32
+    at_once: bool = False
+    """Whether respondents report on all rounds together, before anything is known of the first."""
 
     def __post_init__(self) -> None:
         """Refuse trees that cannot be walked."""
-        check_choice("tree", "oracle", self.oracle, tuple(ORACLES))
+        check_choice("tree", "oracle", self.oracle, AT_ONCE if self.at_once else tuple(ORACLES))
         check_choice("tree", "policy", self.policy, get_args(Policy))
         if not (1 <= self.step <= 16 and self.step <= self.bits <= 64 and 1 <= self.keep <= 1 << 12):
             raise InvalidSpec(
@@ -108,13 +118,18 @@ class TreePlan:
         kept = min(1 << before, self.keep)
         return kept << (self.lengths[number] - before)
 
-    def planned(self, candidates: int) -> PlannedOracle:
-        """The oracle of a round: its values are the candidates, and behind them the dummy."""
-        return ORACLES[self.oracle](self.round_target, candidates + 1)
+    def planned(self, number: int, candidates: int) -> PlannedOracle:
+        """The oracle of a round: its values are the candidates, and behind them the dummy; at once, all prefixes."""
+        size = 1 << self.lengths[number] if self.at_once else candidates + 1
+        return ORACLES[self.oracle](self.round_target, size)
+
+    def prefixes(self, values: U64, number: int) -> U64:
+        """The prefixes of whole values in a round: what respondents report on at once."""
+        return values >> np.uint64(self.bits - self.lengths[number])
 
     def variances(self, number: int, shares: F64) -> F64:
         """Variances of estimated shares in a round, with the sampling error of asking one group instead of all."""
-        oracle = self.planned(self.most_candidates(number))
+        oracle = self.planned(number, self.most_candidates(number))
         noise = oracle.mechanism.moments.variance(shares) / oracle.target.n
         return noise + self.sampling(shares)
 
@@ -156,10 +171,12 @@ class TreePlan:
 
     def to_row(self) -> dict[str, Any]:
         """The plan as plain data."""
-        planned = self.planned(self.most_candidates(len(self.lengths) - 1))
+        last = len(self.lengths) - 1
+        planned = self.planned(last, self.most_candidates(last))
         return {
             "oracle": self.oracle,
             "policy": self.policy,
+            "at_once": self.at_once,
             "rounds": len(self.lengths),
             "round_epsilon": self.round_target.epsilon,
             "round_respondents": self.round_target.n,
@@ -221,7 +238,7 @@ class TreeRound:
     length: int
     """Bits of the prefixes that are asked about."""
     candidates: U64
-    """The prefixes, in ascending order; the value behind the last of them is the dummy."""
+    """The prefixes, in ascending order; the value behind the last of them is the dummy, unless all report at once."""
     oracle: PlannedOracle
 
     @property
@@ -257,7 +274,7 @@ def walk_tree(plan: TreePlan) -> Walk:
     for number, to in enumerate(plan.lengths):
         ends = np.arange(1 << (to - length), dtype=np.uint64)
         candidates = (np.sort(prefixes)[:, None] << np.uint64(to - length) | ends).reshape(-1)
-        estimate = yield TreeRound(number, to, candidates, plan.planned(len(candidates)))
+        estimate = yield TreeRound(number, to, candidates, plan.planned(number, len(candidates)))
         if not estimate.has_data:
             raise NoData(f"tree: round {number + 1} has no respondents; nothing can be found without it")
         # Without the dummy behind them, which many respondents may have reported.
@@ -266,6 +283,15 @@ def walk_tree(plan: TreePlan) -> Walk:
         prefixes, length, share = candidates[best], to, values[best]
         error = np.sqrt(estimate.variance[best] + plan.sampling(share))
     return TreeFound(prefixes, share, error, plan)
+
+
+def ask_reports(tallies: Sequence[Any]) -> Callable[[TreeRound], Estimate]:
+    """What answers the rounds of a tree whose respondents report at once: tallies of their reports, one per round."""
+
+    def ask(asked: TreeRound) -> Estimate:
+        return asked.oracle.mechanism.estimate(tallies[asked.number], asked.candidates)
+
+    return ask
 
 
 def run_tree(plan: TreePlan, ask: Callable[[TreeRound], Estimate]) -> TreeFound:

@@ -113,6 +113,8 @@ class ShuffleSession:
         for name in ("fakes", "spot_checks", "closes", "retention_seconds"):
             if getattr(self, name) < 0:
                 _refuse(f"{name} is {getattr(self, name)}, must not be negative")
+        if self.n_min + self.spot_checks > self.n_max:
+            _refuse(f"n_max is {self.n_max}, must be at least n_min and spot_checks together; raise it")
         if self.phase_seconds < 1:
             _refuse("phase_seconds must be at least 1")
         if self.mode in (OSH_Z, PEOS) and not self.spot_checks:

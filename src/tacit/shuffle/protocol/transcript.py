@@ -115,6 +115,14 @@ def verify(transcript: Transcript, signed: SignedSession, pinned: Mapping[str, b
     >>> Verification((), ("all rows came out",), ()).proves[0]
     'all rows came out'
     """
+    # Parts come from several parties, any of which may have sent anything: what has no shape is no evidence.
+    try:
+        return _verified(transcript, signed, pinned)
+    except (KeyError, TypeError, AttributeError):
+        raise ProtocolViolation("transcript: a part of it is missing or has another type") from None
+
+
+def _verified(transcript: Transcript, signed: SignedSession, pinned: Mapping[str, bytes]) -> Verification:
     session = signed.verify(pinned)
     if transcript.session != session.id:
         raise ProtocolViolation("transcript: it is about another session")
@@ -123,6 +131,8 @@ def verify(transcript: Transcript, signed: SignedSession, pinned: Mapping[str, b
     checked.append(_check_envelopes(transcript, session, pinned))
     if session.mode not in RESHARING:
         checked.append(_check_hops(transcript, session, pinned))
+    elif list(transcript.hops):
+        raise ProtocolViolation(f"transcript: mode {session.mode} has no hops")
     checked.append(_check_ack(transcript, session, pinned))
     erased = _check_erasures(transcript, session, pinned)
     checked.append(f"{len(erased)} of {session.shuffler_count} shufflers have signed that they erased what they held")

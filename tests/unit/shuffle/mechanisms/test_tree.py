@@ -1,6 +1,7 @@
 """The prefix tree over shuffled oracles: exact walks, both policies, and the prediction that picks one."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,17 @@ from tacit.core.estimate import Estimate, no_data
 from tacit.errors import InvalidSpec, NoData
 from tacit.shuffle.mechanisms.closed_forms import CentralTarget
 from tacit.shuffle.mechanisms.messages import LocationMessages
-from tacit.shuffle.mechanisms.tree import ORACLES, TreePlan, TreeRound, choose_policy, run_tree, walk_tree
+from tacit.shuffle.mechanisms.tree import (
+    AT_ONCE,
+    ORACLES,
+    Policy,
+    TreePlan,
+    TreeRound,
+    ask_reports,
+    choose_policy,
+    run_tree,
+    walk_tree,
+)
 from tacit.simulate.coins import SimulationCoins
 from tacit.simulate.shuffle import simulate_tree
 
@@ -85,6 +96,49 @@ def test_every_oracle_can_carry_a_tree_of_real_reports(oracle: str):
     found = run_tree(plan, ask)
     assert found.values.tolist() == [9, 33, 50]
     assert np.abs(found.share - [0.4, 0.3, 0.2]).max() < 6 * found.standard_error.max() < 0.3
+
+
+@pytest.mark.parametrize("policy", ["budget", "groups"])
+def test_reports_of_all_rounds_are_made_before_any_prefix_is_known(policy: Policy):
+    """Real reports, made and shuffled at once; the search then only tests them."""
+    plan = TreePlan("solh", CentralTarget("1", 1e-6, 60_000), policy, bits=30, step=10, keep=3, at_once=True)
+    top = np.array([0x2AAAAAAA, 0x15555555, 0x0F0F0F0F, 0x3FFFFFFF], np.uint64)
+    values = np.random.default_rng(4).permutation(np.repeat(top, [24_000, 18_000, 12_000, 6_000]))
+    rng, tallies = np.random.default_rng(5), list[Any]()
+    for number in range(len(plan.lengths)):
+        mechanism = plan.planned(number, 0).mechanism
+        # What devices report on does not depend on what any earlier round found.
+        assert mechanism.size == 1 << plan.lengths[number]
+        part = values[number :: plan.groups]
+        reports = mechanism.privatize(plan.prefixes(part, number), SimulationCoins(number))
+        tallies.append(mechanism.tally(rng.permutation(reports)))
+    found = run_tree(plan, ask_reports(tallies))
+    assert found.values.tolist() == top[:3].tolist()
+    # Six deviations of three shares each: a false alarm below 1e-8.
+    assert np.all(np.abs(found.share - [0.4, 0.3, 0.2]) < 6 * found.standard_error)
+    assert found.standard_error.max() < 0.05
+
+
+def test_at_once_finds_as_much_as_round_by_round():
+    truth = crowd(24)
+    plans = [TreePlan("solh", CentralTarget("0.25", 1e-9, truth.n), "groups", bits=24, keep=16, at_once=once)
+             for once in (True, False)]  # fmt: skip
+    once, rounds = (simulate_tree(truth, plan, runs=6, seed=3) for plan in plans)
+    assert once.plan.at_once and once.to_row()["at_once"]
+    # Local hashing does not notice how many values there are, so that the forecasts differ by the first round alone.
+    assert once.expected == pytest.approx(rounds.expected, abs=0.1)
+    assert np.mean(once.hits) == pytest.approx(once.expected, abs=2)
+    small = TreePlan("solh", CentralTarget("0.1", 1e-9, truth.n), "budget", bits=24, keep=16, at_once=True)
+    assert choose_policy(small).policy == "groups" and choose_policy(small).at_once
+
+
+def test_only_hashed_reports_can_be_tested_afterwards():
+    for oracle in sorted(ORACLES.keys() - set(AT_ONCE)):
+        with pytest.raises(InvalidSpec, match="must be one of solh, olh"):
+            TreePlan(oracle, TARGET, "budget", at_once=True)
+    # Beyond what randomised response can have, hashing is not compared with it.
+    last = TreePlan("solh", CentralTarget("1", 1e-9, 10**9), "budget", at_once=True).planned(5, 0)
+    assert last.mechanism.kind == "olh" and last.mechanism.size == 1 << 48
 
 
 def test_the_prediction_says_how_many_are_found_and_which_policy_finds_more():

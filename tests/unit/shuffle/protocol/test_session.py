@@ -51,6 +51,7 @@ def test_every_field_changes_the_id():
         ({"fakes": -1}, "fakes is -1"),
         ({"phase_seconds": 0}, "phase_seconds"),
         ({"mode": "osh-z", "spot_checks": 0}, "needs spot_checks"),
+        ({"n_min": 90, "n_max": 100, "spot_checks": 11}, "n_max is 100, must be at least n_min and spot_checks"),
         ({"collection": "xy"}, "digest"),
         ({"certificate": {"epsilon": 1}}, "decimal text"),
         ({"certificate": {"epsilon": "1e3"}}, "decimal text"),

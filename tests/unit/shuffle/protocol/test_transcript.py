@@ -103,6 +103,7 @@ def changed_envelope(transcript: Transcript, index: int, **changes: Any) -> Tran
         (lambda t: changed_envelope(t, 5, body="00" * 32), "not by its pinned key"),
         (lambda t: changed_envelope(t, 5, width=57), "not by its pinned key"),
         (lambda t: replace(t, ack={**t.ack, "failures": 1}), "signature of collector"),
+        (lambda t: replace(t, hops=[{}]), "mode osh has no hops"),
         (lambda t: replace(t, erasures=[{**t.erasures[0], "by": "shuffler_2"}]), "signature of shuffler_2"),
     ],
 )
@@ -110,6 +111,35 @@ def test_whatever_is_changed_is_noticed(recorded: tuple[Rehearsed, Transcript, R
     cast, transcript, _ = recorded
     with pytest.raises(ProtocolViolation, match=reason):
         verify(change(transcript), cast.signed, cast.pinned)
+
+
+WRONG: tuple[Any, ...] = (None, True, 7, 1.5, "x", [], {}, [[]], [7])
+
+
+def spoilt(whole: Any, places: tuple[Any, ...]) -> Any:
+    """Every copy of a document with one place, at any depth, missing or of another type."""
+    if not places:
+        yield from (value for value in WRONG if value != whole)
+        return
+    first, rest = places[0], places[1:]
+    for changed in spoilt(whole[first], rest):
+        copy = dict(whole) if isinstance(whole, dict) else list(whole)
+        copy[first] = changed
+        yield copy
+
+
+@pytest.mark.parametrize(
+    "place",
+    [("session",), ("attempt",), ("rows",), ("roster",), ("roster", "root"), ("roster", "n"), ("roster", "signatures"),
+     ("roster", "signatures", "shuffler_2"), ("envelopes",), ("envelopes", 3), ("envelopes", 3, "rows"), ("ack",),
+     ("ack", "rows"), ("ack", "signature"), ("erasures", 0), ("erasures", 0, "by"), ("erasures", 0, "signature")],
+    ids=str,
+)  # fmt: skip
+def test_parts_of_another_type_are_refused_in_words(recorded: tuple[Rehearsed, Transcript, Roster], place: Any):
+    cast, transcript, _ = recorded
+    for document in spoilt(transcript.to_json(), place):
+        with pytest.raises((ProtocolViolation, InvalidSpec)):
+            verify(Transcript.from_json(document), cast.signed, cast.pinned)
 
 
 def test_a_party_cannot_sign_another_size_than_the_session_has(recorded: tuple[Rehearsed, Transcript, Roster]):
