@@ -21,5 +21,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
     builder = SparkSession.builder.master("local[2]").appName("tacit-tests")
     folder: Path = tmp_path_factory.mktemp("spark")
     session = builder.config(map=settings(folder)).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

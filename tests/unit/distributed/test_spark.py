@@ -24,7 +24,7 @@ from tacit.oracles.local_hash import OLH
 from tacit.oracles.unary import OUE
 from tacit.simulate.coins import SimulationCoins
 from tacit.tasks.hitters.hitters import find_hitters
-from tacit.tasks.hitters.plan import plan_pem
+from tacit.tasks.hitters.plan import plan_lengths
 from tacit.tasks.hitters.spelling import spelling_of
 from tacit.tasks.plans import Diary
 from tacit.testing.examples import examples
@@ -86,7 +86,7 @@ def test_a_sum_that_leaves_64_bits_is_refused(spark: Any, tmp_path: Path) -> Non
 
 def test_a_search_for_heavy_hitters_drives_jobs_over_a_cached_frame(spark: Any, tmp_path: Path) -> None:
     spelling = spelling_of(Integers("code", 0, (1 << 20) - 1))
-    mechanism = plan_pem(spelling, epsilon="4", n=3000, k=4).mechanism
+    mechanism = plan_lengths(spelling, "4", 3000, 4, [spelling.digits // 2, spelling.digits], keep=8).mechanism
     rng = np.random.default_rng(5)
     values = np.where(rng.random(3000) < 0.7, 123_456, rng.integers(0, 1 << 20, 3000))
     reports = mechanism.privatize(values, SimulationCoins(2))
@@ -145,7 +145,7 @@ def test_faults_on_executors_are_errors_of_tacit(spark: Any, tmp_path: Path) -> 
     pq.write_table(pa.table({"report": pa.array([b"\x09"] * 3, pa.binary(1))}), tmp_path / "bad.parquet")
     with pytest.raises(ReportRejected, match="3 of 3 reports are out of range"):
         tally(spark.read.parquet(str(tmp_path)), mechanism)
-    with pytest.raises(ReportRejected, match="not of 4 bytes|are not of"):
+    with pytest.raises(ReportRejected, match="3 of 3 reports are not of"):
         tally(spark.read.parquet(str(tmp_path)), GRR(size=1 << 20, epsilon="1"))
 
 
@@ -155,7 +155,7 @@ def test_files_that_must_not_be_counted(spark: Any, tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "lake", About(mechanism), reports)
     assert read_lake(spark, [str(folder)]).tally().n == 5000
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ReportRejected, match="no .parquet file"):
+    with pytest.raises(ReportRejected, match=r"no \.parquet file"):
         read_lake(spark, [str(tmp_path / "empty")])
     write_folder(tmp_path / "other", About(GRR(size=5, epsilon="2")), reports)
     with pytest.raises(SpecMismatch, match="epsilon is '1' here and '2' there"):

@@ -70,6 +70,7 @@ class RowTask:
     centres: tuple[dict[int, float], ...] = ()
 
     def queries(self) -> list[Query]:
+        """The queries, bound to the schema again."""
         return [Query(self.schema, select) for select in self.selects]
 
     def pieces(self, batches: Iterable[Any]) -> Any:
