@@ -36,6 +36,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
         "tacit.cli.simulate.group:simulate",
         "Simulate a collection and compare its error with the prediction.",
     ),
+    "spark": ("tacit.cli.spark.group:spark", "Count report files on Spark, and answer SQL over them."),
     "token": ("tacit.cli.token:token", "Make, list and revoke tokens on the machine of the collector."),
     "tally": ("tacit.cli.reports:tally", "Count report files."),
 }

@@ -45,6 +45,18 @@ def close(id: str, server: str, token: str, data: Path | None) -> None:
         click.echo(f"{place.close(id)['id']} is closed")
 
 
+@collection.command(name="import")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--into", "id", required=True, help="The id of the collection.")
+@place_options
+def import_tally(file: Path, id: str, server: str, token: str, data: Path | None) -> None:
+    """Count the tally FILE, made elsewhere, in a collection; the same files count once."""
+    with open_place(server, token, data) as place:
+        found = place.import_tally(id, file.read_bytes())
+    again = "; they were imported before, and count once" if found["duplicate"] else ""
+    click.echo(f"tacit: {found['reports']} reports of {found['sources']} files{again}", err=True)
+
+
 @collection.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @place_options

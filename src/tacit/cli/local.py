@@ -69,6 +69,10 @@ class LocalOperator:
         """Close the current round of an adaptive plan and publish the next one."""
         return self._collector.advance(collection)
 
+    def import_tally(self, collection: str, data: bytes) -> dict[str, Any]:
+        """Count the tally of a `.tally` file in a collection, once, and return what became of it."""
+        return self._collector.import_tally(collection, data)
+
     def list(self) -> list[dict[str, Any]]:
         """Return all collections."""
         return self._collector.summaries()

@@ -68,6 +68,10 @@ class Place(Protocol):
         """Close the current round of an adaptive plan and publish the next one."""
         ...
 
+    def import_tally(self, collection: str, data: bytes) -> dict[str, Any]:
+        """Count the tally of a `.tally` file in a collection, once, and return what became of it."""
+        ...
+
     def list(self) -> list[dict[str, Any]]:
         """Return all collections."""
         ...

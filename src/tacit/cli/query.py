@@ -45,7 +45,7 @@ def query(
     elif "plan" in answer:
         _print_plan(answer)
     else:
-        _print_answer(answer)
+        print_answer(answer)
 
 
 def _collection(place: Place, sql: str, chosen: str, table: str) -> str:
@@ -84,7 +84,8 @@ def _is_older(item: dict[str, Any], name: str) -> bool:
     return begin == name and bool(short) and item["collection"].startswith(short)
 
 
-def _print_answer(found: dict[str, Any]) -> None:
+def print_answer(found: dict[str, Any]) -> None:
+    """Print the JSON of an answer as a table."""
     columns = found["columns"]
     rows = [[shown_cell(item) for item in row] for row in found["rows"]]
     # A table that begins with a number is aligned by an empty first column.

@@ -19,7 +19,7 @@ POST_COLUMNS = ("processed", "processed_low", "processed_high")
 
 
 @contextmanager
-def _writing(path: str, *, whole: bool = False) -> Generator[BinaryIO]:
+def writing(path: str, *, whole: bool = False) -> Generator[BinaryIO]:
     """Open a binary output, atomically: a file gets its name only when it is complete.
 
     Standard output is written as it comes, unless `whole` asks for it to be held back until everything succeeded.
@@ -100,14 +100,14 @@ def privatize(
     coins = SystemCoins()
     with _reading_text(values) as stream, progress("privatizing", None) as advance:
         source = CsvColumn(stream, encode, column)
-        with _writing(output, whole=strict) as sink:
+        with writing(output, whole=strict) as sink:
             extra = {} if domain is None else {"domain": domain}
             writer = Writer(sink, REPORTS_MAGIC, mechanism, **extra)
             # A block per chunk: values are never in memory all at once.
             for chunk in source.chunks():
                 writer.block(mechanism.privatize(chunk, coins).tobytes(), len(chunk))
                 advance(len(chunk))
-            # Raised inside `_writing`, so that neither a file nor a held-back stream appears.
+            # Raised inside `writing`, so that neither a file nor a held-back stream appears.
             if strict and source.skipped:
                 _fail(f"{source.skipped} rows could not be read, the first is row {source.first_bad}; nothing written")
             n = writer.close()
@@ -189,7 +189,7 @@ def _write_sum(parts: Iterable[tuple[Any, dict[str, Any] | None]], output: str) 
         if total is not None and domain != part_domain:
             raise SpecMismatch("cannot merge tallies: their labels differ; the same index would mean different values")
         total, domain = part if total is None else total + part, part_domain
-    with _writing(output) as sink:
+    with writing(output) as sink:
         assert total is not None
         write_tally(sink, total, domain)
     return total.n

@@ -70,6 +70,10 @@ class Operator:
         """Close the current round of an adaptive plan and publish the next one."""
         return self._json("POST", f"{_path(collection)}/advance")
 
+    def import_tally(self, collection: str, data: bytes) -> dict[str, Any]:
+        """Count the tally of a `.tally` file in a collection, once, and return what became of it."""
+        return self._json("POST", f"{_path(collection)}/tallies", data)
+
     def list(self) -> "list[dict[str, Any]]":
         """Return all collections that the token may read."""
         return self._json("GET", "collections")["collections"]
@@ -118,8 +122,10 @@ class Operator:
 
     def _call(self, method: str, path: str, body: Any = None) -> bytes:
         """Send one request with the token and return the body; failures as the class describes."""
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        binary = isinstance(body, bytes)
+        data: bytes | None = body if body is None or binary else json.dumps(body).encode()
+        kind = "application/vnd.tacit.tally" if binary else "application/json"
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
         request = Request(f"{self.server.rstrip('/')}/api/v1/{path}", data, headers, method=method)
         try:
             with urlopen(request, timeout=self.timeout_seconds) as response:

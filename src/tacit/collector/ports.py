@@ -97,7 +97,7 @@ class AuditEntry:
 Fold = Callable[[bytes | None, list[StoredBatch]], bytes]
 """A pure function (tally of a shard or None, batches) -> new tally; stores call it inside `fold_some`."""
 
-Outcome = Literal["stored", "duplicate", "closed", "invitation_spent", "invalid"]
+Outcome = Literal["stored", "duplicate", "closed", "invitation_spent", "invalid", "overlap"]
 """The outcome of a batch: the one vocabulary from the store through the writer to HTTP and the metrics."""
 
 # STORED and DUPLICATE acknowledge a batch; the others refuse it.
@@ -109,6 +109,9 @@ SPENT: Final = "invitation_spent"
 """The invitation is unknown or was used before."""
 INVALID: Final = "invalid"
 """Some report could not have been produced by the mechanism. Such a batch never reaches a store."""
+
+OVERLAP: Final = "overlap"
+"""Some of the sources of an imported tally were counted before, and others were not."""
 
 
 class Store(Protocol):
@@ -172,6 +175,13 @@ class Store(Protocol):
         Replacing the tally and deleting the batches are one transaction: whatever crashes, every batch is in exactly
         one tally, exactly once. Batches that another process is folding are skipped. `fold` must be idempotent in its
         side effects (such as writing files), as it runs again if the transaction is retried.
+        """
+        ...
+
+    def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
+        """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources, in one transaction.
+
+        The ids are kept like those of batches: STORED if none was there, DUPLICATE if all were, OVERLAP if some.
         """
         ...
 

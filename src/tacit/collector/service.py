@@ -19,6 +19,7 @@ from tacit.collector.collections.publish import Planner, find_record
 from tacit.collector.collections.retention import Retention
 from tacit.collector.ingest.damage import Damage
 from tacit.collector.ingest.fold import Folder, Housekeeping
+from tacit.collector.ingest.imports import import_tally
 from tacit.collector.ingest.readiness import Readiness
 from tacit.collector.ingest.totals import TallyCache
 from tacit.collector.ingest.uploads import Ingest, Rejections
@@ -230,6 +231,10 @@ class Collector:
         invitations = self.access.invite(collection, count)
         self.shuffle.invited(active, [invitation_hash(invitation) for invitation in invitations])
         return invitations
+
+    def import_tally(self, collection: str, data: bytes) -> dict[str, Any]:
+        """Add the tally of a file, made elsewhere, to a collection; the same file, or the same sources, count once."""
+        return import_tally(self.store, self.find(collection), data)
 
     def ask(self, collection: str, question: str, query: str, given: Mapping[str, str], level: float) -> dict[str, Any]:
         """The answer of a question's task to a query; `given["other"]` names a second collection to compare with."""

@@ -14,6 +14,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "models": ("sklearn",),
     "pandas": ("pandas",),
     "shuffle": ("cryptography", "gmpy2"),
+    "spark": ("pyspark",),
 }
 """The modules that every extra brings and that Tacit cannot do without where it uses them."""
 

@@ -18,22 +18,24 @@ from tacit.errors import Overflow
 from tacit.wire.tallies import empty_tally, tally_arrays, tally_of_arrays
 
 N, SQUARED = -1, -2
-"""Arrays beside those of the tally: the number of reports, and how many parts have arrays of squared weights."""
+"""Arrays beside those of the tally: the number of reports, and which arrays of squared weights there are."""
 
 
 def rows_of(tally: AnyTally) -> Any:
     """The cells of a tally that are not zero, as an Arrow record batch; none of an empty one."""
     pa, arrays = load("pyarrow"), [] if tally.is_empty else [array.reshape(-1) for array in tally_arrays(tally)]
     found = [np.flatnonzero(array) for array in arrays]
-    # Squares may all be zero even where reports are weighted, so that their being there is a row of its own.
-    heads = [(N, tally.n), *([(SQUARED, 1)] if tally.is_weighted else [])] if arrays else []
+    # Squares may all be zero even where reports are weighted, so that their being there is a row of its own; a block
+    # of members that nobody answered has none.
+    squares = [i for i, size in enumerate(_sizes(tally.mechanism)) if arrays and not size and arrays[i].size]
+    heads = [(N, 0, tally.n), *((SQUARED, i, 1) for i in squares)] if arrays else []
     numbers = [np.full(len(cells), i) for i, cells in enumerate(found)]
     counts = [array[cells] for array, cells in zip(arrays, found, strict=True)]
     return pa.RecordBatch.from_arrays(
         [
-            pa.array(_joined([[number for number, _ in heads], *numbers]), pa.int32()),
-            pa.array(_joined([[0] * len(heads), *found]), pa.int64()),
-            pa.array(_joined([[count for _, count in heads], *counts]), pa.int64()),
+            pa.array(_joined([[number for number, _, _ in heads], *numbers]), pa.int32()),
+            pa.array(_joined([[cell for _, cell, _ in heads], *found]), pa.int64()),
+            pa.array(_joined([[count for _, _, count in heads], *counts]), pa.int64()),
         ],
         names=["array", "cell", "count"],
     )
@@ -48,17 +50,16 @@ def tally_of_rows(mechanism: Mechanism, table: Any) -> AnyTally:
     if table.column("count").null_count:
         raise Overflow("tally: a sum of weights exceeds 64 bits; use a coarser decimal scale for the weights")
     numbers, cells, counts = (table.column(name).to_numpy() for name in ("array", "cell", "count"))
-    arrays = _zeros(mechanism, squared=bool(np.any(numbers == SQUARED)))
+    squares = set(cells[numbers == SQUARED].tolist())
+    # Squares stand behind the cells that they are the squares of.
+    sizes = _sizes(mechanism)
+    arrays = [np.zeros(sizes[i - 1] if i in squares else size, np.int64) for i, size in enumerate(sizes)]
     for i, array in enumerate(arrays):
         mine = numbers == i
         array[cells[mine]] = counts[mine]
     return tally_of_arrays(mechanism, int(counts[numbers == N].sum()), arrays)
 
 
-def _zeros(mechanism: Mechanism, *, squared: bool) -> list[I64]:
-    """The arrays of an empty tally."""
-    sizes = [array.size for array in tally_arrays(empty_tally(mechanism))]
-    if squared:
-        # Squares stand behind the cells that they are the squares of, and are left out where there are no weights.
-        sizes = [size or before for before, size in zip([0, *sizes], sizes, strict=False)]
-    return [np.zeros(size, np.int64) for size in sizes]
+def _sizes(mechanism: Any) -> list[int]:
+    """The sizes of the arrays of an empty tally; those of squares are 0."""
+    return [array.size for array in tally_arrays(empty_tally(mechanism))]

@@ -21,7 +21,7 @@ from tacit.core.members import AnyTally
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import InvalidSpec
 from tacit.kernels import compiled
-from tacit.lake.layout import reports_of, weights_of
+from tacit.lake.count import tally_batch
 from tacit.wire.tallies import dump_tally, empty_tally, load_tally
 
 KERNEL = "c" if compiled else "numpy"
@@ -62,7 +62,7 @@ def count_batches(mechanism: Mechanism, batches: Iterable[Any]) -> AnyTally:
     """The tally of Arrow record batches in the layout of report files, in memory that does not grow with them."""
     total: Any = empty_tally(mechanism)
     for table in joined(batches):
-        total = total + mechanism.tally(reports_of(mechanism, table), weights_of(mechanism, table))
+        total = total + tally_batch(mechanism, table)
     return total
 
 

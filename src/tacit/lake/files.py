@@ -27,6 +27,7 @@ GROUP_ROWS, GROUP_BYTES = 1 << 20, 1 << 26
 """A row group has at most so many rows and bytes of reports: what a reader has in memory at a time."""
 
 _NAMED = re.compile(rf"([0-9a-f]{{64}}){re.escape(SUFFIX)}")
+_HASHED_BYTES = 1 << 22
 _MOST_WHOLE = 1 << 28
 """Files named by their checksum are read whole, up to this size; Tacit writes none that is larger."""
 
@@ -97,6 +98,18 @@ class ReportFile:
         if sha256(data).hexdigest() != named[1]:
             raise self._damaged("has other bytes than its name says")
         return self._parquet(load("pyarrow").BufferReader(data))
+
+    @property
+    def checksum(self) -> str:
+        """The SHA-256 of its bytes: as its name says, or else they are read for it."""
+        named = _NAMED.fullmatch(PurePosixPath(self.path).name)
+        if named is not None:
+            return named[1]
+        found = sha256()
+        with explained(self.path), self.system.open_input_stream(self.path) as stream:
+            while data := stream.read(_HASHED_BYTES):
+                found.update(data)
+        return found.hexdigest()
 
     def footer(self) -> Any:
         """The Parquet file with nothing read but its end, and nothing of the rest verified."""

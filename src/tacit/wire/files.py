@@ -11,10 +11,11 @@ file can be read years later by anyone. Readers stream; a truncated, altered or 
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, BinaryIO
+from io import BytesIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -145,9 +146,15 @@ def report_blocks(reader: Reader, at_least: int = 1 << 18) -> Iterator[npt.NDArr
         yield mechanism.decode(bytes(waiting))
 
 
-def write_tally(stream: BinaryIO, tally: AnyTally, domain: dict[str, Any] | None = None) -> None:
-    """Write a tally with everything needed to go on adding to it."""
-    extra: dict[str, Any] = {} if domain is None else {"domain": domain}
+def write_tally(
+    stream: BinaryIO, tally: AnyTally, domain: dict[str, Any] | None = None, manifest: Iterable[str] = ()
+) -> None:
+    """Write a tally with everything needed to go on adding to it.
+
+    `manifest` are the SHA-256 of the files that were counted, where a collector is to know them: see `sources_of`.
+    """
+    files = sorted(manifest)
+    extra: dict[str, Any] = ({} if domain is None else {"domain": domain}) | ({"manifest": files} if files else {})
     mechanism = tally.mechanism
     assert isinstance(mechanism, Mechanism)
     if isinstance(tally, PerMember):
@@ -198,6 +205,22 @@ def read_tally(stream: BinaryIO, name: str) -> tuple[AnyTally, dict[str, Any] | 
         tally = _read_counts(mechanism, data, reader, expected.cells.shape, weighted)
     check_tally(mechanism, tally)
     return tally, reader.header.domain
+
+
+def sources_of(data: bytes, name: str) -> list[str]:
+    """What the reports of a tally file came from: the SHA-256 of every file that was counted, or of the tally itself.
+
+    Two tallies with a source in common hold some reports twice.
+    """
+    manifest = Reader(BytesIO(data), TALLY_MAGIC, name).header.extra.get("manifest")
+    if manifest is None:
+        return [sha256(data).hexdigest()]
+    files = cast("list[Any]", manifest) if isinstance(manifest, list) else []
+    if not files or not all(isinstance(item, str) and re.fullmatch("[0-9a-f]{64}", item) for item in files):
+        raise ReportRejected(f"{name}: the manifest must be a list of SHA-256 in hexadecimal; the file is damaged")
+    if len(set(files)) < len(files):
+        raise ReportRejected(f"{name}: the manifest names a file twice, whose reports are counted twice")
+    return cast("list[str]", files)
 
 
 def _read_counts(mechanism: Mechanism, data: bytes, reader: Reader, shape: tuple[int, ...], weighted: bool) -> Counts:

@@ -17,6 +17,7 @@ from tacit.collector.collections.access import PREFIX, READ, WRITE, Bearer, toke
 from tacit.collector.collections.active import Active, parsed_json
 from tacit.collector.http.downloads import disposition, file_name
 from tacit.collector.http.work import answered
+from tacit.collector.ingest.imports import MEDIA_TYPE as TALLY
 from tacit.collector.ports import CollectionRecord, TokenRecord
 from tacit.collector.service import Collector
 from tacit.core.statistics.level import check_level
@@ -33,6 +34,7 @@ CSRF_HEADER = "tacit-csrf"
 # Actions in one response, the newest first; there is no paging.
 MOST_AUDIT = 1000
 _ONE = "/api/v1/collections/{id}"
+_JSON = "application/json"
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,7 @@ class Api:
             self._route("GET", f"{one}/joint/synthetic.csv", READ, self.synthetic_csv, heavy=True),
             self._route("GET", f"{one}/joint/{{query}}", READ, self.joint, heavy=True),
             self._route("POST", f"{one}/invitations", WRITE, self.invite),
+            self._route("POST", f"{one}/tallies", WRITE, self.import_tally, heavy=True, takes=TALLY),
             self._route("POST", "/api/v1/plan", READ, self.plan, anything=True, heavy=True),
             self._route("GET", tokens, WRITE, self.list_tokens),
             self._route("POST", tokens, WRITE, self.create_token),
@@ -133,12 +136,13 @@ class Api:
         ]
 
     def _route(
-        self, method: str, path: str, action: str, handler: Handler, *, anything: bool = False, heavy: bool = False
-    ) -> BaseRoute:
+        self, method: str, path: str, action: str, handler: Handler, *, anything: bool = False, heavy: bool = False,
+        takes: str = _JSON,
+    ) -> BaseRoute:  # fmt: skip
         """A route that checks the token, reads the body, and runs the handler in a thread.
 
         `anything` marks routes that a token limited to one collection may use too; `heavy` marks expensive ones, which
-        run as jobs of the thread pool, with limits by token.
+        run as jobs of the thread pool, with limits by token. `takes` is the media type of the body.
         """
 
         async def endpoint(request: Request) -> Response:
@@ -147,7 +151,7 @@ class Api:
             collection = given.get("id", "") if path.startswith(_ONE) else ""
             # Authorised before the body is read, so that strangers cannot make the collector parse large bodies.
             bearer = await run_in_threadpool(self._bearer, token, action, collection, anything)
-            body = await self._body(request) if method in ("POST", "PUT") else None
+            body = await self._body(request, takes) if method in ("POST", "PUT") else None
             call = Call(bearer, given, query, body)
             if not heavy:
                 return await run_in_threadpool(handler, call)
@@ -166,12 +170,14 @@ class Api:
             collection = held.collection if held else ""
         return access.check(token, action, collection)
 
-    async def _body(self, request: Request) -> Any:
+    async def _body(self, request: Request, takes: str) -> Any:
         data = await read_body(request.receive)
         if not data:
             return {}
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise Problem("unsupported_media_type", "send JSON as application/json")
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != takes:
+            raise Problem("unsupported_media_type", f"send the body as {takes}")
+        if takes != _JSON:
+            return data
         try:
             return msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -314,6 +320,15 @@ class Api:
         invitations = self._collector.invite(call.id, count)
         self._noted(call, f"invite {len(invitations)}", call.id)
         return json_response({"invitations": invitations}, 201)
+
+    def import_tally(self, call: Call) -> Response:
+        """Count a tally that was made elsewhere."""
+        if not isinstance(call.body, bytes):
+            raise Problem("malformed", "the body must be a .tally file")
+        found = self._collector.import_tally(call.id, call.body)
+        if not found["duplicate"]:
+            self._noted(call, f"import {found['reports']}", call.id)
+        return json_response(found, 200 if found["duplicate"] else 201)
 
     def plan(self, call: Call) -> Response:
         """How precise the answers of a draft would be."""

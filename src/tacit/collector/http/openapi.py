@@ -6,6 +6,7 @@ from typing import Any
 
 from tacit import __version__
 from tacit.collector.collections.access import MAX_INVITATIONS, SCOPES
+from tacit.collector.ingest.imports import MEDIA_TYPE as TALLY
 from tacit.collector.ingest.uploads import REASONS
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
 from tacit.collector.shuffle.front import MOST_DAYS, SESSION_STATES
@@ -257,6 +258,7 @@ SCHEMAS: dict[str, Any] = {
         plan=_list(_OBJECT),
     ),
     "Tables": _fields({"tables": _list(_TABLE)}),
+    "Imported": _fields({"reports": _WHOLE, "sources": _WHOLE, "duplicate": {"type": "boolean"}}),
     "Invitations": _fields({"invitations": _list(_TEXT)}),
     "InvitationCount": _closed({}, count={"type": "integer", "minimum": 1, "maximum": MAX_INVITATIONS}),
 }
@@ -290,6 +292,13 @@ def _reports() -> dict[str, Any]:
         "content": _bytes(BATCH) | _json("Batch") | {"text/plain": {"schema": _TEXT}} | _bytes(ARROW),
     }
     operation["responses"]["200"] = {"description": "sent before; counted once", "content": _json("Receipt")}
+    return operation
+
+
+def _import() -> dict[str, Any]:
+    operation = _operation("Count a tally made elsewhere", "Imported", status=201, parameters=[_ID])
+    operation["requestBody"] = {"required": True, "content": _bytes(TALLY)}
+    operation["responses"]["200"] = {"description": "imported before; counted once", "content": _json("Imported")}
     return operation
 
 
@@ -375,6 +384,7 @@ def _collection_paths() -> dict[str, Any]:
         f"{one}/invitations": {
             "post": _operation("Make invitations", "Invitations", status=201, body="InvitationCount", **by_id)
         },
+        f"{one}/tallies": {"post": _import()},
         "/api/v1/plan": {
             "post": _operation("Predict the error of a draft", "Plan", body="draft", parameters=[_UNFINISHED])
         },

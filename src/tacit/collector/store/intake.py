@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from struct import Struct
 
-from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, STORED, NewBatch, Outcome, StoredBatch
+from tacit.collector.ports import CLOSED, DUPLICATE, OVERLAP, SPENT, STORED, NewBatch, Outcome, StoredBatch
 
 Mark = tuple[str, bytes]
 """(collection, batch id) or (collection, hash of an invitation): unique keys within a collection."""
@@ -56,6 +56,13 @@ def _outcome(batch: NewBatch, states: Mapping[str, str], stored: set[Mark], unsp
     if batch.invitation is not None and (batch.collection, batch.invitation) not in unspent:
         return SPENT
     return STORED
+
+
+def decide_tally(state: str | None, sources: Sequence[bytes], stored: set[bytes]) -> Outcome:
+    """The outcome of a tally that was made elsewhere; `stored` are those of its sources that are known already."""
+    if stored:
+        return DUPLICATE if stored.issuperset(sources) else OVERLAP
+    return STORED if state == "published" else CLOSED
 
 
 def invitations(batches: Sequence[NewBatch]) -> list[Mark]:

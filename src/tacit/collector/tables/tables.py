@@ -104,7 +104,7 @@ class Tables:
     def _info(self, active: Active, name: str) -> TableInfo:
         document = active.collection
         assert document.rows is not None
-        private = [_private_column(dimension) for dimension in self._schema(active.id).dimensions]
+        private = [private_column(dimension) for dimension in self._schema(active.id).dimensions]
         public = [ColumnInfo(column.name, column.type, private=False) for column in document.rows.columns]
         n, damaged = self._collector.stored(active)
         return TableInfo(active.id, name, (*private, *public), n, document.minimum_cohort, document.title, damaged)
@@ -143,7 +143,8 @@ def _name(active: Active, *, plain: bool) -> str:
     return _plain_name(active) if plain else longer_name(_plain_name(active), active.id)
 
 
-def _private_column(dimension: Dimension) -> ColumnInfo:
+def private_column(dimension: Dimension) -> ColumnInfo:
+    """A private column as analysts see it."""
     ends = (dimension.label(0), dimension.label(dimension.size - 1)) if dimension.type == "integer" else (0, 0)
     return ColumnInfo(
         dimension.name,

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from tacit.core.members import AnyTally, keeps_reports
+from tacit.catalog import CATALOG
 from tacit.core.mechanism import Mechanism
+from tacit.core.members import AnyTally, keeps_reports
 from tacit.distributed.cells import rows_of, tally_of_rows
 from tacit.distributed.parts import (
     KERNEL,
@@ -44,16 +45,11 @@ def tally(frame: Frame, mechanism: Mechanism) -> AnyTally:
 
 def tally_collection(frame: Frame, document: Mapping[str, Any]) -> AnyTally:
     """The tally of a frame with the reports of a published collection."""
-    return tally(frame, mechanism_of_document(document))
-
-
-def mechanism_of_document(document: Mapping[str, Any]) -> Mechanism:
-    """The mechanism of a collection document, with its server half."""
-    from tacit.catalog import CATALOG
-
-    mechanism = Collection.from_json(dict(document), CATALOG).mechanism
+    collection = Collection.from_json(dict(document), CATALOG)
+    mechanism = collection.mechanism
     assert isinstance(mechanism, Mechanism)
-    return mechanism
+    # Among public columns one may be called like the weight, and is none.
+    return tally(frame if collection.rows is None else frame.drop(WEIGHT), mechanism)
 
 
 def run_plan(steps: Steps, frame_of: Callable[[Round], Frame]) -> PlanResult:

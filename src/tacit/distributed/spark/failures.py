@@ -6,7 +6,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from tacit import errors
-from tacit.core.extras import load
 from tacit.errors import MissingExtra, ReportRejected, TacitError
 
 _RAISED = re.compile(r"tacit\.errors\.(\w+): (.*)")
@@ -57,10 +56,12 @@ def _about_files(text: str) -> TacitError | None:
 @contextmanager
 def explained() -> Generator[None]:
     """Raise what happened on executors as an error of Tacit, where it is one."""
-    base = load("pyspark.errors").PySparkException
     try:
         yield
-    except base as error:
+    except TacitError:
+        raise
+    # Of any type: what a job of a classic session fails with may come as pyspark's own error or as py4j's.
+    except Exception as error:
         found = explain(str(error))
         if found is None:
             raise

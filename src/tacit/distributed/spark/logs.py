@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import I64
+from tacit.core.cell_rule import LIMIT
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally, PerMember
 from tacit.core.one_of import OneOf
@@ -107,13 +108,23 @@ def _totals(frame: Frame, *, by_member: bool) -> dict[int, tuple[int, int, int, 
 
     # Decimals of 38 digits hold the square of any 64-bit integer, so that nothing wraps before it is checked.
     weight = (functions.col(WEIGHT) if WEIGHT in frame.columns else functions.lit(1)).cast("decimal(19,0)")
-    sums = [functions.count("*"), functions.sum(weight), functions.sum(weight * weight), functions.max(functions.abs(weight))]
+    sums = [
+        functions.count("*"),
+        functions.sum(weight),
+        functions.sum(weight * weight),
+        functions.max(functions.abs(weight)),
+    ]
     rows = frame.groupBy(*([MEMBER] if by_member else [])).agg(*sums)
     with explained():
         found = [tuple(row) if by_member else (0, *row) for row in rows.collect()]
-    told = {int(row[0]): tuple(int(item or 0) for item in row[1:]) for row in found if row[1]}
-    check_sums(*(number for row in told.values() for number in row))
-    return told  # pyright: ignore[reportReturnType] - four numbers, as selected
+    told: dict[int, tuple[int, int, int, int]] = {}
+    for place, n, *sums in found:
+        if n:
+            # NULL is a sum that not even 38 digits hold.
+            total, total2, most = (LIMIT if item is None else int(item) for item in sums)
+            check_sums(n, total, total2, most)
+            told[int(place)] = n, total, total2, most
+    return told
 
 
 def _own(whole: Mechanism, member: int | None) -> Mechanism:

@@ -8,9 +8,9 @@ and folding and dropping both lock `waiting` before `tallies`.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, LiteralString
 
-from tacit.collector.ports import STORED, Fold, NewBatch, Outcome
+from tacit.collector.ports import STORED, Fold, NewBatch, Outcome, StoredTally
 from tacit.collector.store.checksums import COLUMNS, TallyRow, checked
-from tacit.collector.store.intake import Mark, decide, invitations, refusals, segments, unpack
+from tacit.collector.store.intake import Mark, decide, decide_tally, invitations, refusals, segments, unpack
 from tacit.collector.store.postgres.connection import Connection
 from tacit.collector.store.sqlite.statements import FOLD_BYTES, need
 
@@ -141,6 +141,20 @@ class BatchGroup:
             self._db.execute(text, (self._keys[name], segment.batches, segment.reports, segment.payload))
 
 
+def add_tally(db: Connection, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
+    """Insert the tally and the ids of its sources, or nothing if one of them is there already."""
+    # FOR UPDATE, unlike a group of batches: two imports of one collection queue up, and the second sees the first.
+    found = rows(db, "SELECT key, state FROM tacit.collections WHERE id = %s FOR UPDATE", collection)
+    key, state = found[0] if found else (0, None)
+    text = "SELECT batch FROM tacit.batches WHERE collection = %s AND batch = ANY(%b::bytea[])"
+    known = {bytes(batch) for (batch,) in rows(db, text, key, list(sources))}
+    outcome = decide_tally(state, sources, known)
+    if outcome == STORED:
+        db.execute("INSERT INTO tacit.batches SELECT %s, * FROM unnest(%b::bytea[])", (key, sorted(sources)))
+        _insert_tally(db, key, TallyRow(collection, tally.shard, 1, tally.reports, tally.content))
+    return outcome
+
+
 def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int) -> int:
     """Claim waiting blobs, fold them into a tally and delete them, all in one transaction: exactly once.
 
@@ -168,11 +182,15 @@ def _locked_tally(db: Connection, key: int, new: TallyRow) -> TallyRow:
     """The verified tally row of a shard, locked until the transaction ends; `new` if it was never folded."""
     # FOR UPDATE cannot lock a row that does not exist, so an empty one is inserted first: processes that begin the
     # same shard at the same time then wait for each other.
+    _insert_tally(db, key, new)
+    text = f"SELECT {COLUMNS} FROM {TALLIES} WHERE key = %s AND shard = %s FOR UPDATE OF tallies"
+    return checked(rows(db, text, key, new.shard)[0])
+
+
+def _insert_tally(db: Connection, key: int, new: TallyRow) -> None:
     text = """INSERT INTO tacit.tallies (collection, shard, folds, reports, content, checksum)
         VALUES (%s, %s, %s, %s, %b, %b) ON CONFLICT DO NOTHING"""
     db.execute(text, (key, new.shard, new.folds, new.reports, new.content, new.checksum()))
-    text = f"SELECT {COLUMNS} FROM {TALLIES} WHERE key = %s AND shard = %s FOR UPDATE OF tallies"
-    return checked(rows(db, text, key, new.shard)[0])
 
 
 def _claim_segments(db: Connection, key: int, most: int) -> tuple[list[int], int]:

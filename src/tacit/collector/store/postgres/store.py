@@ -112,6 +112,10 @@ class PostgresStore:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were."""
         return self._pool.run(lambda db: sql.fold_some(db, collection, shard, fold, most))
 
+    def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
+        """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources."""
+        return self._pool.run(lambda db: sql.add_tally(db, collection, tally, sources))
+
     def tally(self, collection: str, shard: str) -> bytes | None:
         """The verified tally of one shard, or None if it was never folded."""
         rows = self._query(f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE id = %s AND shard = %s", collection, shard)

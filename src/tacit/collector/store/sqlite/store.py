@@ -26,8 +26,8 @@ from tacit.collector.ports import (
     StoredTally,
     TokenRecord,
 )
-from tacit.collector.store.checksums import COLUMNS, checked, stored
-from tacit.collector.store.intake import decide, invitations, pack, plain_group, refusals, unpack
+from tacit.collector.store.checksums import COLUMNS, TallyRow, checked, stored
+from tacit.collector.store.intake import decide, decide_tally, invitations, pack, plain_group, refusals, unpack
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.store.sqlite import statements as sql
 from tacit.collector.store.sqlite.recent import MOST, Recent
@@ -256,6 +256,18 @@ class SqliteStore:
                 self._recent.sort_in(db)
                 return len(batches)
             return 0
+
+    def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
+        """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources."""
+        with self._write() as db:
+            key, state = sql.find(db, collection) or (0, None)
+            marks = [(collection, source) for source in sources]
+            known = {source for _, source in sql.present(db, sql.STORED_IDS, {collection: key}, marks)}
+            outcome = decide_tally(state, sources, known | self._recent.among(db, key, list(sources)))
+            if outcome == STORED:
+                db.run("INSERT INTO batches SELECT ?, value FROM carray(?)", key, array(sources))
+                sql.replace_tally(db, key, TallyRow(collection, tally.shard, 1, tally.reports, tally.content))
+            return outcome
 
     def tally(self, collection: str, shard: str) -> bytes | None:
         """The verified tally of one shard, or None if it was never folded."""

@@ -1,0 +1,77 @@
+"""Report files as frames: which files count is decided by their manifest and footers, and Spark reads them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit.core.members import AnyTally
+from tacit.distributed.spark.counting import tally
+from tacit.distributed.spark.failures import explained
+from tacit.distributed.spark.jobs import Frame
+from tacit.distributed.spark.rows import FrameTable, open_rows
+from tacit.errors import InvalidQuery, ReportRejected
+from tacit.lake.about import About
+from tacit.lake.count import survey
+from tacit.lake.files import ReportFile
+from tacit.lake.folder import find_files
+from tacit.lake.layout import WEIGHT
+
+# A file that cannot be read must fail the job, whatever the session is set to: a part of the reports is no answer.
+_STRICT = {
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    "mergeSchema": "false",
+    "parquet.page.verify-checksum.enabled": "true",
+}
+_SCHEMES = {"s3": "s3a"}
+"""Names that Hadoop has for a file system of pyarrow."""
+
+
+@dataclass(frozen=True, eq=False)
+class LakeFrame:
+    """The report files of some folders as a frame, with what they say of themselves."""
+
+    frame: Frame
+    about: About
+    reports: int
+    files: tuple[ReportFile, ...]
+
+    def manifest(self) -> list[str]:
+        """The SHA-256 of all files, by which a collector knows what it has counted already."""
+        found = [file.checksum for file in self.files]
+        if len(set(found)) < len(found):
+            raise ReportRejected("spark: the same file is there twice, and its reports would count twice")
+        return found
+
+    def table(self, level: float = 0.95) -> FrameTable:
+        """The rows of a collection as a table for SQL."""
+        if self.about.document is None:
+            raise InvalidQuery("sql: the files belong to no collection with rows, so there is no table to ask")
+        return open_rows(self.frame, self.about.document, level=level)
+
+    def tally(self) -> AnyTally:
+        """The tally of all files; ReportRejected if Spark read another number of reports than the files state."""
+        rows = self.about.document is not None and self.about.document.get("rows") is not None
+        found = tally(self.frame.drop(WEIGHT) if rows else self.frame, self.about.mechanism)
+        if found.n != self.reports:
+            raise ReportRejected(f"spark: {found.n} reports were read where the files state {self.reports}")
+        return found
+
+
+def read_lake(session: Any, urls: Sequence[str]) -> LakeFrame:
+    """The report files that count at some folders or URLs; all must be of one collection."""
+    found = {url: find_files(url) for url in urls}
+    files = [file for some in found.values() for file in some]
+    about, reports = survey(files)
+    paths = [_url(url, file.path) for url, some in found.items() for file in some]
+    with explained():
+        return LakeFrame(session.read.options(**_STRICT).parquet(*paths), about, reports, tuple(files))
+
+
+def _url(url: str, path: str) -> str:
+    """The name under which Spark knows a file."""
+    scheme = url.partition("://")[0] if "://" in url else "file"
+    if scheme == "file":
+        return Path(path).absolute().as_uri()
+    return f"{_SCHEMES.get(scheme, scheme)}://{path}"

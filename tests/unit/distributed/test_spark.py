@@ -1,0 +1,172 @@
+"""Spark counts the same bits as one machine. One session for all of these; they come first, see tests/conftest.py."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.unit.distributed.crowds import reports_on, write_folder
+
+from tacit.catalog import CATALOG
+from tacit.core.compose import AllOf, OneOf, Questions
+from tacit.device.domains.reals import Integers
+from tacit.device.numbers.budget import Share
+from tacit.distributed.spark import log_tally, run_plan, tally
+from tacit.distributed.spark.counting import FEW_CELLS
+from tacit.distributed.spark.lakes import read_lake
+from tacit.distributed.spark.logs import FrameLog
+from tacit.errors import Overflow, ReportRejected, SpecMismatch
+from tacit.lake.about import About
+from tacit.oracles.grr import GRR
+from tacit.oracles.local_hash import OLH
+from tacit.oracles.unary import OUE
+from tacit.simulate.coins import SimulationCoins
+from tacit.tasks.hitters.hitters import find_hitters
+from tacit.tasks.hitters.plan import plan_lengths
+from tacit.tasks.hitters.spelling import spelling_of
+from tacit.tasks.plans import Diary
+from tacit.testing.examples import examples
+from tacit.wire.tallies import dump_tally
+
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+
+EXAMPLES = [mechanism for cls in CATALOG for mechanism in examples(cls.kind, "1")]
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)), ids=lambda i: f"{EXAMPLES[i].kind}-{i}")
+def test_every_kind_counts_the_same_bits(spark: Any, tmp_path: Path, number: int) -> None:
+    mechanism, n = EXAMPLES[number], 300
+    reports = reports_on(mechanism, n)
+    # Every other kind with weights; both of every kind are in the slow test.
+    weights = np.random.default_rng(2).integers(-3, 9, n) if number % 2 else None
+    folder = write_folder(tmp_path, About(mechanism), reports, weights)
+    found = tally(spark.read.parquet(str(folder)), mechanism)
+    assert dump_tally(found) == dump_tally(mechanism.tally(reports, weights))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(EXAMPLES)), ids=lambda i: f"{EXAMPLES[i].kind}-{i}")
+def test_every_kind_counts_the_same_bits_the_other_way(spark: Any, tmp_path: Path, number: int) -> None:
+    mechanism, n = EXAMPLES[number], 300
+    reports = reports_on(mechanism, n)
+    weights = None if number % 2 else np.random.default_rng(2).integers(-3, 9, n)
+    folder = write_folder(tmp_path, About(mechanism), reports, weights)
+    found = tally(spark.read.parquet(str(folder)), mechanism)
+    assert dump_tally(found) == dump_tally(mechanism.tally(reports, weights))
+
+
+MANY = [
+    OUE(size=20_000, epsilon="1"),
+    OneOf(family=Questions(mechanisms=(GRR(size=9, epsilon="1"), OUE(size=20_000, epsilon="1")))),
+    AllOf(epsilon="2", members=(GRR(size=150, epsilon=Share("2", "1/2")), GRR(size=150, epsilon=Share("2", "1/2")))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", MANY, ids=lambda m: m.kind)
+def test_large_tallies_are_rows_that_the_engine_sums(spark: Any, tmp_path: Path, mechanism: Any) -> None:
+    assert mechanism.cell_count > FEW_CELLS
+    columns = {"oue": 1, "one_of": 2, "all_of": 2}[mechanism.kind]
+    values = np.random.default_rng(3).integers(0, 9, (60, columns))
+    reports = mechanism.privatize(values[:, 0] if columns == 1 else values, SimulationCoins(1))
+    weights = np.arange(60) - 9
+    folder = write_folder(tmp_path, About(mechanism), reports, weights)
+    found = tally(spark.read.parquet(str(folder)), mechanism)
+    assert dump_tally(found) == dump_tally(mechanism.tally(reports, weights))
+
+
+def test_a_sum_that_leaves_64_bits_is_refused(spark: Any, tmp_path: Path) -> None:
+    mechanism = OUE(size=FEW_CELLS + 1, epsilon="1")
+    reports = mechanism.privatize(np.zeros(3, int), SimulationCoins(1))
+    folder = write_folder(tmp_path, About(mechanism), reports, np.full(3, 2_000_000_000))
+    with pytest.raises(Overflow, match="bits"):
+        tally(spark.read.parquet(str(folder)), mechanism)
+
+
+def test_a_search_for_heavy_hitters_drives_jobs_over_a_cached_frame(spark: Any, tmp_path: Path) -> None:
+    spelling = spelling_of(Integers("code", 0, (1 << 20) - 1))
+    mechanism = plan_lengths(spelling, "4", 3000, 4, [spelling.digits // 2, spelling.digits], keep=8).mechanism
+    rng = np.random.default_rng(5)
+    values = np.where(rng.random(3000) < 0.7, 123_456, rng.integers(0, 1 << 20, 3000))
+    reports = mechanism.privatize(values, SimulationCoins(2))
+    frame = spark.read.parquet(str(write_folder(tmp_path, About(mechanism), reports))).cache()
+    kept = log_tally(frame, mechanism)
+    assert kept.n == 3000
+    assert any(isinstance(kept.member(i), FrameLog) for i in range(mechanism.member_count))
+    found = find_hitters(mechanism, kept, spelling, k=4, keep=4)
+    expected = find_hitters(mechanism, mechanism.tally(reports), spelling, k=4, keep=4)
+    assert 123_456 in found.values
+    assert found.to_list() == expected.to_list()
+    frame.unpersist()
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_a_log_in_a_frame_gives_the_same_estimate(spark: Any, tmp_path: Path, weighted: bool) -> None:
+    mechanism = OLH(size=1 << 40, epsilon="2", state="log")
+    reports = mechanism.privatize(np.arange(200) % 5, SimulationCoins(3))
+    weights = np.arange(200) if weighted else None
+    frame = spark.read.parquet(str(write_folder(tmp_path, About(mechanism), reports, weights)))
+    kept, whole = log_tally(frame, mechanism), mechanism.tally(reports, weights)
+    assert (kept.n, kept.is_weighted, kept.weight_sums) == (200, weighted, whole.weight_sums)
+    here, there = mechanism.estimate(kept, [0, 1, 77]), mechanism.estimate(whole, [0, 1, 77])
+    assert here.value.tolist() == there.value.tolist() and here.variance.tolist() == there.variance.tolist()
+    with pytest.raises(SpecMismatch, match="union"):
+        kept + kept
+    # Collected instead, it holds the same reports.
+    collected = tally(frame, mechanism)
+    assert mechanism.estimate(collected, [0, 1, 77]).value.tolist() == there.value.tolist()
+
+
+def test_an_adaptive_plan_is_driven_over_frames_of_its_rounds(spark: Any, tmp_path: Path) -> None:
+    def steps() -> Any:
+        """Two rounds; the second asks about what the first found most often."""
+        diary, first = Diary(), GRR(size=4, epsilon="2")
+        counted = yield from diary.ask("first", 0.5, first, "which of four")
+        best = int(np.argmax(counted.cells))
+        second = GRR(size=2 + best, epsilon="2")
+        again = yield from diary.ask("second", 0.5, second, "which of some")
+        diary.details["cells"] = again.cells.tolist()
+        return diary.result((), None)
+
+    told: list[Any] = []
+
+    def reports_of_round(said: Any) -> Any:
+        reports = said.mechanism.privatize(np.full(80, said.mechanism.size - 1), SimulationCoins(said.group))
+        told.append(said.mechanism.tally(reports))
+        return write_folder(tmp_path / said.name, About(said.mechanism), reports)
+
+    found = run_plan(steps(), lambda said: spark.read.parquet(str(reports_of_round(said))))
+    assert found.respondents == 160 and found.details["cells"] == told[1].cells.tolist()
+
+
+def test_faults_on_executors_are_errors_of_tacit(spark: Any, tmp_path: Path) -> None:
+    mechanism = GRR(size=5, epsilon="1")
+    pq.write_table(pa.table({"report": pa.array([b"\x09"] * 3, pa.binary(1))}), tmp_path / "bad.parquet")
+    with pytest.raises(ReportRejected, match="3 of 3 reports are out of range"):
+        tally(spark.read.parquet(str(tmp_path)), mechanism)
+    with pytest.raises(ReportRejected, match="3 of 3 reports are not of"):
+        tally(spark.read.parquet(str(tmp_path)), GRR(size=1 << 20, epsilon="1"))
+
+
+def test_files_that_must_not_be_counted(spark: Any, tmp_path: Path) -> None:
+    mechanism = GRR(size=5, epsilon="1")
+    reports = reports_on(mechanism, 5000)
+    folder = write_folder(tmp_path / "lake", About(mechanism), reports)
+    assert read_lake(spark, [str(folder)]).tally().n == 5000
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ReportRejected, match=r"no \.parquet file"):
+        read_lake(spark, [str(tmp_path / "empty")])
+    write_folder(tmp_path / "other", About(GRR(size=5, epsilon="2")), reports)
+    with pytest.raises(SpecMismatch, match="epsilon is '1' here and '2' there"):
+        read_lake(spark, [str(folder), str(tmp_path / "other")])
+    # A flipped bit in the middle of a page: the footer is whole, and the page's own checksum tells.
+    path = folder / "2.parquet"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 4] ^= 4
+    path.write_bytes(bytes(data))
+    with pytest.raises(ReportRejected, match="cannot be read"):
+        read_lake(spark, [str(folder)]).tally()
+    path.write_bytes(bytes(data[:100]))
+    with pytest.raises(ReportRejected, match=r"2\.parquet.*not a Parquet file"):
+        read_lake(spark, [str(folder)])
