@@ -13,6 +13,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "central": ("scipy",),
     "models": ("sklearn",),
     "pandas": ("pandas",),
+    "plot": ("matplotlib",),
     "shuffle": ("cryptography", "gmpy2"),
 }
 """The modules that every extra brings and that Tacit cannot do without where it uses them."""

@@ -40,7 +40,7 @@ def column_of(who: str, values: Any) -> Column:
 def _refuse_shape(who: str, values: Any) -> None:
     """Raise InvalidValue for what is no column."""
     hint = ""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable) or np.ndim(cast("Any", values)) == 0:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
         hint = "this is a single value: write [value]"
     if isinstance(values, Mapping) or hasattr(values, "columns"):
         hint = "this is a table: give one of its columns, such as table['age']"

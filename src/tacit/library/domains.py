@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from tacit.device.domains.domain import Booleans, Categories, Domain, Ordered
 from tacit.device.domains.items import Items
-from tacit.device.domains.reals import Buckets, Integers
+from tacit.device.domains.reals import Buckets, Integers, as_number
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.library.columns import Column
 from tacit.library.text import as_date, text_of
@@ -91,7 +91,7 @@ def _found(who: str, column: Column) -> tuple[list[Any], bool]:
     if column.categories:
         return list(column.categories), column.is_ordered
     held = {as_date(item) for item in column.items if item is not None}
-    kinds = {type(item) for item in held}
+    kinds: set[type[Any]] = {type(item) for item in held}
     if float in kinds:
         raise InvalidValue(
             f"{who}: values are numbers with fractions, which have no list of answers; take tacit.mean or tacit.ranges "
@@ -154,7 +154,7 @@ def read_ends(who: str, column: Column | None, low: Any, high: Any) -> tuple[Any
 
 def end_number(who: str, end: Any) -> Fraction:
     """An end as an exact number."""
-    number = asend_number(end.item() if hasattr(end, "item") else end)
+    number = as_number(end.item() if hasattr(end, "item") else end)
     if number is None:
         raise InvalidSpec(f"{who}: low and high must be finite numbers or dates, such as low=0, high=100")
     return number

@@ -23,7 +23,7 @@ Ends = tuple[Any, Any]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Finding:
-    """The answer to an inquiry. `value` is unbiased, so that a share may be below zero; `interval()` says how sure it is.
+    """The answer to an inquiry. `value` is unbiased, so that a share may be below zero; `interval()` says how sure.
 
     What it was made of is at hand: `mechanism`, `tally`, `estimate`, and `answers`, the solved object of the task.
     """

@@ -95,8 +95,8 @@ class Inquiry:
         if isinstance(reports, np.ndarray):
             return cast("Reports", reports)
         if isinstance(reports, (bytes, bytearray, memoryview)):
-            return self.mechanism.decode(bytes(reports))
-        parts = list(cast("Iterable[Any]", reports)) if isinstance(reports, Iterable) else [None]
+            return self.mechanism.decode(bytes(cast("bytes", reports)))
+        parts: list[Any] = list(cast("Iterable[Any]", reports)) if isinstance(reports, Iterable) else [None]
         if not all(isinstance(part, bytes) for part in parts):
             raise ReportRejected(f"{self.task}: reports must be bytes that devices returned; count only what they sent")
         return self.mechanism.decode(b"".join(parts))

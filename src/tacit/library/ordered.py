@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
@@ -95,7 +96,7 @@ def ranges(
 
 def _checked_shares(shares: Any) -> tuple[float, ...]:
     given: list[Any] = list(cast("Iterable[Any]", shares)) if isinstance(shares, Iterable) else [shares]
-    if not given or not all(isinstance(x, (int, float, np.number)) and 0 <= float(x) <= 1 for x in given):
+    if not given or not all(isinstance(share, Real) and 0 <= float(share) <= 1 for share in given):
         raise InvalidSpec("quantiles: shares must be numbers from 0 to 1, such as shares=[0.25, 0.5, 0.75]")
     return tuple(float(share) for share in given)
 

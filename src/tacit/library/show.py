@@ -99,5 +99,6 @@ def html_of(shown: Shown) -> str:
 def _html_row(shown: Shown, row: tuple[Any, ...], top: float) -> str:
     cells = "".join(f'<td style="{_STYLE}">{escape(cell)}</td>' for cell in shown.cells(row))
     share = max(0.0, float(row[-3])) / top if top > 0 else 0.0
-    bar = f'<td style="border:0;background:none;text-align:left"><span style="{_BAR};width:{8 * share:.2f}em"></span></td>'
+    drawn = f'<span style="{_BAR};width:{8 * share:.2f}em"></span>'
+    bar = f'<td style="border:0;background:none;text-align:left">{drawn}</td>'
     return f"<tr>{cells}{bar if top > 0 else '<td></td>'}</tr>"
