@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -72,7 +72,9 @@ class Finding:
     @property
     def n(self) -> int:
         """Number of reports."""
-        return int(getattr(self.tally, "n", 0) or sum(getattr(part, "n", 1) for part in self.tally))
+        if isinstance(self.tally, tuple):
+            return sum(part.n for part in cast("tuple[Any, ...]", self.tally))
+        return int(self.tally.n) if hasattr(self.tally, "n") else len(self.tally)
 
     def __len__(self) -> int:
         """Number of values."""

@@ -45,6 +45,8 @@ class Shown:
 
 def label_text(label: Any) -> str:
     """A label in words: the items of a set with plus signs, true and false as in documents."""
+    if label is None:
+        return ""
     if isinstance(label, (list, tuple)):
         return " + ".join(map(label_text, label))  # pyright: ignore[reportUnknownArgumentType]
     return str(label).lower() if isinstance(label, bool) else str(label)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, floor, log10
+from typing import Any
 
 from tacit.device.numbers.budget import HIGHEST, LOWEST
 from tacit.errors import InvalidSpec
@@ -23,6 +24,15 @@ class EpsilonChoice:
     def risk(self) -> str:
         """What somebody's suspicion can grow to, in words."""
         return risk_words(self.epsilon)
+
+    @property
+    def words(self) -> str:
+        """The choice and its risk, in words."""
+        return f"{self.epsilon} is the least that reaches an error of {self.target_error:g}. {self.risk}"
+
+    def to_row(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {"epsilon": self.epsilon, "error": self.error, "risk": self.risk}
 
 
 def posterior(epsilon: float, prior: float = 0.5) -> float:
@@ -58,7 +68,9 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share < 0.985 else f"{min(100 * share, 99.99):.2f} %"
 
 
-def least_epsilon(error_at: Callable[[str], float], target_error: float) -> EpsilonChoice:
+def least_epsilon(
+    error_at: Callable[[str], float], target_error: float, *, highest: float = float(HIGHEST)
+) -> EpsilonChoice:
     """Return the least epsilon, of three digits, whose error is at most the target; InvalidSpec where none is.
 
     Errors fall as epsilon grows. Planners change their pick on the way, within a few per cent, so that the error of
@@ -66,7 +78,7 @@ def least_epsilon(error_at: Callable[[str], float], target_error: float) -> Epsi
     """
     if not target_error > 0:
         raise InvalidSpec(f"plan: target_error is {target_error}, must be above 0")
-    low, high = _grid(LOWEST), _grid(HIGHEST)
+    low, high = _grid(float(LOWEST)), _grid(highest)
     best = error_at(_text(high))
     if best > target_error:
         raise InvalidSpec(
@@ -88,11 +100,10 @@ _STEPS = 9 * 10 ** (_DIGITS - 1)
 """Numbers of three digits between two powers of ten: 100 to 999."""
 
 
-def _grid(epsilon: float | object) -> int:
+def _grid(epsilon: float) -> int:
     """The place of an epsilon among all numbers of three digits."""
-    number = float(epsilon)  # pyright: ignore[reportArgumentType] - an exact number
-    power = floor(log10(number) + 1e-12)
-    return power * _STEPS + round(number / 10.0 ** (power - _DIGITS + 1)) - 10 ** (_DIGITS - 1)
+    power = floor(log10(epsilon) + 1e-12)
+    return power * _STEPS + round(epsilon / 10.0 ** (power - _DIGITS + 1)) - 10 ** (_DIGITS - 1)
 
 
 def _text(place: int) -> str:
