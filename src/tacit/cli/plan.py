@@ -251,7 +251,9 @@ def _table(report: PlanReport, most: int, question: PlanRequest) -> None:
     header = ["option", "rmse", "report bits", "server operations"]
     weighted = any("gain" in row for row in report.options)
     header += ["rmse, weighted levels"] if weighted else []
-    header += [f"n for {question.target_error:g}"] if question.target_error is not None else []
+    # Heavy hitters are planned for what is found, which more respondents change in more ways than one.
+    counted = any("n_needed" in row for row in report.options)
+    header += [f"n for {question.target_error:g}"] if counted and question.target_error is not None else []
     rows: list[list[str]] = []
     for name, row in list(zip(report.names, report.options, strict=True))[:most]:
         cells = [name, f"{row['rmse']:.6f}", str(row["report_bits"]), f"{row['server_operations']:.2g}"]

@@ -74,7 +74,8 @@ class Finding:
         """Number of reports."""
         if isinstance(self.tally, tuple):
             return sum(part.n for part in cast("tuple[Any, ...]", self.tally))
-        return int(self.tally.n) if hasattr(self.tally, "n") else len(self.tally)
+        counted: Any = cast("Any", self.tally)
+        return int(counted.n) if hasattr(counted, "n") else len(counted)
 
     def __len__(self) -> int:
         """Number of values."""

@@ -57,6 +57,7 @@ def _bars(ax: Any, found: Finding, rows: list[dict[str, Any]]) -> None:
     mark = "." if found.unit == "share" else "o"
     ax.errorbar(value, places, xerr=np.array([below, above]), fmt=mark, color="#1d2b3a", capsize=3, markersize=4)
     ax.set_yticks(places, names)
+    ax.set_ylabel("" if found.names == ("value",) else ", ".join(found.names))
     ax.invert_yaxis()
     ax.set_xlabel(_axis(found))
 

@@ -6,6 +6,7 @@ from math import exp, floor, log10
 from typing import Any
 
 from tacit.device.numbers.budget import HIGHEST, LOWEST
+from tacit.device.numbers.canonical import shortest_decimal
 from tacit.errors import InvalidSpec
 
 _DIGITS = 3
@@ -110,4 +111,4 @@ def _text(place: int) -> str:
     """The decimal text of a place: 0 is 1.00, one more is 1.01."""
     power, digits = divmod(place, _STEPS)
     decimals = max(0, _DIGITS - 1 - power)
-    return f"{(digits + 10 ** (_DIGITS - 1)) * 10.0 ** (power - _DIGITS + 1):.{decimals}f}"
+    return shortest_decimal(f"{(digits + 10 ** (_DIGITS - 1)) * 10.0 ** (power - _DIGITS + 1):.{decimals}f}")
