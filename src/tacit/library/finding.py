@@ -72,9 +72,9 @@ class Finding:
     @property
     def n(self) -> int:
         """Number of reports."""
-        if isinstance(self.tally, tuple):
-            return sum(part.n for part in cast("tuple[Any, ...]", self.tally))
-        counted: Any = cast("Any", self.tally)
+        counted: Any = self.tally
+        if type(counted) is tuple:
+            return sum(part.n for part in cast("tuple[Any, ...]", counted))
         return int(counted.n) if hasattr(counted, "n") else len(counted)
 
     def __len__(self) -> int:

@@ -18,9 +18,9 @@ from tacit.device.numbers.budget import Budget, Declared
 from tacit.device.numbers.coins import Coins, SystemCoins
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.library.columns import Column, column_of
-from tacit.library.domains import Scope, as_items, item_scope
+from tacit.library.domains import Scope, as_items, check_missing, item_scope
 from tacit.library.finding import Finding
-from tacit.library.inquiry import RESPONDENTS, Inquiry, check_missing, checked_epsilon, respondents
+from tacit.library.inquiry import RESPONDENTS, Inquiry, checked_epsilon, respondents
 from tacit.library.text import text_of
 from tacit.tasks.hitters.hitters import ALPHA, find_hitters
 from tacit.tasks.hitters.options import detectable_words
@@ -153,7 +153,7 @@ class RoundInquiry(Inquiry):
     def encode(self, columns: tuple[Column, ...]) -> Any:
         """Sets of items by their numbers."""
         domain = self.scopes[0].domain
-        check_missing(self.task, self.scopes[0], columns[0])
+        check_missing(self.task, None, columns[0])
         texts = ([text_of(item) for item in as_items(self.task, one)] for one in columns[0].items)
         return Sets.of([cast("Any", domain.encode(items)) for items in texts])
 
