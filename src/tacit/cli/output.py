@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from tacit.library.show import aligned
+
 
 class CommandRefused(click.ClickException):
     """Ends a command with one line and exit code 2: a server, a folder or a file refused."""
@@ -22,20 +24,10 @@ def print_json(value: Any) -> None:
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
     """Print an aligned plain-text table: first column left, the rest right."""
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = [
-            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(cells, widths, strict=True))
-        ]
-        return "  ".join(padded).rstrip()
-
     if title:
         click.echo(title)
-    click.echo(line(header))
-    click.echo("  ".join("-" * w for w in widths))
-    for row in rows:
-        click.echo(line(row))
+    for line in aligned(header, rows):
+        click.echo(line)
 
 
 def percent(x: float) -> str:

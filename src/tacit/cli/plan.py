@@ -1,7 +1,7 @@
 """`tacit plan`: compare mechanisms for a question by exact error. `PLANNERS` has one planner per task."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -141,12 +141,12 @@ PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
 @click.option("--sizes", help="Numbers of answers of the attributes, with commas (task marginals).")
 @click.option("--k", type=int, help="Attributes of one table (marginals: 2), or values to find (heavy-hitters: 32).")
 @click.option("--cover", is_flag=True, help="Views of CALM must cover all tables (task marginals).")
-@click.option("--epsilon", required=True, help="Privacy budget, as decimal text.")
+@click.option("--epsilon", help="Privacy budget, as decimal text; without it, the one that --target-error needs.")
 @click.option("--n", type=int, required=True, help="Expected number of respondents.")
 @click.option(
     "--workload", help="Errors are averaged over: ranges, prefixes, points or length:r.  [default: all ranges]"
 )
-@click.option("--target-error", type=float, help="Also say how many respondents this error needs.")
+@click.option("--target-error", type=float, help="Say how many respondents this error needs, or which epsilon.")
 @click.option("--max-report-bits", type=int, help="Leave out mechanisms with longer reports.")
 @click.option("--even-levels", is_flag=True, help="Ask all levels of a tree alike, not as the workload likes best.")
 @click.option("--delta", default="1e-9", show_default=True, help="Probability that epsilon fails (shuffle).")
@@ -156,15 +156,17 @@ PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
     task: str, size: int | None, bits: int | None, alphabet: str | None, length: int | None, binary: int | None,
-    sizes: str | None, k: int | None, cover: bool, epsilon: str, n: int, workload: str | None,
+    sizes: str | None, k: int | None, cover: bool, epsilon: str | None, n: int, workload: str | None,
     target_error: float | None, max_report_bits: int | None, even_levels: bool,
     delta: str, cap: str | None, epsilon_others: str | None, everything: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Compare the mechanisms for a question by exact error and choose one."""
+    """Compare the mechanisms for a question by exact error and choose one; or choose epsilon by a wanted error."""
+    if epsilon is None and target_error is None:
+        raise click.UsageError("--epsilon is needed; or --target-error, and the epsilon that reaches it is found")
     if task == "shuffle":
         from tacit.cli.shuffle import show_plan
 
-        show_plan(size, n, epsilon, delta, cap, epsilon_others, as_json)
+        show_plan(size, n, epsilon, delta, cap, epsilon_others, target_error, as_json)
         return
     if cap is not None or epsilon_others is not None:
         raise click.UsageError("--cap and --epsilon-others are for task shuffle; other reports are not shuffled")
@@ -174,7 +176,7 @@ def plan(
     k = (32 if task == "heavy-hitters" else 2) if k is None else k
     question = PlanRequest(
         size or 0,
-        epsilon,
+        epsilon or "",
         n,
         workload,
         target_error,
@@ -185,16 +187,34 @@ def plan(
         cover=cover,
         domain=domain,
     )
+    chosen = None
+    if epsilon is None:
+        chosen = _least(question, PLANNERS[task])
+        question = replace(question, epsilon=chosen.epsilon)
     report = PLANNERS[task](question)
     if as_json:
         shown: Row = {"task": task, "workload": report.over, "pick": report.pick, "reason": report.reason}
-        print_json(shown | {"options": report.options})
+        print_json(shown | ({} if chosen is None else chosen.to_row()) | {"options": report.options})
         return
     most = len(report.options) if everything else 12
     _table(report, most, question)
     if len(report.options) > most:
         click.echo(f"({len(report.options) - most} more with --all)")
     click.echo(f"\npick: {report.reason}")
+    if chosen is not None:
+        click.echo(f"epsilon: {chosen.words}")
+
+
+def _least(question: PlanRequest, planner: Callable[[PlanRequest], PlanReport]) -> Any:
+    """The least epsilon whose pick reaches the wanted error."""
+    from tacit.tasks.outcome import least_epsilon
+
+    def error(epsilon: str) -> float:
+        pick = planner(replace(question, epsilon=epsilon)).pick
+        # Levels of a tree are asked as the workload likes best, unless they are asked alike.
+        return float(pick.get("rmse_weighted", pick["rmse"]))
+
+    return least_epsilon(error, question.target_error or 0.0)
 
 
 def _domain(task: str, size: int | None, bits: int | None, alphabet: str | None, length: int | None) -> Any:
@@ -235,7 +255,9 @@ def _table(report: PlanReport, most: int, question: PlanRequest) -> None:
     header = ["option", "rmse", "report bits", "server operations"]
     weighted = any("gain" in row for row in report.options)
     header += ["rmse, weighted levels"] if weighted else []
-    header += [f"n for {question.target_error:g}"] if question.target_error is not None else []
+    # Heavy hitters are planned for what is found, which more respondents change in more ways than one.
+    counted = any("n_needed" in row for row in report.options)
+    header += [f"n for {question.target_error:g}"] if counted and question.target_error is not None else []
     rows: list[list[str]] = []
     for name, row in list(zip(report.names, report.options, strict=True))[:most]:
         cells = [name, f"{row['rmse']:.6f}", str(row["report_bits"]), f"{row['server_operations']:.2g}"]

@@ -1,5 +1,6 @@
 """`tacit shuffle`: what shuffling reports is worth, as certificates; and the plan of a shuffled collection."""
 
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -96,29 +97,44 @@ def verify(file: Any, as_json: bool) -> None:
 
 
 def show_plan(
-    size: int | None, n: int, epsilon: str, delta: str, cap: str | None, epsilon_others: str | None, as_json: bool
-) -> None:
+    size: int | None, n: int, epsilon: str | None, delta: str, cap: str | None, epsilon_others: str | None,
+    target_error: float | None, as_json: bool,
+) -> None:  # fmt: skip
     """Print the plan of a shuffled collection and the frontier over caps: `tacit plan --task shuffle`."""
     from tacit.shuffle.plan import CAPS, ShuffleGoal, plan_shuffle
 
     if size is None:
         raise click.UsageError("--size is needed: the number of values in the domain")
-    goal = ShuffleGoal(
-        epsilon=decimal_option("--epsilon", epsilon) or Decimal(0),
-        delta=decimal_option("--delta", delta) or Decimal(0),
-        n=n,
-        size=size,
-        epsilon_others=decimal_option("--epsilon-others", epsilon_others),
-    )
+    others, limit = decimal_option("--epsilon-others", epsilon_others), decimal_option("--cap", cap)
+    start = Decimal(1) if epsilon is None else decimal_option("--epsilon", epsilon) or Decimal(0)
+    goal = ShuffleGoal(start, decimal_option("--delta", delta) or Decimal(0), n, size, others)
+    chosen = None
+    if epsilon is None:
+        chosen = _least(goal, limit, target_error or 0.0)
+        goal = replace(goal, epsilon=Decimal(chosen.epsilon))
     with progress("plans", len(CAPS) + (cap is not None)) as advance:
-        plans = plan_shuffle(goal, cap=decimal_option("--cap", cap), advance=advance)
+        plans = plan_shuffle(goal, cap=limit, advance=advance)
     for warning in plans.warnings:
         click.echo(f"tacit: {warning}", err=True)
     if as_json:
         rows = [plan.to_row() for plan in plans.frontier]
-        print_json({"task": "shuffle", "pick": plans.pick.to_row(), "frontier": rows, "warnings": plans.warnings})
+        shown = {"task": "shuffle", "pick": plans.pick.to_row(), "frontier": rows, "warnings": plans.warnings}
+        print_json(shown | ({} if chosen is None else chosen.to_row()))
         return
     _plan_table(goal, plans)
+    if chosen is not None:
+        click.echo(f"epsilon, against whoever sees the reports shuffled: {chosen.words}")
+
+
+def _least(goal: Any, cap: Decimal | None, target_error: float) -> Any:
+    """The least epsilon of shuffled reports whose plan reaches the wanted error."""
+    from tacit.shuffle.plan import MOST_EPSILON, plan_shuffle
+    from tacit.tasks.outcome import least_epsilon
+
+    def error(epsilon: str) -> float:
+        return plan_shuffle(replace(goal, epsilon=Decimal(epsilon)), cap=cap, caps=()).pick.rmse
+
+    return least_epsilon(error, target_error, highest=float(MOST_EPSILON))
 
 
 def _plan_table(goal: Any, plans: Any) -> None:

@@ -13,6 +13,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "central": ("scipy",),
     "models": ("sklearn",),
     "pandas": ("pandas",),
+    "plot": ("matplotlib",),
     "shuffle": ("cryptography", "gmpy2"),
     "spark": ("pyspark",),
 }

@@ -40,7 +40,7 @@ def explained(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
         try:
             known.bind(*given, **named)
         except TypeError:
-            raise wrong_call(function.__name__, known, given, named) from None
+            raise wrong_call(function.__name__.removeprefix("ask_"), known, given, named) from None
         return function(*given, **named)
 
     return call
@@ -58,14 +58,14 @@ def wrong_call(who: str, known: Signature, given: Sequence[Any], named: Mapping[
     twice = [name for name in places[: len(given)] if name in named]
     if twice:
         return InvalidSpec(f"{who}: {twice[0]} is given twice, in its place and by its name; {usual}")
-    needed = [p.name for p in known.parameters.values() if p.default is Parameter.empty]
+    needed = [p.name for p in known.parameters.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     missing = [name for name in needed if name not in named and name not in places[: len(given)]]
     return InvalidSpec(f"{who}: {' and '.join(missing) or 'an argument'} is missing; {usual}")
 
 
 def _shown(known: Signature) -> list[str]:
     """The arguments that most calls have: those in places, and those without a default."""
-    parameters = list(known.parameters.values())
+    parameters = [p for p in known.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
     return [p.name if p.default is Parameter.empty and p.kind is Parameter.POSITIONAL_OR_KEYWORD else f"{p.name}=…"
             for p in parameters if p.default is Parameter.empty or p.name in ("epsilon", "domain")]  # fmt: skip
 

@@ -3,7 +3,7 @@
 None of these libraries is imported: whoever passes a Series has loaded it already. No message shows a value.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -32,33 +32,31 @@ def column_of(who: str, values: Any) -> Column:
     """Read the values of one column, or say what to give instead."""
     _refuse_shape(who, values)
     dtype: Any = getattr(values, "dtype", None)
-    categories = _categories(values, dtype)
+    categories = _categories(dtype)
     items = [_plain(item) for item in _listed(values)]
     return Column(items, tuple(_plain(item) for item in categories), bool(getattr(dtype, "ordered", False)))
 
 
 def _refuse_shape(who: str, values: Any) -> None:
     """Raise InvalidValue for what is no column."""
-    hint = ""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable) or np.ndim(cast("Any", values)) == 0:
+    hint, shape = "", getattr(values, "ndim", 1)
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") or shape == 0:
         hint = "this is a single value: write [value]"
     if isinstance(values, Mapping) or hasattr(values, "columns"):
         hint = "this is a table: give one of its columns, such as table['age']"
     elif isinstance(values, (set, frozenset)):
         hint = "a set holds every value once: give a list"
-    elif isinstance(values, np.ndarray) and values.ndim > 1:
+    elif shape > 1:
         hint = "this array has several columns: give one"
     if hint:
         raise InvalidValue(f"{who}: values must be a list, an array or a Series with one value per respondent; {hint}")
 
 
-def _categories(values: Any, dtype: Any) -> Sequence[Any]:
+def _categories(dtype: Any) -> Sequence[Any]:
     """The categories of a pandas Categorical or a polars Enum; none for all other types."""
-    declared: Any = getattr(dtype, "categories", None)
-    if declared is None or type(dtype).__name__ == "Categorical":
-        # polars fills the categories of its own Categorical from the values of a process: there is nothing declared.
-        declared = getattr(getattr(values, "categories", None), "tolist", list)() if declared is not None else []
-    return cast("Sequence[Any]", declared.to_list() if hasattr(declared, "to_list") else list(declared))
+    # polars fills the categories of its own Categorical from the values of a process: there is nothing declared.
+    declared: Any = None if type(dtype).__name__ == "Categorical" else getattr(dtype, "categories", None)
+    return [] if declared is None else cast("Sequence[Any]", declared.to_list())
 
 
 def _listed(values: Any) -> list[Any]:
@@ -94,7 +92,7 @@ def columns_of(who: str, table: Any) -> dict[str, Column]:
     if isinstance(table, Mapping):
         named = cast("Mapping[Any, Any]", table)
         return {str(name): column_of(who, values) for name, values in named.items()}
-    rows = cast("list[Any]", list(table)) if isinstance(table, Iterable) and not isinstance(table, (str, bytes)) else []
+    rows: list[Any] = list(cast("Sequence[Any]", table)) if isinstance(table, (list, tuple)) else []
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         raise InvalidValue(f"{who}: values must be a table: a DataFrame, a dictionary of columns, or a list of rows")
     first = cast("Mapping[Any, Any]", rows[0])

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from tacit.device.domains.domain import Booleans, Categories, Domain, Ordered
 from tacit.device.domains.items import Items
-from tacit.device.domains.reals import Buckets, Integers
+from tacit.device.domains.reals import Buckets, Integers, as_number
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.library.columns import Column
 from tacit.library.text import as_date, text_of
@@ -48,10 +48,24 @@ class Scope:
         return text_of(value) if isinstance(self.domain, Ordered) else as_date(value)
 
 
+def check_missing(who: str, missing: str | None, column: Column | None) -> None:
+    """Refuse missing values that have no answer of their own, and a column without any value."""
+    if column is None:
+        return
+    if not column.items:
+        raise InvalidValue(f"{who}: there are no values; give one per respondent")
+    if column.missing and missing is None:
+        raise InvalidValue(
+            f"{who}: {column.missing} of {len(column.items)} values are missing; leave them out, or give labels an "
+            "answer for them: missing='no answer'"
+        )
+
+
 def name_scope(
     who: str, name: str, declared: Any, column: Column | None, missing: str | None, *, ordered: bool
 ) -> Scope:
     """The scope of a question with labels: declared, or read off the values."""
+    check_missing(who, missing, column)
     if isinstance(declared, Domain):
         return Scope(declared, True, missing=missing)
     if declared is bool:
@@ -79,6 +93,8 @@ def _listed_scope(
 ) -> Scope:
     """Labels as a domain, with one more for missing values where they have an answer of their own."""
     known = [*labels, *([] if missing is None or missing in labels else [missing])]
+    if len(known) < 2:
+        raise InvalidSpec(f"{who}: there is one answer only, which says nothing; declare all there may be: domain=[…]")
     texts = [text_of(label) for label in known]
     wrong = next((text for text in texts if not isinstance(text, str)), None)
     if wrong is not None:
@@ -91,7 +107,7 @@ def _found(who: str, column: Column) -> tuple[list[Any], bool]:
     if column.categories:
         return list(column.categories), column.is_ordered
     held = {as_date(item) for item in column.items if item is not None}
-    kinds = {type(item) for item in held}
+    kinds: set[type[Any]] = {type(item) for item in held}
     if float in kinds:
         raise InvalidValue(
             f"{who}: values are numbers with fractions, which have no list of answers; take tacit.mean or tacit.ranges "
@@ -113,6 +129,7 @@ def number_scope(
     """The scope of a question with ordered answers: whole numbers, buckets of numbers, days, or labels in order."""
     if declared is not None:
         return name_scope(who, name, declared, column, None, ordered=True)
+    check_missing(who, None, column)
     known = low is not None and high is not None
     if not known and column is not None and (column.categories or any(isinstance(x, str) for x in column.items)):
         return _ordered_labels(who, name, column)
@@ -141,6 +158,7 @@ def _fractions(column: Column | None) -> bool:
 
 def read_ends(who: str, column: Column | None, low: Any, high: Any) -> tuple[Any, Any]:
     """The declared ends; one that is not is read off the values."""
+    check_missing(who, None, column)
     if column is None and (low is None or high is None):
         raise InvalidSpec(f"{who}: low and high are missing; declare them before anybody is asked: low=0, high=100")
     if low is not None and high is not None:
@@ -154,7 +172,7 @@ def read_ends(who: str, column: Column | None, low: Any, high: Any) -> tuple[Any
 
 def end_number(who: str, end: Any) -> Fraction:
     """An end as an exact number."""
-    number = asend_number(end.item() if hasattr(end, "item") else end)
+    number = as_number(end.item() if hasattr(end, "item") else end)
     if number is None:
         raise InvalidSpec(f"{who}: low and high must be finite numbers or dates, such as low=0, high=100")
     return number

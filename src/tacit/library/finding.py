@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ Ends = tuple[Any, Any]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Finding:
-    """The answer to an inquiry. `value` is unbiased, so that a share may be below zero; `interval()` says how sure it is.
+    """The answer to an inquiry. `value` is unbiased, so that a share may be below zero; `interval()` says how sure.
 
     What it was made of is at hand: `mechanism`, `tally`, `estimate`, and `answers`, the solved object of the task.
     """
@@ -72,7 +72,10 @@ class Finding:
     @property
     def n(self) -> int:
         """Number of reports."""
-        return int(getattr(self.tally, "n", 0) or sum(getattr(part, "n", 1) for part in self.tally))
+        counted: Any = self.tally
+        if type(counted) is tuple:
+            return sum(part.n for part in cast("tuple[Any, ...]", counted))
+        return int(counted.n) if hasattr(counted, "n") else len(counted)
 
     def __len__(self) -> int:
         """Number of values."""

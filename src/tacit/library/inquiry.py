@@ -12,7 +12,7 @@ from tacit.device.numbers.budget import Declared, Epsilon, as_epsilon
 from tacit.device.numbers.coins import Coins, SystemCoins
 from tacit.errors import InvalidSpec, InvalidValue, ReportRejected
 from tacit.library.columns import Column
-from tacit.library.domains import Scope
+from tacit.library.domains import Scope, check_missing
 from tacit.library.finding import LEAKS, Finding
 from tacit.library.local import LocalDevice
 from tacit.tasks.task import Forecast
@@ -95,8 +95,8 @@ class Inquiry:
         if isinstance(reports, np.ndarray):
             return cast("Reports", reports)
         if isinstance(reports, (bytes, bytearray, memoryview)):
-            return self.mechanism.decode(bytes(reports))
-        parts = list(cast("Iterable[Any]", reports)) if isinstance(reports, Iterable) else [None]
+            return self.mechanism.decode(bytes(cast("bytes", reports)))
+        parts: list[Any] = list(cast("Iterable[Any]", reports)) if isinstance(reports, Iterable) else [None]
         if not all(isinstance(part, bytes) for part in parts):
             raise ReportRejected(f"{self.task}: reports must be bytes that devices returned; count only what they sent")
         return self.mechanism.decode(b"".join(parts))
@@ -117,7 +117,7 @@ class Inquiry:
 
     def _indices(self, scope: Scope, column: Column) -> Any:
         """The index of every value; each different one is encoded once, by the code that devices run."""
-        check_missing(self.task, scope, column)
+        check_missing(self.task, scope.missing, column)
         places: dict[Any, int] = {}
         try:
             at = [places.setdefault(item, len(places)) for item in column.items]
@@ -138,17 +138,6 @@ class Inquiry:
         error = f"expected standard error {self.expected_error:.3g} of {self.forecast.of}"
         about = f"{self.task}: {self.mechanism.kind}, epsilon {self.epsilon}, {self.n:,} respondents"
         return f"<{about}; {error}; hand out .device, answer with .collect(reports)>"
-
-
-def check_missing(who: str, scope: Scope, column: Column) -> None:
-    """Refuse missing values that have no answer of their own, and a column without any value."""
-    if not column.items:
-        raise InvalidValue(f"{who}: there are no values; give one per respondent")
-    if column.missing and scope.missing is None:
-        raise InvalidValue(
-            f"{who}: {column.missing} of {len(column.items)} values are missing; leave them out, or give labels an "
-            "answer for them: missing='no answer'"
-        )
 
 
 def checked_epsilon(who: str, epsilon: Declared | None) -> Epsilon:

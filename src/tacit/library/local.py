@@ -1,6 +1,6 @@
 """What is handed out: one value in, the bytes of one noisy report out. Needs neither numpy nor a network."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -46,7 +46,8 @@ class LocalDevice:
         if isinstance(domain, Ordered):
             return text_of(value)
         if isinstance(domain, Items):
-            return [text_of(item) for item in value] if isinstance(value, (list, tuple, set, frozenset)) else value
+            is_set = isinstance(value, (list, tuple, set, frozenset))
+            return [text_of(item) for item in cast("Iterable[Any]", value)] if is_set else value
         return self.scaled(domain, value) if self.decimals else as_date(value)
 
     def scaled(self, domain: Domain, value: Any) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
@@ -17,9 +18,11 @@ from tacit.library.domains import Scope, number_scope
 from tacit.library.finding import Ends, Finding
 from tacit.library.inquiry import RESPONDENTS, Inquiry, respondents
 from tacit.library.shares import plan_single, task_answer
+from tacit.library.show import MOST_ROWS, Shown
 from tacit.tasks.ranges.ranges import Ranges, solve_ranges
 from tacit.tasks.ranges.task import RANGES
 
+_SHOWN_RANGES = 10
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 """The quantiles that are told where nobody says which."""
 
@@ -37,6 +40,20 @@ class RangesFinding(Finding):
         labels = [f"{scope.label(first)} … {scope.label(last)}"]
         return Finding(self.inquiry, self.tally, self.names, labels, found.value, found.interval, "share",
                        replace(found, labels=labels), answers=solved)  # fmt: skip
+
+    def _shown(self) -> Shown:
+        """Of many values, ten ranges instead: single ones are mostly noise."""
+        whole, size = super()._shown(), self.inquiry.scopes[0].domain.size
+        if size <= MOST_ROWS:
+            return whole
+        scope, width = self.inquiry.scopes[0], -(-size // _SHOWN_RANGES)
+        first = np.arange(0, size, width)
+        last = np.minimum(first + width, size) - 1
+        found = cast("Ranges", self.answers).ranges(first, last)
+        names = [f"{scope.label(a)} … {scope.label(b)}" for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+        rows = list(zip(names, found.value.tolist(), *(end.tolist() for end in found.interval()), strict=True))
+        more = f"{size:,} values in {len(rows)} ranges; range(low, high) asks for any other, to_pandas() has all values"
+        return replace(whole, rows=rows, notes=(more, *whole.notes))
 
     def quantiles(self, shares: Sequence[float] = SHARES) -> Finding:
         """Return the values below which these shares of the respondents lie."""
@@ -95,7 +112,7 @@ def ranges(
 
 def _checked_shares(shares: Any) -> tuple[float, ...]:
     given: list[Any] = list(cast("Iterable[Any]", shares)) if isinstance(shares, Iterable) else [shares]
-    if not given or not all(isinstance(x, (int, float, np.number)) and 0 <= float(x) <= 1 for x in given):
+    if not given or not all(isinstance(share, Real) and 0 <= float(share) <= 1 for share in given):
         raise InvalidSpec("quantiles: shares must be numbers from 0 to 1, such as shares=[0.25, 0.5, 0.75]")
     return tuple(float(share) for share in given)
 

@@ -54,9 +54,10 @@ def _bars(ax: Any, found: Finding, rows: list[dict[str, Any]]) -> None:
     names = [" · ".join(label_text(row[name])[:28] for name in found.names) for row in rows]
     if found.unit == "share":
         ax.barh(places, value, color="#4f7cac", height=0.7)
-    ax.errorbar(value, places, xerr=np.array([below, above]), fmt="." if found.unit == "share" else "o", color="#1d2b3a",
-                ecolor="#1d2b3a", capsize=3, linewidth=1.2, markersize=4)  # fmt: skip
+    mark = "." if found.unit == "share" else "o"
+    ax.errorbar(value, places, xerr=np.array([below, above]), fmt=mark, color="#1d2b3a", capsize=3, markersize=4)
     ax.set_yticks(places, names)
+    ax.set_ylabel("" if found.names == ("value",) else ", ".join(found.names))
     ax.invert_yaxis()
     ax.set_xlabel(_axis(found))
 

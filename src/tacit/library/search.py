@@ -18,9 +18,9 @@ from tacit.device.numbers.budget import Budget, Declared
 from tacit.device.numbers.coins import Coins, SystemCoins
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.library.columns import Column, column_of
-from tacit.library.domains import Scope, as_items, item_scope
+from tacit.library.domains import Scope, as_items, check_missing, item_scope
 from tacit.library.finding import Finding
-from tacit.library.inquiry import RESPONDENTS, Inquiry, check_missing, checked_epsilon, respondents
+from tacit.library.inquiry import RESPONDENTS, Inquiry, checked_epsilon, respondents
 from tacit.library.text import text_of
 from tacit.tasks.hitters.hitters import ALPHA, find_hitters
 from tacit.tasks.hitters.options import detectable_words
@@ -150,23 +150,23 @@ class RoundInquiry(Inquiry):
         return Finding(self, tallies, ("itemset",), [], np.zeros(0), lambda level: (np.zeros(0), np.zeros(0)),
                        notes=(note,), next=later)  # fmt: skip
 
-    def encode(self, columns: tuple[Column, ...]) -> Sets:
+    def encode(self, columns: tuple[Column, ...]) -> Any:
         """Sets of items by their numbers."""
         domain = self.scopes[0].domain
-        check_missing(self.task, self.scopes[0], columns[0])
+        check_missing(self.task, None, columns[0])
         texts = ([text_of(item) for item in as_items(self.task, one)] for one in columns[0].items)
-        return Sets.of([domain.encode(items) for items in texts])
+        return Sets.of([cast("Any", domain.encode(items)) for items in texts])
 
     def simulate(self, columns: tuple[Column, ...], coins: Coins | None) -> Finding:
         """Ask round after round, each of respondents who were not asked before, in an order that coins draw."""
         source = SystemCoins() if coins is None else coins
-        sets = self.encode(columns)
+        sets = cast("Sets", self.encode(columns))
         order = np.argsort(np.frombuffer(source.words(len(sets)), "<u8"), kind="stable")
         now, taken, found = self, 0.0, None
         while found is None or found.next is not None:
             group, taken = _group(order, taken, now.share), taken + now.share
             mechanism = now.mechanism
-            found = now.answer(mechanism.tally(mechanism.privatize(sets.take(group), source)))
+            found = now.answer(mechanism.tally(mechanism.privatize(cast("Any", sets.take(group)), source)))
             now = cast("RoundInquiry", found.next)
         return found
 

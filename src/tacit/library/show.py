@@ -45,6 +45,8 @@ class Shown:
 
 def label_text(label: Any) -> str:
     """A label in words: the items of a set with plus signs, true and false as in documents."""
+    if label is None:
+        return ""
     if isinstance(label, (list, tuple)):
         return " + ".join(map(label_text, label))  # pyright: ignore[reportUnknownArgumentType]
     return str(label).lower() if isinstance(label, bool) else str(label)
@@ -76,7 +78,11 @@ def text_of_finding(shown: Shown) -> str:
     return "\n".join([*lines, *(fill(note, WIDTH) for note in shown.notes)])
 
 
-_STYLE = "text-align:right;padding:.15em .8em;border:0;background:none"
+def _style(place: int) -> str:
+    """The first column left, the rest right, without the lines and stripes that notebooks add."""
+    return f"text-align:{'right' if place else 'left'};padding:.15em .8em;border:0;background:none"
+
+
 _BAR = "display:inline-block;height:.7em;background:#4f7cac;border-radius:2px;vertical-align:baseline"
 
 
@@ -85,7 +91,7 @@ def html_of(shown: Shown) -> str:
     rows = shown.rows[:MOST_HTML_ROWS]
     top = max([0.0, *(float(row[-3]) for row in rows)]) if shown.unit == "share" and rows else 0.0
     body = "".join(_html_row(shown, row, top) for row in rows)
-    head = "".join(f'<th style="{_STYLE}">{escape(name)}</th>' for name in shown.header)
+    head = "".join(f'<th style="{_style(i)}">{escape(name)}</th>' for i, name in enumerate(shown.header))
     left = len(shown.rows) - len(rows)
     notes = [*([f"… and {left:,} more; to_pandas() has all"] if left else []), *shown.notes]
     said = "".join(f'<p style="margin:.3em 0;max-width:48em;opacity:.75">{escape(note)}</p>' for note in notes)
@@ -97,7 +103,8 @@ def html_of(shown: Shown) -> str:
 
 
 def _html_row(shown: Shown, row: tuple[Any, ...], top: float) -> str:
-    cells = "".join(f'<td style="{_STYLE}">{escape(cell)}</td>' for cell in shown.cells(row))
+    cells = "".join(f'<td style="{_style(i)}">{escape(cell)}</td>' for i, cell in enumerate(shown.cells(row)))
     share = max(0.0, float(row[-3])) / top if top > 0 else 0.0
-    bar = f'<td style="border:0;background:none;text-align:left"><span style="{_BAR};width:{8 * share:.2f}em"></span></td>'
+    drawn = f'<span style="{_BAR};width:{8 * share:.2f}em"></span>'
+    bar = f'<td style="border:0;background:none;text-align:left">{drawn}</td>'
     return f"<tr>{cells}{bar if top > 0 else '<td></td>'}</tr>"

@@ -44,17 +44,15 @@ def scopes_of(
     who: str, columns: Mapping[str, Column] | None, domain: Any, missing: str | None
 ) -> tuple[dict[str, Scope], int]:
     """The domain of every column, and how many respondents there are."""
-    declared = cast("Mapping[str, Any]", domain) if isinstance(domain, Mapping) else {}
+    declared = cast("Mapping[str, Any]", domain if isinstance(domain, Mapping) else {})
     if domain is not None and not declared:
         raise InvalidSpec(f"{who}: domain must be a dictionary with the answers of every column: domain={{'a': [...]}}")
     names = list(declared) if columns is None else list(columns)
     if any(name not in names for name in declared):
         raise InvalidSpec(f"{who}: domain names a column that the values do not have; there are {', '.join(names)}")
-    found = {
-        name: name_scope(who, name, declared.get(name), columns and columns[name], missing, ordered=False)
-        for name in names
-    }
-    lengths = {len(column.items) for column in (columns or {}).values()}
+    held = columns or {}
+    found = {name: name_scope(who, name, declared.get(name), held.get(name), missing, ordered=False) for name in names}
+    lengths = {len(column.items) for column in held.values()}
     if len(lengths) > 1:
         raise InvalidSpec(f"{who}: columns must be of one length, with one value per respondent each")
     return found, max(lengths, default=0)

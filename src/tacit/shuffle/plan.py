@@ -28,7 +28,7 @@ CAPS = (Decimal(2), Decimal(4), Decimal(6), Decimal(8), None)
 
 _GRAIN = Decimal("0.001")
 """Local epsilons are published in steps of this."""
-_LARGEST = Decimal(20)
+MOST_EPSILON = Decimal(20)
 """A local epsilon that no plan exceeds: it protects nothing, and amplification has long reached its limit."""
 
 _RATIOS = (0.7, 1.4, 0.85, 1.2)
@@ -52,8 +52,8 @@ class ShuffleGoal:
         if self.n < 1:
             raise InvalidSpec(f"shuffle plan: n is {self.n}, must be at least 1")
         for name, value in (("epsilon", self.epsilon), ("epsilon_others", self.epsilon_others)):
-            if value is not None and not _GRAIN <= value <= _LARGEST:
-                raise InvalidSpec(f"shuffle plan: {name} is {value}, must be from {_GRAIN} to {_LARGEST}")
+            if value is not None and not _GRAIN <= value <= MOST_EPSILON:
+                raise InvalidSpec(f"shuffle plan: {name} is {value}, must be from {_GRAIN} to {MOST_EPSILON}")
         if self.size < 2:
             raise InvalidSpec(f"shuffle plan: size is {self.size}, must be at least 2")
 
@@ -261,7 +261,7 @@ class _Planner:
         """Mechanisms of a way that keep the goal, each with its fakes: the fewest, or more and the whole cap."""
         goal, local = self._goal, self._local(way, cap)
         yield (mechanism := way.at(local)), _fakes_needed(goal, mechanism)
-        if goal.epsilon_others is not None and local < cap < _LARGEST:
+        if goal.epsilon_others is not None and local < cap < MOST_EPSILON:
             bold = way.at(cap)
             if _holds(goal, bold, goal.n):
                 yield bold, _least_count(goal.n, lambda count: _holds(goal, bold, count))
@@ -295,7 +295,7 @@ class _Planner:
 
     def plan(self, cap: Decimal | None) -> ShufflePlan:
         """The plan of least error under a cap."""
-        goal, limit = self._goal, (cap or _LARGEST).quantize(_GRAIN, rounding=ROUND_FLOOR)
+        goal, limit = self._goal, (cap or MOST_EPSILON).quantize(_GRAIN, rounding=ROUND_FLOOR)
         options = [self._best(_Way(goal.size), limit)] if goal.size <= LARGEST_GRR else []
         options += [self._best_hash(limit)] if goal.size > 2 else []
         _, best, counted = min(options, key=lambda option: option[0])
@@ -316,8 +316,8 @@ def plan_shuffle(
     >>> pick.mechanism.kind, str(pick.local_epsilon), pick.certificate.epsilon
     ('olh', '6', '0.3475')
     """
-    if cap is not None and not _GRAIN <= cap <= _LARGEST:
-        raise InvalidSpec(f"shuffle plan: cap is {cap}, must be from {_GRAIN} to {_LARGEST}")
+    if cap is not None and not _GRAIN <= cap <= MOST_EPSILON:
+        raise InvalidSpec(f"shuffle plan: cap is {cap}, must be from {_GRAIN} to {MOST_EPSILON}")
     planner, found = _Planner(goal), dict[Decimal | None, ShufflePlan]()
     for each in _wanted(cap, caps):
         found[each] = planner.plan(each)
