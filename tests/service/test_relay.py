@@ -174,7 +174,7 @@ def test_parts_that_wait_for_a_gateway_travel_together(cluster: Cluster) -> None
         with ThreadPoolExecutor(40) as pool:
             assert list(pool.map(send, uploads)) == [ACCEPTED] * 40
     assert cluster.store(1).slots(session.id) == sorted(upload.slot for upload in uploads)
-    # Never more than two requests are on their way, so that most of forty that come at once share one.
+    # While one request is on its way all others wait for the next one.
     assert len(watch.seen) < 40
 
 

@@ -40,8 +40,8 @@ from tacit.shuffler.http import ANYBODY, MAX_PACKED, MAX_UPLOAD_BYTES, PACKED_TY
 MAX_PARTS = 9
 """Shufflers of a session."""
 _TIMEOUT_SECONDS = 30.0
-_LANES = 2
-"""Requests with uploads that are on their way to one gateway at a time; what comes meanwhile travels together."""
+_LANES = 4
+"""Requests with uploads that are on their way to one gateway at a time."""
 _MOST_WAITING = 4096
 _PREFLIGHT = {
     **ANYBODY,
@@ -70,7 +70,8 @@ class Target:
             return None
         told: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         self._waiting.append((part, told))
-        if len(self._lanes) < _LANES:
+        # What comes while a request is on its way travels together in the next one, unless it is too much for one.
+        if not self._lanes or (len(self._waiting) >= MAX_PACKED and len(self._lanes) < _LANES):
             lane = asyncio.create_task(self._carry())
             self._lanes.add(lane)
             lane.add_done_callback(self._lanes.discard)
