@@ -12,9 +12,12 @@ Relay and gateway must have different operators: one who runs both knows who sen
 
 import asyncio
 import http.client
+import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,9 +36,11 @@ from tacit.hosting.logs import set_up_logs
 from tacit.hosting.problems import Problem
 from tacit.hosting.reading import Reading
 from tacit.hosting.serving import server_config, server_url
+from tacit.hosting.tls import TlsFiles, trusting
 from tacit.shuffle.crypto.ohttp import REQUEST_TYPE, RESPONSE_TYPE
 from tacit.shuffle.protocol.relayed import ANSWER_BYTES, NO_RESPONSE, RESPONSE_BYTES, pack, responses, unpack
 from tacit.shuffler.http import ANYBODY, MAX_PACKED, MAX_UPLOAD_BYTES, PACKED_TYPE, readable
+from tacit.shuffler.post import connect
 
 MAX_PARTS = 9
 """Shufflers of a session."""
@@ -54,12 +59,12 @@ _PREFLIGHT = {
 class Target:
     """A gateway, and connections to it that are kept open: all respondents share them."""
 
-    def __init__(self, url: str) -> None:
-        """Forward to the gateway of a shuffler at a base address."""
+    def __init__(self, url: str, trust: ssl.SSLContext | None = None) -> None:
+        """Forward to the gateway of a shuffler at a base address; `trust` says whose certificates are believed."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
             raise InvalidSpec(f"relay: {url!r} must be the address of a shuffler, such as https://shuffler.example")
-        self._parts, self._path = parts, parts.path.rstrip("/") + "/gateway"
+        self._parts, self._path, self._trust = parts, parts.path.rstrip("/") + "/gateway", trust
         self._idle: LifoQueue[http.client.HTTPConnection] = LifoQueue()
         self._waiting: deque[tuple[bytes, asyncio.Future[bytes | None]]] = deque()
         self._lanes: set[asyncio.Task[None]] = set()
@@ -98,7 +103,7 @@ class Target:
             try:
                 connection, is_fresh = self._idle.get_nowait(), False
             except Empty:
-                connection, is_fresh = self._connect(), True
+                connection, is_fresh = connect(self._parts, _TIMEOUT_SECONDS, self._trust), True
             try:
                 connection.request("POST", self._path + path, body, {"Content-Type": media_type})
                 response = connection.getresponse()
@@ -122,20 +127,36 @@ class Target:
         while not self._idle.empty():
             self._idle.get().close()
 
-    def _connect(self) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-        return kind(self._parts.netloc, timeout=_TIMEOUT_SECONDS)
+
+@dataclass(frozen=True)
+class RelaySettings:
+    """Where a relay listens, and whom it forwards to."""
+
+    targets: tuple[str, ...]
+    """Addresses of shufflers, in the order of the session document."""
+    host: str = "127.0.0.1"
+    port: int = 8200
+    rate: float = 50.0
+    """Requests per second of one address; 0 for no limit."""
+    trusted_proxies: str = ""
+    tls: TlsFiles | None = None
+    ca_file: Path | None = None
+    """Whose certificates of shufflers are believed; those that the system believes if there is none."""
 
 
-def serve_relay(
-    targets: Sequence[str], host: str, port: int, *, rate: float, trusted_proxies: str, announce: Callable[[str], Any]
-) -> None:
+def serve_relay(settings: RelaySettings, announce: Callable[[str], Any]) -> None:
     """Relay until stopped."""
     set_up_logs()
-    limits = Limits(body_bytes=MAX_PARTS * MAX_UPLOAD_BYTES, requests_per_second=rate, burst=max(1, int(10 * rate)))
-    app = RelayApp(targets, limits)
-    server = uvicorn.Server(server_config(app, host, port, limits, trusted_proxies=trusted_proxies))
-    announce(f"tacit relays at {server_url(host, port)} to {len(targets)} shufflers")
+    host, port, rate, tls = settings.host, settings.port, settings.rate, settings.tls
+    limits = Limits(
+        body_bytes=MAX_PARTS * MAX_UPLOAD_BYTES, requests_per_second=rate, burst=max(1, int(10 * rate))
+    )  # fmt: skip
+    app = RelayApp(settings.targets, limits, trust=trusting(settings.ca_file))
+    config = server_config(app, host, port, limits, trusted_proxies=settings.trusted_proxies, tls=tls)
+    server = uvicorn.Server(config)
+    announce(
+        f"tacit relays at {server_url(host, port, is_secure=tls is not None)} to {len(settings.targets)} shufflers"
+    )
     server.run()
     if not server.started:
         raise StorageUnavailable(f"relay: could not start on {host}:{port}")
@@ -144,10 +165,12 @@ def serve_relay(
 class RelayApp:
     """The ASGI application of a relay."""
 
-    def __init__(self, targets: Sequence[str], limits: Limits | None = None) -> None:
+    def __init__(
+        self, targets: Sequence[str], limits: Limits | None = None, *, trust: ssl.SSLContext | None = None
+    ) -> None:
         """Forward to shufflers, by their base addresses, in the order of the session document."""
         bounds = limits or Limits(body_bytes=MAX_PARTS * MAX_UPLOAD_BYTES)
-        self._targets: list[Target] = [Target(url) for url in targets]
+        self._targets: list[Target] = [Target(url, trust) for url in targets]
         self._rate, self._reading = RateLimit(bounds), Reading(bounds)
         methods = ["POST", "OPTIONS"]
         routes = [
