@@ -67,7 +67,9 @@ class Target:
         self._parts, self._path, self._trust = parts, parts.path.rstrip("/") + "/gateway", trust
         self._idle: LifoQueue[http.client.HTTPConnection] = LifoQueue()
         self._waiting: deque[tuple[bytes, asyncio.Future[bytes | None]]] = deque()
+        # Tasks that nobody else holds would be collected as garbage.
         self._lanes: set[asyncio.Task[None]] = set()
+        self._busy = 0
 
     async def upload(self, part: bytes) -> bytes | None:
         """The gateway's response to a part of an upload, or None if there is none."""
@@ -76,7 +78,8 @@ class Target:
         told: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         self._waiting.append((part, told))
         # What comes while a request is on its way travels together in the next one, unless it is too much for one.
-        if not self._lanes or (len(self._waiting) >= MAX_PACKED and len(self._lanes) < _LANES):
+        if not self._busy or (len(self._waiting) >= MAX_PACKED and self._busy < _LANES):
+            self._busy += 1
             lane = asyncio.create_task(self._carry())
             self._lanes.add(lane)
             lane.add_done_callback(self._lanes.discard)
@@ -84,15 +87,19 @@ class Target:
 
     async def _carry(self) -> None:
         """Send what waits, many parts in one request, until nothing does."""
-        while self._waiting:
-            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_PACKED))]
-            body, size = pack([part for part, _ in group]), len(group) * RESPONSE_BYTES
-            content = await run_in_threadpool(self._exchange, "/uploads", body, PACKED_TYPE, (size,))
-            answers = responses(content) if content is not None else [None] * len(group)
-            for (_, told), answer in zip(group, answers, strict=True):
-                # Whoever has left meanwhile sends the same part again.
-                if not told.done():
-                    told.set_result(answer)
+        try:
+            while self._waiting:
+                group = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_PACKED))]
+                body, size = pack([part for part, _ in group]), len(group) * RESPONSE_BYTES
+                content = await run_in_threadpool(self._exchange, "/uploads", body, PACKED_TYPE, (size,))
+                answers = responses(content) if content is not None else [None] * len(group)
+                for (_, told), answer in zip(group, answers, strict=True):
+                    # Whoever has left meanwhile sends the same part again.
+                    if not told.done():
+                        told.set_result(answer)
+        finally:
+            # In the step in which nothing was found waiting: what is appended from now on starts a lane of its own.
+            self._busy -= 1
 
     def forward(self, body: bytes) -> bytes | None:
         """The gateway's response to a request, or None if there is none of a right size."""
