@@ -121,7 +121,7 @@ class Bench:
 
         self.app = Starlette(routes=[Route("/c/{id}/session/messages", message, methods=["POST"])])
 
-    def prepare(self, url: str) -> None:
+    def prepare(self, url: str, *, relay: str = "", with_shares: bool = True) -> None:
         """Sign a session, and put the shares of all respondents into the databases of the shufflers."""
         stores = [PartyStore(self.folder / f"shuffler-{i}") for i in range(1, len(self.ports) + 1)]
         urls = [url, *(f"http://127.0.0.1:{port}" for port in self.ports)]
@@ -139,6 +139,7 @@ class Bench:
             words=WordRule(1024, seeded=False), n_min=2, n_max=self.reports, fakes=self.reports // 100,
             spot_checks=1 if self.dgk else 0, closes=0, retention_seconds=0, certificate={"epsilon": "1"},
             dgk=self.dgk and self.dgk.public.to_json(),
+            relay={"operator": "relay", "url": relay} if relay else None,
         )  # fmt: skip
         signatures = {party_name(i): self.session.sign(s.identity) for i, s in enumerate([self.store, *stores])}
         signed = SignedSession(session=self.session, signatures=signatures)
@@ -146,7 +147,8 @@ class Bench:
         for number, store in enumerate(stores, start=1):
             store.add_session(signed, number, "COLLECTING")
             store.commit(self.session.id, PhaseChange(state="COLLECTING", is_open=True))
-        self._upload(stores)
+        if with_shares:
+            self._upload(stores)
         self.opening = opening_seconds(self.session, stores[0].seal_key)
         for store in stores:
             store.close()
@@ -191,9 +193,16 @@ def shuffler(folder: Path, number: int, port: int) -> Iterator[int]:
     """`tacit shuffler serve` in a process of its own; yields its id."""
     place = ["--data", str(folder / f"shuffler-{number}"), "--port", str(port)]
     command = [sys.executable, "-m", "tacit.cli", "shuffler", "serve", *place, "--name", "bench", "--any-collector"]
+    with running(command, lambda: is_up(port)) as pid:
+        yield pid
+
+
+@contextmanager
+def running(command: list[str], is_ready: Callable[[], bool]) -> Iterator[int]:
+    """A command in a process of its own; yields its id as soon as it is ready."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wait_for(lambda: is_up(port))
+        wait_for(is_ready)
         yield process.pid
     finally:
         process.terminate()

@@ -20,6 +20,7 @@ from tacit.shuffle.crypto.bhttp import BinaryRequest, BinaryResponse
 from tacit.shuffle.crypto.hpke import HpkeKey, SealingContext, seal
 from tacit.shuffle.crypto.ohttp import Gateway, encapsulate, write_keys
 from tacit.shuffle.protocol.rehearsal import rehearse
+from tacit.shuffle.protocol.relayed import answer_message
 from tacit.shuffle.protocol.roster import Roster
 from tacit.shuffle.protocol.sealing import seal_upload
 from tacit.shuffle.protocol.words import decode_word, encode_word
@@ -158,6 +159,11 @@ def ohttp() -> dict[str, Any]:
         "response": response.hex(),
         "response_nonce": ReplayCoins(b"nonce").words(2).hex(),
         "encapsulated_response": sealed.hex(),
+        "question": BinaryRequest("GET", "https", "shuffler", "/s/x/status").to_bytes(multiple=256).hex(),
+        "answers": [
+            {"status": status, "content": content, "message": answer_message(status, content.encode()).hex()}
+            for status, content in ((200, '{"state":"ABORTED"}'), (200, "x" * 3000), (404, ""))
+        ],
     }
     return {"rfc": {"name": "RFC 9458, appendix A", **RFC_OHTTP}, "own": own}
 

@@ -25,6 +25,7 @@
  * @property {string} relay the address that parts go through; empty if they go straight to the shufflers
  * @property {{url: string, key: string, body: string}[]} parts in a chain one, for the first shuffler; else one for each
  * @property {string[]} shufflers the addresses of all shufflers
+ * @property {string[]} [keys] of all shufflers, for questions through the relay
  * @property {number} enough so many of them must say that the session was aborted before the report is sealed again
  * @property {{slot: string, index: number, path: string[], root: string, n: number} | null} proof what a shuffler showed
  * about the slot, kept because shufflers erase theirs

@@ -10,7 +10,9 @@ import { concat, utf8 } from "./sha256.js";
 
 /** The media type of a request in its envelope. */
 export const REQUEST_TYPE = "message/ohttp-req";
+/** Requests are filled up to a multiple of this, and questions, whose paths differ, to a larger one. */
 const PADDED_TO = 64;
+export const QUESTION_BYTES = 256;
 const NONCE_BYTES = 16;
 
 /** An integer of variable length (RFC 9000, section 16), below 2^14: nothing here is longer. @param {number} value */
@@ -25,18 +27,30 @@ const sized = (content) => concat(integer(content.length), content);
  * @param {string} address
  * @param {Record<string, string>} headers
  * @param {Uint8Array} content
+ * @param {number} [multiple] its size is a multiple of this
  * @returns {Uint8Array}
  */
-export function binaryRequest(method, address, headers, content) {
+export function binaryRequest(method, address, headers, content, multiple = PADDED_TO) {
   const { protocol, host, pathname } = new URL(address);
   const control = [method, protocol.slice(0, -1), host, pathname].map((text) => sized(utf8(text)));
   const fields = Object.entries(headers).flat().map((text) => sized(utf8(text)));
   const message = concat(Uint8Array.of(0), ...control, sized(concat(...fields)), sized(content), Uint8Array.of(0));
-  return concat(message, new Uint8Array((PADDED_TO - (message.length % PADDED_TO)) % PADDED_TO));
+  return concat(message, new Uint8Array((multiple - (message.length % multiple)) % multiple));
 }
 
 /** The status of a binary response; 0 for what is none. @param {Uint8Array} message @returns {number} */
 export const statusOf = ([type, high, low]) => (type === 1 && high >> 6 === 1 ? ((high & 63) << 8) | low : 0);
+
+/**
+ * The content of a binary response without fields; nothing of what is none.
+ * @param {Uint8Array} message
+ * @returns {Uint8Array}
+ */
+export function contentOf(message) {
+  const [fields, first, second] = message.slice(3);
+  const [start, size] = first >> 6 === 1 ? [6, ((first & 63) << 8) | second] : [5, first];
+  return message.slice(start, fields === 0 ? start + size : start);
+}
 
 /**
  * A request in its envelope, and what opens the answer to it.

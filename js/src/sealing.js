@@ -9,9 +9,9 @@
  */
 
 import { InvalidSpec, TacitError } from "./errors.js";
-import { checkBrowser } from "./hpke.js";
+import { checkBrowser, twoBytes } from "./hpke.js";
 import { isProof, rosterOf } from "./inclusion.js";
-import { REQUEST_TYPE, binaryRequest, encapsulate, statusOf } from "./ohttp.js";
+import { QUESTION_BYTES, REQUEST_TYPE, binaryRequest, contentOf, encapsulate, statusOf } from "./ohttp.js";
 import { HELD, receiptOf } from "./ledger.js";
 import { wordOf } from "./report_words.js";
 import { checkMode, checkSession, honestOf } from "./session.js";
@@ -19,6 +19,8 @@ import { concat, hex, sha256, unhex, utf8 } from "./sha256.js";
 import { sealUpload } from "./upload.js";
 
 const ACCEPTED = 202;
+/** Of every response to an upload through a relay. */
+const RESPONSE_BYTES = 96;
 
 /**
  * The verified session that takes reports of a collection now; nothing may be drawn where there is none.
@@ -51,6 +53,7 @@ export async function sealReport({ coins }, session, report) {
     ...{ session: session.id, slot: hex(slot), relay: relay?.url ?? "" },
     parts: parts.map((part, i) => ({ url: shufflers[i].url, key: shufflers[i].seal_key, body: hex(concat(slot, part)) })),
     shufflers: shufflers.map(({ url }) => url),
+    keys: shufflers.map((one) => one.seal_key),
     // If t shufflers of r have to be honest, so many reach at least one who is.
     enough: shufflers.length - honestOf(session) + 1,
     ...{ proof: null, took_part: false },
@@ -76,34 +79,54 @@ export function uploadsOf({ sealed, invitation }) {
 /** Plain text needs no question in advance from a page of another origin. @param {Uint8Array} body @param {string} [type] */
 const upload = (body, type = "text/plain") => ({ method: "POST", headers: { "Content-Type": type }, body });
 
+/** @typedef {{fault: string, after: number}} Sent what went wrong, or nothing, and how long to wait before the next attempt */
+
 /**
- * Send one part; the reply of a shuffler is the same for every upload, and tells nobody what became of it.
+ * Send one part straight; the reply of a shuffler is the same for every upload, and tells nobody what became of it.
  * @param {Host} host
  * @param {Sealed} sealed
- * @param {number} i
+ * @param {Sealed["parts"][0]} part
  * @param {string} invitation
- * @returns {Promise<{fault: string, after: number}>}
+ * @returns {Promise<Sent>}
  */
-async function sendPart(host, sealed, i, invitation) {
-  const { url, key, body } = sealed.parts[i];
-  const [path, content] = [`/s/${sealed.session}/uploads`, concat(unhex(body), tokenOf(invitation))];
-  if (!sealed.relay) {
-    const { status, after } = await host.request(url + path, upload(content));
-    return { fault: faultOf(status), after };
-  }
-  // The same for every shuffler and client, so that sizes tell nothing but the mode.
-  const inside = binaryRequest("POST", `https://shuffler${path}`, {}, content);
-  // The key that the session names, by its first byte: all respondents use the same, so that it never becomes a name.
-  // In an envelope of its own at every attempt, because a gateway may drop what it has seen; inside it is the same.
-  const { sent, open } = await encapsulate(unhex(key)[0], unhex(key), inside, host.coins);
-  const { status, after, bytes } = await host.request(`${sealed.relay}/r/${i + 1}`, upload(sent, REQUEST_TYPE));
-  if (status < 200 || status > 299) return { fault: faultOf(status), after };
-  const fault = await open(bytes).then((answer) => faultOf(statusOf(answer)), () => "the relay did not bring its answer");
-  return { fault, after };
+async function sendPart(host, { session }, { url, body }, invitation) {
+  const { status, after } = await host.request(`${url}/s/${session}/uploads`, upload(concat(unhex(body), tokenOf(invitation))));
+  return { fault: faultOf(status), after };
 }
 
 /** @param {number} status */
 const faultOf = (status) => (status === ACCEPTED ? "" : status ? `status ${status}` : "no reply");
+
+/**
+ * A request for one shuffler in its envelope. The key is the one that the session names, by its first byte: all
+ * respondents use the same, so that it never becomes a name. In an envelope of its own at every attempt, because a
+ * gateway may drop what it has seen; inside it is the same.
+ * @param {Host} host
+ * @param {string} key
+ * @param {Uint8Array} inside
+ */
+const enclose = ({ coins }, key, inside) => encapsulate(unhex(key)[0], unhex(key), inside, coins);
+
+/**
+ * Send all parts in one request to the relay; shufflers that have theirs already know it by its slot.
+ * @param {Host} host
+ * @param {Sealed} sealed
+ * @param {string} invitation
+ * @returns {Promise<Sent[]>}
+ */
+async function sendRelayed(host, { relay, session, parts }, invitation) {
+  // The same for every shuffler and client, so that sizes tell nothing but the mode.
+  const wrapped = await Promise.all(parts.map(({ key, body }) =>
+    enclose(host, key, binaryRequest("POST", `https://shuffler/s/${session}/uploads`, {}, concat(unhex(body), tokenOf(invitation))))));
+  const { status, after, bytes } = await host.request(`${relay}/r`, upload(concat(...wrapped.flatMap(({ sent }) => [twoBytes(sent.length), sent]))));
+  // A relay that missed some shufflers brings the answers of the others all the same.
+  const brought = status === 200 || bytes.length === parts.length * RESPONSE_BYTES;
+  return Promise.all(wrapped.map(async ({ open }, i) => {
+    if (!brought) return { fault: faultOf(status), after };
+    const answer = bytes.slice(i * RESPONSE_BYTES, (i + 1) * RESPONSE_BYTES);
+    return { fault: await open(answer).then((one) => faultOf(statusOf(one)), () => "the relay did not bring its answer"), after };
+  }));
+}
 
 /**
  * What sends the parts of a sealed report, each until its shuffler has it; call it again for those that failed.
@@ -111,15 +134,18 @@ const faultOf = (status) => (status === ACCEPTED ? "" : status ? `status ${statu
  * @param {Entry} entry
  */
 function sender(host, { sealed, invitation }) {
-  const left = new Set(sealed?.parts.keys());
+  const { parts, relay } = /** @type {Sealed} */ (sealed);
+  const left = new Set(parts.keys());
   return async () => {
     /** @type {string[]} */
     const faults = [];
     let wait = 0;
+    // Through a relay all parts are sent again: what it sees does not depend on who was away.
+    const relayed = relay ? await sendRelayed(host, /** @type {Sealed} */ (sealed), invitation) : undefined;
     for (const i of left) {
-      const { fault, after } = await sendPart(host, /** @type {Sealed} */ (sealed), i, invitation);
+      const { fault, after } = relayed?.[i] ?? (await sendPart(host, /** @type {Sealed} */ (sealed), parts[i], invitation));
       if (fault) faults.push(`shuffler_${i + 1}: ${fault}`);
-      else left.delete(i);
+      else if (!relay) left.delete(i);
       wait = Math.max(wait, after);
     }
     const reason = faults.join("; ");
@@ -176,8 +202,10 @@ export async function sealAgain(host, entries) {
 }
 
 /** JSON at an address; undefined where there is none. @param {Host} host @param {string} url */
-async function jsonAt(host, url) {
-  const { status, bytes } = await host.request(url);
+const jsonAt = async (host, url) => jsonIn(await host.request(url));
+
+/** @param {{status: number, bytes: Uint8Array}} reply */
+function jsonIn({ status, bytes }) {
   try {
     return status === 200 ? JSON.parse(new TextDecoder().decode(bytes)) : undefined;
   } catch {
@@ -186,15 +214,36 @@ async function jsonAt(host, url) {
 }
 
 /**
+ * What all shufflers answer to a question, through the relay where there is one; undefined of those that do not.
+ * @param {Host} host
+ * @param {Sealed} sealed
+ * @param {string} path
+ * @returns {Promise<any[]>}
+ */
+const askAll = (host, sealed, path) =>
+  Promise.all(sealed.shufflers.map((url, i) => (sealed.relay ? askThrough(host, sealed, i, path) : jsonAt(host, url + path))));
+
+/** @param {Host} host @param {Sealed} sealed @param {number} i @param {string} path @returns {Promise<any>} */
+async function askThrough(host, { relay, keys, parts }, i, path) {
+  const key = keys?.[i] ?? parts[i]?.key;
+  // Without a key it stays unasked: a straight question would show the address that the relay hid.
+  if (!key) return undefined;
+  const { sent, open } = await enclose(host, key, binaryRequest("GET", `https://shuffler${path}`, {}, new Uint8Array(), QUESTION_BYTES));
+  const { status, bytes } = await host.request(`${relay}/r/${i + 1}`, upload(sent, REQUEST_TYPE));
+  const answer = status === 200 ? await open(bytes).catch(() => undefined) : undefined;
+  return answer && jsonIn({ status: statusOf(answer), bytes: contentOf(answer) });
+}
+
+/**
  * Whether so many shufflers say that they gave the session up that at least one honest one does. The collector alone
  * is not believed: it could open the reports and then ask for the same ones again, among others.
  * @param {Host} host
  * @param {Sealed} sealed
  */
-async function isAborted(host, { shufflers, session, enough }) {
-  const states = await Promise.all(shufflers.map((url) => jsonAt(host, `${url}/s/${session}/status`)));
+async function isAborted(host, sealed) {
+  const states = await askAll(host, sealed, `/s/${sealed.session}/status`);
   // A shuffler that had sent its last rows cannot know whether the collector put them together before it gave up.
-  return states.filter((status) => status?.state === "ABORTED" && !status.had_sent).length >= enough;
+  return states.filter((status) => status?.state === "ABORTED" && !status.had_sent).length >= sealed.enough;
 }
 
 /**
@@ -218,9 +267,9 @@ export async function check(host, batch) {
 }
 
 /** The proof of any shuffler. @param {Host} host @param {Sealed} sealed */
-async function firstProof(host, { shufflers, session, slot }) {
-  const proofs = await Promise.all(shufflers.map((url) => jsonAt(host, `${url}/s/${session}/proof/${slot}`)));
-  return proofs.find((proof) => isProof(proof, slot)) ?? null;
+async function firstProof(host, sealed) {
+  const proofs = await askAll(host, sealed, `/s/${sealed.session}/proof/${sealed.slot}`);
+  return proofs.find((proof) => isProof(proof, sealed.slot)) ?? null;
 }
 
 /**

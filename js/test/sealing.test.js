@@ -7,7 +7,7 @@ import { ReplayCoins, ScriptedCoins } from "../src/coins.js";
 import { Collection } from "../src/document.js";
 import { SealingContext, checkBrowser, seal } from "../src/hpke.js";
 import { isIncluded, isProof } from "../src/inclusion.js";
-import { binaryRequest, encapsulate, statusOf } from "../src/ohttp.js";
+import { QUESTION_BYTES, binaryRequest, contentOf, encapsulate, statusOf } from "../src/ohttp.js";
 import { ruleOf, wordOf } from "../src/report_words.js";
 import { sealReport } from "../src/sealing.js";
 import { checkSession, checkSignatures } from "../src/session.js";
@@ -60,6 +60,17 @@ test("requests through a relay agree with RFC 9458 and with the Python client", 
   assert.equal(hex(other.sent), own.encapsulated_request);
   const answer = await other.open(unhex(own.encapsulated_response));
   assert.deepEqual([hex(answer), statusOf(answer)], [own.response, 202]);
+});
+
+test("questions and their answers agree with the Python client", () => {
+  const { own } = ohttp;
+  assert.equal(hex(binaryRequest("GET", "https://shuffler/s/x/status", {}, new Uint8Array(), QUESTION_BYTES)), own.question);
+  for (const { status, content, message } of own.answers) {
+    assert.deepEqual([statusOf(unhex(message)), Buffer.from(contentOf(unhex(message))).toString()], [status, content]);
+  }
+  // Fields are not used, and a message that has some is not guessed at.
+  assert.equal(contentOf(Uint8Array.of(1, 0x40, 200, 2, 1, 1, 1, 65)).length, 0);
+  assert.equal(contentOf(new Uint8Array()).length, 0);
 });
 
 test("an answer that was altered, or is another request's, does not open", async () => {

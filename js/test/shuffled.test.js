@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { afterEach, test } from "node:test";
 
 import { Respondent } from "../src/client.js";
-import { hex, sha256, unhex } from "../src/sha256.js";
+import { concat, hex, sha256, unhex } from "../src/sha256.js";
 import { Shuffle } from "./shufflers.js";
 
 /** @type {Shuffle[]} */
@@ -54,8 +54,43 @@ test("through a relay, nobody but the relay is written to", async () => {
   const [shuffle, storage] = [await begin({ relay: true }), new Storage()];
   await client(storage).answer(shuffle.address, ANSWER);
   const direct = shuffle.requests.filter(([method, , headers]) => method === "POST" && !headers.relayed);
-  assert.deepEqual(direct.map(([, path]) => path), ["/relay/r/1", "/relay/r/2", "/relay/r/3"]);
-  assert.ok(direct.every(([, , headers]) => headers["content-type"] === "message/ohttp-req" && !headers.cookie));
+  assert.deepEqual(direct.map(([, path]) => path), ["/relay/r"]);
+  assert.ok(direct.every(([, , headers]) => headers["content-type"] === "text/plain" && !headers.cookie));
+});
+
+test("through a relay, a shuffler that was away gets the same bytes, and so do the others", async () => {
+  const [shuffle, storage] = [await begin({ relay: true }), new Storage()];
+  shuffle.dead.add(2);
+  const receipt = await client(storage, { attempts: 1 }).answer(shuffle.address, ANSWER);
+  assert.deepEqual([receipt.state, receipt.reason], ["pending", "shuffler_2: the relay did not bring its answer"]);
+  const before = [1, 2, 3].map((i) => shuffle.bodies(i).length);
+  assert.equal(before[1], 0);
+  shuffle.dead.clear();
+  const [again] = await client(storage).flush();
+  assert.deepEqual([again.state, again.reason, again.slot], ["sent", "", receipt.slot]);
+  assert.deepEqual([1, 2, 3].map((i) => shuffle.bodies(i).length), before.map((count) => count + 1));
+  assert.deepEqual([1, 2, 3].map((i) => new Set(shuffle.bodies(i).map(hex)).size), [1, 1, 1]);
+});
+
+test("through a relay, questions are not asked straight, and all look the same", async () => {
+  const [shuffle, storage] = [await begin({ relay: true }), new Storage()];
+  const { batch, slot } = await client(storage).answer(shuffle.address, ANSWER);
+  shuffle.requests.length = 0;
+  assert.equal((await client(storage).check(batch)).state, "waiting");
+  const proof = { slot, index: 0, path: [], root: hex(sha256(concat(Uint8Array.of(0), unhex(slot)))), n: 1 };
+  shuffle.instead.set(`/s_2/s/${shuffle.sessionId}/proof/${slot}`, [200, proof]);
+  assert.deepEqual(await client(storage).check(batch), { state: "shown", respondents: 1 });
+  for (const i of [1, 2]) shuffle.states.set(i, "ABORTED");
+  assert.equal((await client(storage).check(batch)).state, "aborted");
+  const straight = shuffle.requests.filter(([, path, headers]) => path.startsWith("/s_") && !headers.relayed);
+  assert.deepEqual(straight, []);
+  const asked = shuffle.requests.filter(([, path]) => path.startsWith("/relay/r/"));
+  assert.deepEqual([new Set(asked.map(([, , , body]) => body.length)).size, asked.length > 6], [1, true]);
+  // What an earlier release kept has no keys beside those of the parts.
+  const kept = JSON.parse(storage.items.get("tacit"));
+  for (const { sealed } of kept.entries) delete sealed.keys;
+  storage.items.set("tacit", JSON.stringify(kept));
+  assert.equal((await client(storage).check(batch)).state, "aborted");
 });
 
 test("sizes and headers of all requests are the same, whatever is answered", async () => {

@@ -137,6 +137,7 @@ export class Shuffle {
     const relayed = /^\/relay\/r\/(\d)$/.exec(path);
     const [, number] = /^\/s_(\d)/.exec(path) ?? relayed ?? [];
     if (this.dead.has(Number(number))) return void response.destroy();
+    if (path === "/relay/r") return void (await this.#relay(body, response));
     if (relayed) return void response.writeHead(200).end(await this.#gateway(Number(number), body));
     const [status, reply] = this.instead.get(path) ?? this.#reply(method, path, Number(number));
     response.writeHead(status).end(reply === undefined ? undefined : JSON.stringify(reply));
@@ -151,23 +152,50 @@ export class Shuffle {
     return [404, { title: "not found" }];
   }
 
+  /** Pass the parts of an upload on; zeros in the place of what a dead shuffler would answer. @param {Uint8Array} body @param {import("node:http").ServerResponse} response */
+  async #relay(body, response) {
+    const answers = [];
+    for (let [at, number] = [0, 1]; at < body.length; number += 1) {
+      const end = at + 2 + ((body[at] << 8) | body[at + 1]);
+      answers.push(this.dead.has(number) ? new Uint8Array(96) : await this.#gateway(number, body.slice(at + 2, end)));
+      at = end;
+    }
+    response.writeHead(this.dead.size ? 503 : 200).end(concat(...answers));
+  }
+
   /** Open a request through the relay, hand it to its shuffler, and seal the answer. @param {number} number @param {Uint8Array} body */
   async #gateway(number, body) {
     const [header, enc] = [body.slice(0, 7), body.slice(7, 39)];
     if (header[0] !== this.keys[number].publicKey[0]) throw new Error("another key");
     const context = await opening(this.keys[number], enc, concat(utf8("message/bhttp request\0"), header));
     const message = await decrypt(context.key, context.baseNonce, body.slice(39));
-    const head = concat(Uint8Array.of(0, 4), utf8("POST"), Uint8Array.of(5), utf8("https"), Uint8Array.of(8), utf8("shuffler"));
-    const [start, path] = [head.length + 2, `/s/${this.sessionId}/uploads`];
-    const after = start + path.length;
-    if (hex(message.slice(0, head.length)) !== hex(head) || message[after] !== 0) throw new Error("another request");
-    const size = ((message[after + 1] & 63) << 8) | message[after + 2];
-    const sent = Buffer.from(message.slice(start, after)).toString();
-    this.requests.push(["POST", `/s_${number}${sent}`, { relayed: true }, message.slice(after + 3, after + 3 + size)]);
+    const { method, path, content } = requestIn(message);
+    this.requests.push([method, `/s_${number}${path}`, { relayed: true }, content]);
+    const [status, reply] = method === "POST" ? [202, undefined] : (this.instead.get(`/s_${number}${path}`) ?? this.#reply(method, path, number));
+    const text = reply === undefined ? new Uint8Array() : utf8(JSON.stringify(reply));
+    const plain = concat(Uint8Array.of(1, 0x40 | (status >> 8), status & 255, 0, 0x40 | (text.length >> 8), text.length & 255), text);
+    const size = method === "POST" ? 64 : 4096;
     const nonce = new Uint8Array(16).fill(7);
     const inner = extract(concat(enc, nonce), context.export(utf8("message/bhttp response"), 16));
     const cipher = await subtle.importKey("raw", expand(inner, utf8("key"), 16), "AES-GCM", false, ["encrypt"]);
-    const answer = await subtle.encrypt({ name: "AES-GCM", iv: expand(inner, utf8("nonce"), 12) }, cipher, unhex("0140ca000000"));
+    const sealed = concat(plain, new Uint8Array(size - plain.length));
+    const answer = await subtle.encrypt({ name: "AES-GCM", iv: expand(inner, utf8("nonce"), 12) }, cipher, sealed);
     return concat(nonce, new Uint8Array(answer));
   }
+}
+
+/** A binary request without fields, for the authority that all requests name. @param {Uint8Array} message */
+function requestIn(message) {
+  let at = 1;
+  const piece = () => {
+    const long = message[at] >> 6;
+    const size = long ? ((message[at] & 63) << 8) | message[at + 1] : message[at];
+    const start = at + 1 + long;
+    at = start + size;
+    return message.slice(start, at);
+  };
+  const [method, scheme, authority, path] = Array.from({ length: 4 }, () => Buffer.from(piece()).toString());
+  const [fields, content] = [piece(), piece()];
+  if (`${scheme} ${authority}` !== "https shuffler" || fields.length) throw new Error("another request");
+  return { method, path, content };
 }

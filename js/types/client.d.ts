@@ -112,6 +112,8 @@ export interface Sealed {
   /** In a chain one, for the first shuffler; else one for each. */
   parts: { url: string; key: string; body: string }[];
   shufflers: string[];
+  /** The keys of all shufflers, for questions through the relay. */
+  keys?: string[];
   /** So many shufflers must say that the session was aborted before the report is sealed again. */
   enough: number;
   /** What a shuffler showed about the slot, kept because shufflers erase theirs. */

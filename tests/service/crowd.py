@@ -116,11 +116,18 @@ class Crowd:
     def send_the_rest(self) -> None:
         """Retry what was never acknowledged, as devices do; afterwards everything is."""
         for sent in self.sent:
-            for _ in range(100):
-                if sent.is_acknowledged or self._post(self.servers[0], sent):
-                    break
-                time.sleep(0.05)
+            if not sent.is_acknowledged:
+                self.send_now(sent)
         assert self.acknowledged == len(self.sent)
+
+    def send_now(self, sent: Sent | None = None) -> Sent:
+        """Send a batch, or a new one, until it is acknowledged (again)."""
+        sent = sent or self._compose(1)
+        for _ in range(100):
+            if self._post(self.servers[0], sent):
+                return sent
+            time.sleep(0.05)
+        raise AssertionError("a batch was never acknowledged")
 
     def check(self, counts: Any) -> None:
         """Nothing twice, nothing acknowledged missing, no batch in parts."""

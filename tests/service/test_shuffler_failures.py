@@ -11,11 +11,17 @@ import pytest
 from tests.service.shuffling import COINS, Cluster, Crash
 from tests.service.waiting import wait_until
 
+from tacit.errors import ProtocolViolation
 from tacit.hosting.clock import Clock
+from tacit.shuffle.protocol.opening import combine, open_rows
 from tacit.shuffle.protocol.resharing import OUTPUT
 from tacit.shuffle.protocol.sealing import seal_upload
+from tacit.shuffle.protocol.shares import as_rows
+from tacit.shuffler.driver import ShufflerDriver
+from tacit.shuffler.joining import Offer
 from tacit.shuffler.letters import ABORT, ERASURE, STATEMENT, Letter
-from tacit.shuffler.post import post_letter
+from tacit.shuffler.party_store import PartyStore
+from tacit.shuffler.post import Courier, post_letter
 
 WORDS = list(range(100, 108))
 CRASHES = [
@@ -155,6 +161,113 @@ def test_who_is_late_is_named_and_nothing_is_released(tmp_path: Path, late: Fake
         assert "late by more than 60 seconds" in cluster.state(1)["reason"]
         wait_until(lambda: {"shuffler_1", "shuffler_2"} <= set(cluster.collector.heard(ERASURE)))
         assert cluster.collector.phases() <= {ABORT, ERASURE}
+
+
+class Mute:
+    """A party whose letters of one phase never arrive; all others do."""
+
+    def __init__(self, phase: str) -> None:
+        self._phase = phase
+
+    def __call__(self, address: str, letter: Letter, timeout_seconds: float) -> int:
+        return 0 if letter.place.phase == self._phase else post_letter(address, letter, timeout_seconds)
+
+
+LATE = [
+    # Phase, who is late with it, who waits for it. The hiders of the first round are 1 and 2.
+    ("slots", 2, (1, 3)),  # before the slots are agreed
+    ("statement", 3, (1, 2)),  # agreed, but not by all
+    ("commit", 2, (1,)),
+    ("reveal", 1, (2,)),
+    ("split", 3, (1, 2)),
+    ("reshare", 2, (1, 3)),
+]
+
+
+@pytest.mark.parametrize(("phase", "guilty", "waiting"), LATE)
+def test_who_is_late_in_any_phase_is_named_by_all_who_wait(
+    tmp_path: Path, late: FakeClock, phase: str, guilty: int, waiting: tuple[int, ...]
+) -> None:
+    name = f"shuffler_{guilty}"
+    with Cluster(tmp_path, clock=late.clock(), send={guilty: Mute(phase)}) as cluster:
+        session = cluster.begin(phase_seconds=60)
+        cluster.send_words(WORDS)
+        cluster.collector.close()
+
+        def awaited(number: int) -> list[str]:
+            record = cluster.store(number).session(session.id)
+            return cluster.apps[number].driver.steps.awaited(record)
+
+        def is_stuck(number: int) -> bool:
+            arrived = {kind for _, kind, sender in cluster.store(number).arrived(session.id) if sender == name}
+            return awaited(number) == [name] and phase not in arrived
+
+        wait_until(lambda: all(is_stuck(number) for number in waiting), lambda: [awaited(n) for n in waiting])
+        # Time counts from when a phase was seen first, so that it is looked at before and after.
+        wake(cluster, list(waiting))
+        late.time += 61
+        wake(cluster, list(waiting))
+        cluster.wait_for_state("ABORTED", list(waiting))
+        for number in waiting:
+            ending = cluster.store(number).session(session.id)
+            assert ending is not None and not ending.ending.get("had_sent")
+            # Whoever looks second may have heard from the first.
+            assert ending.ending["blames"] == name and "late by more than 60 seconds" in ending.ending["reason"]
+            assert cluster.store(number).slots(session.id) == cluster.store(number).shares(session.id) == []
+        assert OUTPUT not in cluster.collector.phases()
+
+
+def test_fewer_outputs_than_hiders_are_worth_nothing_and_shufflers_give_up_on_a_silent_collector(
+    tmp_path: Path, late: FakeClock
+) -> None:
+    with Cluster(tmp_path, clock=late.clock(), send={3: Mute(OUTPUT)}) as cluster:
+        session = cluster.begin(phase_seconds=60)
+        cluster.send_words(WORDS)
+        cluster.collector.close()
+        state = lambda n: cluster.state(n)["state"]  # noqa: E731
+        wait_until(lambda: [state(n) for n in (1, 2, 3)] == ["SENT"] * 3 and OUTPUT in cluster.collector.phases())
+        outputs = {int(name[-1]): each.body for name, each in cluster.collector.heard(OUTPUT).items()}
+        assert set(outputs) == {2}
+        with pytest.raises(ProtocolViolation, match="missing: shuffler_3"):
+            combine(session, outputs, len(WORDS))
+        # One vector of two is uniform: it tells nothing, and no row of it opens.
+        rows = as_rows(outputs[2], len(WORDS))
+        assert not open_rows(session, cluster.collector.store.seal_key, rows)[1].any()
+        # After the last letter a shuffler waits three phases for the acknowledgement.
+        wake(cluster, [1, 2, 3])
+        late.time += 179
+        wake(cluster, [1, 2, 3])
+        assert [state(n) for n in (1, 2, 3)] == ["SENT"] * 3
+        late.time += 2
+        wake(cluster, [1, 2])
+        cluster.wait_for_state("ABORTED", [1, 2, 3])
+        assert cluster.state(1)["blames"] == "collector"
+        # Devices must not seal the same report again: the collector may have had all rows.
+        assert all(cluster.state(n)["had_sent"] for n in (1, 2, 3))
+
+
+def test_after_a_restart_what_was_stored_is_sent_byte_for_byte_and_nothing_is_drawn_again(tmp_path: Path) -> None:
+    with Cluster(tmp_path, send={3: Mute("split")}) as cluster:
+        session = cluster.begin()
+        cluster.send_words(WORDS)
+        cluster.collector.close()
+        waits = lambda store: [each for each in store.waiting() if each.phase == "split"]  # noqa: E731
+        wait_until(lambda: len(waits(cluster.store(3))) == 2)
+        before = cluster.store(3)
+        stored = {each: before.outgoing(each.number) for each in waits(before)}
+        # The same folder again, as a process that starts would open it.
+        after = PartyStore(tmp_path / "shuffler-3")
+        try:
+            driver = ShufflerDriver(after, Courier(after, is_idle=True), Offer(any_collector=True))
+            driver.look()
+            assert waits(after) == list(stored)
+            for each, letter in stored.items():
+                again = after.outgoing(each.number)
+                assert letter is not None and again is not None
+                assert (again.head, again.body) == (letter.head, letter.body)
+            assert after.session(session.id) == before.session(session.id)
+        finally:
+            after.close()
 
 
 def test_a_shuffler_that_vanishes_in_the_rounds_ends_the_session(tmp_path: Path, late: FakeClock) -> None:

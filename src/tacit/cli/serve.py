@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from tacit.cli.shuffled.tls import tls_options
+
 
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the embedded database.")
@@ -26,6 +28,7 @@ import click
 @click.option(
     "--max-body", type=click.IntRange(1024), default=4 << 20, show_default=True, help="Largest body in bytes."
 )
+@tls_options
 @click.option("--pg-port", type=click.IntRange(1, 65535), help="Serve tables to clients of PostgreSQL on this port.")
 @click.option("--pg-host", default="", help="Address for --pg-port.  [default: that of --host]")
 @click.option("--pg-cert", type=click.Path(path_type=Path, dir_okay=False), help="TLS certificate for --pg-port, PEM.")
@@ -35,7 +38,8 @@ import click
 def serve(
     run: Callable[..., None] | None, data: Path | None, database: str, host: str, port: int, public_url: str,
     trusted_proxies: str, rate: float,
-    max_body: int, segments: Path | None, pg_port: int | None, pg_host: str, pg_cert: Path | None, pg_key: Path | None,
+    max_body: int, tls_cert: Path | None, tls_key: Path | None, segments: Path | None, pg_port: int | None,
+    pg_host: str, pg_cert: Path | None, pg_key: Path | None,
     pg_insecure: bool,
 ) -> None:  # fmt: skip
     """Collect reports over HTTP and answer with error bars. SIGTERM finishes what was acknowledged.
@@ -54,14 +58,16 @@ def serve(
     from tacit.collector.pg.listen import PgSettings
     from tacit.dashboard import routes
     from tacit.hosting.limits import Limits
+    from tacit.hosting.tls import TlsFiles
 
     # A burst of ten seconds' worth of requests is allowed before the rate limit applies.
     limits = Limits(requests_per_second=rate, burst=max(1, int(10 * rate)), body_bytes=max_body)
     pg = None if pg_port is None else PgSettings(pg_port, pg_host or host, pg_cert, pg_key, pg_insecure)
     token = _first_token(os.environ)
     settings = server.Settings(
-        data, database, host, port, public_url, trusted_proxies, limits, segments=segments, pg=pg, admin_token=token
-    )
+        data, database, host, port, public_url, trusted_proxies, limits, segments=segments, pg=pg, admin_token=token,
+        tls=TlsFiles.given(tls_cert, tls_key),
+    )  # fmt: skip
     # The context object is what serves, where a caller of the command brings its own; nobody at a shell does.
     (run or server.serve)(settings, click.echo, partial(routes, public_url=settings.public_url))
 

@@ -22,6 +22,7 @@ from tacit.hosting.clock import Clock
 from tacit.hosting.limits import Limits
 from tacit.hosting.logs import set_up_logs
 from tacit.hosting.serving import in_thread, server_config, server_url
+from tacit.hosting.tls import TlsFiles
 from tacit.tasks.table import TASKS
 from tacit.tasks.task import Task
 
@@ -51,6 +52,8 @@ class Settings:
     """Where tables are served to clients of PostgreSQL, if they are."""
     admin_token: str = field(default="", repr=False)
     """The first admin token, if it is not to be drawn and shown at the first start."""
+    tls: TlsFiles | None = None
+    """Where the collector ends TLS itself."""
 
     def __post_init__(self) -> None:
         """Refuse a public address that could not be printed on a poster."""
@@ -59,7 +62,7 @@ class Settings:
     @property
     def url(self) -> str:
         """The address that respondents and operators use."""
-        return self.public_url or server_url(self.host, self.port)
+        return self.public_url or server_url(self.host, self.port, is_secure=self.tls is not None)
 
 
 def open_store(
@@ -120,7 +123,7 @@ def make_config(app: Any, settings: Settings) -> uvicorn.Config:
     reports = getattr(app, "reports", None)
     limits: Limits = getattr(reports, "limits", settings.limits)
     return server_config(app, settings.host, settings.port, limits, short_way=reports,
-                         trusted_proxies=settings.trusted_proxies)  # fmt: skip
+                         trusted_proxies=settings.trusted_proxies, tls=settings.tls)  # fmt: skip
 
 
 class _Server(uvicorn.Server):

@@ -12,6 +12,7 @@ import uvicorn
 from tacit.errors import StorageUnavailable
 from tacit.hosting.connection import ShortWay, connections
 from tacit.hosting.limits import Limits
+from tacit.hosting.tls import TlsFiles
 
 _GRACE_SECONDS = 20
 """How long a server that is told to stop waits for requests that have begun."""
@@ -19,14 +20,16 @@ _GRACE_SECONDS = 20
 AnyServer = TypeVar("AnyServer", bound=uvicorn.Server)
 
 
-def server_url(host: str, port: int) -> str:
-    """The address of a server without TLS."""
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def server_url(host: str, port: int, *, is_secure: bool = False) -> str:
+    """The address of a server."""
+    scheme = "https" if is_secure else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def server_config(
-    app: Any, host: str, port: int, limits: Limits, *, short_way: ShortWay | None = None, trusted_proxies: str = ""
-) -> uvicorn.Config:
+    app: Any, host: str, port: int, limits: Limits, *, short_way: ShortWay | None = None, trusted_proxies: str = "",
+    tls: TlsFiles | None = None,
+) -> uvicorn.Config:  # fmt: skip
     """How uvicorn serves an application: no access log, no headers about itself, deadlines for slow clients."""
     return uvicorn.Config(
         app,
@@ -43,6 +46,7 @@ def server_config(
         forwarded_allow_ips=trusted_proxies or None,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         backlog=2048,
+        ssl_context_factory=None if tls is None else lambda config, default: tls.context(),
     )
 
 
@@ -62,7 +66,7 @@ def in_thread(make: Callable[[int], AnyServer], host: str = "127.0.0.1") -> Gene
         if not server.started:
             raise StorageUnavailable("serve: the server did not start")
         try:
-            yield server_url(host, port), server
+            yield server_url(host, port, is_secure=server.config.is_ssl), server
         finally:
             server.should_exit = True
             thread.join()

@@ -5,7 +5,7 @@ relay learns nothing from a response. Answers to questions have another size, th
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from tacit.errors import OpenFailed, ReportRejected
@@ -24,8 +24,8 @@ from tacit.shuffle.protocol.relayed import (
 )
 from tacit.shuffler.party_store import OPENING, PartyStore
 
-Take = Callable[[str, bytes], Awaitable[None]]
-"""Takes the body of an upload to a session."""
+Take = Callable[..., Awaitable[None]]
+"""Takes uploads: pairs of a session and a body."""
 Opened = tuple[BinaryRequest, ResponseSealer]
 Answer = Callable[..., Awaitable[dict[str, Any]]]
 
@@ -39,23 +39,20 @@ class GatewayDoor:
         self._stream = AesStream.from_system()
         self._gateways: list[Gateway] = []
 
-    async def upload(self, sealed: bytes) -> bytes:
-        """The response to a request that is to be an upload; everything else is refused, and looks the same."""
-        return await self._uploaded(self._opened(sealed))
+    async def uploads(self, sealed: Sequence[bytes]) -> list[bytes]:
+        """The responses to requests that are to be uploads; everything else is refused, and looks the same."""
+        return await self._uploaded([self._opened(each) for each in sealed])
 
-    async def _uploaded(self, opened: Opened | None) -> bytes:
-        asked = opened[0] if opened else None
-        session = asked.path[len("/s/") : -len("/uploads")] if asked else ""
-        is_upload = asked is not None and (asked.method, asked.path) == ("POST", upload_path(session))
-        # What is refused is not stored, but takes the same way as everything else.
-        await (self._take(session, asked.content) if asked and is_upload else self._take("", b""))
-        return opened[1].seal(ACCEPTED, self._stream) if opened else self._noise()
+    async def _uploaded(self, opened: Sequence[Opened | None]) -> list[bytes]:
+        # All of them wait for one write of the database. What is refused is not stored, but takes the same way.
+        await self._take(*(_body_of(each[0]) if each else ("", b"") for each in opened))
+        return [each[1].seal(ACCEPTED, self._stream) if each else self._noise() for each in opened]
 
     async def response(self, sealed: bytes) -> bytes:
         """The response to an upload or a question."""
         opened = self._opened(sealed)
         if opened is None or opened[0].method != "GET":
-            return await self._uploaded(opened)
+            return (await self._uploaded([opened]))[0]
         asked, sealer = opened
         return sealer.seal(await self._answered(asked.path), self._stream)
 
@@ -91,3 +88,9 @@ class GatewayDoor:
         known = {gateway.config.public for gateway in self._gateways}
         keys = [key for key in self._store.seal_keys() if key.public not in known]
         self._gateways += [Gateway(gateway_config(key.public).key_id, key) for key in keys]
+
+
+def _body_of(asked: BinaryRequest) -> tuple[str, bytes]:
+    """The session and the body of an upload; nothing for any other request."""
+    session = asked.path[len("/s/") : -len("/uploads")]
+    return (session, asked.content) if (asked.method, asked.path) == ("POST", upload_path(session)) else ("", b"")

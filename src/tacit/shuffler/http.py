@@ -66,6 +66,7 @@ _HELP = {
     "tacit_shuffler_joined_total": "Requests to join a session, by status of the reply.",
 }
 _MINUTES = 600.0
+_UNKNOWN = "unknown_session"
 
 
 class ShufflerRoutes:
@@ -191,7 +192,7 @@ class ShufflerRoutes:
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_PREFLIGHT)
         await self._check_rate(request)
-        await self._take(request.path_params["session"], await _body(request, MAX_UPLOAD_BYTES))
+        await self._take((request.path_params["session"], await _body(request, MAX_UPLOAD_BYTES)))
         return Response(status_code=202, headers=ANYBODY)
 
     async def gateway(self, request: Request) -> Response:
@@ -208,9 +209,7 @@ class ShufflerRoutes:
         if len(sealed) > MAX_PACKED:
             raise Problem("too_large", f"{len(sealed)} uploads came together, must be at most {MAX_PACKED}")
         await self._check_rate(request, len(sealed))
-        # All of them wait for one write of the database.
-        answers = await asyncio.gather(*(self._door.upload(each) for each in sealed))
-        return Response(b"".join(answers), 200, media_type=PACKED_TYPE)
+        return Response(b"".join(await self._door.uploads(sealed)), 200, media_type=PACKED_TYPE)
 
     async def _check_rate(self, request: Request, cost: int = 1) -> None:
         address = request.client.host if request.client else ""
@@ -218,12 +217,19 @@ class ShufflerRoutes:
         if not self._rate.allows(address, cost) and not await run_in_threadpool(self._relays.allow, address, cost):
             raise Problem("rate_limited", "too many requests from one address; send again later", retry_seconds=1)
 
-    async def _take(self, session: str, body: bytes) -> None:
-        known = self._sessions.get(session) or await run_in_threadpool(self._find, session)
+    async def _take(self, *bodies: tuple[str, bytes]) -> None:
+        """Store uploads, each to its session; what cannot be used takes the same way and is counted."""
+        known = {session: await self._found(session) for session, _ in bodies}
         with self._store.meter.spent_on(OPENING):
-            upload = read_upload(*known, body) if known else NewUpload("", b"", b"", refusal="unknown_session")
-        outcome = await asyncio.wrap_future(self._writer.submit(upload))
-        self._tallies.count("tacit_shuffler_uploads_total", f'outcome="{outcome}"')
+            uploads = [
+                read_upload(*place, body) if (place := known[session]) else NewUpload("", b"", b"", refusal=_UNKNOWN)
+                for session, body in bodies
+            ]
+        for outcome in await asyncio.wrap_future(self._writer.submit(*uploads)):
+            self._tallies.count("tacit_shuffler_uploads_total", f'outcome="{outcome}"')
+
+    async def _found(self, session: str) -> tuple[ShuffleSession, int, HpkeKey] | None:
+        return self._sessions.get(session) or await run_in_threadpool(self._find, session)
 
     def _find(self, session: str) -> tuple[ShuffleSession, int, HpkeKey] | None:
         """What is needed of a session for its uploads: it never changes, so that it is read once."""

@@ -20,11 +20,13 @@ is read, so that strangers cannot make a party hold large bodies. A web handler 
 import asyncio
 import http.client
 import logging
+import ssl
 import threading
 from collections.abc import AsyncIterable, Callable, Iterator
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from tacit.client.transport import Patience
 from tacit.errors import ProtocolViolation
@@ -58,12 +60,18 @@ def _ignore(session: str, receiver: str) -> None:
     del session, receiver
 
 
-def post_letter(address: str, letter: Letter, timeout_seconds: float) -> int:
+def connect(url: SplitResult, timeout_seconds: float, trust: ssl.SSLContext | None = None) -> HTTPConnection:
+    """A connection to the server of an address; `trust` says whose certificates are believed."""
+    if url.scheme == "https":
+        return http.client.HTTPSConnection(url.netloc, timeout=timeout_seconds, context=trust)
+    return HTTPConnection(url.netloc, timeout=timeout_seconds)
+
+
+def post_letter(address: str, letter: Letter, timeout_seconds: float, *, trust: ssl.SSLContext | None = None) -> int:
     """Post a letter once; returns the status, or 0 if there was no reply."""
     parts = urlsplit(address)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     # A connection of its own for every letter: they are few and large, and a kept one may be dead when it is needed.
-    connection = kind(parts.netloc, timeout=timeout_seconds)
+    connection = connect(parts, timeout_seconds, trust)
     size = len(letter.head) + len(letter.body)
     headers = {"Content-Type": MEDIA_TYPE, "Content-Length": str(size)}
     try:

@@ -12,9 +12,12 @@ Relay and gateway must have different operators: one who runs both knows who sen
 
 import asyncio
 import http.client
+import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,15 +36,17 @@ from tacit.hosting.logs import set_up_logs
 from tacit.hosting.problems import Problem
 from tacit.hosting.reading import Reading
 from tacit.hosting.serving import server_config, server_url
+from tacit.hosting.tls import TlsFiles, trusting
 from tacit.shuffle.crypto.ohttp import REQUEST_TYPE, RESPONSE_TYPE
 from tacit.shuffle.protocol.relayed import ANSWER_BYTES, NO_RESPONSE, RESPONSE_BYTES, pack, responses, unpack
 from tacit.shuffler.http import ANYBODY, MAX_PACKED, MAX_UPLOAD_BYTES, PACKED_TYPE, readable
+from tacit.shuffler.post import connect
 
 MAX_PARTS = 9
 """Shufflers of a session."""
 _TIMEOUT_SECONDS = 30.0
-_LANES = 2
-"""Requests with uploads that are on their way to one gateway at a time; what comes meanwhile travels together."""
+_LANES = 4
+"""Requests with uploads that are on their way to one gateway at a time."""
 _MOST_WAITING = 4096
 _PREFLIGHT = {
     **ANYBODY,
@@ -54,15 +59,17 @@ _PREFLIGHT = {
 class Target:
     """A gateway, and connections to it that are kept open: all respondents share them."""
 
-    def __init__(self, url: str) -> None:
-        """Forward to the gateway of a shuffler at a base address."""
+    def __init__(self, url: str, trust: ssl.SSLContext | None = None) -> None:
+        """Forward to the gateway of a shuffler at a base address; `trust` says whose certificates are believed."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
             raise InvalidSpec(f"relay: {url!r} must be the address of a shuffler, such as https://shuffler.example")
-        self._parts, self._path = parts, parts.path.rstrip("/") + "/gateway"
+        self._parts, self._path, self._trust = parts, parts.path.rstrip("/") + "/gateway", trust
         self._idle: LifoQueue[http.client.HTTPConnection] = LifoQueue()
         self._waiting: deque[tuple[bytes, asyncio.Future[bytes | None]]] = deque()
+        # Tasks that nobody else holds would be collected as garbage.
         self._lanes: set[asyncio.Task[None]] = set()
+        self._busy = 0
 
     async def upload(self, part: bytes) -> bytes | None:
         """The gateway's response to a part of an upload, or None if there is none."""
@@ -70,7 +77,9 @@ class Target:
             return None
         told: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         self._waiting.append((part, told))
-        if len(self._lanes) < _LANES:
+        # What comes while a request is on its way travels together in the next one, unless it is too much for one.
+        if not self._busy or (len(self._waiting) >= MAX_PACKED and self._busy < _LANES):
+            self._busy += 1
             lane = asyncio.create_task(self._carry())
             self._lanes.add(lane)
             lane.add_done_callback(self._lanes.discard)
@@ -78,15 +87,19 @@ class Target:
 
     async def _carry(self) -> None:
         """Send what waits, many parts in one request, until nothing does."""
-        while self._waiting:
-            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_PACKED))]
-            body, size = pack([part for part, _ in group]), len(group) * RESPONSE_BYTES
-            content = await run_in_threadpool(self._exchange, "/uploads", body, PACKED_TYPE, (size,))
-            answers = responses(content) if content is not None else [None] * len(group)
-            for (_, told), answer in zip(group, answers, strict=True):
-                # Whoever has left meanwhile sends the same part again.
-                if not told.done():
-                    told.set_result(answer)
+        try:
+            while self._waiting:
+                group = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_PACKED))]
+                body, size = pack([part for part, _ in group]), len(group) * RESPONSE_BYTES
+                content = await run_in_threadpool(self._exchange, "/uploads", body, PACKED_TYPE, (size,))
+                answers = responses(content) if content is not None else [None] * len(group)
+                for (_, told), answer in zip(group, answers, strict=True):
+                    # Whoever has left meanwhile sends the same part again.
+                    if not told.done():
+                        told.set_result(answer)
+        finally:
+            # In the step in which nothing was found waiting: what is appended from now on starts a lane of its own.
+            self._busy -= 1
 
     def forward(self, body: bytes) -> bytes | None:
         """The gateway's response to a request, or None if there is none of a right size."""
@@ -97,7 +110,7 @@ class Target:
             try:
                 connection, is_fresh = self._idle.get_nowait(), False
             except Empty:
-                connection, is_fresh = self._connect(), True
+                connection, is_fresh = connect(self._parts, _TIMEOUT_SECONDS, self._trust), True
             try:
                 connection.request("POST", self._path + path, body, {"Content-Type": media_type})
                 response = connection.getresponse()
@@ -121,20 +134,36 @@ class Target:
         while not self._idle.empty():
             self._idle.get().close()
 
-    def _connect(self) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-        return kind(self._parts.netloc, timeout=_TIMEOUT_SECONDS)
+
+@dataclass(frozen=True)
+class RelaySettings:
+    """Where a relay listens, and whom it forwards to."""
+
+    targets: tuple[str, ...]
+    """Addresses of shufflers, in the order of the session document."""
+    host: str = "127.0.0.1"
+    port: int = 8200
+    rate: float = 50.0
+    """Requests per second of one address; 0 for no limit."""
+    trusted_proxies: str = ""
+    tls: TlsFiles | None = None
+    ca_file: Path | None = None
+    """Whose certificates of shufflers are believed; those that the system believes if there is none."""
 
 
-def serve_relay(
-    targets: Sequence[str], host: str, port: int, *, rate: float, trusted_proxies: str, announce: Callable[[str], Any]
-) -> None:
+def serve_relay(settings: RelaySettings, announce: Callable[[str], Any]) -> None:
     """Relay until stopped."""
     set_up_logs()
-    limits = Limits(body_bytes=MAX_PARTS * MAX_UPLOAD_BYTES, requests_per_second=rate, burst=max(1, int(10 * rate)))
-    app = RelayApp(targets, limits)
-    server = uvicorn.Server(server_config(app, host, port, limits, trusted_proxies=trusted_proxies))
-    announce(f"tacit relays at {server_url(host, port)} to {len(targets)} shufflers")
+    host, port, rate, tls = settings.host, settings.port, settings.rate, settings.tls
+    limits = Limits(
+        body_bytes=MAX_PARTS * MAX_UPLOAD_BYTES, requests_per_second=rate, burst=max(1, int(10 * rate))
+    )  # fmt: skip
+    app = RelayApp(settings.targets, limits, trust=trusting(settings.ca_file))
+    config = server_config(app, host, port, limits, trusted_proxies=settings.trusted_proxies, tls=tls)
+    server = uvicorn.Server(config)
+    announce(
+        f"tacit relays at {server_url(host, port, is_secure=tls is not None)} to {len(settings.targets)} shufflers"
+    )
     server.run()
     if not server.started:
         raise StorageUnavailable(f"relay: could not start on {host}:{port}")
@@ -143,10 +172,12 @@ def serve_relay(
 class RelayApp:
     """The ASGI application of a relay."""
 
-    def __init__(self, targets: Sequence[str], limits: Limits | None = None) -> None:
+    def __init__(
+        self, targets: Sequence[str], limits: Limits | None = None, *, trust: ssl.SSLContext | None = None
+    ) -> None:
         """Forward to shufflers, by their base addresses, in the order of the session document."""
         bounds = limits or Limits(body_bytes=MAX_PARTS * MAX_UPLOAD_BYTES)
-        self._targets: list[Target] = [Target(url) for url in targets]
+        self._targets: list[Target] = [Target(url, trust) for url in targets]
         self._rate, self._reading = RateLimit(bounds), Reading(bounds)
         methods = ["POST", "OPTIONS"]
         routes = [

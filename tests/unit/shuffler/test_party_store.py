@@ -8,6 +8,7 @@ import pytest
 
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import ProtocolViolation, SessionAborted, StorageUnavailable
+from tacit.hosting.sqlite import open_writer
 from tacit.shuffle.crypto.envelope import Envelope, is_evidence
 from tacit.shuffle.protocol.rehearsal import Rehearsed, rehearse
 from tacit.shuffle.protocol.session import SignedSession
@@ -147,6 +148,37 @@ def test_uploads_of_a_group_are_judged_one_by_one(store: PartyStore) -> None:
     assert store.slots(ID) == [bytes([i]) * 16 for i in (1, 2, 3, 4, 9)]
     assert store.counters(ID) == {"closed": 1, "full": 1, "repeated": 1, "stored": 5, "unreadable": 1}
     assert store.add_uploads([uploads[-1], uploads[0]]) == [FULL, REPEATED]
+
+
+def test_dropping_the_uploads_of_a_session_leaves_those_of_others(store: PartyStore) -> None:
+    other = rehearse(ReplayCoins(b"others"), n_max=5)
+    store.add_session(other.signed, 1, "JOINED")
+    sessions = (ID, other.session.id)
+    for session in sessions:
+        store.commit(session, PhaseChange(state="COLLECTING", is_open=True))
+    store.add_uploads([NewUpload(session, bytes([i]) * 16, b"share") for session in sessions for i in (1, 2)])
+    store.commit(ID, PhaseChange(state="FROZEN", drops_uploads=True))
+    assert [len(store.slots(session)) for session in sessions] == [0, 2]
+    # The last ones go by whole pages.
+    store.commit(other.session.id, PhaseChange(state="FROZEN", drops_uploads=True))
+    assert [len(store.shares(session)) for session in sessions] == [0, 0]
+
+
+def test_uploads_of_an_older_database_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "old"
+    PartyStore(folder).close()
+    db = open_writer(folder / "party.sqlite", None)
+    # What the first version had, with an upload in it.
+    db.run("DROP TABLE uploads; CREATE TABLE uploads (session INTEGER NOT NULL REFERENCES sessions, "
+           "slot BLOB NOT NULL, share BLOB NOT NULL, PRIMARY KEY (session, slot)) STRICT, WITHOUT ROWID;"
+           "UPDATE meta SET value = 1 WHERE key = 'version'")  # fmt: skip
+    db.run("INSERT INTO sessions (key, id, document, party, state, progress, most_uploads) VALUES "
+           "(1, ?, x'', 1, 'COLLECTING', '{}', 5)", ID)  # fmt: skip
+    db.run("INSERT INTO uploads VALUES (1, ?, ?)", b"s" * 16, b"share")
+    db.close()
+    store = PartyStore(folder)
+    assert (store.slots(ID), store.shares(ID)) == ([b"s" * 16], [b"share"])
+    store.close()
 
 
 def test_a_token_is_spent_with_the_upload_that_is_stored(store: PartyStore) -> None:

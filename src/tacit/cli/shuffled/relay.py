@@ -1,6 +1,10 @@
 """`tacit relay`: passes sealed requests of respondents on to shufflers, who never learn from whom they came."""
 
+from pathlib import Path
+
 import click
+
+from tacit.cli.shuffled.tls import ca_option, tls_options
 
 
 @click.group()
@@ -16,11 +20,18 @@ def relay() -> None:
 @click.option("--trusted-proxies", default="", help="Addresses whose X-Forwarded-For is believed, comma-separated.")
 @click.option("--rate", type=click.FloatRange(0), default=50.0, show_default=True,
               help="Requests per second of one address; 0 for no limit.")  # fmt: skip
-def serve(targets: tuple[str, ...], host: str, port: int, trusted_proxies: str, rate: float) -> None:
-    """Relay until stopped: POST /r/1 goes to the first shuffler, /r/2 to the second. Nothing is stored or logged."""
+@tls_options
+@ca_option
+def serve(
+    targets: tuple[str, ...], host: str, port: int, trusted_proxies: str, rate: float, tls_cert: Path | None,
+    tls_key: Path | None, ca_file: Path | None,
+) -> None:  # fmt: skip
+    """Relay until stopped: the k-th part of an upload goes to the k-th shuffler. Nothing is stored or logged."""
     from tacit.core.extras import need
 
     need("collector", "shuffle")
-    from tacit.shuffler.relay import serve_relay
+    from tacit.hosting.tls import TlsFiles
+    from tacit.shuffler.relay import RelaySettings, serve_relay
 
-    serve_relay(targets, host, port, rate=rate, trusted_proxies=trusted_proxies, announce=click.echo)
+    tls = TlsFiles.given(tls_cert, tls_key)
+    serve_relay(RelaySettings(targets, host, port, rate, trusted_proxies, tls, ca_file), click.echo)

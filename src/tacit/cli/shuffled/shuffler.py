@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from tacit.cli.output import print_json, print_table
+from tacit.cli.shuffled.tls import ca_option, tls_options
 from tacit.errors import InvalidSpec
 
 _MODES = ("relay", "ss", "osh", "osh-z", "peos-dgk")
@@ -31,11 +32,18 @@ def shuffler() -> None:
 @click.option("--trusted-proxies", default="", help="Addresses whose X-Forwarded-For is believed, comma-separated.")
 @click.option("--rate", type=click.FloatRange(0), default=500.0, show_default=True,
               help="Uploads per second of one address; 0 for no limit.")  # fmt: skip
+@click.option("--relay-rate", type=click.FloatRange(0), default=0.0, show_default=True,
+              help="Uploads per second through one relay of a session; 0 for no limit.")  # fmt: skip
+@click.option("--relay-address", "relay_addresses", multiple=True, metavar="ADDRESS",
+              help="Address that a relay sends from, if its name has another; may be given several times.")  # fmt: skip
 @click.option("--max-body", type=click.IntRange(1 << 16), default=512 << 20, show_default=True,
               help="Largest vector of rows, in bytes.")  # fmt: skip
+@tls_options
+@ca_option
 def serve(
     data: Path, name: str, collectors: tuple[str, ...], any_collector: bool, modes: tuple[str, ...], host: str,
-    port: int, public_url: str, trusted_proxies: str, rate: float, max_body: int,
+    port: int, public_url: str, trusted_proxies: str, rate: float, relay_rate: float, relay_addresses: tuple[str, ...],
+    max_body: int, tls_cert: Path | None, tls_key: Path | None, ca_file: Path | None,
 ) -> None:  # fmt: skip
     """Shuffle until stopped. SIGTERM finishes the step under way; a crash at any time loses nothing."""
     if not collectors and not any_collector:
@@ -47,12 +55,16 @@ def serve(
 
     need("collector", "shuffle")
     from tacit.hosting.limits import Limits
+    from tacit.hosting.tls import TlsFiles
     from tacit.shuffler.joining import Offer
     from tacit.shuffler.server import ShufflerSettings, serve_shuffler
 
     limits = Limits(body_bytes=1 << 20, requests_per_second=rate, burst=max(1, int(10 * rate)))
     offer = Offer(frozenset(collectors), any_collector, modes or _MODES, public_url, max_body)
-    settings = ShufflerSettings(data, name, offer, host, port, public_url, trusted_proxies, limits)
+    settings = ShufflerSettings(
+        data, name, offer, host, port, public_url, trusted_proxies, limits, relay_rate, relay_addresses,
+        TlsFiles.given(tls_cert, tls_key), ca_file,
+    )  # fmt: skip
     serve_shuffler(settings, click.echo)
 
 

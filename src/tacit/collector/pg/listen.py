@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tacit.collector.pg.messages import PgLimits
 from tacit.errors import InvalidSpec, StorageUnavailable
+from tacit.hosting.tls import TlsFiles
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,8 @@ class PgSettings:
         """TLS, if there is a certificate."""
         if self.cert is None:
             return None
-        found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        found.minimum_version = ssl.TLSVersion.TLSv1_2
-        try:
-            found.load_cert_chain(self.cert, self.key)
-        except (OSError, ssl.SSLError) as error:
-            raise InvalidSpec(f"serve: the certificate or its key cannot be read ({type(error).__name__})") from None
-        return found
+        assert self.key is not None
+        return TlsFiles(self.cert, self.key).context()
 
     def listen(self) -> socket.socket:
         """A socket that listens; it is bound before anything is announced."""

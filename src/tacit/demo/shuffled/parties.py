@@ -18,7 +18,7 @@ from tacit.demo.serve import HOST, DemoService, collector, free_ports, running, 
 from tacit.hosting.limits import Limits
 from tacit.hosting.serving import server_url
 from tacit.shuffler.joining import Offer
-from tacit.shuffler.relay import serve_relay
+from tacit.shuffler.relay import RelaySettings, serve_relay
 from tacit.shuffler.server import ShufflerSettings, serve_shuffler
 
 SHUFFLERS = 3
@@ -94,4 +94,4 @@ def _shuffle(settings: ShufflerSettings) -> None:
 
 
 def _relay(targets: tuple[str, ...], port: int) -> None:
-    serve_relay(targets, HOST, port, rate=0, trusted_proxies="", announce=say_nothing)
+    serve_relay(RelaySettings(targets, HOST, port, rate=0), say_nothing)
