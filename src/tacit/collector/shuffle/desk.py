@@ -30,6 +30,7 @@ from tacit.collector.shuffle.steps import (
     CollectorSteps,
 )
 from tacit.collector.shuffle.transcripts import published
+from tacit.collector.store.party_copies import RESTORED
 from tacit.device.numbers.coins import SystemCoins
 from tacit.errors import InvalidSpec, ProtocolViolation, SessionAborted, TacitError
 from tacit.hosting.clock import Clock
@@ -341,6 +342,10 @@ class ShuffleDesk:
         with self.party.alone():
             record = self._latest(active.id)
             if record is None or record.state not in (PUBLISHED, COLLECTING) or not record.progress.get("admitted"):
+                return
+            if record.progress.get(RESTORED):
+                # The rounds that follow may have been used by letters that were sent after the backup was made.
+                self._notes[record.id] = "restored from a backup: new invitations admit to the next session only"
                 return
             first = int(record.progress["admitted"])
             letters = self._steps.admissions(record, invitations, first)

@@ -20,6 +20,7 @@ from tacit.collector.shuffle.release import Releases, output_places
 from tacit.collector.shuffle.spots import KEPT as SPOTS
 from tacit.collector.shuffle.spots import draw_spots, draw_tokens, read_spots
 from tacit.collector.shuffle.transcripts import KEPT, published
+from tacit.collector.store.party_copies import RESTORED
 from tacit.device.numbers.coins import SystemCoins
 from tacit.errors import ProtocolViolation, ReleaseRefused, SessionAborted
 from tacit.shuffle.crypto.signing import check_signature
@@ -64,6 +65,9 @@ class CollectorSteps:
         """Make the next step of a session; whether there was one."""
         if record.state in (DRAFT, PUBLISHED, COLLECTING, SHUFFLING) and self._is_called_off(record):
             return True
+        if record.progress.get(RESTORED) and self._is_unsettled(record):
+            self.abort(record, "the collector was restored from a backup that was made before the session had opened")
+            return True
         if record.state == DRAFT:
             return self._sign(record)
         if record.state == PUBLISHED:
@@ -81,6 +85,12 @@ class CollectorSteps:
 
     def _shufflers(self, session: ShuffleSession) -> range:
         return range(1, session.shuffler_count + 1)
+
+    def _is_unsettled(self, record: SessionRecord) -> bool:
+        """Whether the next step would draw or announce what it may have drawn or announced otherwise before."""
+        # A second set of spot checks would count as respondents, and a second list of tokens contradict the first.
+        waits = record.progress.get("invitations") and not record.progress.get("admitted")
+        return record.state == DRAFT or bool(record.state == PUBLISHED and waits)
 
     # Signatures, and opening for uploads.
 

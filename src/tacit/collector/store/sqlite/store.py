@@ -28,6 +28,7 @@ from tacit.collector.ports import (
 )
 from tacit.collector.store.checksums import COLUMNS, checked, stored
 from tacit.collector.store.intake import decide, invitations, pack, plain_group, refusals, unpack
+from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.store.sqlite import statements as sql
 from tacit.collector.store.sqlite.recent import MOST, Recent
@@ -325,7 +326,8 @@ class SqliteStore:
     def backup(self, path: str) -> None:
         """Write a consistent copy to a new file while reports go on arriving; segments are copied beside it."""
         # VACUUM INTO reads one snapshot; the segments it names cannot be swept while `new_copies` holds the lock.
-        with new_file(path) as part, explained(part), new_copies(self.segments, path):
+        party = self.open_party() if (self.file.parent / PARTY).exists() else None
+        with new_party_copy(party, path), new_file(path) as part, explained(part), new_copies(self.segments, path):
             with closing(open_reader(self.file, self._vfs)) as db:
                 db.run("VACUUM INTO ?", str(part))
             copy_segments(part, self.segments, beside(path))
@@ -341,6 +343,9 @@ class SqliteStore:
                 db.run("VACUUM INTO ?", str(part))
             migrate_file(part)
             copy_segments(part, beside(backup), target.with_name(SEGMENTS))
+            if party_beside(backup).exists():
+                with closing(PartyFile(target.with_name(PARTY))) as party:
+                    restore_party(backup, party)
         return cls(folder)
 
     def probe(self, *, write: bool = False) -> bool:
