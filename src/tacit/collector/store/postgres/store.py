@@ -6,7 +6,16 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any, LiteralString
 
-from tacit.collector.ports import AuditEntry, CollectionRecord, Fold, NewBatch, Outcome, StoredTally, TokenRecord
+from tacit.collector.ports import (
+    AuditEntry,
+    BatchNumbers,
+    CollectionRecord,
+    Fold,
+    NewBatch,
+    Outcome,
+    StoredTally,
+    TokenRecord,
+)
 from tacit.collector.store.checksums import COLUMNS, checked, stored
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.postgres import statements as sql
@@ -109,6 +118,17 @@ class PostgresStore:
             (SELECT collection, reports FROM tacit.tallies UNION ALL SELECT collection, reports FROM tacit.waiting) AS t
             WHERE collection = (SELECT key FROM tacit.collections WHERE id = %s)"""
         return int(self._query(text, collection)[0][0])
+
+    def batch_numbers(self, collection: str) -> BatchNumbers:
+        """Numbers of batches and reports, folded and waiting, in one snapshot."""
+        text = """SELECT (SELECT count(*) FROM tacit.batches WHERE collection = key),
+            (SELECT coalesce(sum(reports), 0)::bigint FROM tacit.tallies WHERE collection = key),
+            (SELECT coalesce(sum(batches), 0)::bigint FROM tacit.waiting WHERE collection = key),
+            (SELECT coalesce(sum(reports), 0)::bigint FROM tacit.waiting WHERE collection = key)
+            FROM tacit.collections WHERE id = %s"""
+        rows = self._query(text, collection)
+        batches, folded, waiting, reports = rows[0] if rows else (0, 0, 0, 0)
+        return BatchNumbers(batches - waiting, folded, waiting, reports)
 
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were."""

@@ -19,6 +19,7 @@ import apsw
 from tacit.collector.ports import (
     STORED,
     AuditEntry,
+    BatchNumbers,
     CollectionRecord,
     Fold,
     NewBatch,
@@ -231,6 +232,14 @@ class SqliteStore:
         total = f"(SELECT coalesce(sum(reports), 0) FROM {{}} WHERE collection = {sql.KEY})"
         rows = self._query(f"SELECT {total.format('tallies')} + {total.format('waiting')}", collection)
         return int(rows[0][0])
+
+    def batch_numbers(self, collection: str) -> BatchNumbers:
+        """Numbers of batches and reports, folded and waiting, in one snapshot."""
+        parts = ("count(*) FROM batches", "count(*) FROM recent", "coalesce(sum(reports), 0) FROM tallies",
+                 "coalesce(sum(batches), 0) FROM waiting", "coalesce(sum(reports), 0) FROM waiting")  # fmt: skip
+        text = ", ".join(f"(SELECT {part} WHERE collection = {sql.KEY.replace('?', '?1')})" for part in parts)
+        sorted_in, recent, folded, waiting, reports = self._query(f"SELECT {text}", collection)[0]
+        return BatchNumbers(sorted_in + recent - waiting, folded, waiting, reports)
 
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were.
