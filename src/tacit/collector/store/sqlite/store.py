@@ -237,7 +237,7 @@ class SqliteStore:
         """Numbers of batches and reports, folded and waiting, in one snapshot."""
         parts = ("count(*) FROM batches", "count(*) FROM recent", "coalesce(sum(reports), 0) FROM tallies",
                  "coalesce(sum(batches), 0) FROM waiting", "coalesce(sum(reports), 0) FROM waiting")  # fmt: skip
-        text = ", ".join(f"(SELECT {part} WHERE collection = {sql.KEY.replace('?', '?1')})" for part in parts)
+        text = ", ".join(f"(SELECT {part} WHERE collection = {sql.KEY})" for part in parts)
         sorted_in, recent, folded, waiting, reports = self._query(f"SELECT {text}", collection)[0]
         return BatchNumbers(sorted_in + recent - waiting, folded, waiting, reports)
 
