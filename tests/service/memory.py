@@ -13,6 +13,7 @@ from weakref import finalize
 from tacit.collector.ports import (
     STORED,
     AuditEntry,
+    BatchNumbers,
     CollectionRecord,
     Fold,
     NewBatch,
@@ -147,6 +148,14 @@ class MemoryStore:
     def stored_reports(self, collection: str) -> int:
         """Number of reports accepted so far, folded or not."""
         return self._of(collection).count
+
+    def batch_numbers(self, collection: str) -> BatchNumbers:
+        """Numbers of batches and reports, folded and waiting."""
+        with self._lock:
+            kept = self._of(collection)
+            reports = sum(batch.count for batch in kept.waiting)
+            waiting = len(kept.waiting)
+            return BatchNumbers(len(kept.batches) - waiting, kept.count - reports, waiting, reports)
 
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
         """Fold waiting batches, oldest first, into a shard's tally, in one step; returns how many there were."""

@@ -49,6 +49,7 @@ from tacit.shuffler.letters import (
     COUNTS,
     ENVELOPES,
     ERASURE,
+    LEAVES,
     STATEMENT,
     Letter,
     RosterStatement,
@@ -257,10 +258,11 @@ class StandIn:
         places = expected_places(self.session, ATTEMPT)
         statement = self.statement()
         signatures = {name: each.signature for name, each in said.items()}
+        leaves = self.heard(LEAVES)[party_name(1)].body.hex()
         return Transcript(
             session=self.session.id,
             attempt=ATTEMPT,
-            roster={"root": statement.root, "n": statement.n, "signatures": signatures},
+            roster={"root": statement.root, "n": statement.n, "signatures": signatures, "leaves": leaves},
             rows=opened.rows,
             envelopes=[sent[place.round, place.phase, place.sender, place.receiver] for place in places],
             hops=[self.heard(COUNTS)[party_name(i)].json() for i in range(1, self.session.shuffler_count + 1)]

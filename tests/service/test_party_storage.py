@@ -1,12 +1,16 @@
 """What a collector keeps of shuffles, on a file and on PostgreSQL: the same contract, and one process that leads."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.service.conftest import Open
 from tests.service.waiting import wait_until
 
+from tacit.collector.store.postgres.store import PostgresStore
+from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import ProtocolViolation, SessionAborted, StorageUnavailable
 from tacit.shuffle.crypto.envelope import Envelope, is_evidence
@@ -172,3 +176,51 @@ def test_tables_of_a_newer_release_are_refused(party: PartyStore, opened: Callab
     party._rows("UPDATE meta SET value = 99 WHERE key = 'version'")
     with pytest.raises(StorageUnavailable, match="schema version 99"):
         opened()
+
+
+def test_a_backup_takes_shuffles_along_and_marks_what_was_under_way(
+    open_store: Open, opened: Callable[[], PartyStore], tmp_path: Path, postgres: Any
+) -> None:
+    party, ended = opened(), rehearse(ReplayCoins(b"ended")).signed
+    party.add_session(ended, 0, "ABORTED")
+    party.end(ended.session.id, PhaseChange(state="ABORTED"), {"reason": "too few"})
+    party.add_session(MADE.signed, 0, "SHUFFLING", first=PhaseChange(state="SHUFFLING", keep={"key": b"secret"}))
+    party.take(note(2))
+    mail = letter(place_of(MADE.session, "close", 0, 1), b"{}", MADE.identities[0])
+    party.commit(ID, PhaseChange(state="SHUFFLING", progress={"n": 3}, letters=[mail]))
+    file, keys = str(tmp_path / "copy.sqlite"), (party.identity.public, party.seal_key.public)
+    open_store().backup(file)
+    assert oct(Path(f"{file}.shuffle").stat().st_mode & 0o777) == "0o600"
+    assert sorted(path.name for path in tmp_path.glob("copy*")) == ["copy.sqlite", "copy.sqlite.shuffle"]
+    party.close()
+    before = Path(f"{file}.shuffle").read_bytes()
+    postgres.forget()
+    shared = PostgresStore(postgres.url)
+    shared.restore(file)
+    for store in (SqliteStore.restore(file, tmp_path / "again"), shared):
+        again = PartyStore(store.open_party())
+        assert (again.identity.public, again.seal_key.public) == keys
+        live, over = again.session(ID), again.session(ended.session.id)
+        assert live is not None and dict(live.progress) == {"n": 3, "restored": True}
+        assert over is not None and over.is_over and "restored" not in over.progress
+        assert (again.kept(ID, "key"), again.body(note(2).place)) == (b"secret", b"x" * 32)
+        # What waits is sent as it was, byte for byte, and new letters have new numbers.
+        (waiting,) = again.waiting()
+        kept = again.outgoing(waiting.number)
+        assert kept is not None and (kept.head, kept.body) == (mail.head, mail.body)
+        again.commit(ID, PhaseChange(state="SHUFFLING", letters=[mail]))
+        assert len({each.number for each in again.waiting()}) == 2
+        again.rotate_seal_key()
+        again.close()
+        store.close()
+    assert Path(f"{file}.shuffle").read_bytes() == before
+    with (
+        closing(PostgresStore(postgres.url)) as full,
+        pytest.raises(StorageUnavailable, match="has keys of a collector"),
+    ):
+        full.restore(file)
+
+
+def test_a_backup_without_shuffles_has_no_file_about_them(open_store: Open, tmp_path: Path) -> None:
+    open_store().backup(str(tmp_path / "copy.sqlite"))
+    assert [path.name for path in tmp_path.glob("copy*")] == ["copy.sqlite"]

@@ -19,6 +19,7 @@ from tacit.collector.ports import (
     SPENT,
     STORED,
     AuditEntry,
+    BatchNumbers,
     CollectionRecord,
     NewBatch,
     Store,
@@ -151,6 +152,19 @@ def test_the_same_id_in_two_collections_is_two_batches(store: Store):
     assert fold_all(store, B) == 2
     assert counted(store, B) == {"[x]": 2, "[y]": 2}
     assert counted(store, A) == {}
+
+
+def test_batches_and_reports_are_numbered_folded_and_waiting(store: Store):
+    assert store.batch_numbers(A) == BatchNumbers(0, 0, 0, 0)
+    publish(store)
+    store.add_batches([batch("one"), batch("two")])
+    assert store.batch_numbers(A) == BatchNumbers(0, 0, 2, 4)
+    fold_all(store, A)
+    store.add_batches([batch("three"), batch("one")])
+    numbers = store.batch_numbers(A)
+    assert numbers == BatchNumbers(2, 4, 1, 2) and (numbers.batches, numbers.reports) == (3, 6)
+    store.drop_reports(A)
+    assert store.batch_numbers(A) == BatchNumbers(0, 0, 0, 0)
 
 
 def test_nothing_is_added_to_what_is_not_published(store: Store):

@@ -87,12 +87,13 @@ def identity(server: str, token: str, data: Path | None) -> None:
 
 @shuffle.command()
 @click.argument("file", type=click.File("rb"))
+@click.option("--slot", default="", help="A receipt's slot: say whether its report took part; exit code 1 if not.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def verify(file: Any, as_json: bool) -> None:
+def verify(file: Any, slot: str, as_json: bool) -> None:
     """Check the transcript of a shuffled collection (FILE as published, - for standard input) without any network."""
     from tacit.cli.shuffled.transcripts import show_transcript
 
-    if not show_transcript(file.read(), as_json):
+    if not show_transcript(file.read(), slot, as_json):
         raise SystemExit(1)
 
 

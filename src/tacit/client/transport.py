@@ -64,10 +64,9 @@ class Address:
         """The address of the session that takes reports of a shuffled collection."""
         return f"{self.base}/c/{self.id}/session.json"
 
-    @property
-    def transcript(self) -> str:
-        """The address of the transcript of a shuffled collection."""
-        return f"{self.base}/c/{self.id}/transcript.json"
+    def transcript(self, session: str) -> str:
+        """The address of the transcript of a session of a shuffled collection."""
+        return f"{self.base}/c/{self.id}/transcript.json?session={session}"
 
 
 @dataclass(frozen=True)
@@ -136,9 +135,9 @@ class Transport:
         """Return the JSON of a document, not yet verified; Unreachable if it cannot be fetched."""
         return self.fetch_json(address.document, f"collection {address.id}: the document")
 
-    def fetch_json(self, url: str, what: str) -> Any:
-        """Return the JSON at an address; Unreachable, which names `what`, if it cannot be fetched."""
-        reply = self._persist(Request(url), MAX_DOCUMENT_BYTES, lambda reply: reply.status == 200)
+    def fetch_json(self, url: str, what: str, most: int = MAX_DOCUMENT_BYTES) -> Any:
+        """Return the JSON at an address, of at most `most` bytes; Unreachable, which names `what`, if that fails."""
+        reply = self._persist(Request(url), most, lambda reply: reply.status == 200)
         if reply.status != 200:
             cause = f"status {reply.status}" if reply.status else "no reply"
             raise Unreachable(f"{what} cannot be fetched ({cause})")

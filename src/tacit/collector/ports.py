@@ -62,6 +62,26 @@ class StoredTally:
     content: bytes
 
 
+@dataclass(frozen=True)
+class BatchNumbers:
+    """How many batches and reports of a collection are in tallies, and how many wait; all at one moment."""
+
+    folded: int
+    folded_reports: int
+    waiting: int
+    waiting_reports: int
+
+    @property
+    def batches(self) -> int:
+        """All batches that were stored."""
+        return self.folded + self.waiting
+
+    @property
+    def reports(self) -> int:
+        """All reports that were stored."""
+        return self.folded_reports + self.waiting_reports
+
+
 def tally_damaged(collection: str, shard: str, fault: str) -> StorageDamaged:
     """The error of a corrupt tally; it names collection, shard and what to do."""
     return StorageDamaged(
@@ -167,6 +187,10 @@ class Store(Protocol):
 
     def stored_reports(self, collection: str) -> int:
         """Number of reports accepted so far, folded or not."""
+        ...
+
+    def batch_numbers(self, collection: str) -> BatchNumbers:
+        """Numbers of batches and reports, folded and waiting, in one snapshot."""
         ...
 
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:

@@ -168,7 +168,14 @@ class Collector:
         """The number of stored reports (0 if corrupt; fakes do not count), and whether the collection is corrupt."""
         damaged = self._is_damaged(active)
         fakes = 0 if active.collection.shuffle is None else active.collection.shuffle.fakes
-        return 0 if damaged else max(0, self.store.stored_reports(active.id) - fakes), damaged
+        return 0 if damaged else self._respondents(active.id, fakes), damaged
+
+    def _respondents(self, collection: str, fakes: int) -> int:
+        """Stored reports but for the fakes of sessions, each of which is one batch."""
+        if not fakes:
+            return self.store.stored_reports(collection)
+        numbers = self.store.batch_numbers(collection)
+        return numbers.reports - numbers.batches * fakes
 
     def segments(self, collection: str) -> list[RowSegment]:
         """The sealed segments of a collection with rows, after sealing what is waiting."""
@@ -312,7 +319,7 @@ class Collector:
             "questions": len(content["questions"]),
             "round": content["plan"]["round"] if content.get("plan") else None,
             "shuffled": content.get("shuffle") is not None,
-            "reports": 0 if is_draft or damaged else max(0, self.store.stored_reports(record.id) - fakes),
+            "reports": 0 if is_draft or damaged else self._respondents(record.id, fakes),
             "minimum_cohort": content.get("minimum_cohort"),
         }
 

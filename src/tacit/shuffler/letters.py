@@ -13,6 +13,7 @@ attempt, round, phase, from, to) is used once. All letters travel as `POST` to `
     slots        shufflers   shufflers     0           its slots, sorted, 16 bytes each (M2); in a chain only the first
     statement    shufflers   everybody     0           JSON: root and number of the agreed slots, signed, and the
                                                        envelopes of the slots that it was sent
+    leaves       shuffler 1  collector     0           hashes of the agreed slots, in their order, 32 bytes each
     commit .. output, hop                              as in `resharing` and `transcript.expected_places`
     counts       shufflers   collector     0           JSON: what a hop of a chain signs about its rows
     envelopes    shufflers   collector     0           JSON: all envelopes that it sent, for the transcript
@@ -25,7 +26,8 @@ The order in which a session goes, seen from the collector:
     POST {shuffler}/sessions with its own signature     -> {"signature"} of each shuffler
     letters `admissions`, where invitations are needed, until they are acknowledged
     POST {shuffler}/sessions with all signatures        -> the shuffler opens for uploads
-    letters `close`                                     -> letters `statement` from all shufflers, all the same
+    letters `close`                                     -> letters `statement` from all shufflers, all the same,
+                                                           and `leaves` from the first
     `output` of the last hiders (or `hop` of the last in a chain) and `envelopes` (and `counts`) of all
     letters `ack`                                       -> letters `erasure`
 """
@@ -39,6 +41,7 @@ from typing import Any, cast
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import ProtocolViolation
 from tacit.shuffle.crypto.envelope import Envelope, MessagePlace, enclose
+from tacit.shuffle.crypto.merkle import HASH_BYTES
 from tacit.shuffle.crypto.signing import Identity
 from tacit.shuffle.protocol.layouts import LAYOUTS
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name, party_names, rounds_of
@@ -50,7 +53,7 @@ from tacit.shuffle.protocol.transcript import HOP_PHASE, expected_places
 ATTEMPT = 1
 """A session is tried once; who tries again makes a new session, with fresh shares of the same reports."""
 
-ADMISSIONS, CLOSE, SLOTS, STATEMENT = "admissions", "close", "slots", "statement"
+ADMISSIONS, CLOSE, SLOTS, STATEMENT, LEAVES = "admissions", "close", "slots", "statement", "leaves"
 COUNTS, ENVELOPES, ACK, ERASURE, ABORT = "counts", "envelopes", "ack", "erasure", "abort"
 
 MEDIA_TYPE = "application/vnd.tacit.letter"
@@ -66,7 +69,9 @@ _ENVELOPE_BYTES = 1024
 
 _SEED_BYTES = 32
 _FROM_COLLECTOR = {ADMISSIONS, CLOSE, ACK}
-_TO_COLLECTOR = {STATEMENT, OUTPUT, COUNTS, ENVELOPES, ERASURE, HOP_PHASE}
+LEAVES_SENDER = 1
+"""Who tells the collector the hashes of slots: it signs their root as well, so that others would only repeat it."""
+_TO_COLLECTOR = {STATEMENT, LEAVES, OUTPUT, COUNTS, ENVELOPES, ERASURE, HOP_PHASE}
 _AMONG_SHUFFLERS = {SLOTS, STATEMENT, COMMIT, REVEAL, SPLIT, RESHARE, HOP_PHASE}
 
 
@@ -161,6 +166,8 @@ def _is_expected(session: ShuffleSession, phase: str, number: int, sender: int, 
     """Whether there is such a letter in a session; the same places as `expected_places` lists, and all others."""
     if phase == ADMISSIONS:
         return 0 <= number < MAX_ADMISSION_LETTERS
+    if phase == LEAVES:
+        return (number, sender) == (0, LEAVES_SENDER)
     if phase == HOP_PHASE:
         after = sender + 1 if sender < session.shuffler_count else COLLECTOR
         return session.mode not in RESHARING and (number, receiver) == (sender - 1, after)
@@ -181,8 +188,8 @@ def largest_body(session: ShuffleSession, place: MessagePlace) -> int:
     """How many bytes the body of a letter may have at most."""
     if place.phase in (COMMIT, REVEAL):
         return _SEED_BYTES
-    if place.phase == SLOTS:
-        return session.n_max * SLOT_BYTES
+    if place.phase in (SLOTS, LEAVES):
+        return session.n_max * (SLOT_BYTES if place.phase == SLOTS else HASH_BYTES)
     if place.phase == ADMISSIONS:
         return MAX_ADMISSIONS * ADMISSION_BYTES
     if place.phase == ENVELOPES:

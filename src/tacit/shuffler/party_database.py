@@ -52,6 +52,10 @@ class PartyDatabase(Protocol):
         """Leave nothing of deleted rows behind, as far as that is possible."""
         ...
 
+    def renumber(self) -> None:
+        """Go on counting behind the numbers of rows that were copied in."""
+        ...
+
     def close(self) -> None:
         """Release it."""
         ...
@@ -106,6 +110,9 @@ class PartyFile:
         if (pages - free) * size <= _VACUUM_BYTES:
             self._db.run("VACUUM")
         self._db.run("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def renumber(self) -> None:
+        """SQLite does that by itself."""
 
     def close(self) -> None:
         """Release the file."""

@@ -51,6 +51,8 @@ from tacit.shuffler.letters import (
     COUNTS,
     ENVELOPES,
     ERASURE,
+    LEAVES,
+    LEAVES_SENDER,
     SLOTS,
     STATEMENT,
     Letter,
@@ -159,10 +161,15 @@ class StepMaker:
         self._slots = ("", b"")
         statement = RosterStatement(roster.root, roster.n, signature, heard).to_json()
         everybody = [COLLECTOR, *self._others(record)]
+        letters = text_letters(session, STATEMENT, record.party, everybody, statement, identity)
+        if record.party == LEAVES_SENDER:
+            # Slots are erased in the end; their hashes let respondents find theirs for ever.
+            place = place_of(session, LEAVES, record.party, COLLECTOR)
+            letters.append(letter(place, roster.leaves, identity, rows=roster.n))
         return PhaseChange(
             state=ShufflerProgress(record.state).after("freeze").state,
             keep={_ROSTER: b"".join(roster.slots), STATEMENT: json.dumps(statement).encode()},
-            letters=text_letters(session, STATEMENT, record.party, everybody, statement, identity),
+            letters=letters,
             used=[each.place for each in taken],
         )
 

@@ -65,7 +65,7 @@ class Network:
         self.pages, self.posted = pages or {}, list[tuple[str, bytes, str]]()
         self.answer: Callable[[str, bytes], Reply] = lambda url, body: Reply(202)
 
-    def fetch_json(self, url: str, what: str) -> Any:
+    def fetch_json(self, url: str, what: str, most: int = 0) -> Any:
         if url not in self.pages:
             raise Unreachable(f"{what} cannot be fetched (status 404)")
         return self.pages[url]
@@ -304,7 +304,7 @@ def test_a_slot_that_a_shuffler_shows_is_kept_until_the_transcript_is_published(
     assert entry.sealed is not None and entry.sealed["took_part"]
     with pytest.raises(InvalidSpec, match="no report with this batch id was sealed"):
         person.check(replace(receipt, batch="0" * 32))
-    network.pages[f"{BASE}/c/{ASKED.id}/transcript.json"] = {"session": publish(SESSION), "transcript": {}}
+    network.pages[f"{BASE}/c/{ASKED.id}/transcript.json?session={SESSION.id}"] = {"session": publish(SESSION), "transcript": {}}
     with pytest.raises((ProtocolViolation, InvalidSpec)):
         person.check(receipt)
 

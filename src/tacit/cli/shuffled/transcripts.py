@@ -1,20 +1,23 @@
 """`tacit shuffle verify`: a transcript checked offline, and what that proves, in plain words."""
 
 import json
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from tacit.cli.output import print_json, print_table
 from tacit.cli.shuffled.sessions import claims
 
+if TYPE_CHECKING:
+    from tacit.shuffle.protocol.transcript import Transcript
 
-def show_transcript(content: bytes, as_json: bool) -> bool:
-    """Check a transcript as it was published and print what follows; whether everything is as it must be."""
+
+def show_transcript(content: bytes, slot: str, as_json: bool) -> bool:
+    """Check a transcript as it was published, and a slot if one is named; whether everything is as it must be."""
     from tacit.errors import TacitError
 
     try:
-        found = checked_transcript(content)
+        found = checked_transcript(content, slot)
     except TacitError as error:
         if as_json:
             print_json({"valid": False, "reason": str(error)})
@@ -25,7 +28,7 @@ def show_transcript(content: bytes, as_json: bool) -> bool:
     return True
 
 
-def checked_transcript(content: bytes) -> dict[str, Any]:
+def checked_transcript(content: bytes, slot: str = "") -> dict[str, Any]:
     """Verify document, session, certificate and transcript; ProtocolViolation or InvalidSpec names what is wrong."""
     from tacit.shuffle.protocol.session import SignedSession
     from tacit.shuffle.protocol.transcript import Transcript, verify
@@ -38,6 +41,7 @@ def checked_transcript(content: bytes) -> dict[str, Any]:
     transcript = Transcript.from_json(fields["transcript"])
     pinned = pinned_keys(terms_of(collection))
     result = verify(transcript, SignedSession.from_json(fields["session"]), pinned)
+    receipt = [_found(transcript, slot)] if slot else []
     certificate, terms = agreed.certificate, terms_of(collection)
     again = "the certificate was computed again, and its claims hold"
     return {
@@ -50,10 +54,21 @@ def checked_transcript(content: bytes) -> dict[str, Any]:
         "rows": transcript.rows,
         "epsilon": dict(zip(("collector", "others", "local"), certificate.triple, strict=True)),
         "delta": certificate.delta,
-        "checked": [*result.checked, again],
+        "checked": [*result.checked, again, *receipt],
         "proves": list(result.proves),
         "does_not_prove": list(result.does_not_prove),
     }
+
+
+def _found(transcript: "Transcript", slot: str) -> str:
+    from tacit.errors import ProtocolViolation
+    from tacit.shuffle.protocol.transcript import check_receipt
+
+    if check_receipt(transcript, {"session": transcript.session, "slot": slot}) is None:
+        raise ProtocolViolation(
+            f"slot {slot[:32]}: its report is not one of the {transcript.roster['n']} that took part"
+        )
+    return f"the report with slot {slot} took part"
 
 
 def _fields(content: bytes) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Whether a sealed report took part: what shufflers and the collector publish about a session, checked.
 
-A respondent holds a random slot. All shufflers sign one root over the slots that take part; a short path from a slot to
-that root shows that it is among them. Nobody learns from it which report is whose.
+A respondent holds a random slot. All shufflers sign one root over the hashes of the slots that take part, and these
+hashes are published when the session has ended. Before, a shuffler shows a short path from a slot to the root. Nobody
+learns from it which report is whose.
 """
 
 import re
@@ -11,8 +12,9 @@ from typing import Any, cast
 
 from tacit.client.sealed.asking import Asking
 from tacit.client.sealed.sealing import SealedReport
-from tacit.client.transport import Unreachable
+from tacit.client.transport import MAX_DOCUMENT_BYTES, Transport, Unreachable
 from tacit.errors import ProtocolViolation
+from tacit.shuffle.crypto.merkle import HASH_BYTES
 from tacit.shuffle.protocol.relayed import proof_path, status_path
 from tacit.shuffle.protocol.roster import took_part
 from tacit.shuffle.protocol.session import SignedSession
@@ -30,7 +32,7 @@ class Inclusion:
 
     state: str
     """"waiting" (slots are not agreed yet), "shown" (a shuffler shows the slot, the signatures of all are not published
-    yet), "included", "missing" (no shuffler showed the slot), or "aborted"."""
+    yet), "included", "missing" (the slot is not among those that were signed), or "aborted"."""
     words: str
     """The same as a sentence."""
     respondents: int = 0
@@ -45,24 +47,34 @@ class Inclusion:
 def look_up(
     collection: Callable[[], Collection], sealed: SealedReport, transcript_url: str, asking: Asking
 ) -> tuple[Inclusion, dict[str, Any] | None]:
-    """Find out whether a report took part, and return the proof to be kept: shufflers erase theirs in the end.
+    """Find out whether a report took part, and return the proof to be kept: what is published may vanish.
 
     ProtocolViolation if what is published is not as it must be.
     """
-    proof = sealed.proof or _first_proof(sealed, asking)
+    transcript = _transcript(collection, sealed, transcript_url, asking.transport)
+    if transcript is None:
+        proof = sealed.proof or _first_proof(sealed, asking)
+        return _without_transcript(sealed, proof, asking), proof
+    # Nobody is asked about the slot: the hashes of all of them are published, under a root that all shufflers signed.
+    n = int(transcript.roster["n"])
+    proof = check_receipt(transcript, {"session": sealed.session, "slot": sealed.slot})
+    if proof is None:
+        return Inclusion(MISSING, f"The report is not one of the {n} that all shufflers signed for.", n), sealed.proof
+    return Inclusion(INCLUDED, f"The report is one of {n} that all shufflers signed for.", n), proof
+
+
+def _transcript(
+    collection: Callable[[], Collection], sealed: SealedReport, url: str, transport: Transport
+) -> Transcript | None:
+    """The verified transcript of the session that a report was sealed for; None before there is one."""
     try:
-        published = asking.transport.fetch_json(transcript_url, f"collection at {transcript_url}: the transcript")
-        transcript = verified_transcript(collection(), published)
+        document = collection()
+        most = MAX_DOCUMENT_BYTES + 2 * HASH_BYTES * terms_of(document).maximum
+        published = transport.fetch_json(url, f"collection at {url}: the transcript", most)
+        transcript = verified_transcript(document, published)
     except Unreachable:
-        return _without_transcript(sealed, proof, asking), proof
-    if transcript.session != sealed.session:
-        return _without_transcript(sealed, proof, asking), proof
-    # All signatures on the root have been verified by now, so that it does not matter who brought the proof.
-    n, receipt = int(transcript.roster["n"]), {"session": sealed.session, "slot": sealed.slot}
-    if proof is not None and check_receipt(transcript, receipt, proof):
-        return Inclusion(INCLUDED, f"The report is one of {n} that all shufflers signed for.", n), proof
-    missing = "No shuffler showed that the report took part. They can until they erase; ask while it is shuffled."
-    return Inclusion(MISSING, missing, n), proof
+        return None
+    return transcript if transcript.session == sealed.session else None
 
 
 def _first_proof(sealed: SealedReport, asking: Asking) -> dict[str, Any] | None:

@@ -68,7 +68,7 @@ class Sealer:
     ) -> tuple[Inclusion, dict[str, Any]]:
         """Whether the report of an entry took part, and what the ledger is to keep of it."""
         sealed = _sealed(entry)
-        found, proof = look_up(document, sealed, address.transcript, self._asking)
+        found, proof = look_up(document, sealed, address.transcript(sealed.session), self._asking)
         # What was certain once stays so, whoever cannot be reached later: such a report is never sealed again.
         return found, replace(sealed, proof=proof, took_part=sealed.took_part or found.took_part).to_json()
 

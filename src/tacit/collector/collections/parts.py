@@ -20,6 +20,8 @@ class Total:
 
     tally: AnyTally
     memo: Memo = field(default_factory=Memo)
+    sessions: int = 1
+    """Of a shuffled collection: how many sessions are in the tally, each with its own fakes."""
 
     @property
     def n(self) -> int:
@@ -27,24 +29,25 @@ class Total:
         return self.tally.n
 
 
-def answering(collection: Collection, mechanism: Mechanism) -> Mechanism:
+def answering(collection: Collection, mechanism: Mechanism, sessions: int = 1) -> Mechanism:
     """The mechanism that answers are computed with: where shufflers add fakes, one that takes them out again."""
     if collection.shuffle is None or not collection.shuffle.fakes:
         return mechanism
     from tacit.shuffle.mechanisms.fakes import with_fakes
 
-    return with_fakes(mechanism, collection.shuffle.fakes)
+    # Sessions have disjoint respondents and equal mechanisms, so that they are one batch with the fakes of all.
+    return with_fakes(mechanism, sessions * collection.shuffle.fakes)
 
 
-def settled(collection: Collection, mechanism: Mechanism, tally: AnyTally) -> AnyTally:
+def settled(collection: Collection, mechanism: Mechanism, tally: AnyTally, sessions: int) -> AnyTally:
     """The tally of a whole collection as one that counts respondents, without the fakes among the reports."""
-    # Either nothing is there, or one whole session: tallies of shards are added up before.
+    # Either nothing is there, or whole sessions: tallies of shards are added up before.
     if collection.shuffle is None or not collection.shuffle.fakes or not tally.n:
         return tally
     from tacit.shuffle.mechanisms.fakes import with_fakes
 
     assert isinstance(tally, Tally)
-    return with_fakes(mechanism, collection.shuffle.fakes).settle(tally)
+    return with_fakes(mechanism, sessions * collection.shuffle.fakes).settle(tally)
 
 
 def check_fakes(collection: Collection, mechanism: Mechanism) -> None:
@@ -61,7 +64,8 @@ def check_fakes(collection: Collection, mechanism: Mechanism) -> None:
 def parts_of(collection: Collection, mechanism: Mechanism, total: Total) -> list[QuestionTally]:
     """The tally of every question, in order; how the total is split depends on the collection's policy."""
     # An empty tally has no fakes in it either.
-    members = _members(collection, answering(collection, mechanism) if total.n else mechanism, total.tally)
+    answers = answering(collection, mechanism, total.sessions) if total.n else mechanism
+    members = _members(collection, answers, total.tally)
     return [
         QuestionTally(member, tally, total.n, place=place, memo=total.memo)
         for place, (member, tally) in enumerate(members)

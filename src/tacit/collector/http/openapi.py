@@ -210,6 +210,7 @@ SCHEMAS: dict[str, Any] = {
             "epsilon": _EPSILONS,
             "delta": _DECIMAL,
             "sessions": _WHOLE,
+            "released": _list(_TEXT),
             "session": {"type": ["string", "null"]},
             "state": {"type": "string", "enum": ["none", *SESSION_STATES]},
             "note": _TEXT,
@@ -397,6 +398,8 @@ def _session_paths() -> dict[str, Any]:
     by_id: dict[str, Any] = {"parameters": [_ID]}
     public: dict[str, Any] = by_id | {"public": True}
     letter = _operation("A letter of a shuffler, signed by it", None, status=204, **public)
+    session = {"name": "session", "in": "query", "schema": _TEXT}
+    transcript = _operation("What anybody can verify", "Transcript", **public | {"parameters": [_ID, session]})
     letter["requestBody"] = {"required": True, "content": _bytes(LETTER)}
     # The courier of a shuffler reads the status; the text is for whoever looks into its log.
     letter["responses"]["4XX"]["content"] |= {"text/plain": {"schema": _TEXT}}
@@ -404,12 +407,12 @@ def _session_paths() -> dict[str, Any]:
         "/api/v1/shuffle/identity": {"get": _operation("The key of the collector, for drafts", "ShuffleIdentity")},
         one: {
             "get": _operation("How the latest session is", "Session", **by_id),
-            "post": _operation("Open a session after an abort", "Session", status=201, body="NewSession", **by_id),
+            "post": _operation("Open another session", "Session", status=201, body="NewSession", **by_id),
         },
         f"{one}/close": {"post": _operation("Take no more reports, and shuffle", "Session", status=202, **by_id)},
         f"{one}/abort": {"post": _operation("Give a session up", "Session", **by_id)},
         "/c/{id}/session.json": {"get": _operation("The session that takes reports", "SignedSession", **public)},
-        "/c/{id}/transcript.json": {"get": _operation("What anybody can verify", "Transcript", **public)},
+        "/c/{id}/transcript.json": {"get": transcript},
         "/c/{id}/session/messages": {"post": letter},
     }
 

@@ -37,8 +37,9 @@ class ShuffledRoutes:
         return await self._shown(request, lambda active: self._collector.shuffle.of(active).session_json(active))
 
     async def transcript(self, request: Request) -> Response:
-        """What everybody may check about the shuffle, after its end."""
-        return await self._shown(request, lambda active: self._collector.shuffle.of(active).transcript(active))
+        """What everybody may check about a session after its end: the latest, or the one that `session` names."""
+        session = request.query_params.get("session", "")
+        return await self._shown(request, lambda active: self._collector.shuffle.of(active).transcript(active, session))
 
     async def _shown(self, request: Request, find: Callable[[Active], dict[str, Any]]) -> Response:
         active = await self._find(request)

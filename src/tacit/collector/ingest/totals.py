@@ -7,9 +7,11 @@ from threading import Lock
 from tacit.collector.collections.active import Active
 from tacit.collector.collections.parts import Total, settled
 from tacit.collector.ingest.fold import Folder
-from tacit.collector.ports import Store
+from tacit.collector.ports import Store, StoredTally
+from tacit.errors import StorageUnavailable
 
 _MOST_TALLIES = 8
+_ATTEMPTS = 5
 
 
 class TallyCache:
@@ -30,8 +32,9 @@ class TallyCache:
     def total(self, active: Active) -> Total:
         """The sum of all shards of a collection; the same object as long as the store holds the same bytes."""
         # The stored bytes are hashed, not a version number: another process may fold, or restore a backup.
-        digest, forgotten = sha256(), self._forgotten
-        stored = self._store.tallies(active.id)
+        forgotten = self._forgotten
+        stored, sessions = self._read(active)
+        digest = sha256(sessions.to_bytes(8, "little"))
         for item in stored:
             digest.update(sha256(item.content).digest())
         key = digest.digest()
@@ -41,7 +44,8 @@ class TallyCache:
                 self._totals.move_to_end(active.id)
                 return cached[1]
         # Outside of the lock, because adding tallies takes long: two readers may both do it, and the later one stays.
-        total = Total(settled(active.collection, active.mechanism, self._folder.sum(active, stored)))
+        tally = settled(active.collection, active.mechanism, self._folder.sum(active, stored), sessions)
+        total = Total(tally, sessions=sessions)
         with self._lock:
             # What was read before `forget` may be past its retention by now: it is returned and not cached.
             if forgotten == self._forgotten:
@@ -50,3 +54,14 @@ class TallyCache:
                 while len(self._totals) > _MOST_TALLIES:
                     self._totals.popitem(last=False)
         return total
+
+    def _read(self, active: Active) -> tuple[list[StoredTally], int]:
+        """The tallies of a collection and, of a shuffled one, how many sessions are in them: each is one batch."""
+        if active.collection.shuffle is None:
+            return self._store.tallies(active.id), 1
+        for _ in range(_ATTEMPTS):
+            stored, numbers = self._store.tallies(active.id), self._store.batch_numbers(active.id)
+            # Something was folded between the two questions if they do not fit together.
+            if sum(item.reports for item in stored) == numbers.folded_reports:
+                return stored, numbers.folded
+        raise StorageUnavailable(f"collection {active.id}: its reports are being counted; ask again in a moment")

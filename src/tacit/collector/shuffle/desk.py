@@ -11,14 +11,14 @@ from collections.abc import AsyncIterable, Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
+from tacit.client.sealed.posting import SealedPost
 from tacit.client.transport import Transport, Unreachable
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.ports import Store
 from tacit.collector.shuffle.front import MOST_DAYS
 from tacit.collector.shuffle.neighbours import Neighbours, SessionRefused
 from tacit.collector.shuffle.release import DGK, Releases, told
-from tacit.collector.shuffle.spots import KEPT as SPOTS
-from tacit.collector.shuffle.spots import SpotSender, read_spots
+from tacit.collector.shuffle.spots import SpotPlanter
 from tacit.collector.shuffle.steps import (
     ABORTED,
     ASKED,
@@ -30,6 +30,7 @@ from tacit.collector.shuffle.steps import (
     CollectorSteps,
 )
 from tacit.collector.shuffle.transcripts import published
+from tacit.collector.store.party_copies import RESTORED
 from tacit.device.numbers.coins import SystemCoins
 from tacit.errors import InvalidSpec, ProtocolViolation, SessionAborted, TacitError
 from tacit.hosting.clock import Clock
@@ -74,15 +75,15 @@ class ShuffleDesk:
         self._now = self._clock.now
         self._pause, self._phase_seconds = pause_seconds, phase_seconds
         self._neighbours = neighbours or Neighbours()
-        self._releases = Releases(party, store, shelf, self._neighbours, touch)
+        self._releases = Releases(party, store, shelf, touch)
+        self._planter = SpotPlanter(party, self._neighbours, SealedPost(Transport(), SystemCoins()))
         self._steps = CollectorSteps(party, self._neighbours, self._releases)
         self._courier = Courier(party, refused=self._letter_refused)
         self._reception = Reception(party, self._letter_arrived, self._equivocated)
         self._lock, self._woken, self._stopping = threading.RLock(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        # By session: why it does not go on, what is being waited for and since when, and spot checks on their way.
+        # By session: why it does not go on, and what is being waited for and since when.
         self._notes, self._since = dict[str, str](), dict[str, tuple[Any, float]]()
-        self._spots: dict[str, SpotSender] = {}
         # By collection or session: how often shufflers could not be reached, and when to try again.
         self._failures: dict[str, tuple[int, float]] = {}
 
@@ -192,24 +193,16 @@ class ShuffleDesk:
 
     def _close_if_due(self, record: SessionRecord) -> bool:
         """Send spot checks while the session is open; close it when the operator asked for that, or its time is up."""
-        sender = self._sender(record)
+        is_planted = self._planter.plant(record)
         if not record.progress.get(ASKED) and self._now() < record.session.closes:
-            sender.send_due(self._now())
             return self._steps.make(record)
-        if not sender.send_all():
+        if not is_planted:
             self._notes[record.id] = "a spot check could not be sent to the shufflers"
             return False
         with self.party.alone():
             # Read again: invitations may have been announced since.
             self._steps.close(self.party.session(record.id) or record)
         return True
-
-    def _sender(self, record: SessionRecord) -> SpotSender:
-        if record.id not in self._spots:
-            spots = read_spots(self.party.kept(record.id, SPOTS))
-            closes = float(record.session.closes)
-            self._spots[record.id] = SpotSender(spots, Transport(), SystemCoins(), self._now(), closes)
-        return self._spots[record.id]
 
     def _give_up_if_late(self, record: SessionRecord) -> None:
         """Abort a session in which nothing has arrived for too long, and name who is missing."""
@@ -262,7 +255,11 @@ class ShuffleDesk:
         make_session(collection, url="http://localhost", seal_keys=keys, closes=0, dgk=dgk)
 
     def open(self, active: Active, days: int = SESSION_DAYS) -> SessionRecord:
-        """Make a session; Problem `conflict` while another one goes on or after one whose reports were seen."""
+        """Make a session; Problem `conflict` while another one goes on or after one whose reports were refused.
+
+        After one that was released it is for further people: devices answer a collection once, so that the
+        respondents of sessions are disjoint, and every one of them keeps the epsilon of its own session.
+        """
         if type(days) is not int or not 1 <= days <= MOST_DAYS:
             raise InvalidSpec(f"session: days must be an integer from 1 to {MOST_DAYS}")
         self.check(active.collection)
@@ -302,10 +299,10 @@ class ShuffleDesk:
         if before is not None and (before.ending.get("seen") or before.progress.get("refused")):
             raise Problem(
                 "conflict",
-                "the reports of the last session have been seen, so that the same ones must not be asked for again; "
+                "the reports of the last session have been seen and were not counted, and must not be asked for again; "
                 "publish a new collection",
             )
-        if before is not None and (before.state != ABORTED or not before.is_over):
+        if before is not None and not before.is_over:
             raise Problem("conflict", f"session {before.id[:16]} is {before.state.lower()}; there is one at a time")
         record = self._store.collection(active.id)
         if record is None or record.state != "published":
@@ -342,6 +339,10 @@ class ShuffleDesk:
             record = self._latest(active.id)
             if record is None or record.state not in (PUBLISHED, COLLECTING) or not record.progress.get("admitted"):
                 return
+            if record.progress.get(RESTORED):
+                # The rounds that follow may have been used by letters that were sent after the backup was made.
+                self._notes[record.id] = "restored from a backup: new invitations admit to the next session only"
+                return
             first = int(record.progress["admitted"])
             letters = self._steps.admissions(record, invitations, first)
             progress = {**record.progress, "admitted": first + len(letters) // record.session.shuffler_count}
@@ -360,10 +361,10 @@ class ShuffleDesk:
             raise Problem("closed", "the last session of this collection takes no more reports")
         return record.signed.to_json()
 
-    def transcript(self, active: Active) -> dict[str, Any]:
-        """What is published about the latest session; Problem `not_found` before it has ended."""
-        record = self._latest(active.id)
-        found = None if record is None else published(self.party, record, active.document)
+    def transcript(self, active: Active, session: str = "") -> dict[str, Any]:
+        """What is published about a session, by default the latest; Problem `not_found` before it has ended."""
+        asked = [record for record in self._all(active.id) if session in ("", record.id)]
+        found = published(self.party, asked[-1], active.document) if asked else None
         if found is None:
             raise Problem("not_found", "there is no transcript of this collection yet")
         return found
@@ -383,6 +384,7 @@ class ShuffleDesk:
             },
             "delta": certificate.delta,
             "sessions": len(self._all(active.id)),
+            "released": [record.id for record in self._all(active.id) if record.state == RELEASED],
         }
         if record is None:
             return about | {"session": None, "state": "none", "note": self._notes.get(active.id, "")}

@@ -1,4 +1,4 @@
-"""What the collector asks shufflers for: who they are, their signatures, their counts, and proofs of slots."""
+"""What the collector asks shufflers for: who they are, their signatures, and their counts."""
 
 import json
 from collections.abc import Mapping
@@ -54,13 +54,6 @@ class Neighbours:
             return None
         count = shown.get("uploads")
         return count if type(count) is int else None
-
-    def proof(self, url: str, session: str, slot: str) -> Mapping[str, Any] | None:
-        """What a shuffler shows for a slot; None if it shows nothing."""
-        try:
-            return self._json(f"{url}/s/{session}/proof/{slot}", "the proof of a slot")
-        except Unreachable:
-            return None
 
     def _json(self, url: str, what: str) -> Mapping[str, Any]:
         value = self._transport.fetch_json(url, what)

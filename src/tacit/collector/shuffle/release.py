@@ -6,13 +6,12 @@ counted is counted once; and the acknowledgement is the same at every attempt.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.ports import CLOSED, NewBatch, Store
-from tacit.collector.shuffle.neighbours import Neighbours
 from tacit.collector.shuffle.opening import SessionKeys, open_all, rows_of
 from tacit.collector.shuffle.spots import KEPT as SPOTS
 from tacit.collector.shuffle.spots import included_words, read_spots
@@ -23,7 +22,7 @@ from tacit.shuffle.protocol.opening import OpenedRows, Released, acknowledge, re
 from tacit.shuffle.protocol.parties import COLLECTOR, party_names, rounds_of
 from tacit.shuffle.protocol.resharing import OUTPUT
 from tacit.shuffle.protocol.session import RESHARING, ShuffleSession
-from tacit.shuffle.protocol.transcript import HOP_PHASE, Transcript, verify
+from tacit.shuffle.protocol.transcript import HOP_PHASE, Transcript, leaves_of, verify
 from tacit.shuffle.protocol.word_arrays import decode_words
 from tacit.shuffler.letters import ATTEMPT, place_of
 from tacit.shuffler.party_store import PartyStore, SessionRecord
@@ -53,7 +52,6 @@ class Releases:
     party: PartyStore
     store: Store
     shelf: Shelf
-    neighbours: Neighbours
     touch: Callable[[str], None]
     """Called with a collection that has something to fold."""
     opened_rows: dict[str, int] = field(default_factory=dict[str, int])
@@ -72,9 +70,13 @@ class Releases:
         transcript = put_together(self.party, record, self._ack(record, opened))
         verify(transcript, record.signed, record.pinned)
         spots = read_spots(self.party.kept(record.id, SPOTS))
-        words = included_words(session, spots, record.progress["root"], n, self.neighbours) if spots else []
+        words = included_words(spots, leaves_of(transcript))
         hops = [] if session.mode in RESHARING else hops_of(self.party, record)
-        return transcript, release(session, opened, n, words, dropped=dropped_rows(hops))
+        found = release(session, opened, n, words, dropped=dropped_rows(hops))
+        # Enough respondents came, so that all were due; whoever understated its uploads had them held back.
+        few = f"{len(words)} of {session.spot_checks} spot checks took part"
+        alarms = found.alarms if len(words) == session.spot_checks else (*found.alarms, few)
+        return transcript, replace(found, alarms=alarms)
 
     def _open_rows(self, record: SessionRecord) -> OpenedRows:
         session, n = record.session, int(record.progress["n"])
@@ -122,13 +124,6 @@ class Releases:
             return {"refused": True, "reason": "the collection was closed before its reports arrived"}
         self.touch(active.id)
         return {"respondents": found.n, "fakes": found.fakes, "alarms": list(found.alarms)}
-
-    def close_collection(self, record: SessionRecord) -> None:
-        """Nothing can come to a collection any more after its session was released."""
-        collection = self.store.collection(record.session.collection)
-        # Asked every time, because a crash may have come between the release and this.
-        if collection is not None and collection.state == "published":
-            self.store.close_collection(collection.id)
 
     def _active(self, record: SessionRecord) -> Active:
         active = self.shelf.find(record.session.collection)

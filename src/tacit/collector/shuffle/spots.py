@@ -1,24 +1,28 @@
 """Spot checks: reports of the collector's own that go in like any other, and must come out again.
 
-A shuffler that replaces a share phi of rows is not noticed by s of them with probability (1 - phi)^s. They are drawn
-and stored before uploads begin, sent one by one while the session is open, and taken out before anything is counted.
+A shuffler that replaces a share phi of rows is not noticed by s of them with probability (1 - phi)^s, if it cannot tell
+them from others. They are drawn and stored before uploads begin, each with a random place among the first n_min
+respondents, sent when so many have come, and taken out before anything is counted.
 """
 
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.client.sealed.posting import SealedPost
 from tacit.client.sealed.sealing import SealedReport, seal_word_for
-from tacit.client.transport import Transport
 from tacit.collector.shuffle.neighbours import Neighbours
 from tacit.device.numbers.coins import Coins
-from tacit.shuffle.protocol.roster import took_part
-from tacit.shuffle.protocol.session import ShuffleSession
+from tacit.shuffle.protocol.roster import SlotLeaves
+from tacit.shuffle.protocol.session import RESHARING, ShuffleSession
+from tacit.shuffler.party_store import PartyStore, PhaseChange, SessionRecord
 
 KEPT = "spot checks"
+PLANTED = "planted"
+"""In the progress of a session: how many of them have been sent."""
+DUE_STEPS = 1 << 32
 _TOKEN_BYTES = 32
 
 
@@ -29,10 +33,13 @@ class SpotCheck:
     word: int
     sealed: SealedReport
     token: bytes
+    due: int
+    """It is sent when due/DUE_STEPS of the respondents that are needed at least have come."""
 
     def to_json(self) -> dict[str, Any]:
         """The form that is kept until the session ends."""
-        return {"word": f"{self.word:016x}", "sealed": self.sealed.to_json(), "token": self.token.hex()}
+        named = {"word": f"{self.word:016x}", "sealed": self.sealed.to_json(), "token": self.token.hex()}
+        return named | {"due": self.due}
 
 
 def draw_tokens(session: ShuffleSession) -> list[bytes]:
@@ -47,67 +54,71 @@ def draw_spots(session: ShuffleSession, tokens: Sequence[bytes], coins: Coins) -
     while len(words) < session.spot_checks:
         words.add(coins.word())
     given = tokens or [b""] * session.spot_checks
+    # Independent places: evenly spaced ones could be foretold by whoever has seen the first two.
     spots = [
-        SpotCheck(word, seal_word_for(session, word, coins), token)
-        for word, token in zip(sorted(words), given, strict=True)
+        SpotCheck(word, seal_word_for(session, word, coins), token, secrets.randbelow(DUE_STEPS))
+        for word, token in zip(words, given, strict=True)
     ]
-    secrets.SystemRandom().shuffle(spots)
+    spots.sort(key=lambda spot: spot.due)
     return json.dumps([spot.to_json() for spot in spots]).encode()
 
 
 def read_spots(content: bytes | None) -> list[SpotCheck]:
     """Spot checks as they were kept."""
     return [
-        SpotCheck(int(item["word"], 16), SealedReport.from_json(item["sealed"]), bytes.fromhex(item["token"]))
+        SpotCheck(
+            int(item["word"], 16), SealedReport.from_json(item["sealed"]), bytes.fromhex(item["token"]), item["due"]
+        )
         for item in json.loads(content or b"[]")
     ]
 
 
-class SpotSender:
-    """Sends the spot checks of one session; the same one twice is a repetition that shufflers know."""
+@dataclass(eq=False)
+class SpotPlanter:
+    """Sends spot checks while a session is open, in random places among the uploads of respondents."""
 
-    def __init__(self, spots: Sequence[SpotCheck], transport: Transport, coins: Coins, begins: float, ends: float):
-        """Spread them over the time from `begins` to `ends`."""
-        self._left = list(spots)
-        self._post, self._begins, self._ends = SealedPost(transport, coins), begins, ends
-        self._total = len(spots)
+    party: PartyStore
+    neighbours: Neighbours
+    post: SealedPost
+    _drawn: dict[str, list[SpotCheck]] = field(default_factory=dict[str, list[SpotCheck]])
 
-    def send_due(self, now: float) -> None:
-        """Send what is due at a time, so that all of them are out when the session closes."""
-        span = max(1.0, self._ends - self._begins)
-        due = self._total * min(1.0, (now - self._begins) / span)
-        while self._left and self._total - len(self._left) < due and self._send_one():
-            pass
+    def plant(self, record: SessionRecord) -> bool:
+        """Send what is due; False if something could not be sent.
 
-    def send_all(self) -> bool:
-        """Send the rest; False if one could not be sent."""
-        while self._left:
-            if not self._send_one():
-                return False
-        return True
-
-    def _send_one(self) -> bool:
-        if self._post.send(self._left[-1].sealed, self._left[-1].token).state != "sent":
-            return False
-        # Only what has arrived is struck off; after a restart all are sent again, and known again.
-        self._left.pop()
-        return True
-
-
-def included_words(
-    session: ShuffleSession, spots: Sequence[SpotCheck], root: str, n: int, neighbours: Neighbours
-) -> list[int]:
-    """The words of the spot checks whose slots shufflers show to be among those that they signed."""
-    return [spot.word for spot in spots if _is_included(session, spot, root, n, neighbours)]
-
-
-def _is_included(session: ShuffleSession, spot: SpotCheck, root: str, n: int, neighbours: Neighbours) -> bool:
-    # Asked only now, when the rows are here: before, it would tell shufflers which slots not to touch.
-    for party in session.shufflers:
-        proof = neighbours.proof(party.url, session.id, spot.sealed.slot)
-        try:
-            if proof is not None and proof["slot"] == spot.sealed.slot and took_part(root, n, proof):
+        By people and not by time: whoever closes a session as soon as enough have answered has planted all of them.
+        What is not due when it is closed never goes out, as all at once it would be known for what it is.
+        """
+        session, planted = record.session, int(record.progress.get(PLANTED, 0))
+        if planted >= session.spot_checks:
+            return True
+        if session.id not in self._drawn:
+            self._drawn[session.id] = read_spots(self.party.kept(session.id, KEPT))
+        people = self._uploads(session) - planted
+        for spot in self._drawn[session.id][planted:]:
+            if spot.due * session.n_min >= people * DUE_STEPS:
                 return True
-        except (KeyError, TypeError, ValueError):
-            continue
-    return False
+            if self.post.send(spot.sealed, spot.token).state != "sent":
+                return False
+            planted += 1
+            self._note(session.id, planted)
+        return True
+
+    def _uploads(self, session: ShuffleSession) -> int:
+        """How many uploads there are: what most shufflers say, so that one alone cannot hold spot checks back."""
+        takers = session.shufflers if session.mode in RESHARING else session.shufflers[:1]
+        told = sorted(self.neighbours.uploads(each.url, session.id) or 0 for each in takers)
+        return told[len(told) // 2]
+
+    def _note(self, session: str, planted: int) -> None:
+        """Strike off what has arrived: sent again after every restart, spot checks would be known by that."""
+        with self.party.alone():
+            record = self.party.session(session)
+            assert record is not None
+            progress = {**record.progress, PLANTED: planted}
+            self.party.commit(session, PhaseChange(state=record.state, progress=progress))
+
+
+def included_words(spots: Sequence[SpotCheck], leaves: SlotLeaves) -> list[int]:
+    """The words of the spot checks whose slots are among those that shufflers signed for."""
+    # Looked up here and asked of nobody: a question would tell shufflers which slots are the collector's.
+    return [spot.word for spot in spots if leaves.proof(bytes.fromhex(spot.sealed.slot)) is not None]

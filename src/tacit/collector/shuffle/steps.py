@@ -20,12 +20,13 @@ from tacit.collector.shuffle.release import Releases, output_places
 from tacit.collector.shuffle.spots import KEPT as SPOTS
 from tacit.collector.shuffle.spots import draw_spots, draw_tokens, read_spots
 from tacit.collector.shuffle.transcripts import KEPT, published
+from tacit.collector.store.party_copies import RESTORED
 from tacit.device.numbers.coins import SystemCoins
 from tacit.errors import ProtocolViolation, ReleaseRefused, SessionAborted
 from tacit.shuffle.crypto.signing import check_signature
 from tacit.shuffle.protocol.machine import CollectorProgress
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name
-from tacit.shuffle.protocol.roster import check_statements
+from tacit.shuffle.protocol.roster import SlotLeaves, check_statements
 from tacit.shuffle.protocol.session import LABEL, RESHARING, ShuffleSession, SignedSession
 from tacit.shuffler.admission import admission_hash
 from tacit.shuffler.letters import (
@@ -36,6 +37,8 @@ from tacit.shuffler.letters import (
     COUNTS,
     ENVELOPES,
     ERASURE,
+    LEAVES,
+    LEAVES_SENDER,
     MAX_ADMISSIONS,
     STATEMENT,
     Letter,
@@ -64,6 +67,9 @@ class CollectorSteps:
         """Make the next step of a session; whether there was one."""
         if record.state in (DRAFT, PUBLISHED, COLLECTING, SHUFFLING) and self._is_called_off(record):
             return True
+        if record.progress.get(RESTORED) and self._is_unsettled(record):
+            self.abort(record, "the collector was restored from a backup that was made before the session had opened")
+            return True
         if record.state == DRAFT:
             return self._sign(record)
         if record.state == PUBLISHED:
@@ -81,6 +87,12 @@ class CollectorSteps:
 
     def _shufflers(self, session: ShuffleSession) -> range:
         return range(1, session.shuffler_count + 1)
+
+    def _is_unsettled(self, record: SessionRecord) -> bool:
+        """Whether the next step would draw or announce what it may have drawn or announced otherwise before."""
+        # A second set of spot checks would count as respondents, and a second list of tokens contradict the first.
+        waits = record.progress.get("invitations") and not record.progress.get("admitted")
+        return record.state == DRAFT or bool(record.state == PUBLISHED and waits)
 
     # Signatures, and opening for uploads.
 
@@ -160,7 +172,11 @@ class CollectorSteps:
         if first.n - record.session.spot_checks < record.session.n_min:
             raise SessionAborted(f"roster: {first.n} uploads, fewer than the certificate needs")
         agreed = {"root": first.root, "n": first.n, "signatures": signatures}
-        self._commit(record, "shuffle", progress=agreed, used=[each.place for each in letters])
+        (leaves,) = self.party.letters(record.id, LEAVES)
+        # The sender signed the root as well: whoever shows both shows that it contradicts itself.
+        SlotLeaves(leaves.body).check(first.root, first.n)
+        used = [each.place for each in (*letters, leaves)]
+        self._commit(record, "shuffle", progress=agreed, used=used, keep={LEAVES: leaves.body})
         return True
 
     # Vectors, release, and the end.
@@ -195,8 +211,6 @@ class CollectorSteps:
         )
 
     def _finish(self, record: SessionRecord) -> bool:
-        if record.state == RELEASED:
-            self.releases.close_collection(record)
         if self.awaited(record):
             return False
         told = published(self.party, record, b"{}")
@@ -245,7 +259,8 @@ def _needs(record: SessionRecord) -> list[tuple[int, str, str]]:
     session = record.session
     names = [party_name(number) for number in range(1, session.shuffler_count + 1)]
     if record.state == COLLECTING:
-        return [(0, STATEMENT, name) for name in names] if record.progress.get(CLOSING) else []
+        statements = [(0, STATEMENT, name) for name in names]
+        return [*statements, (0, LEAVES, party_name(LEAVES_SENDER))] if record.progress.get(CLOSING) else []
     if record.state in (SHUFFLING, VERIFIED):
         outputs = [(place.round, place.phase, place.sender) for place in output_places(session)]
         counts = [] if session.mode in RESHARING else [(0, COUNTS, name) for name in names]

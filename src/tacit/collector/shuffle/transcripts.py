@@ -8,7 +8,7 @@ from tacit.errors import ProtocolViolation
 from tacit.shuffle.crypto.envelope import Envelope, MessagePlace
 from tacit.shuffle.protocol.session import RESHARING, SignedSession
 from tacit.shuffle.protocol.transcript import Transcript, expected_places
-from tacit.shuffler.letters import ATTEMPT, COUNTS, ENVELOPES, ERASURE
+from tacit.shuffler.letters import ATTEMPT, COUNTS, ENVELOPES, ERASURE, LEAVES
 from tacit.shuffler.party_store import PartyStore, SessionRecord
 
 KEPT = "transcript"
@@ -18,6 +18,7 @@ KEPT = "transcript"
 def put_together(store: PartyStore, record: SessionRecord, ack: Mapping[str, Any]) -> Transcript:
     """Everything about a session but the erasure notes, which come after the acknowledgement."""
     roster = {name: record.progress[name] for name in ("root", "n", "signatures")}
+    roster["leaves"] = (store.kept(record.id, LEAVES) or b"").hex()
     return Transcript(
         session=record.id,
         attempt=ATTEMPT,

@@ -107,7 +107,8 @@ export class SessionCard {
     this.epsilons.replaceChildren(triple(status, this.terms.delta));
     this.transcript.hidden = status.state !== "RELEASED";
     this.closer.hidden = !this.admin || status.state !== "COLLECTING" || status.closing;
-    this.opener.hidden = !this.admin || status.state !== "ABORTED";
+    const ended = status.state === "ABORTED" || (status.state === "RELEASED" && !status.awaited.length);
+    this.opener.hidden = !this.admin || !ended;
     this.buttons.hidden = [this.transcript, this.closer, this.opener].every(({ hidden }) => hidden);
   }
 

@@ -9,8 +9,11 @@
 from collections.abc import Sequence
 from hashlib import sha256
 
+HASH_BYTES = 32
 
-def _leaf(content: bytes) -> bytes:
+
+def leaf_hash(content: bytes) -> bytes:
+    """What a tree has of an entry."""
     # Leaves and nodes are hashed with different first bytes, so that a node can never be shown as a leaf.
     return sha256(b"\x00" + content).digest()
 
@@ -19,10 +22,10 @@ def _node(left: bytes, right: bytes) -> bytes:
     return sha256(b"\x01" + left + right).digest()
 
 
-def _levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
-    """All levels from the leaves up; a node without a neighbour moves up as it is."""
-    # `_leaf` and `_node` are written out: a shuffler hashes every slot, and a call costs as much as a hash.
-    levels = [[sha256(b"\x00" + content).digest() for content in leaves]]
+def _levels(hashes: Sequence[bytes]) -> list[list[bytes]]:
+    """All levels from the hashes of leaves up; a node without a neighbour moves up as it is."""
+    levels = [list(hashes)]
+    # `_node` is written out: a shuffler hashes every slot, and a call costs as much as a hash.
     while len(level := levels[-1]) > 1:
         pairs = zip(level[::2], level[1::2], strict=False)
         paired = [sha256(b"\x01" + left + right).digest() for left, right in pairs]
@@ -33,9 +36,14 @@ def _levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
 class MerkleTree:
     """All hashes of a list, for many proofs."""
 
-    def __init__(self, leaves: Sequence[bytes]) -> None:
-        """Hash a list, once."""
-        self._levels = _levels(leaves)
+    def __init__(self, leaves: Sequence[bytes] = (), *, hashes: Sequence[bytes] | None = None) -> None:
+        """Hash a list, once; or take the hashes of its entries, where these are all that is known."""
+        self._levels = _levels([leaf_hash(content) for content in leaves] if hashes is None else hashes)
+
+    @property
+    def hashes(self) -> list[bytes]:
+        """The hashes of all entries, in their order."""
+        return self._levels[0]
 
     @property
     def root(self) -> bytes:
@@ -67,7 +75,7 @@ def is_included(root: bytes, content: bytes, index: int, size: int, proof: Seque
     # The size is part of the claim: without it, the same path could be read as one of another tree.
     if not 0 <= index < size:
         return False
-    node, rest = _leaf(content), list(proof)
+    node, rest = leaf_hash(content), list(proof)
     while size > 1:
         if index ^ 1 < size:
             if not rest:

@@ -33,7 +33,8 @@ def vectors_of(session: ShuffleSession, outputs: Mapping[int, Body], count: int,
         missing = [party_name(party) for party in wanted if party not in outputs]
         raise ProtocolViolation(f"output: vectors are needed of {len(wanted)} shufflers; missing: {', '.join(missing)}")
     for party in wanted:
-        if memoryview(outputs[party]).nbytes not in [count * width for width in widths]:
+        body = outputs[party]
+        if (body.size if isinstance(body, np.ndarray) else len(body)) not in [count * width for width in widths]:
             raise ProtocolViolation(f"{party_name(party)}: the output is not {count} rows of mode {session.mode}")
     return [as_rows(outputs[party], count) for party in wanted]
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from tacit.errors import ProtocolViolation, SessionAborted
-from tacit.shuffle.crypto.merkle import MerkleTree, is_included
+from tacit.shuffle.crypto.merkle import HASH_BYTES, MerkleTree, is_included, leaf_hash
 from tacit.shuffle.crypto.signing import Identity, check_signature
 from tacit.shuffle.protocol.parties import party_name
 from tacit.shuffle.protocol.session import RESHARING, ShuffleSession
@@ -46,6 +46,11 @@ class Roster:
     def _tree(self) -> MerkleTree:
         return MerkleTree(self.slots)
 
+    @property
+    def leaves(self) -> bytes:
+        """The hashes of all slots, end to end: what is published of them."""
+        return b"".join(self._tree.hashes)
+
     def statement(self, session: ShuffleSession, attempt: int) -> dict[str, Any]:
         """What every shuffler signs."""
         return {"session": session.id, "attempt": attempt, "root": self.root, "n": self.n}
@@ -61,6 +66,36 @@ class Roster:
             raise ProtocolViolation("roster: this slot did not take part")
         path = [node.hex() for node in self._tree.proof(index)]
         return {"slot": slot.hex(), "index": index, "path": path}
+
+
+class SlotLeaves:
+    """The hashes of all slots that took part, in the order of the roster: with them a receipt can be checked for ever.
+
+    Slots are 128 random bits, so that a hash shows nothing of its slot; who knows a slot can look for its hash.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        """Take hashes end to end."""
+        cut = range(0, len(content), HASH_BYTES)
+        self._tree = MerkleTree(hashes=[content[i : i + HASH_BYTES] for i in cut])
+
+    def check(self, root: str, n: int) -> None:
+        """Raise ProtocolViolation unless these are n different slots under the root that was signed."""
+        hashes = self._tree.hashes
+        whole = all(len(each) == HASH_BYTES for each in hashes[-1:]) and len(set(hashes)) == n == len(hashes)
+        if not whole or self._tree.root.hex() != root:
+            raise ProtocolViolation(f"leaves: they are not the hashes of the {n} slots that shufflers signed")
+
+    def proof(self, slot: bytes) -> dict[str, Any] | None:
+        """What shows that a slot took part; None if it did not."""
+        index = self._places.get(leaf_hash(slot))
+        if index is None:
+            return None
+        return {"slot": slot.hex(), "index": index, "path": [node.hex() for node in self._tree.proof(index)]}
+
+    @cached_property
+    def _places(self) -> dict[bytes, int]:
+        return {each: index for index, each in enumerate(self._tree.hashes)}
 
 
 def agree(session: ShuffleSession, held: Sequence[Iterable[bytes]]) -> Roster:

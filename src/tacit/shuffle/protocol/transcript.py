@@ -1,7 +1,7 @@
 """The transcript of a session: what everybody may check afterwards, and what follows from it.
 
-It holds signatures, hashes and counts; no row, seed, slot or word. A respondent checks a receipt against its root of
-slots, an auditor that all messages of all rounds were signed, once, and of the stated size.
+It holds signatures, hashes and counts; no row, seed, slot or word. A respondent looks for the hash of its slot, an
+auditor checks that all messages of all rounds were signed, once, and of the stated size.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from tacit.shuffle.protocol.layouts import LAYOUTS
 from tacit.shuffle.protocol.opening import ACK_LABEL
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name, party_names, rounds_of
 from tacit.shuffle.protocol.resharing import COMMIT, OUTPUT, RESHARE, REVEAL, SPLIT, takes_rest
-from tacit.shuffle.protocol.roster import check_statements, took_part
+from tacit.shuffle.protocol.roster import SlotLeaves, check_statements, took_part
 from tacit.shuffle.protocol.sealing import CIPHERTEXT_BYTES, onion_bytes
 from tacit.shuffle.protocol.session import PEOS, RESHARING, ShuffleSession, SignedSession
 
@@ -72,7 +72,7 @@ class Transcript:
     session: str
     attempt: int
     roster: Mapping[str, Any]
-    """root, n, and the shufflers' signatures by name."""
+    """root, n, the shufflers' signatures by name, and the hashes of the slots (`SlotLeaves`) in hexadecimal."""
     rows: int
     """Rows that went through the shuffle, fakes included."""
     envelopes: Sequence[Mapping[str, Any]]
@@ -139,10 +139,20 @@ def _verified(transcript: Transcript, signed: SignedSession, pinned: Mapping[str
     return Verification(tuple(checked), *_meaning(session, len(erased)))
 
 
-def check_receipt(transcript: Transcript, receipt: Mapping[str, Any], proof: Mapping[str, Any]) -> bool:
-    """Whether a respondent's slot is among those that all shufflers signed for."""
-    same = receipt["session"] == transcript.session and receipt["slot"] == proof["slot"]
-    return same and took_part(transcript.roster["root"], transcript.roster["n"], proof)
+def leaves_of(transcript: Transcript) -> SlotLeaves:
+    """The hashes of the slots in a transcript; they are not compared with its root yet."""
+    try:
+        return SlotLeaves(bytes.fromhex(transcript.roster["leaves"]))
+    except (KeyError, TypeError, ValueError):
+        raise ProtocolViolation("transcript: the hashes of the slots are missing or no hexadecimal digits") from None
+
+
+def check_receipt(transcript: Transcript, receipt: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What shows that the slot of a receipt is among those of a verified transcript; None if it is not."""
+    proof = leaves_of(transcript).proof(bytes.fromhex(receipt["slot"]))
+    if receipt["session"] != transcript.session or proof is None:
+        return None
+    return proof if took_part(transcript.roster["root"], transcript.roster["n"], proof) else None
 
 
 def _check_roster(transcript: Transcript, session: ShuffleSession, pinned: Mapping[str, bytes]) -> str:
@@ -154,11 +164,12 @@ def _check_roster(transcript: Transcript, session: ShuffleSession, pinned: Mappi
         "n": roster["n"],
     }
     check_statements(session, statement, roster["signatures"], pinned)
+    leaves_of(transcript).check(roster["root"], roster["n"])
     if roster["n"] - session.spot_checks < session.n_min:
         raise ProtocolViolation(f"transcript: {roster['n']} uploads are too few; the session had to be aborted")
     if session.mode in RESHARING and transcript.rows != roster["n"] + session.fake_rows:
         raise ProtocolViolation(f"transcript: {transcript.rows} rows are not the uploads and the fakes together")
-    return f"all shufflers signed the same {roster['n']} uploads, enough for the certificate"
+    return f"all shufflers signed the same {roster['n']} uploads, whose hashes are here, enough for the certificate"
 
 
 def _check_envelopes(transcript: Transcript, session: ShuffleSession, pinned: Mapping[str, bytes]) -> str:
@@ -242,7 +253,7 @@ def _meaning(session: ShuffleSession, erased: int) -> tuple[tuple[str, ...], tup
     r, honest = session.shuffler_count, session.honest
     proves = (
         "The parties that are named here, and nobody else, exchanged these messages, and none of them can deny it.",
-        "Every slot under the root of uploads took part; a receipt and its path show that a report was among them.",
+        "Every slot whose hash is listed took part; a receipt shows whether its report was among them, now or later.",
         f"All shufflers agreed that at least {session.n_min} respondents took part before anything was shuffled.",
     )
     hidden = f"{honest} of the {r} shufflers" if honest > 1 else f"one of the {r} shufflers"

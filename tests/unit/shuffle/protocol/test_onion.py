@@ -135,6 +135,7 @@ def recorded() -> tuple[Rehearsed, Transcript]:
             "root": roster.root,
             "n": roster.n,
             "signatures": {"shuffler_1": roster.sign(session, 1, cast.identities[1])},
+            "leaves": roster.leaves.hex(),
         },
         rows=opened.rows,
         envelopes=envelopes,

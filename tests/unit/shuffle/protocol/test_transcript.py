@@ -48,6 +48,7 @@ def recorded() -> tuple[Rehearsed, Transcript, Roster]:
         roster={
             "root": roster.root,
             "n": roster.n,
+            "leaves": roster.leaves.hex(),
             "signatures": {party_name(i): roster.sign(session, 1, cast.identities[i]) for i in (1, 2, 3)},
         },
         rows=opened.rows,
@@ -78,9 +79,10 @@ def test_a_receipt_is_checked_against_the_transcript(recorded: tuple[Rehearsed, 
     cast, transcript, roster = recorded
     slot = roster.slots[1]
     receipt = {"session": cast.session.id, "slot": slot.hex()}
-    assert check_receipt(transcript, receipt, roster.proof(slot))
-    assert not check_receipt(transcript, {**receipt, "session": "00" * 32}, roster.proof(slot))
-    assert not check_receipt(transcript, receipt, roster.proof(roster.slots[0]))
+    # The same path that a shuffler shows, from what is published for ever.
+    assert check_receipt(transcript, receipt) == roster.proof(slot)
+    assert check_receipt(transcript, {**receipt, "session": "00" * 32}) is None
+    assert check_receipt(transcript, {**receipt, "slot": "00" * 16}) is None
 
 
 def changed_envelope(transcript: Transcript, index: int, **changes: Any) -> Transcript:
@@ -97,6 +99,10 @@ def changed_envelope(transcript: Transcript, index: int, **changes: Any) -> Tran
         (lambda t: replace(t, rows=7), "not the uploads and the fakes"),
         (lambda t: replace(t, roster={**t.roster, "n": 4}), "signature of shuffler_1"),
         (lambda t: replace(t, roster={**t.roster, "signatures": {}}), "signature of shuffler_1"),
+        (lambda t: replace(t, roster={**t.roster, "leaves": t.roster["leaves"][64:]}), "not the hashes of the 3 slots"),
+        (lambda t: replace(t, roster={**t.roster, "leaves": t.roster["leaves"][:-2]}), "not the hashes of the 3 slots"),
+        (lambda t: replace(t, roster={**t.roster, "leaves": "00" * 96}), "not the hashes of the 3 slots"),
+        (lambda t: replace(t, roster={**t.roster, "leaves": None}), "hashes of the slots are missing"),
         (lambda t: replace(t, envelopes=t.envelopes[1:]), "each once"),
         (lambda t: replace(t, envelopes=[t.envelopes[1], t.envelopes[0], *t.envelopes[2:]]), "each once"),
         (lambda t: replace(t, envelopes=[*t.envelopes, t.envelopes[0]]), "each once"),

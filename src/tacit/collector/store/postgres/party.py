@@ -199,6 +199,11 @@ class PostgresParty:
             for table in ("kept", "inbox", "outbox", "seal_keys"):
                 self._db.execute(f"VACUUM {table}")
 
+    def renumber(self) -> None:
+        """Go on counting behind the numbers of rows that were copied in."""
+        for table, column in (("seal_keys", "number"), ("sessions", "key"), ("outbox", "number")):
+            self.run(f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), max({column})) FROM {table}")
+
     def close(self) -> None:
         """Release the connection, and with it all locks."""
         if self._open is not None:

@@ -1,15 +1,26 @@
 """The storage port over PostgreSQL, for several collector processes on one database."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any, LiteralString
 
-from tacit.collector.ports import AuditEntry, CollectionRecord, Fold, NewBatch, Outcome, StoredTally, TokenRecord
+from tacit.collector.ports import (
+    AuditEntry,
+    BatchNumbers,
+    CollectionRecord,
+    Fold,
+    NewBatch,
+    Outcome,
+    StoredTally,
+    TokenRecord,
+)
 from tacit.collector.store.checksums import COLUMNS, checked, stored
+from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.postgres import statements as sql
 from tacit.collector.store.postgres.connection import Connection, Pool
-from tacit.collector.store.postgres.party import PostgresParty
+from tacit.collector.store.postgres.party import PostgresParty, has_party_tables
 from tacit.collector.store.postgres.schema import migrate
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.store.transfer import read_backup, up_to_date, write_backup
@@ -108,6 +119,17 @@ class PostgresStore:
             WHERE collection = (SELECT key FROM tacit.collections WHERE id = %s)"""
         return int(self._query(text, collection)[0][0])
 
+    def batch_numbers(self, collection: str) -> BatchNumbers:
+        """Numbers of batches and reports, folded and waiting, in one snapshot."""
+        text = """SELECT (SELECT count(*) FROM tacit.batches WHERE collection = key),
+            (SELECT coalesce(sum(reports), 0)::bigint FROM tacit.tallies WHERE collection = key),
+            (SELECT coalesce(sum(batches), 0)::bigint FROM tacit.waiting WHERE collection = key),
+            (SELECT coalesce(sum(reports), 0)::bigint FROM tacit.waiting WHERE collection = key)
+            FROM tacit.collections WHERE id = %s"""
+        rows = self._query(text, collection)
+        batches, folded, waiting, reports = rows[0] if rows else (0, 0, 0, 0)
+        return BatchNumbers(batches - waiting, folded, waiting, reports)
+
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were."""
         return self._pool.run(lambda db: sql.fold_some(db, collection, shard, fold, most))
@@ -179,7 +201,8 @@ class PostgresStore:
 
     def backup(self, path: str) -> None:
         """Write a consistent copy to a new file: an SQLite database, from which either kind of store is restored."""
-        with new_copies(self.segments, path):
+        party = self.open_party() if self._pool.run(has_party_tables) else None
+        with new_party_copy(party, path), new_copies(self.segments, path):
             self._pool.run(
                 lambda db: write_backup(db, path, lambda part: copy_segments(part, self.segments, beside(path)))
             )
@@ -194,6 +217,9 @@ class PostgresStore:
                 read_backup(db, copy)
                 copy_segments(copy, beside(path), self.segments)
 
+            if party_beside(path).exists():
+                with closing(self.open_party()) as party:
+                    restore_party(path, party)
             self._pool.run(restore)
 
     def probe(self, *, write: bool = False) -> bool:

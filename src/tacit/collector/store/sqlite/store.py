@@ -19,6 +19,7 @@ import apsw
 from tacit.collector.ports import (
     STORED,
     AuditEntry,
+    BatchNumbers,
     CollectionRecord,
     Fold,
     NewBatch,
@@ -28,6 +29,7 @@ from tacit.collector.ports import (
 )
 from tacit.collector.store.checksums import COLUMNS, TallyRow, checked, stored
 from tacit.collector.store.intake import decide, decide_tally, invitations, pack, plain_group, refusals, unpack
+from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.store.sqlite import statements as sql
 from tacit.collector.store.sqlite.recent import MOST, Recent
@@ -231,6 +233,14 @@ class SqliteStore:
         rows = self._query(f"SELECT {total.format('tallies')} + {total.format('waiting')}", collection)
         return int(rows[0][0])
 
+    def batch_numbers(self, collection: str) -> BatchNumbers:
+        """Numbers of batches and reports, folded and waiting, in one snapshot."""
+        parts = ("count(*) FROM batches", "count(*) FROM recent", "coalesce(sum(reports), 0) FROM tallies",
+                 "coalesce(sum(batches), 0) FROM waiting", "coalesce(sum(reports), 0) FROM waiting")  # fmt: skip
+        text = ", ".join(f"(SELECT {part} WHERE collection = {sql.KEY})" for part in parts)
+        sorted_in, recent, folded, waiting, reports = self._query(f"SELECT {text}", collection)[0]
+        return BatchNumbers(sorted_in + recent - waiting, folded, waiting, reports)
+
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were.
 
@@ -337,7 +347,8 @@ class SqliteStore:
     def backup(self, path: str) -> None:
         """Write a consistent copy to a new file while reports go on arriving; segments are copied beside it."""
         # VACUUM INTO reads one snapshot; the segments it names cannot be swept while `new_copies` holds the lock.
-        with new_file(path) as part, explained(part), new_copies(self.segments, path):
+        party = self.open_party() if (self.file.parent / PARTY).exists() else None
+        with new_party_copy(party, path), new_file(path) as part, explained(part), new_copies(self.segments, path):
             with closing(open_reader(self.file, self._vfs)) as db:
                 db.run("VACUUM INTO ?", str(part))
             copy_segments(part, self.segments, beside(path))
@@ -353,6 +364,9 @@ class SqliteStore:
                 db.run("VACUUM INTO ?", str(part))
             migrate_file(part)
             copy_segments(part, beside(backup), target.with_name(SEGMENTS))
+            if party_beside(backup).exists():
+                with closing(PartyFile(target.with_name(PARTY))) as party:
+                    restore_party(backup, party)
         return cls(folder)
 
     def probe(self, *, write: bool = False) -> bool:
