@@ -11,7 +11,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 TWICE := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint bench bench-load papers docs js test-js graph kind clean
+.PHONY: help install demo test test-all test-spark lint bench bench-load papers docs js test-js graph kind clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -26,7 +26,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt setup.py
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "installing into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check \
-	  -c constraints.txt -e '.[cli,central,pandas,arrow,analytics,collector,postgres,shuffle,dev]'
+	  -c constraints.txt -e '.[cli,central,pandas,arrow,analytics,collector,postgres,shuffle,spark,dev]'
 	@touch $@
 
 $(VENV)/.kernels: $(VENV)/.installed $(KERNELS)/build.py $(wildcard $(KERNELS)/*.c $(KERNELS)/*.h)
@@ -45,6 +45,10 @@ test-all: install ## everything, slow tests and all paper numbers included
 	@$(BIN)/python tools/ensure_chromium.py
 	@$(PYTEST) $(TWICE)
 	@$(MAKE) --no-print-directory test-js
+
+test-spark: install ## separate executors, Spark Connect and faults, where there is Java
+	@command -v java >/dev/null || { echo "no Java: the tests of Spark clusters are skipped"; exit 0; }; \
+	  $(PYTEST) tests/unit/distributed/test_spark_cluster.py
 
 test-js: install ## the JavaScript tests alone
 	@$(if $(JS_TESTS),"$$($(BIN)/python tools/find_node.py)" --test $(JS_AT_ONCE) $(JS_TESTS),echo "no JavaScript tests")

@@ -22,7 +22,7 @@ from tacit.collector.ports import (
     StoredTally,
     TokenRecord,
 )
-from tacit.collector.store.intake import decide, invitations
+from tacit.collector.store.intake import decide, decide_tally, invitations
 from tacit.collector.store.sqlite.statements import need
 from tacit.errors import InvalidSpec
 from tacit.hosting.clock import today
@@ -170,6 +170,17 @@ class MemoryStore:
                     kept.tallies[shard] = StoredTally(shard, reports, folded)
                     del kept.waiting[: len(batches)]
             return len(batches)
+
+    def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
+        """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources."""
+        with self._lock:
+            record, kept = self._records.get(collection), self._of(collection)
+            outcome = decide_tally(record.state if record else None, sources, kept.batches & set(sources))
+            if outcome == STORED:
+                kept.batches.update(sources)
+                kept.count += tally.reports
+                kept.tallies[tally.shard] = tally
+            return outcome
 
     def tally(self, collection: str, shard: str) -> bytes | None:
         """The tally of one shard."""
