@@ -49,8 +49,9 @@ def explained(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
 def wrong_call(who: str, known: Signature, given: Sequence[Any], named: Mapping[str, Any]) -> InvalidSpec:
     """Return the error for arguments that do not fit, which says how the call is written."""
     usual = f"write {who}({', '.join(_shown(known))})"
+    anything = any(p.kind is Parameter.VAR_KEYWORD for p in known.parameters.values())
     for name in named:
-        if name not in known.parameters:
+        if name not in known.parameters and not anything:
             return InvalidSpec(f"{who}: there is no argument '{name[:40]}'{_meant(name, known)}; {usual}")
     places = [p.name for p in known.parameters.values() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
     if len(given) > len(places):

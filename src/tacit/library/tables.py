@@ -51,10 +51,10 @@ def scopes_of(
     if any(name not in names for name in declared):
         raise InvalidSpec(f"{who}: domain names a column that the values do not have; there are {', '.join(names)}")
     held = columns or {}
-    found = {name: name_scope(who, name, declared.get(name), held.get(name), missing, ordered=False) for name in names}
     lengths = {len(column.items) for column in held.values()}
     if len(lengths) > 1:
         raise InvalidSpec(f"{who}: columns must be of one length, with one value per respondent each")
+    found = {name: name_scope(who, name, declared.get(name), held.get(name), missing, ordered=False) for name in names}
     return found, max(lengths, default=0)
 
 

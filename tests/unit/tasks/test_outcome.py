@@ -16,17 +16,11 @@ def test_the_least_epsilon_is_found_among_numbers_of_three_digits():
         asked.append(epsilon)
         return 1 / float(epsilon)
 
-    for target, wanted in (
-        (1 / 2.345, "2.35"),
-        (1.0, "1"),
-        (1 / 0.0123, "0.0123"),
-        (1 / 31.95, "32"),
-        (999.9, "0.00101"),
-    ):
+    for target, wanted in ((1 / 2.345, "2.35"), (1.0, "1"), (1 / 0.0123, "0.0123"), (1 / 31.95, "32")):
         choice = least_epsilon(error, target)
         assert choice.epsilon == wanted and choice.error == 1 / float(wanted) <= target
-    assert len(asked) <= 5 * 14  # A bisection: a planner may take a second.
-    with pytest.raises(InvalidSpec, match="no epsilon reaches an error of 0.01; the largest, 32"):
+    assert len(asked) <= 4 * 14  # A bisection: a planner may take a second.
+    with pytest.raises(InvalidSpec, match=r"no epsilon reaches an error of 0\.01; the largest, 32"):
         least_epsilon(error, 0.01)
 
 
@@ -47,15 +41,15 @@ def test_a_suspicion_grows_by_the_odds():
 
 TASKS = [
     ("mean", {"low": 0, "high": 100}, 2.0),
-    ("ranges", {"low": 0, "high": 15}, 0.03),
+    pytest.param("ranges", {"low": 0, "high": 15}, 0.03, marks=pytest.mark.slow),
     ("heavy_hitters", {"alphabet": "ab", "length": 4, "k": 2}, 0.03),
     ("itemsets", {"domain": list("abcdef")}, 0.05),
     ("marginals", {"domain": {"a": bool, "b": bool}}, 0.03),
-    ("table", {"private": {"age": (0, 9)}}, 0.05),
+    pytest.param("table", {"private": {"age": (0, 9)}}, 0.05, marks=pytest.mark.slow),
 ]
 
 
-@pytest.mark.parametrize(("task", "declared", "target"), TASKS, ids=[row[0] for row in TASKS])
+@pytest.mark.parametrize(("task", "declared", "target"), TASKS)
 def test_every_task_with_a_forecast_is_planned(task: str, declared: dict, target: float):
     choice = plan_epsilon(task, target_error=target, n=5_000, **declared)
     assert 0.8 * target < choice.error <= target
