@@ -148,6 +148,11 @@ class MemoryStore:
         """Number of reports accepted so far, folded or not."""
         return self._of(collection).count
 
+    def fence(self) -> None:
+        """Folds are under one lock, so that none has begun and not ended."""
+        with self._folding:
+            return
+
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
         """Fold waiting batches, oldest first, into a shard's tally, in one step; returns how many there were."""
         with self._folding:

@@ -6,7 +6,7 @@ stored report is counted exactly once, whatever crashes in between.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
@@ -49,6 +49,8 @@ class StoredBatch:
 
     payload: bytes
     count: int
+    ids: int = field(default=0, compare=False)
+    """On the first of a group that was stored together: the sum of the digests of their ids (see `BatchSet`)."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,13 @@ class Store(Protocol):
         Replacing the tally and deleting the batches are one transaction: whatever crashes, every batch is in exactly
         one tally, exactly once. Batches that another process is folding are skipped. `fold` must be idempotent in its
         side effects (such as writing files), as it runs again if the transaction is retried.
+        """
+        ...
+
+    def fence(self) -> None:
+        """Keep every fold that has begun and not committed from committing; it begins anew.
+
+        Whoever lists files, then calls this, then reads the tallies, knows all that will ever be named of that list.
         """
         ...
 

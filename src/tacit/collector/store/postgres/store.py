@@ -112,6 +112,10 @@ class PostgresStore:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were."""
         return self._pool.run(lambda db: sql.fold_some(db, collection, shard, fold, most))
 
+    def fence(self) -> None:
+        """Keep every fold that has begun and not committed from committing; it is retried."""
+        self._change("UPDATE tacit.meta SET value = value + 1 WHERE key = 'fence'")
+
     def tally(self, collection: str, shard: str) -> bytes | None:
         """The verified tally of one shard, or None if it was never folded."""
         rows = self._query(f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE id = %s AND shard = %s", collection, shard)
