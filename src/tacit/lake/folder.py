@@ -55,6 +55,7 @@ def find_files(url: str) -> list[ReportFile]:
     info = place.system.get_file_info(place.path)
     if info.is_file:
         return [ReportFile(place.system, info.path, info.size)]
+    # One listing of everything, then folder by folder: each may have a manifest of its own.
     folders: dict[str, list[Any]] = {}
     for found in place.files():
         if not _is_hidden(found.path[len(place.path) :]):

@@ -40,6 +40,7 @@ class FileCounts:
             return load_tally(active.mechanism, kept)
         # Outside of the lock, because counting takes long: two readers may both do it, with the same result.
         tally = active.mechanism.tally(reports_of(active, files.read(active, entry)))
+        # As bytes, whose size is known: a tally may be one array or one per member.
         self._keep(key, dump_tally(tally))
         return tally
 

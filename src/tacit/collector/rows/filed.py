@@ -62,6 +62,7 @@ def inward(active: Active, table: Any) -> Any | None:
             reports = layout.reports_of(active.mechanism, table)
         except TacitError:
             return None
+        # Member and report are the first two columns of a file, and one column in memory.
         columns = [report_array(reports.tobytes(), active.dtype.itemsize), *table.columns[2:]]
         names = [REPORT, *table.column_names[2:]]
         table = pa.table(columns, names=names, metadata=table.schema.metadata)

@@ -63,6 +63,7 @@ class LakeFiles:
         data = self.place.inner(active.id).get(entry.file)
         if data is None or sha256(data).hexdigest() != entry.sha256:
             raise self._damaged(active.id, entry, "is missing" if data is None else "has other bytes than were sealed")
+        # The bytes are verified, so that a parser sees nothing that this system has not written.
         table = inward(active, load("pyarrow.parquet").read_table(load("pyarrow").BufferReader(data)))
         if table is None or table.num_rows != entry.rows:
             raise self._damaged(active.id, entry, "has other rows or columns than were sealed")
@@ -85,6 +86,7 @@ class LakeFiles:
                 if not found and active.id not in self._published:
                     return
                 data = dump_manifest_file(about(active, BatchSet()), found)
+                # What this process wrote last is remembered and not read back: that would cost a request each time.
                 digest = sha256(data).digest()
                 if self._published.get(active.id, (0, 0, b""))[2] == digest:
                     return
@@ -109,6 +111,7 @@ class LakeFiles:
         # The fence stops folds, if only for a moment: only where something was there to be removed already.
         if not any(self._due(f"{collection}/{name}") for collection, names in listed.items() for name in names):
             return self._note(listed, named)
+        # From here on nothing of the list can be named that is not named already.
         fence()
         due = {c: {name for name in names if self._due(f"{c}/{name}")} for c, names in listed.items()}
         removed = 0
@@ -141,6 +144,7 @@ class LakeFiles:
     def drop(self, collection: str) -> None:
         """Remove the files of a collection whose reports were dropped, the manifest first."""
         place = self.place.inner(collection)
+        # Without a manifest nobody begins to count what is about to go.
         place.remove(MANIFEST)
         for info in place.files():
             place.remove(PurePosixPath(info.path).name)
