@@ -11,7 +11,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 TWICE := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-spark lint bench bench-load papers docs js test-js graph kind clean
+.PHONY: help install demo test test-all test-spark lint bench bench-load bench-scale papers docs js test-js graph kind clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -68,6 +68,9 @@ bench: install ## the benchmarks
 
 bench-load: install ## the collector under load
 	@$(BIN)/python benchmarks/load.py
+
+bench-scale: install ## report files at scale: benchmarks/SCALE.md
+	@$(BIN)/python benchmarks/scale.py
 
 papers: install ## the numbers printed in papers, slow ones included; build/papers/index.html shows both
 	@$(PYTEST) $(TWICE) -m "papers or slow" tests/papers

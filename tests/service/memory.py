@@ -157,6 +157,11 @@ class MemoryStore:
             waiting = len(kept.waiting)
             return BatchNumbers(len(kept.batches) - waiting, kept.count - reports, waiting, reports)
 
+    def fence(self) -> None:
+        """Folds are under one lock, so that none has begun and not ended."""
+        with self._folding:
+            return
+
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
         """Fold waiting batches, oldest first, into a shard's tally, in one step; returns how many there were."""
         with self._folding:

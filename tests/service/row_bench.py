@@ -29,9 +29,10 @@ class Bench:
         *,
         folding: FoldLimits | None = None,
         intervals: Intervals | None = None,
+        lake: str = "",
         **changes: Any,
     ) -> None:
-        self.store, self.seconds = store, 0.0
+        self.store, self.seconds, self.lake = store, 0.0, lake
         self.id = collection or publish_rows(store, **changes)
         self.open(folding, intervals)
 
@@ -45,6 +46,7 @@ class Bench:
             clock=clock,
             folding=folding,
             intervals=intervals,
+            lake=self.lake,
         )
         self.active = self.collector.find(self.id)
 

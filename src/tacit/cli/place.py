@@ -3,6 +3,7 @@
 Commands are written against the protocol `Place` and do not know which of the two they work on.
 """
 
+import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -120,7 +121,7 @@ def open_place(server: str, token: str, data: Path | None) -> Generator[Place]:
     from tacit.collector.service import Collector
     from tacit.hosting.problems import Problem, as_problem
 
-    collector = Collector(open_store(data))
+    collector = Collector(open_store(data), lake=os.environ.get("TACIT_LAKE", ""))
     try:
         yield LocalOperator(collector)
     except (Problem, InvalidQuery) as error:

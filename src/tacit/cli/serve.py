@@ -15,6 +15,8 @@ from tacit.cli.shuffled.tls import tls_options
 @click.option("--database", default="", envvar="TACIT_DATABASE", help="PostgreSQL address, instead of a folder.")
 @click.option("--segments", type=click.Path(path_type=Path, file_okay=False), envvar="TACIT_SEGMENTS",
               help="Folder for rows, with --database; collectors on one database share it.")  # fmt: skip
+@click.option("--lake", default="", envvar="TACIT_LAKE",
+              help="Keep reports as Parquet files at this folder or URL, such as s3://bucket/lake.")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port to listen on.")
 @click.option(
@@ -38,7 +40,7 @@ from tacit.cli.shuffled.tls import tls_options
 def serve(
     run: Callable[..., None] | None, data: Path | None, database: str, host: str, port: int, public_url: str,
     trusted_proxies: str, rate: float,
-    max_body: int, tls_cert: Path | None, tls_key: Path | None, segments: Path | None, pg_port: int | None,
+    max_body: int, tls_cert: Path | None, tls_key: Path | None, segments: Path | None, lake: str, pg_port: int | None,
     pg_host: str, pg_cert: Path | None, pg_key: Path | None,
     pg_insecure: bool,
 ) -> None:  # fmt: skip
@@ -53,7 +55,7 @@ def serve(
         raise click.UsageError("--pg-host, --pg-cert, --pg-key and --pg-insecure go with --pg-port")
     from tacit.core.extras import need
 
-    need("collector", *(["postgres"] if database else []), *(["analytics"] if pg_port else []))
+    need("collector", *(["postgres"] if database else []), *(["analytics"] if pg_port or lake else []))
     from tacit.collector import server
     from tacit.collector.pg.listen import PgSettings
     from tacit.dashboard import routes
@@ -65,7 +67,7 @@ def serve(
     pg = None if pg_port is None else PgSettings(pg_port, pg_host or host, pg_cert, pg_key, pg_insecure)
     token = _first_token(os.environ)
     settings = server.Settings(
-        data, database, host, port, public_url, trusted_proxies, limits, segments=segments, pg=pg, admin_token=token,
+        data, database, host, port, public_url, trusted_proxies, limits, segments=segments, lake=lake, pg=pg, admin_token=token,
         tls=TlsFiles.given(tls_cert, tls_key),
     )  # fmt: skip
     # The context object is what serves, where a caller of the command brings its own; nobody at a shell does.

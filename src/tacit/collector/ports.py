@@ -6,7 +6,7 @@ stored report is counted exactly once, whatever crashes in between.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
@@ -50,6 +50,8 @@ class StoredBatch:
 
     payload: bytes
     count: int
+    ids: int = field(default=0, compare=False)
+    """On the first of a group that was stored together: the sum of the digests of their ids (see `BatchSet`)."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,13 @@ class Store(Protocol):
         """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources, in one transaction.
 
         The ids are kept like those of batches: STORED if none was there, DUPLICATE if all were, OVERLAP if some.
+        """
+        ...
+
+    def fence(self) -> None:
+        """Keep every fold that has begun and not committed from committing; it begins anew.
+
+        Whoever lists files, then calls this, then reads the tallies, knows all that will ever be named of that list.
         """
         ...
 

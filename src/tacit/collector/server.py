@@ -48,6 +48,8 @@ class Settings:
     intervals: Intervals = field(default_factory=Intervals)
     segments: Path | None = None
     """Folder for rows, with a database; collectors that share the one share the other."""
+    lake: str = ""
+    """URL at which reports are kept as files, if they are; collectors on one database share it."""
     pg: PgSettings | None = None
     """Where tables are served to clients of PostgreSQL, if they are."""
     admin_token: str = field(default="", repr=False)
@@ -110,10 +112,11 @@ def make_app(
     clock: Clock | None = None,
     intervals: Intervals | None = None,
     folding: FoldLimits | None = None,
+    lake: str = "",
 ) -> App:
     """The application over a store, with pages where they are given."""
     collector = Collector(
-        store, catalog=catalog, tasks=tasks, shard=shard, clock=clock, intervals=intervals, folding=folding
+        store, catalog=catalog, tasks=tasks, shard=shard, clock=clock, intervals=intervals, folding=folding, lake=lake
     )
     return App(collector, limits, pages(collector, catalog=catalog) if pages else [])
 
@@ -178,7 +181,8 @@ def serve(
         settings.pg.context()  # A certificate that cannot be read is refused before anything is touched.
     store = open_store(settings.data, settings.database, settings.segments, clock)
     shard = "main" if settings.data else f"{socket.gethostname()}:{settings.port}"
-    app = make_app(store, settings.limits, shard=shard, pages=pages, clock=clock, intervals=settings.intervals)
+    lake = {"lake": settings.lake} if settings.lake else {}
+    app = make_app(store, settings.limits, shard=shard, pages=pages, clock=clock, intervals=settings.intervals, **lake)
     server = _make_server(app, settings, settings.pg)
     _announce(settings, app.collector.access.first_admin(settings.admin_token), announce)
     server.run()

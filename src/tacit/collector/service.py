@@ -27,7 +27,8 @@ from tacit.collector.ingest.writer import BatchWriter
 from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.metrics import Metrics
 from tacit.collector.ports import CollectionRecord, Store
-from tacit.collector.rows.segments import RowSegment, SegmentFiles
+from tacit.collector.rows.open import open_files
+from tacit.collector.rows.segments import RowSegment
 from tacit.collector.shuffle.front import ShuffleFront
 from tacit.collector.work import Work, WorkLimits
 from tacit.device.numbers.canonical import canonical
@@ -58,14 +59,16 @@ class Collector:
         clock: Clock | None = None,
         intervals: Intervals | None = None,
         folding: FoldLimits | None = None,
+        lake: str = "",
     ) -> None:
         """Wire everything to a store; `catalog` and `tasks` are the mechanisms and tasks that documents may use.
 
-        `shard` must differ between processes that share a database. Whatever is None has its defaults.
+        `shard` must differ between processes that share a database. `lake` is the URL at which reports are kept as
+        files; without it they are counted and forgotten. Whatever is None has its defaults.
         """
         clock, intervals = clock or Clock(), intervals or Intervals()
         self.store, self.tasks, self.clock = store, tasks, clock
-        self.files = SegmentFiles(store.segments, clock, intervals)
+        self.files = open_files(store.segments, lake, clock, intervals)
         self.shelf, self.rejections, self.writer = Shelf(store, catalog), Rejections(), BatchWriter(store)
         self.shuffle = ShuffleFront(store, self.shelf, self.touch, clock)
         self.planner = Planner(catalog, tasks, takes_rows=self.files.is_ready, check_shuffled=self.shuffle.check)
@@ -77,7 +80,7 @@ class Collector:
             store, self.shelf, self.files, shard=shard, clock=clock, intervals=intervals, limits=folding
         )
         self.damage = Damage(self.folder)
-        self._when_dropped: list[Callable[[str], None]] = [self.files.drop, self.damage.forget]
+        self._when_dropped: list[Callable[[str], None]] = [self.folder.forget, self.damage.forget]
         self.retention = Retention(store, clock, intervals, self._forget)
         self.rounds = Rounds(store, self.shelf, self.folder, tasks)
         # Answers of one tally are computed again and again with other levels or queries.

@@ -8,6 +8,7 @@ reports         number of rows
 batches         how many batches of reports are in it, and
 batches_digest  the sum of the SHA-256 of their ids: it tells whether files together hold a set of batches, and
                 says of no row which batch it came in
+nonce           something random, where the name of a file must be its own
 """
 
 import json
@@ -65,6 +66,8 @@ class About:
     reports: int | None = None
     """None where the writer did not state it; the footer's own count of rows is the truth."""
     batches: BatchSet = BatchSet()
+    nonce: str = ""
+    """Something random that makes the name of a file its own, where files are named by their checksum."""
 
     @property
     def digest(self) -> str:
@@ -77,7 +80,8 @@ class About:
         labels = {} if self.domain is None else {"domain": self.domain}
         counted = {} if self.reports is None else {"reports": self.reports}
         batches = {"batches": self.batches.count, "batches_digest": self.batches.hex}
-        return {"layout": LAYOUT, "digest": self.digest} | of | labels | counted | batches
+        nonce = {"nonce": self.nonce} if self.nonce else {}
+        return {"layout": LAYOUT, "digest": self.digest} | of | labels | counted | batches | nonce
 
     def to_metadata(self, reports: int) -> dict[bytes, bytes]:
         """The key-value metadata of a file with so many reports: canonical, so that equal files are equal bytes."""
@@ -138,6 +142,11 @@ def _batches(fields: dict[str, Any], name: str) -> BatchSet:
     except (TypeError, ValueError):
         raise ReportRejected(f"{name}: the metadata's batches must be a count and 64 hexadecimal digits") from None
     return BatchSet(count, int(text, 16))
+
+
+def stated_batches(data: bytes) -> BatchSet:
+    """The batches that the metadata of a file states, without reading the rest of it."""
+    return _batches(object_of(data, "file"), "file")
 
 
 def same_reports(here: About, there: About, name: str) -> None:

@@ -30,6 +30,7 @@ def tally_files(files: Sequence[ReportFile], about: About, advance: Advance = la
     # Kernels release the interpreter lock, so that threads count several batches at once. Twice as many batches as
     # threads are in memory: each thread finds the next one read already.
     threads = thread_count()
+    # Results are added in the order of the files, so that a log of reports is the same every time.
     with ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[AnyTally]] = deque()
         total = empty_tally(about.mechanism)
@@ -41,6 +42,7 @@ def tally_files(files: Sequence[ReportFile], about: About, advance: Advance = la
             while waiting:
                 total = _added(total, waiting.popleft(), advance)
         finally:
+            # After an error, what has not begun is not begun any more.
             for future in waiting:
                 future.cancel()
     return total

@@ -40,6 +40,7 @@ def group_rows(width: int) -> int:
 def write_table(sink: Any, table: Any, about: About) -> None:
     """Write rows of a file's schema, in the order that they have, as one file."""
     parquet, rows = load("pyarrow.parquet"), table.num_rows
+    # Members are sorted and public columns repeat themselves: a dictionary and compression make both small.
     public = [name for name in table.column_names if name not in (REPORT, WEIGHT)]
     with parquet.ParquetWriter(
         sink,
@@ -146,6 +147,7 @@ class ReportFile:
     def batches(self, opened: Any, about: About) -> Iterator[Any]:
         """Arrow record batches with the columns that counting needs."""
         names, rows = opened.schema_arrow.names, 0
+        # Public columns are not read: Parquet has every column apart, and rows may be wide.
         wanted = [MEMBER] if has_members(about.mechanism) else []
         wanted += [WEIGHT] if WEIGHT in names and not _has_rows(about) else []
         columns = [name for name in (*wanted, REPORT) if name in names]

@@ -21,10 +21,15 @@ from tacit.lake.place import LakePlace, place_of
 MANIFEST = "_tacit.json"
 
 
+def dump_manifest_file(about: About, entries: Iterable[SegmentEntry]) -> bytes:
+    """The manifest of some files; the same files give the same bytes."""
+    fields = about.to_json() | {"files": [asdict(entry) for entry in entries]}
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+
 def put_manifest(place: LakePlace, about: About, entries: Iterable[SegmentEntry]) -> None:
     """Publish which files of a place count."""
-    fields = about.to_json() | {"files": [asdict(entry) for entry in entries]}
-    place.put(MANIFEST, json.dumps(fields, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode())
+    place.put(MANIFEST, dump_manifest_file(about, entries))
 
 
 def read_manifest(place: LakePlace) -> tuple[About, list[SegmentEntry] | None] | None:
@@ -50,6 +55,7 @@ def find_files(url: str) -> list[ReportFile]:
     info = place.system.get_file_info(place.path)
     if info.is_file:
         return [ReportFile(place.system, info.path, info.size)]
+    # One listing of everything, then folder by folder: each may have a manifest of its own.
     folders: dict[str, list[Any]] = {}
     for found in place.files():
         if not _is_hidden(found.path[len(place.path) :]):

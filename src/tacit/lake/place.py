@@ -94,6 +94,7 @@ def place_of(url: str) -> LakePlace:
     """The place of a URL or of a path; InvalidSpec if there is no file system for it."""
     fs, pa = load("pyarrow.fs"), load("pyarrow")
     if "://" not in url:
+        # A path as it was typed: from_uri takes absolute paths alone.
         return LakePlace(url, fs.LocalFileSystem(), url)
     try:
         system, path = fs.FileSystem.from_uri(url)

@@ -18,15 +18,17 @@ from typing import Any
 import numpy as np
 
 from tacit.collector.collections.active import Active, Shelf
+from tacit.collector.ingest.file_counts import FileCounts
 from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.ports import Store, StoredBatch, StoredTally, tally_damaged
-from tacit.collector.rows.manifest import load_manifest
+from tacit.collector.rows.lake_files import LakeFiles
+from tacit.collector.rows.manifest import IN_LAKE, is_manifest, load_manifest
 from tacit.collector.rows.sealing import sealing
 from tacit.collector.rows.segments import RowSegment, SegmentFiles
 from tacit.core.mechanism import Reports
 from tacit.core.members import keeps_reports
 from tacit.core.tally import Counts
-from tacit.errors import ReportRejected, StorageDamaged, TacitError
+from tacit.errors import ReportRejected, StorageDamaged, StorageUnavailable, TacitError
 from tacit.hosting.clock import Clock
 from tacit.lake.entries import SegmentEntry
 from tacit.wire.tallies import AnyTally, dump_tally, empty_tally, load_tally
@@ -44,7 +46,7 @@ class Folder:
         self,
         store: Store,
         shelf: Shelf,
-        files: SegmentFiles,
+        files: SegmentFiles | LakeFiles,
         *,
         shard: str = "main",
         clock: Clock | None = None,
@@ -59,6 +61,7 @@ class Folder:
         self._rng = np.random.default_rng(secrets.randbits(128))
         # By collection: how many shards of this process are full (see `_shard_of`).
         self._part: dict[str, int] = {}
+        self._counts = FileCounts()
         self._folding: dict[str, Lock] = {}
 
     def fold_all(self, collection: str, seconds: float) -> int:
@@ -81,7 +84,7 @@ class Folder:
 
     def fold_some(self, active: Active) -> int:
         """Fold up to `MOST_BATCHES` batches in one transaction of the store; returns how many."""
-        if active.collection.rows is not None:
+        if self._is_sealed(active):
             return self._seal_some(active)
 
         shard = self._shard_of(active)
@@ -94,9 +97,19 @@ class Folder:
 
         return self._store.fold_some(active.id, shard, folded, MOST_BATCHES)
 
+    def _is_sealed(self, active: Active) -> bool:
+        """Whether reports are kept as files: those with rows always, all others in a lake."""
+        return active.collection.rows is not None or isinstance(self._files, LakeFiles)
+
     def _seal_some(self, active: Active) -> int:
-        """Fold batches with rows: seal them into segments."""
+        """Fold batches by sealing them into files."""
         self._sealed[active.id] = self._seconds()
+        if isinstance(self._files, LakeFiles):
+            fold = sealing(active, self._files, self._limits)
+            sealed = self._store.fold_some(active.id, self._shard_of(active), fold, MOST_BATCHES)
+            # Also if nothing was waiting: the process that sealed last may have died before it published.
+            self._files.publish(active, lambda: self._entries_of(active.id))
+            return sealed
         # The shared lock spans writing the files and the commit that names them: a sweep in between would take the
         # new files for garbage.
         with self._files.shared():
@@ -110,16 +123,28 @@ class Folder:
 
     def segments(self, active: Active) -> list[RowSegment]:
         """The sealed segments of a collection, of all processes."""
-        return [RowSegment(self._files, active, entry) for entry in _entries(active.id, self._store.tallies(active.id))]
+        return [RowSegment(self._files, active, entry) for entry in self._entries_of(active.id)]
+
+    def _entries_of(self, collection: str) -> list[SegmentEntry]:
+        """The files that the manifests of a collection name; shards with tallies have none."""
+        stored = [item for item in self._store.tallies(collection) if is_manifest(item.content)]
+        if any(IN_LAKE in item.shard for item in stored) and not isinstance(self._files, LakeFiles):
+            raise _without_lake(collection)
+        return _entries(collection, stored)
 
     def check(self, collection: str, *, rows: bool) -> None:
-        """Verify all tallies of a collection or, with `rows`, its manifests; StorageDamaged if one is corrupt."""
+        """Verify all tallies and manifests of a collection; StorageDamaged if one is corrupt.
+
+        A collection with rows has manifests and nothing else.
+        """
         stored = self._store.tallies(collection)
-        if rows:
-            _entries(collection, stored)
+        _entries(collection, [item for item in stored if rows or is_manifest(item.content)])
 
     def sweep(self) -> int:
-        """Garbage-collect segment files that were merged away or never committed; returns how many."""
+        """Garbage-collect files that were merged away or never committed; returns how many."""
+        if isinstance(self._files, LakeFiles):
+            self._files.check_published()
+            return self._files.sweep(self._named, self._store.fence)
         return self._files.sweep(self._named)
 
     def _named(self, collection: str) -> set[str] | None:
@@ -131,8 +156,8 @@ class Folder:
         if self._store.collection(collection) is None:
             return None
         try:
-            return {entry.file for entry in _entries(collection, self._store.tallies(collection))}
-        except StorageDamaged as error:
+            return {entry.file for entry in self._entries_of(collection)}
+        except (StorageDamaged, StorageUnavailable) as error:
             LOG.error("%s", error)
             return None
 
@@ -146,20 +171,27 @@ class Folder:
         A fold rewrites its whole shard, so that without this the cost of folds would grow with all reports so far.
         """
         limits = self._limits
-        most = limits.log_bytes if active.collection.rows is None else limits.manifest_bytes
+        most = limits.manifest_bytes if self._is_sealed(active) else limits.log_bytes
+        # A tally and a manifest cannot share a shard; a collection has both if the lake came later.
+        first = self._shard + (IN_LAKE if isinstance(self._files, LakeFiles) else "")
         with self._lock:
             while True:
                 part = self._part.get(active.id, 0)
-                shard = self._shard if part == 0 else f"{self._shard}.{part}"
+                shard = first if part == 0 else f"{first}.{part}"
                 if not self._grows(active) or len(self._store.tally(active.id, shard) or b"") < most:
                     return shard
                 self._part[active.id] = part + 1
 
     def _grows(self, active: Active) -> bool:
         """Whether the size of a tally grows with the number of reports (logs and manifests do, counts do not)."""
-        if active.collection.rows is not None:
+        if self._is_sealed(active):
             return True
         return keeps_reports(empty_tally(active.mechanism))
+
+    def forget(self, collection: str) -> None:
+        """Remove what is kept of a collection outside of the store: its files, and tallies of them."""
+        self._files.drop(collection)
+        self._counts.forget(collection)
 
     def total(self, active: Active) -> AnyTally:
         """The sum of the tallies of all shards, of all processes."""
@@ -167,8 +199,22 @@ class Folder:
 
     def sum(self, active: Active, stored: Sequence[StoredTally]) -> AnyTally:
         """The sum of stored tallies; StorageDamaged if one counts another number of reports than it was given."""
-        tallies: list[Any] = [_counted(active, item) for item in stored]
+        tallies: list[Any] = [self._counted(active, item) for item in stored]
         return reduce(add, tallies, empty_tally(active.mechanism))
+
+    def _counted(self, active: Active, stored: StoredTally) -> AnyTally:
+        """The tally of a shard, which counts the files that it names where it is a manifest."""
+        if not is_manifest(stored.content):
+            return _counted(active, stored)
+        if not isinstance(self._files, LakeFiles):
+            raise _without_lake(active.id)
+        return self._counts.total(active, _entries(active.id, [stored]), self._files)
+
+
+def _without_lake(collection: str) -> StorageUnavailable:
+    return StorageUnavailable(
+        f"collection {collection}: its reports are in a lake; name it with --lake URL, or TACIT_LAKE"
+    )
 
 
 def _load(active: Active, shard: str, data: bytes) -> AnyTally:

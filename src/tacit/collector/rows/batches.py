@@ -47,10 +47,12 @@ class Judged:
         return self.count + len(self.bad_reports) + len(self.bad_rows)
 
 
+_NO_ROWS = Rows("", ())
+
+
 def rows_of(active: Active) -> Rows:
-    """The public columns of a collection with rows."""
-    assert active.collection.rows is not None
-    return active.collection.rows
+    """The public columns of a collection; none where reports come alone."""
+    return active.collection.rows or _NO_ROWS
 
 
 def row_bytes(active: Active) -> int:
@@ -196,11 +198,18 @@ def stored_table(active: Active, batches: Sequence[StoredBatch]) -> Any:
     """Unpack waiting batches into one table of the segment schema; ReportRejected if rows are missing."""
     pa, public = load("pyarrow"), rows_of(active)
     schema = schema_of(public, active.dtype.itemsize)
+    if active.collection.rows is None:
+        # Reports alone are stored end to end, without a byte for their format.
+        reports = report_array(b"".join(batch.payload for batch in batches), active.dtype.itemsize)
+        return _whole(pa.Table.from_arrays([reports], schema=schema), batches)
     packed = [_unpack(batch.payload[1:]) for batch in batches if batch.payload[:1] == _PACKED]
     parts = [_arrow_stored(schema, batch) for batch in batches if batch.payload[:1] == _ARROW]
     if packed:
         parts.append(_packed_part(public, schema, packed))
-    table = pa.Table.from_batches(parts, schema)
+    return _whole(pa.Table.from_batches(parts, schema), batches)
+
+
+def _whole(table: Any, batches: Sequence[StoredBatch]) -> Any:
     if table.num_rows != sum(batch.count for batch in batches):
         raise ReportRejected("segments: stored batches have another number of rows than they state")
     return table

@@ -18,6 +18,9 @@ from tacit.lake.entries import SegmentEntry, entry_of
 
 _START = b"["
 
+IN_LAKE = "~lake"
+"""What is behind the name of a process in that of a shard whose files are in a lake; no host and port has it."""
+
 
 def dump_manifest(entries: Iterable[SegmentEntry]) -> bytes:
     """Encode a manifest as a compact JSON list."""

@@ -11,6 +11,8 @@ so that a fold that is repeated after a crash writes the same file again and doe
 
 import logging
 from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 from tacit.collector.collections.active import Active
@@ -18,10 +20,11 @@ from tacit.collector.limits import FoldLimits
 from tacit.collector.ports import Fold, StoredBatch
 from tacit.collector.rows.batches import reports_of, row_bytes, stored_table
 from tacit.collector.rows.columns import MEMBER, REPORT
+from tacit.collector.rows.filed import SealedFiles, batches_in
 from tacit.collector.rows.manifest import dump_manifest, load_manifest
-from tacit.collector.rows.segments import SegmentFiles
 from tacit.core.extras import load
 from tacit.errors import SegmentDamaged
+from tacit.lake.about import BatchSet
 from tacit.lake.entries import SegmentEntry
 
 LOG = logging.getLogger("tacit.collector")
@@ -34,7 +37,7 @@ rewritten O(log n) times.
 """
 
 
-def sealing(active: Active, files: SegmentFiles, limits: FoldLimits) -> Fold:
+def sealing(active: Active, files: SealedFiles, limits: FoldLimits) -> Fold:
     """The fold function of a collection with rows: (manifest, batches) -> new manifest. It writes segment files.
 
     The store commits the returned manifest in the transaction that drops the batches. Files are durable before this
@@ -43,10 +46,15 @@ def sealing(active: Active, files: SegmentFiles, limits: FoldLimits) -> Fold:
 
     def sealed(data: bytes | None, batches: list[StoredBatch]) -> bytes:
         entries, (*full, last) = load_manifest(data), list(_groups(active, batches, limits))
-        written = [entry for group in full for entry in _written(active, files, stored_table(active, group), limits)]
+        written = [
+            entry
+            for group in full
+            for entry in _written(active, files, stored_table(active, group), limits, _ids(group))
+        ]
         new = stored_table(active, last)
         merged, tables = _readable(active, files, to_merge(entries, new.num_rows, new.nbytes, limits))
-        written += _written(active, files, load("pyarrow").concat_tables([new, *tables]), limits)
+        joined = load("pyarrow").concat_tables([new, *(table.cast(new.schema) for table in tables)])
+        written += _written(active, files, joined, limits, _ids(last) + batches_in(tables))
         unchanged = list(entries)
         for entry in merged:
             # By value, and one at a time: equal rows that were sealed twice have two equal entries.
@@ -73,9 +81,17 @@ def _groups(active: Active, batches: Sequence[StoredBatch], limits: FoldLimits) 
     yield group
 
 
-def _written(active: Active, files: SegmentFiles, table: Any, limits: FoldLimits) -> list[SegmentEntry]:
-    """Sort rows and write them, in as many segments as the limits require."""
-    return [files.write(active.id, part) for part in _parts(sorted_rows(active, table), limits)]
+def _ids(batches: Sequence[StoredBatch]) -> BatchSet:
+    """The batches of a group, as the metadata of files state them."""
+    return reduce(add, (BatchSet(1, batch.ids) for batch in batches), BatchSet())
+
+
+def _written(
+    active: Active, files: SealedFiles, table: Any, limits: FoldLimits, batches: BatchSet
+) -> list[SegmentEntry]:
+    """Sort rows and write them, in as many segments as the limits require; the first one states all batches."""
+    parts = _parts(sorted_rows(active, table), limits)
+    return [files.write(active, part, BatchSet() if i else batches) for i, part in enumerate(parts)]
 
 
 def to_merge(entries: Iterable[SegmentEntry], rows: int, memory: int, limits: FoldLimits) -> list[SegmentEntry]:
@@ -94,7 +110,7 @@ def to_merge(entries: Iterable[SegmentEntry], rows: int, memory: int, limits: Fo
 
 
 def _readable(
-    active: Active, files: SegmentFiles, entries: Sequence[SegmentEntry]
+    active: Active, files: SealedFiles, entries: Sequence[SegmentEntry]
 ) -> tuple[list[SegmentEntry], list[Any]]:
     """The segments that can be read, and their tables; a damaged one is logged, and stays in the manifest unmerged.
 

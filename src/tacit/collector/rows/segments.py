@@ -25,13 +25,16 @@ import numpy.typing as npt
 from tacit.collector.collections.active import Active
 from tacit.collector.limits import Intervals
 from tacit.collector.ports import NO_FOLDER
-from tacit.collector.rows.batches import reports_of, rows_of
-from tacit.collector.rows.columns import REPORT, schema_of
+from tacit.collector.rows.batches import reports_of
+from tacit.collector.rows.columns import REPORT
+from tacit.collector.rows.filed import SealedFiles, about, inward, outward
 from tacit.core.extras import load
 from tacit.errors import InvalidSpec, SegmentDamaged, StorageFull, StorageUnavailable
 from tacit.hosting.clock import Clock
 from tacit.hosting.durable import make_folder, sync
+from tacit.lake.about import About, BatchSet
 from tacit.lake.entries import SUFFIX, SegmentEntry
+from tacit.lake.files import write_table
 
 LOCK, PART = ".lock", ".part"
 
@@ -91,15 +94,15 @@ class SegmentFiles:
         finally:
             os.close(lock)
 
-    def write(self, collection: str, table: Any) -> SegmentEntry:
-        """Write rows as a segment, durable when this returns; writing the same rows again gives the same file."""
-        folder = self.folder / collection
+    def write(self, active: Active, table: Any, batches: BatchSet) -> SegmentEntry:
+        """Write rows as a segment, durable when this returns; the same rows of the same batches give the same file."""
+        folder = self.folder / active.id
         part = folder / f"{secrets.token_hex(8)}{PART}"
         try:
             with explained(part):
                 if make_folder(folder):
                     sync(self.folder)
-                entry = _write(part, table)
+                entry = _write(part, outward(active, table), about(active, batches), table.nbytes)
                 # Order matters for crashes: contents are synced in `_write`, then the name appears atomically, then
                 # the folder is synced so that the name is durable. A file of this name has the same bytes already.
                 os.replace(part, folder / entry.file)
@@ -125,9 +128,10 @@ class SegmentFiles:
             raise damaged(path, "is missing") from None
         except (OSError, load("pyarrow").ArrowException):
             raise damaged(path, "cannot be read") from None
-        if table.num_rows != entry.rows or not table.schema.equals(schema_of(rows_of(active), active.dtype.itemsize)):
+        rows = inward(active, table)
+        if rows is None or table.num_rows != entry.rows:
             raise damaged(path, "has other rows or columns than were sealed")
-        return table
+        return rows
 
     def _note_checked(self, segment: tuple[str, str]) -> None:
         with self._lock:
@@ -196,23 +200,14 @@ class SegmentFiles:
         return len(sizes), sum(sizes)
 
 
-def _write(part: Path, table: Any) -> SegmentEntry:
-    public = [name for name in table.column_names if name != REPORT]
+def _write(part: Path, table: Any, about: About, memory: int) -> SegmentEntry:
     with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600), "w+b") as file:
-        load("pyarrow.parquet").write_table(
-            table,
-            file,
-            row_group_size=max(1, table.num_rows),
-            compression="zstd",
-            # Reports are noise: a dictionary of them would be as large as the column.
-            use_dictionary=public,
-            write_page_checksum=True,
-        )
+        write_table(file, table, about)
         file.flush()
         os.fsync(file.fileno())
         file.seek(0)
         digest = file_digest(file, "sha256").hexdigest()
-        return SegmentEntry(digest + SUFFIX, table.num_rows, file.tell(), digest, table.nbytes)
+        return SegmentEntry(digest + SUFFIX, table.num_rows, file.tell(), digest, memory)
 
 
 def check_file(path: Path, entry: SegmentEntry) -> None:
@@ -241,7 +236,7 @@ def damaged(path: Path, fault: str) -> SegmentDamaged:
 class RowSegment:
     """A sealed segment of a collection, as queries read it."""
 
-    files: SegmentFiles
+    files: SealedFiles
     active: Active
     entry: SegmentEntry
 

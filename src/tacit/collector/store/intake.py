@@ -7,11 +7,12 @@ folded and dropped, the id proves that a batch was received, and tells nothing o
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from struct import Struct
 
 from tacit.collector.ports import CLOSED, DUPLICATE, OVERLAP, SPENT, STORED, NewBatch, Outcome, StoredBatch
+from tacit.lake.about import BatchSet
 
 Mark = tuple[str, bytes]
 """(collection, batch id) or (collection, hash of an invitation): unique keys within a collection."""
@@ -104,10 +105,13 @@ def pack(batches: Sequence[NewBatch]) -> BatchSegment:
     """Pack batches into one blob."""
     # All integers are unsigned 32-bit, little-endian:
     #
-    #     [n] [count 1]...[count n] [length 1]...[length n] [payload 1]...[payload n]
+    #     [n] [count 1]...[count n] [length 1]...[length n] [payload 1]...[payload n] [digest of all ids, 32 bytes]
+    #
+    # One digest for the group: no id stands beside a payload. Groups of earlier releases end before it.
     payloads, counts = [batch.payload for batch in batches], [batch.count for batch in batches]
     head = Struct(f"<{1 + 2 * len(batches)}I").pack(len(batches), *counts, *map(len, payloads))
-    return BatchSegment(b"".join([head, *payloads]), len(batches), sum(counts))
+    ids = bytes.fromhex(BatchSet.of([batch.batch for batch in batches]).hex)
+    return BatchSegment(b"".join([head, *payloads, ids]), len(batches), sum(counts))
 
 
 def unpack(payload: bytes) -> list[StoredBatch]:
@@ -116,5 +120,6 @@ def unpack(payload: bytes) -> list[StoredBatch]:
     head = Struct(f"<{1 + 2 * size}I")
     numbers = head.unpack_from(payload)
     # Running sums of the lengths, from the end of the head on, are the boundaries of the payloads.
-    spans = pairwise(accumulate(numbers[1 + size :], initial=head.size))
-    return [StoredBatch(payload[a:b], count) for (a, b), count in zip(spans, numbers[1 : 1 + size], strict=True)]
+    ends = list(accumulate(numbers[1 + size :], initial=head.size))
+    batches = [StoredBatch(payload[a:b], n) for (a, b), n in zip(pairwise(ends), numbers[1 : 1 + size], strict=True)]
+    return [replace(batches[0], ids=int.from_bytes(payload[ends[-1] :], "big")), *batches[1:]]

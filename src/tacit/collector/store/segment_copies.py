@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 
-from tacit.collector.rows.manifest import is_manifest, load_manifest
+from tacit.collector.rows.manifest import IN_LAKE, is_manifest, load_manifest
 from tacit.collector.rows.segments import PART, SegmentFiles, damaged, explained
 from tacit.collector.store.checksums import COLUMNS, checked
 from tacit.collector.store.sqlite.statements import TALLIES
@@ -79,11 +79,12 @@ def copy_segments(database: Path, source: Path | None, target: Path | None) -> i
 
 
 def _named(database: Path) -> list[tuple[str, SegmentEntry]]:
-    """All segments that the manifests of a database name, with their collections."""
+    """All segments that the manifests of a database name, with their collections; what is in a lake stays there."""
     text = f"SELECT {COLUMNS} FROM {TALLIES} ORDER BY key, shard"
     with database_explained(database), closing(open_reader(database, None)) as db:
         with closing(db.stream(text)) as rows:
-            manifests = [row for row in map(checked, rows) if is_manifest(row.content)]
+            found = [row for row in map(checked, rows) if is_manifest(row.content)]
+            manifests = [row for row in found if IN_LAKE not in row.shard]
     return [(row.collection, entry) for row in manifests for entry in load_manifest(row.content)]
 
 

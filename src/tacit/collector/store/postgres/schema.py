@@ -111,3 +111,5 @@ def migrate(db: psycopg.Connection[Any]) -> None:
             "INSERT INTO tacit.meta VALUES ('version', %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             (len(MIGRATIONS),),
         )
+        # There from the start, because a row that does not exist cannot be locked (see `fold_some`).
+        db.execute("INSERT INTO tacit.meta VALUES ('fence', 0) ON CONFLICT DO NOTHING")

@@ -8,6 +8,8 @@ and folding and dropping both lock `waiting` before `tallies`.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, LiteralString
 
+from psycopg.errors import SerializationFailure
+
 from tacit.collector.ports import STORED, Fold, NewBatch, Outcome, StoredTally
 from tacit.collector.store.checksums import COLUMNS, TallyRow, checked
 from tacit.collector.store.intake import Mark, decide, decide_tally, invitations, refusals, segments, unpack
@@ -161,7 +163,7 @@ def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int
     Other processes skip claimed blobs (SKIP LOCKED) until this transaction ends; if this process dies, the server rolls
     back and the blobs are free again.
     """
-    key = key_of(db, collection)
+    key, fence = key_of(db, collection), rows(db, _FENCE)
     numbers, reports = _claim_segments(db, key, most)
     if not numbers:
         return 0
@@ -169,6 +171,9 @@ def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int
     batches = [batch for (payload,) in rows(db, text, numbers) for batch in unpack(payload)]
     tally = _locked_tally(db, key, TallyRow(collection, shard, 0, 0, b""))
     folded = tally.folded(fold(tally.content if tally.folds else None, batches), reports)
+    # Locked until the commit: a process that raises the fence waits for it, and then sees what it named.
+    if rows(db, _FENCE + " FOR SHARE") != fence:
+        raise SerializationFailure("folds were fenced off")
     db.execute(
         """UPDATE tacit.tallies SET folds = %s, reports = %s, content = %b, checksum = %b
         WHERE collection = %s AND shard = %s""",
@@ -176,6 +181,9 @@ def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int
     )
     db.execute("DELETE FROM tacit.waiting WHERE number = ANY(%s)", (numbers,))
     return len(batches)
+
+
+_FENCE: LiteralString = "SELECT value FROM tacit.meta WHERE key = 'fence'"
 
 
 def _locked_tally(db: Connection, key: int, new: TallyRow) -> TallyRow:

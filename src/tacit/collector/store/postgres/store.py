@@ -138,6 +138,10 @@ class PostgresStore:
         """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources."""
         return self._pool.run(lambda db: sql.add_tally(db, collection, tally, sources))
 
+    def fence(self) -> None:
+        """Keep every fold that has begun and not committed from committing; it is retried."""
+        self._change("UPDATE tacit.meta SET value = value + 1 WHERE key = 'fence'")
+
     def tally(self, collection: str, shard: str) -> bytes | None:
         """The verified tally of one shard, or None if it was never folded."""
         rows = self._query(f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE id = %s AND shard = %s", collection, shard)

@@ -105,6 +105,12 @@ def tally(db: Database, collection: str, shard: str) -> TallyRow:
     return checked(rows[0]) if rows else TallyRow(collection, shard, 0, 0, b"")
 
 
+def fence(db: Database) -> int:
+    """How often folds have been fenced off (see the port); a fold commits only if that has not changed meanwhile."""
+    rows = db.run("SELECT value FROM meta WHERE key = 'fence'")
+    return int(rows[0][0]) if rows else 0
+
+
 def oldest(db: Database, key: int, most: int) -> list[Waiting]:
     """The oldest waiting blobs of a collection, until they hold `most` batches or `FOLD_BYTES`."""
     text = "SELECT number, batches, reports, payload FROM waiting WHERE collection = ? ORDER BY number"

@@ -253,7 +253,7 @@ class SqliteStore:
         with self._folding:
             with explained(self.file), self._readers.lend() as db:
                 key = sql.key_of(db, collection)
-                tally = sql.tally(db, collection, shard)
+                tally, fence = sql.tally(db, collection, shard), sql.fence(db)
                 rows = sql.oldest(db, key, most)
             if not rows:
                 return 0
@@ -261,7 +261,8 @@ class SqliteStore:
             reports = sum(row.reports for row in rows)
             folded = tally.folded(fold(tally.content if tally.folds else None, batches), reports)
             with suppress(_Stale), self._write() as db:
-                if not (sql.replace_tally(db, key, folded) and sql.drop_segments(db, key, rows)):
+                kept = sql.fence(db) == fence and sql.replace_tally(db, key, folded)
+                if not (kept and sql.drop_segments(db, key, rows)):
                     raise _Stale
                 self._recent.sort_in(db)
                 return len(batches)
@@ -278,6 +279,11 @@ class SqliteStore:
                 db.run("INSERT INTO batches SELECT ?, value FROM carray(?)", key, array(sources))
                 sql.replace_tally(db, key, TallyRow(collection, tally.shard, 1, tally.reports, tally.content))
             return outcome
+
+    def fence(self) -> None:
+        """Keep every fold that has begun and not committed from committing; those of this process finish first."""
+        with self._folding, self._write() as db:
+            db.run("INSERT INTO meta VALUES ('fence', 1) ON CONFLICT DO UPDATE SET value = value + 1")
 
     def tally(self, collection: str, shard: str) -> bytes | None:
         """The verified tally of one shard, or None if it was never folded."""

@@ -1,0 +1,160 @@
+"""Counting report files at scale: `make bench-scale`, or python benchmarks/scale.py --reports 100000000.
+
+Writes a lake of random OLH reports, counts it, and compares with the kernel on reports in memory. Both
+sides are measured in turns on the same machine; the table goes to benchmarks/SCALE.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from lines import Row, rate
+from timing import cpu_seconds, seconds_of, wall_seconds
+
+from tacit import OLH
+from tacit.core.members import as_bytes
+from tacit.lake.about import About
+from tacit.lake.count import survey, tally_files
+from tacit.lake.export import FILE_REPORTS
+from tacit.lake.files import GROUP_ROWS, put_table
+from tacit.lake.folder import find_files, put_manifest
+from tacit.lake.layout import fixed_binary, schema_of
+from tacit.lake.place import place_of
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "SCALE.md"
+REPORTS, TURNS = 4_000_000, 3
+LEAST = 0.8
+MECHANISM = OLH(size=1024, epsilon="1")
+
+
+@dataclass
+class Scale:
+    """What every line measures: a lake of so many reports."""
+
+    reports: int
+    folder: Path
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def lake(self) -> Path:
+        return self.folder / "lake"
+
+
+def random_reports(n: int, rng: np.random.Generator) -> Any:
+    """Reports with uniform seeds and buckets: counting them costs what counting any does."""
+    reports = np.empty(n, MECHANISM.report_dtype)
+    reports["seed"] = rng.integers(0, 1 << 32, n, dtype=np.uint32)
+    reports["bucket"] = rng.integers(0, MECHANISM.g, n, dtype=np.uint8)
+    return reports
+
+
+def write_lake(scale: Scale) -> None:
+    """Files as `tacit reports export` writes them, but for the sorting: random reports have no order."""
+    place, about, rng = place_of(str(scale.lake)), About(MECHANISM), np.random.default_rng(15)
+    entries = []
+    for start in range(0, scale.reports, FILE_REPORTS):
+        reports = random_reports(min(FILE_REPORTS, scale.reports - start), rng)
+        table = pa.table([fixed_binary(as_bytes(reports))], schema_of(MECHANISM))
+        entries.append(put_table(place, table, about))
+    put_manifest(place, about, entries)
+
+
+def count_lake(scale: Scale) -> Any:
+    files = find_files(str(scale.lake))
+    return tally_files(files, survey(files)[0])
+
+
+def count_in_memory(reports: Any, times: int) -> None:
+    for _ in range(times):
+        MECHANISM.tally(reports)
+
+
+def embedded(scale: Scale) -> None:
+    """`tally_files` against the kernel itself, which counts one batch in memory as often as the lake has batches."""
+    times = max(1, scale.reports // GROUP_ROWS)
+    batch = random_reports(GROUP_ROWS, np.random.default_rng(1))
+    sides: dict[str, Callable[[], Any]] = {
+        "kernel": lambda: count_in_memory(batch, times),
+        "lake": lambda: count_lake(scale),
+    }
+    MECHANISM.tally(batch)
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
+    for _ in range(TURNS):
+        for name, action in sides.items():
+            begun = cpu_seconds()
+            spent[name].append((seconds_of(action, wall_seconds), cpu_seconds() - begun))
+    counted = {"kernel": times * GROUP_ROWS, "lake": scale.reports}
+    for i, clock in enumerate(("on the clock", "of CPU time")):
+        kernel, lake = (counted[name] / sorted(pair[i] for pair in spent[name])[TURNS // 2] for name in sides)
+        scale.rows.append(_row(f"embedded count, per second {clock}", lake, kernel, f"median of {TURNS} turns"))
+
+
+def _row(line: str, here: float, baseline: float, note: str) -> Row:
+    ratio = here / baseline
+    return Row(f"{line}, {note}", rate(here), f"kernel {rate(baseline)}", f"{ratio:.2f}", f">= {LEAST}", ratio >= LEAST)
+
+
+def command(scale: Scale) -> None:
+    """`tacit tally` as a process: its time and its peak memory."""
+    tacit = str(Path(sys.executable).with_name("tacit"))
+    words = [tacit, "tally", str(scale.lake), "-o", str(scale.folder / "all.tally")]
+    begun = wall_seconds()
+    peak = subprocess.run([sys.executable, str(HERE / "peak.py"), *words], capture_output=True, text=True, check=True)
+    seconds, size = wall_seconds() - begun, int(peak.stdout)
+    line = f"`tacit tally` of {scale.reports:,} reports, start included"
+    scale.rows.append(Row(line, rate(scale.reports / seconds), f"{seconds:.1f} s", "", "-", None))
+    scale.rows.append(Row("its peak memory", f"{size / 1e6:.0f} MB", "", "", "< 1000 MB", size < 1e9))
+
+
+LINES: tuple[Callable[[Scale], None], ...] = (embedded, command)
+"""What is measured over the same lake, in this order."""
+
+
+def write_results(scale: Scale, size: int) -> None:
+    met = {True: "yes", False: "no", None: "-"}
+    lines = [
+        "# Report files at scale\n",
+        f"Written by `make bench-scale` (here: `python benchmarks/scale.py --reports {scale.reports}`). Absolute\n"
+        "figures belong to one machine; compare ratios, whose two sides were measured in turns.\n",
+        f"- Machine: {platform.machine()}, {len(os.sched_getaffinity(0))} cores; load average "
+        f"{os.getloadavg()[0]:.1f} at the end",
+        f"- Python {platform.python_version()}, pyarrow {pa.__version__}",
+        f"- {scale.reports:,} OLH reports (d = 1024), {size / 1e6:,.0f} MB of Parquet\n",
+        "| line | measured | against | ratio | target | met |",
+        "| --- | --- | --- | --- | --- | --- |",
+        *(f"| {r.line} | {r.tacit} | {r.baseline} | {r.ratio} | {r.target} | {met[r.met]} |" for r in scale.rows),
+    ]
+    RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(RESULTS.read_text(encoding="utf-8"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reports", type=int, default=REPORTS)
+    parser.add_argument("--folder", type=Path, help="where the lake is written; a temporary folder by default")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tacit-scale-", dir=given.folder) as folder:
+        scale = Scale(given.reports, Path(folder))
+        write_lake(scale)
+        size = sum(path.stat().st_size for path in scale.lake.iterdir())
+        for line in LINES:
+            line(scale)
+        write_results(scale, size)
+        shutil.rmtree(scale.lake)
+
+
+if __name__ == "__main__":
+    main()
