@@ -67,8 +67,8 @@ def serve(
     pg = None if pg_port is None else PgSettings(pg_port, pg_host or host, pg_cert, pg_key, pg_insecure)
     token = _first_token(os.environ)
     settings = server.Settings(
-        data, database, host, port, public_url, trusted_proxies, limits, segments=segments, lake=lake, pg=pg, admin_token=token,
-        tls=TlsFiles.given(tls_cert, tls_key),
+        data, database, host, port, public_url, trusted_proxies, limits, segments=segments, lake=lake, pg=pg,
+        admin_token=token, tls=TlsFiles.given(tls_cert, tls_key),
     )  # fmt: skip
     # The context object is what serves, where a caller of the command brings its own; nobody at a shell does.
     (run or server.serve)(settings, click.echo, partial(routes, public_url=settings.public_url))
