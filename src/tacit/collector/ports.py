@@ -110,7 +110,18 @@ INVALID: Final = "invalid"
 """Some report could not have been produced by the mechanism. Such a batch never reaches a store."""
 
 
-class Store(Protocol):
+class BatchIntake(Protocol):
+    """Where batches become durable: a store, or another process that has one."""
+
+    def add_batches(self, batches: Sequence[NewBatch]) -> list[Outcome]:
+        """Store batches in one transaction and say what became of each; durable when this returns.
+
+        Refused reports of a batch are counted when it is stored, so that sending it again does not count them twice.
+        """
+        ...
+
+
+class Store(BatchIntake, Protocol):
     """A database. Methods block, are thread-safe, and may raise StorageUnavailable or StorageFull."""
 
     @property
@@ -145,13 +156,6 @@ class Store(Protocol):
 
     def collections(self) -> list[CollectionRecord]:
         """All collections, in order of creation."""
-        ...
-
-    def add_batches(self, batches: Sequence[NewBatch]) -> list[Outcome]:
-        """Store batches in one transaction and say what became of each; durable when this returns.
-
-        Refused reports of a batch are counted when it is stored, so that sending it again does not count them twice.
-        """
         ...
 
     def count_rejected(self, collection: str, reasons: Mapping[str, int]) -> None:

@@ -18,16 +18,30 @@ if TYPE_CHECKING:
 MOST_DAYS = 3650
 """How long a session may stay open, in days."""
 SESSION_STATES = ("DRAFT", "PUBLISHED", "COLLECTING", "SHUFFLING", "VERIFIED", "RELEASED", "ABORTED")
-NO_FOLDER = "shuffled collections need a folder that one process alone writes to; serve with --data, not --database"
+NO_FOLDER = (
+    "shuffled collections need a folder that one process alone writes to; serve with --data, not --database, and with "
+    "one worker"
+)
 
 
 class ShuffleFront:
     """Makes the desk at first need, and starts and stops it with the collector."""
 
     def __init__(
-        self, store: Store, shelf: Shelf, touch: Callable[[str], None], clock: Clock, *, phase_seconds: int = 600
+        self,
+        store: Store,
+        shelf: Shelf,
+        touch: Callable[[str], None],
+        clock: Clock,
+        *,
+        phase_seconds: int = 600,
+        alone: bool = True,
     ) -> None:
-        """Serve the collections of a store; `touch` hears of those with something to fold."""
+        """Serve the collections of a store; `touch` hears of those with something to fold.
+
+        Unless this process is `alone` in the store's folder it has no desk: sessions go on where one process serves.
+        """
+        self._folder = store.private if alone else None
         self._store, self._shelf, self._touch, self._clock = store, shelf, touch, clock
         self._phase_seconds = phase_seconds
         self._lock, self._desk, self._started = Lock(), None, False
@@ -48,12 +62,12 @@ class ShuffleFront:
 
     def _open(self) -> "ShuffleDesk":
         need("shuffle")
-        if self._store.private is None:
+        if self._folder is None:
             raise InvalidSpec(f"draft.shuffle: {NO_FOLDER}")
         from tacit.collector.shuffle.desk import FILE, ShuffleDesk
         from tacit.shuffler.party_store import PartyStore
 
-        party = PartyStore(self._store.private, file=FILE)
+        party = PartyStore(self._folder, file=FILE)
         clock, seconds = self._clock, self._phase_seconds
         return ShuffleDesk(party, self._store, self._shelf, touch=self._touch, clock=clock, phase_seconds=seconds)
 
@@ -65,6 +79,8 @@ class ShuffleFront:
     def start(self) -> None:
         """Go on with the sessions of shuffled collections, if there are any."""
         self._started = True
+        if self._folder is None:
+            return
         if any(_is_shuffled(record.document) for record in self._store.collections() if record.state != "draft"):
             self.desk.start()
 
