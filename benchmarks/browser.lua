@@ -2,10 +2,11 @@
 --
 --     wrk -t1 -c64 -d2s -s benchmarks/browser.lua http://127.0.0.1:PORT -- JOB
 --
--- JOB is a file of lines: the path, the content type, the origin, then in hexadecimal the beginning of a body and any
--- number of ends. A request is the beginning, 16 bytes of batch id, and one of the ends in turn. Prints one line of JSON.
+-- JOB is a file of lines: the path, the content type, the origin, how the batch id is written (bytes or digits), then
+-- in hexadecimal the beginning of a body and any number of ends, all equally long. A request is the beginning, a batch
+-- id, and one of the ends in turn. Prints one line of JSON.
 
-local head, begin, ends, prefix, count = "", "", {}, "", 0
+local head, ends, count, digits = "", {}, 0, false
 
 local function unhex(text)
   return (text:gsub("..", function(digits) return string.char(tonumber(digits, 16)) end))
@@ -20,19 +21,25 @@ local function number(n, bytes)
   return table.concat(out)
 end
 
+local function written(bytes)
+  if not digits then return bytes end
+  return (bytes:gsub(".", function(byte) return string.format("%02x", byte:byte()) end))
+end
+
 function init(args)
   local lines = {}
   for line in io.lines(args[1]) do lines[#lines + 1] = line end
-  begin = unhex(lines[4])
-  for i = 5, #lines do ends[i - 4] = unhex(lines[i]) end
+  digits = lines[4] == "digits"
+  local begin = unhex(lines[5])
+  for i = 6, #lines do ends[i - 5] = unhex(lines[i]) end
   -- Eight random bytes for this thread and run, then a counter: ids that were never sent before.
   local file = io.open("/dev/urandom", "rb")
-  prefix = file:read(8)
+  local prefix = written(file:read(8))
   file:close()
   -- The headers of a fetch() from a page in a current browser.
   head = table.concat({
     "POST " .. lines[1] .. " HTTP/1.1", "Host: 127.0.0.1:" .. wrk.port, "Connection: keep-alive",
-    "Content-Length: " .. (#begin + 16 + #ends[1]),
+    "Content-Length: " .. (#begin + 2 * #prefix + #ends[1]),
     'sec-ch-ua-platform: "Linux"',
     "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36",
     'sec-ch-ua: "Not)A;Brand";v="8", "Chromium";v="150"', "Content-Type: " .. lines[2], "sec-ch-ua-mobile: ?0",
@@ -44,7 +51,7 @@ end
 
 function request()
   count = count + 1
-  return head .. number(count, 8) .. ends[count % #ends + 1]
+  return head .. written(number(count, 8)) .. ends[count % #ends + 1]
 end
 
 function done(summary, latency)

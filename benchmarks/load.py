@@ -27,6 +27,8 @@ import apsw
 import numpy as np
 import uvicorn
 from load_session import NotMeasured, Server, load, progress, serving
+from load_wrk import Shape, Target, bare_servers, in_turns, need_wrk, questions, ratios, write_job
+from load_wrk import publish as publish_shape
 from results import processor, table
 
 from tacit.catalog import CATALOG
@@ -35,6 +37,8 @@ from tacit.wire.batch import MAGIC, MEDIA_TYPE
 from tacit.wire.document import Collection
 
 LOAD = Path(__file__).resolve().with_name("LOAD.md")
+RATES = LOAD.with_name("rates.json")
+"""Measured rates and costs, from which `capacity.py` computes."""
 SIZE = 64
 # Different bodies that are sent in turns; only the batch id of every request is new.
 POOL = 64
@@ -230,11 +234,74 @@ def start(sizes: Sizes, folder: Path) -> Iterator[Row]:
     yield Row("idle memory", f"{idle:.0f} MB", "< 150 MB", idle < 150)
 
 
+def shaped(name: str, shape: Shape, sizes: Sizes, folder: Path, workers: int = 1) -> tuple[Target, list[Target]]:
+    """Browser-shaped load on a collector, in turns with bare servers; notes the rate and what a report costs."""
+    need_wrk()
+    with bare_servers() as bare, serving(folder, workers=workers) as server:
+        ours, collection = Target(name, server.port, server.pid), publish_shape(server, shape)
+        write_job(server, collection, shape, folder / "job")
+        in_turns([ours, *bare], folder / "job", sizes.runs, sizes.seconds)
+        stored = (
+            fold_rest(server, collection, shape.each * ours.answered)
+            and server.api("GET", f"/collections/{collection}/status")["reports"]
+        )
+        # wrk abandons what is under way when its time is over; it may be stored without having been answered.
+        most = ours.answered + sizes.runs * 64
+        if not shape.each * ours.answered <= stored <= shape.each * most:
+            raise NotMeasured(f"{stored:,} reports are stored of {ours.answered:,} requests that were acknowledged")
+    NOTED[name] = {
+        "per_second": round(shape.each * ours.rate),
+        "cpu_microseconds": round(ours.microseconds / shape.each, 2),
+        "stored_bytes": round((folder / "tacit.sqlite").stat().st_size / stored, 2),
+    }
+    return ours, bare
+
+
+NOTED: dict[str, dict[str, float]] = {}
+"""What goes to `RATES`, by name."""
+
+
+def browsers(sizes: Sizes, folder: Path) -> Iterator[Row]:
+    """Single reports as browsers send them, one process, against bare servers."""
+    cases = {
+        "one question": Shape(questions(1)),
+        "one of 8 questions": Shape(questions(8)),
+        "one question, JSON of older clients": Shape(questions(1), as_json=True),
+    }
+    for name, shape in cases.items():
+        ours, (bare, reading) = shaped(name, shape, sizes, folder / name.replace(" ", "_"))
+        ratio, least, most = ratios(ours, bare)
+        yield Row(
+            f"single reports of browsers by wrk, {name}, median of {sizes.runs} runs in turns", f"{ours.rate:,.0f}/s",
+            "-" if shape.as_json else ">= 15,000/s, or 0.7x the bare server",
+            None if shape.as_json else ours.rate >= 15_000 or ratio >= 0.7,
+            f"bare server {bare.rate:,.0f}/s: {ratio:.2f}x ({least:.2f} to {most:.2f}), one that reads {reading.rate:,.0f}/s; "
+            f"CPU {ours.microseconds:.0f} us a report, bare {bare.microseconds:.0f}, reading {reading.microseconds:.0f}; "
+            f"99 of 100 within {1e3 * statistics.median(ours.waits):.1f} ms",
+        )  # fmt: skip
+
+
+def workers(sizes: Sizes, folder: Path) -> Iterator[Row]:
+    """The same with two workers and the process that writes, and batches of 100 with one process."""
+    for name, shape, number in (
+        ("one question, two workers", Shape(questions(1)), 2),
+        ("batches of 100", Shape(questions(1), each=100), 1),
+    ):
+        ours, _ = shaped(name, shape, sizes, folder / name.replace(" ", "_"), number)
+        what = "batches of browsers' headers" if shape.each > 1 else "single reports of browsers"
+        yield Row(
+            f"{what} by wrk, {name}, median of {sizes.runs} runs", f"{shape.each * ours.rate:,.0f} reports/s", "-", None,
+            f"CPU {ours.microseconds / shape.each:.1f} us a report, over all processes",
+        )  # fmt: skip
+
+
 PARTS: dict[str, Callable[[Sizes, Path], Iterator[Row]]] = {
     "start": start,
     "single": single,
     "hundreds": hundreds,
     "millions": millions,
+    "browsers": browsers,
+    "workers": workers,
 }
 
 
@@ -290,6 +357,11 @@ def main() -> int:
     rows = [row for name in options.only or PARTS for row in measure(name, sizes, options.folder)]
     text = page(rows, options.quick, options.folder)
     print(text)
+    if not options.quick and NOTED:
+        kept: dict[str, Any] = json.loads(RATES.read_text()) if RATES.exists() else {}
+        machine = f"{processor()}, {len(os.sched_getaffinity(0))} cores"
+        kept |= {"command": "make bench-load", "machine": machine, "rates": kept.get("rates", {}) | NOTED}
+        RATES.write_text(json.dumps(kept, indent=1) + "\n")
     if not options.quick and not options.only:
         LOAD.write_text(text)
         progress(f"wrote benchmarks/{LOAD.name}")

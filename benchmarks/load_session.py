@@ -39,10 +39,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def serve_command(folder: Path, port: int) -> list[str]:
+def serve_command(folder: Path, port: int, workers: int = 1) -> list[str]:
     """`tacit serve` as an operator runs it, without a limit for one address, since all the load comes from one."""
     tacit = str(Path(sys.executable).with_name("tacit"))
-    return [tacit, "serve", "--data", str(folder), "--port", str(port), "--rate", "1000000000"]
+    more = ["--rate", "1000000000", "--workers", str(workers)]
+    return [tacit, "serve", "--data", str(folder), "--port", str(port), *more]
 
 
 def with_raw_command(folder: Path, port: int) -> list[str]:
@@ -101,6 +102,11 @@ class Server:
             raise NotMeasured(f"{method} {path} was answered with {status}")
         return json.loads(data)
 
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
     def resident_bytes(self) -> int:
         """Memory of the process, as the operating system counts it."""
         for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines():
@@ -120,10 +126,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *, raw: bool = False, token: str = "") -> Iterator[Server]:
+def serving(folder: Path, *, raw: bool = False, token: str = "", workers: int = 1) -> Iterator[Server]:
     """Serve a folder until the block ends."""
     port = free_port()
-    server = Server((with_raw_command if raw else serve_command)(folder, port), port, token)
+    server = Server(with_raw_command(folder, port) if raw else serve_command(folder, port, workers), port, token)
     try:
         yield server
     finally:

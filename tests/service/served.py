@@ -26,9 +26,10 @@ from tests.service.waiting import PATIENT_SECONDS, wait_until
 from tacit.catalog import CATALOG
 from tacit.collector.limits import Intervals
 from tacit.collector.ports import STORED, NewBatch, Store
-from tacit.collector.server import Settings, make_app, serve
+from tacit.collector.server import Settings, make_app
 from tacit.collector.store.postgres.store import PostgresStore
 from tacit.collector.store.sqlite.store import SqliteStore
+from tacit.collector.workers import serve
 from tacit.hosting.clock import Clock
 from tacit.hosting.limits import Limits
 from tacit.wire.batch import MEDIA_TYPE
@@ -67,7 +68,7 @@ class Hasty(SqliteStore):
         return [STORED] * len(batches)
 
 
-def _serve(place: str, port: int, calendar: Path, log: Path, sqlite: type[SqliteStore]) -> None:
+def _serve(place: str, port: int, calendar: Path, log: Path, sqlite: type[SqliteStore], workers: int) -> None:
     """What the process does: everything that `tacit serve` does, with another catalogue and another calendar."""
     output = os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     os.dup2(output, 1)
@@ -82,7 +83,7 @@ def _serve(place: str, port: int, calendar: Path, log: Path, sqlite: type[Sqlite
 
     rows = calendar.with_name("segments")
     where = {"database": place, "segments": rows} if "host=" in place else {"data": Path(place)}
-    settings = Settings(port=port, limits=Limits(requests_per_second=0), intervals=QUICKLY, **where)
+    settings = Settings(port=port, limits=Limits(requests_per_second=0), intervals=QUICKLY, workers=workers, **where)
     make = partial(make_app, catalog=(*CATALOG, NoNoise), tasks=(PLAIN,))
     serve(settings, lambda line: os.write(1, line.encode() + b"\n"), open_store=open_other, make_app=make, clock=clock)
 
@@ -90,8 +91,8 @@ def _serve(place: str, port: int, calendar: Path, log: Path, sqlite: type[Sqlite
 class Served:
     """A collector that is started, stopped and killed, always at the same address."""
 
-    def __init__(self, place: str, folder: Path, sqlite: type[SqliteStore] = SqliteStore) -> None:
-        self.port, self._place, self._sqlite = free_port(), place, sqlite
+    def __init__(self, place: str, folder: Path, sqlite: type[SqliteStore] = SqliteStore, workers: int = 1) -> None:
+        self.port, self.place, self._sqlite, self._workers = free_port(), place, sqlite, workers
         self.calendar, self.log = folder / f"day-{self.port}", folder / f"log-{self.port}"
         self.day = FIRST_DAY
         self._process: Any = None
@@ -122,7 +123,7 @@ class Served:
         fresh.replace(self.calendar)
 
     def start(self) -> None:
-        where = (self._place, self.port, self.calendar, self.log, self._sqlite)
+        where = (self.place, self.port, self.calendar, self.log, self._sqlite, self._workers)
         self._process = CONTEXT.Process(target=_serve, args=where)
         self._process.start()
         wait_until(lambda: self.is_ready() or not self._process.is_alive(), lambda: self.log.read_text()[-2000:])
@@ -137,6 +138,16 @@ class Served:
         """kill -9."""
         self._process.kill()
         self._process.join()
+
+    def children(self) -> list[int]:
+        """The processes of a collector with several workers: on a folder first the one that writes."""
+        return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+
+    def kill_child(self, place: int) -> None:
+        """kill -9 one of the processes, and wait until another has taken its place."""
+        before = self.children()
+        os.kill(before[place], signal.SIGKILL)
+        wait_until(lambda: before[place] not in self.children() and len(self.children()) == len(before))
 
     def ask_to_stop(self) -> None:
         os.kill(self.pid, signal.SIGTERM)
@@ -203,9 +214,9 @@ def hang_up(connection: socket.socket) -> None:
 
 
 @contextmanager
-def served(place: str, folder: Path, sqlite: type[SqliteStore] = SqliteStore) -> Generator[Served]:
+def served(place: str, folder: Path, sqlite: type[SqliteStore] = SqliteStore, workers: int = 1) -> Generator[Served]:
     """A running collector, which is killed in the end if it still runs."""
-    made = Served(place, folder, sqlite)
+    made = Served(place, folder, sqlite, workers)
     made.start()
     try:
         yield made

@@ -78,12 +78,13 @@ class Machine(RuleBasedStateMachine):
     """A collector beside a model of it."""
 
     sqlite: type[SqliteStore] = SqliteStore
+    workers = 1
     place: staticmethod[[Path], str] = staticmethod(lambda folder: str(folder / "data"))
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="tacit-machine-"))
-        self.server = Served(self.place(self.folder), self.folder, self.sqlite)
+        self.server = Served(self.place(self.folder), self.folder, self.sqlite, self.workers)
         self.server.start()
         self.token, self.day = self.server.token, self.server.day
         self.known: list[Known] = []

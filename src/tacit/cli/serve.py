@@ -31,6 +31,8 @@ from tacit.cli.shuffled.tls import tls_options
     "--max-body", type=click.IntRange(1024), default=4 << 20, show_default=True, help="Largest body in bytes."
 )
 @tls_options
+@click.option("--workers", type=click.IntRange(1, 128), default=1, show_default=True,
+              help="Processes that take requests; --rate is for each of them.")  # fmt: skip
 @click.option("--pg-port", type=click.IntRange(1, 65535), help="Serve tables to clients of PostgreSQL on this port.")
 @click.option("--pg-host", default="", help="Address for --pg-port.  [default: that of --host]")
 @click.option("--pg-cert", type=click.Path(path_type=Path, dir_okay=False), help="TLS certificate for --pg-port, PEM.")
@@ -40,8 +42,8 @@ from tacit.cli.shuffled.tls import tls_options
 def serve(
     run: Callable[..., None] | None, data: Path | None, database: str, host: str, port: int, public_url: str,
     trusted_proxies: str, rate: float,
-    max_body: int, tls_cert: Path | None, tls_key: Path | None, segments: Path | None, lake: str, pg_port: int | None,
-    pg_host: str, pg_cert: Path | None, pg_key: Path | None,
+    max_body: int, tls_cert: Path | None, tls_key: Path | None, segments: Path | None, lake: str, workers: int,
+    pg_port: int | None, pg_host: str, pg_cert: Path | None, pg_key: Path | None,
     pg_insecure: bool,
 ) -> None:  # fmt: skip
     """Collect reports over HTTP and answer with error bars. SIGTERM finishes what was acknowledged.
@@ -57,6 +59,7 @@ def serve(
 
     need("collector", *(["postgres"] if database else []), *(["analytics"] if pg_port or lake else []))
     from tacit.collector import server
+    from tacit.collector import workers as crew
     from tacit.collector.pg.listen import PgSettings
     from tacit.dashboard import routes
     from tacit.hosting.limits import Limits
@@ -68,10 +71,10 @@ def serve(
     token = _first_token(os.environ)
     settings = server.Settings(
         data, database, host, port, public_url, trusted_proxies, limits, segments=segments, lake=lake, pg=pg,
-        admin_token=token, tls=TlsFiles.given(tls_cert, tls_key),
+        admin_token=token, tls=TlsFiles.given(tls_cert, tls_key), workers=workers,
     )  # fmt: skip
     # The context object is what serves, where a caller of the command brings its own; nobody at a shell does.
-    (run or server.serve)(settings, click.echo, partial(routes, public_url=settings.public_url))
+    (run or crew.serve)(settings, click.echo, partial(routes, public_url=settings.public_url))
 
 
 def _first_token(environment: Mapping[str, str]) -> str:

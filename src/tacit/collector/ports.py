@@ -136,7 +136,18 @@ OVERLAP: Final = "overlap"
 """Some of the sources of an imported tally were counted before, and others were not."""
 
 
-class Store(Protocol):
+class BatchIntake(Protocol):
+    """Where batches become durable: a store, or another process that has one."""
+
+    def add_batches(self, batches: Sequence[NewBatch]) -> list[Outcome]:
+        """Store batches in one transaction and say what became of each; durable when this returns.
+
+        Refused reports of a batch are counted when it is stored, so that sending it again does not count them twice.
+        """
+        ...
+
+
+class Store(BatchIntake, Protocol):
     """A database. Methods block, are thread-safe, and may raise StorageUnavailable or StorageFull."""
 
     @property
@@ -170,13 +181,6 @@ class Store(Protocol):
 
     def collections(self) -> list[CollectionRecord]:
         """All collections, in order of creation."""
-        ...
-
-    def add_batches(self, batches: Sequence[NewBatch]) -> list[Outcome]:
-        """Store batches in one transaction and say what became of each; durable when this returns.
-
-        Refused reports of a batch are counted when it is stored, so that sending it again does not count them twice.
-        """
         ...
 
     def count_rejected(self, collection: str, reasons: Mapping[str, int]) -> None:

@@ -15,7 +15,7 @@ from tacit.collector.http.app import App, Pages
 from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.pg.listen import PgSettings
 from tacit.collector.ports import Store
-from tacit.collector.service import Collector
+from tacit.collector.service import Collector, Sharing
 from tacit.errors import InvalidSpec, StorageUnavailable
 from tacit.hosting.addresses import public_address
 from tacit.hosting.clock import Clock
@@ -56,10 +56,18 @@ class Settings:
     """The first admin token, if it is not to be drawn and shown at the first start."""
     tls: TlsFiles | None = None
     """Where the collector ends TLS itself."""
+    workers: int = 1
+    """Processes that take requests."""
 
     def __post_init__(self) -> None:
         """Refuse a public address that could not be printed on a poster."""
         object.__setattr__(self, "public_url", public_address(self.public_url))
+
+    def shard(self, worker: int = 0) -> str:
+        """Where a process folds to; a folder has one place for all, as they wait for each other."""
+        if self.data is not None:
+            return "main"
+        return f"{socket.gethostname()}:{self.port}" + (f"/{worker}" if worker else "")
 
     @property
     def url(self) -> str:
@@ -113,11 +121,13 @@ def make_app(
     intervals: Intervals | None = None,
     folding: FoldLimits | None = None,
     lake: str = "",
+    sharing: Sharing | None = None,
 ) -> App:
     """The application over a store, with pages where they are given."""
     collector = Collector(
-        store, catalog=catalog, tasks=tasks, shard=shard, clock=clock, intervals=intervals, folding=folding, lake=lake
-    )
+        store, catalog=catalog, tasks=tasks, shard=shard, clock=clock, intervals=intervals, folding=folding,
+        lake=lake, sharing=sharing,
+    )  # fmt: skip
     return App(collector, limits, pages(collector, catalog=catalog) if pages else [])
 
 
@@ -129,7 +139,7 @@ def make_config(app: Any, settings: Settings) -> uvicorn.Config:
                          trusted_proxies=settings.trusted_proxies, tls=settings.tls)  # fmt: skip
 
 
-class _Server(uvicorn.Server):
+class CollectorServer(uvicorn.Server):
     """The HTTP server and, beside it on the same loop, the one for clients of PostgreSQL."""
 
     def __init__(
@@ -139,27 +149,32 @@ class _Server(uvicorn.Server):
         self.pg, self._listener = pg, listener
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen on both."""
         await super().startup(sockets)
         if self.pg is not None and self._listener is not None and self.started:
             await self.pg.start(self._listener)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finish what was begun on both."""
         if self.pg is not None:
             await self.pg.stop()
         await super().shutdown(sockets)
 
 
-def _make_server(app: Any, settings: Settings, pg: PgSettings | None) -> _Server:
+def make_server(
+    app: Any, settings: Settings, pg: PgSettings | None, listener: socket.socket | None = None
+) -> CollectorServer:
+    """The server of an application; `listener` is for clients of PostgreSQL, where there are to be some."""
     config = make_config(app, settings)
     # Sessions of shuffled collections tell shufflers where to write to.
     if (collector := getattr(app, "collector", None)) is not None:
         collector.shuffle.url = settings.url
     if pg is None:
-        return _Server(config)
+        return CollectorServer(config)
     # The engine of SQL is loaded only where it is used.
     from tacit.collector.pg.server import pg_server
 
-    return _Server(config, pg_server(app, pg), pg.listen())
+    return CollectorServer(config, pg_server(app, pg), listener or pg.listen())
 
 
 def serve(
@@ -180,17 +195,18 @@ def serve(
     if settings.pg is not None:
         settings.pg.context()  # A certificate that cannot be read is refused before anything is touched.
     store = open_store(settings.data, settings.database, settings.segments, clock)
-    shard = "main" if settings.data else f"{socket.gethostname()}:{settings.port}"
     lake = {"lake": settings.lake} if settings.lake else {}
-    app = make_app(store, settings.limits, shard=shard, pages=pages, clock=clock, intervals=settings.intervals, **lake)
-    server = _make_server(app, settings, settings.pg)
-    _announce(settings, app.collector.access.first_admin(settings.admin_token), announce)
+    app = make_app(
+        store, settings.limits, shard=settings.shard(), pages=pages, clock=clock, intervals=settings.intervals, **lake
+    )
+    server = make_server(app, settings, settings.pg)
+    announce_start(settings, app.collector.access.first_admin(settings.admin_token), announce)
     server.run()
     if not server.started:
         raise StorageUnavailable(f"serve: could not start on {settings.host}:{settings.port}")
 
 
-def _announce(settings: Settings, token: str | None, announce: Announce) -> None:
+def announce_start(settings: Settings, token: str | None, announce: Announce) -> None:
     """Say where the collector is, and the first admin token if it was made just now; it is never shown again."""
     if token is not None:
         announce(f"admin token, shown this once: {token}")
@@ -212,8 +228,8 @@ class Running:
 def running(app: Any, host: str = "127.0.0.1", pg: PgSettings | None = None) -> Generator[Running]:
     """Serve an application on a free loopback port until the block ends, and its tables on another."""
 
-    def make(port: int) -> _Server:
-        return _make_server(app, Settings(host=host, port=port), pg)
+    def make(port: int) -> CollectorServer:
+        return make_server(app, Settings(host=host, port=port), pg)
 
     with in_thread(make, host) as (url, server):
         yield Running(url, app, server.pg)

@@ -5,6 +5,7 @@ It knows nothing of HTTP, which is a layer on top (`http`); the command line use
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tacit.catalog import CATALOG
@@ -24,9 +25,9 @@ from tacit.collector.ingest.readiness import Readiness
 from tacit.collector.ingest.totals import TallyCache
 from tacit.collector.ingest.uploads import Ingest, Rejections
 from tacit.collector.ingest.writer import BatchWriter
-from tacit.collector.limits import FoldLimits, Intervals
+from tacit.collector.limits import MOST_WAITING_BYTES, FoldLimits, Intervals
 from tacit.collector.metrics import Metrics
-from tacit.collector.ports import CollectionRecord, Store
+from tacit.collector.ports import BatchIntake, CollectionRecord, Store
 from tacit.collector.rows.open import open_files
 from tacit.collector.rows.segments import RowSegment
 from tacit.collector.shuffle.front import ShuffleFront
@@ -34,6 +35,7 @@ from tacit.collector.work import Work, WorkLimits
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import StorageDamaged
 from tacit.hosting.clock import Clock
+from tacit.hosting.exposition import Board
 from tacit.hosting.problems import Problem
 from tacit.tasks.table import TASKS
 from tacit.tasks.task import Task
@@ -43,6 +45,24 @@ LOG = logging.getLogger("tacit.collector")
 
 FRESH_SECONDS = 2.0
 """Time that an answer may spend on folding what is waiting, so that it includes reports that were just acknowledged."""
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How a collector shares its store with other processes of the same server; by default with none."""
+
+    workers: int = 1
+    """Processes that work in the store's folder."""
+    intake: BatchIntake | None = None
+    """The process that stores the batches of this one and does the background chores; None if this one does."""
+    board: Board | None = None
+    """Where the metrics of all are."""
+
+
+def _writer(store: Store, sharing: Sharing) -> BatchWriter:
+    """A writer with room for what its own requests, or those of all workers, may hand on at once."""
+    most = 1 if sharing.intake is not None else sharing.workers
+    return BatchWriter(sharing.intake or store, most_waiting=4096 * most, most_bytes=MOST_WAITING_BYTES * most)
 
 
 class Collector:
@@ -60,17 +80,19 @@ class Collector:
         intervals: Intervals | None = None,
         folding: FoldLimits | None = None,
         lake: str = "",
+        sharing: Sharing | None = None,
     ) -> None:
         """Wire everything to a store; `catalog` and `tasks` are the mechanisms and tasks that documents may use.
 
         `shard` must differ between processes that share a database. `lake` is the URL at which reports are kept as
         files; without it they are counted and forgotten. Whatever is None has its defaults.
         """
+        self._sharing = sharing = sharing or Sharing()
         clock, intervals = clock or Clock(), intervals or Intervals()
         self.store, self.tasks, self.clock = store, tasks, clock
         self.files = open_files(store.segments, lake, clock, intervals)
-        self.shelf, self.rejections, self.writer = Shelf(store, catalog), Rejections(), BatchWriter(store)
-        self.shuffle = ShuffleFront(store, self.shelf, self.touch, clock)
+        self.shelf, self.rejections, self.writer = Shelf(store, catalog), Rejections(), _writer(store, sharing)
+        self.shuffle = ShuffleFront(store, self.shelf, self.touch, clock, alone=sharing.workers == 1)
         self.planner = Planner(catalog, tasks, takes_rows=self.files.is_ready, check_shuffled=self.shuffle.check)
         self.access, self.metrics = Access(store, clock.day), Metrics()
         self.work = Work(work)
@@ -89,9 +111,10 @@ class Collector:
         # Collections with batches to fold. Written by request threads and read by the housekeeping thread: single set
         # operations are atomic, and `touch_all` finds whatever is lost.
         self._touched: set[str] = set()
-        self._housekeeping = Housekeeping([
+        own = [(self.flush_rejections, intervals.note_refusals), (self._post_metrics, intervals.post_metrics)]
+        self._housekeeping = Housekeeping(own if sharing.intake is not None else [
+            *own,
             (self.fold_touched, intervals.fold),
-            (self.flush_rejections, intervals.note_refusals),
             (self.rounds.advance_due, intervals.advance),
             (self.touch_all, intervals.touch),
             (self.retire, intervals.retire),
@@ -101,8 +124,9 @@ class Collector:
 
     def start(self) -> None:
         """Start background work: apply retention first, then fold what an earlier process left behind."""
-        self.retire()
-        self.touch_all()
+        if self._sharing.intake is None:
+            self.retire()
+            self.touch_all()
         self._housekeeping.start()
         self.shuffle.start()
 
@@ -152,6 +176,30 @@ class Collector:
     def flush_rejections(self) -> None:
         """Write buffered counts of refusals to the store."""
         self.rejections.flush(self.store)
+
+    def exposition(self) -> str:
+        """All metrics of this server, of the other processes as they posted them last."""
+        board = self._sharing.board
+        if board is None:
+            return self._own_exposition()
+        self._post_metrics()
+        return board.read()
+
+    def _post_metrics(self) -> None:
+        if self._sharing.board is not None:
+            self._sharing.board.post(self._own_exposition())
+
+    def _own_exposition(self) -> str:
+        segments, size = self.files.usage()
+        return self.metrics.text({
+            "tacit_batches_waiting": float(self.writer.waiting),
+            "tacit_jobs_running": float(self.work.running),
+            "tacit_jobs_waiting": float(self.work.waiting),
+            "tacit_damaged_collections": float(self.damage.number),
+            "tacit_segments": float(segments),
+            "tacit_segment_bytes": float(size),
+            "tacit_uptime_seconds": round(self.clock.seconds() - self.started, 3),
+        })  # fmt: skip
 
     def sweep(self) -> None:
         """Garbage-collect segment files that no manifest names."""

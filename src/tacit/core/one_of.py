@@ -167,14 +167,21 @@ class OneOf(OneOfDevice, Mechanism):
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
         """Which reports name a member of the family, hold a report it could have made, and are padded with zeros."""
+        # By block and not by member: members with equal mechanisms are judged together.
+        known = np.flatnonzero(reports["member"] < len(self.family))
         valid = np.zeros(len(reports), np.bool_)
-        for member, places in _groups(reports["member"]):
-            if member < len(self.family):
-                width = self.member(member).report_dtype.itemsize
-                padding = reports["payload"][places][:, width:].any(axis=1)
-                inner = self.payload(member, reports[places])
-                valid[places] = self.member(member).valid(inner) & ~padding
+        for block, among in _groups(self._blocks[reports["member"][known]]):
+            mechanism, places = self.layout.blocks[block], known[among]
+            payload = reports["payload"][places]
+            width = mechanism.report_dtype.itemsize
+            inner = mechanism.decode(payload[:, :width].tobytes())
+            valid[places] = mechanism.valid(inner) & ~payload[:, width:].any(axis=1)
         return valid
+
+    @cached_property
+    def _blocks(self) -> I64:
+        """For every member, the place of its mechanism among the different ones."""
+        return np.array(self.layout.block, np.int64)
 
     def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> PerMember:
         """One tally per member."""

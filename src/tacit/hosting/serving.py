@@ -3,7 +3,7 @@
 import socket
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -14,6 +14,10 @@ from tacit.hosting.connection import ShortWay, connections
 from tacit.hosting.limits import Limits
 from tacit.hosting.tls import TlsFiles
 
+BACKLOG = 2048
+"""Connections that wait to be accepted."""
+_PORT_SECONDS = 10
+"""How long several processes wait for a port to become free."""
 _GRACE_SECONDS = 20
 """How long a server that is told to stop waits for requests that have begun."""
 
@@ -24,6 +28,35 @@ def server_url(host: str, port: int, *, is_secure: bool = False) -> str:
     """The address of a server."""
     scheme = "https" if is_secure else "http"
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def listen(host: str, port: int, sockets: int, backlog: int = BACKLOG) -> list[socket.socket]:
+    """So many sockets that listen on one port, among which the kernel divides connections."""
+    end = time.monotonic() + _PORT_SECONDS
+    while True:
+        try:
+            # Once without sharing: a port that another server uses is refused, even if that one would share it.
+            _bound(host, port, shared=False).close()
+            made = [_bound(host, port, shared=sockets > 1) for _ in range(sockets)]
+            for each in made:
+                each.listen(backlog)
+            return made
+        except OSError:
+            # The processes of a server that was killed may need a moment to notice.
+            if sockets == 1 or time.monotonic() >= end:
+                raise StorageUnavailable(f"serve: could not listen on {host}:{port}") from None
+            time.sleep(0.05)
+
+
+def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
+    with ExitStack() as stack:
+        made = stack.enter_context(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET))
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        made.bind((host, port))
+        stack.pop_all()
+    return made
 
 
 def server_config(
@@ -45,7 +78,7 @@ def server_config(
         proxy_headers=bool(trusted_proxies),
         forwarded_allow_ips=trusted_proxies or None,
         timeout_graceful_shutdown=_GRACE_SECONDS,
-        backlog=2048,
+        backlog=BACKLOG,
         ssl_context_factory=None if tls is None else lambda config, default: tls.context(),
     )
 
@@ -55,7 +88,7 @@ def in_thread(make: Callable[[int], AnyServer], host: str = "127.0.0.1") -> Gene
     """Run a server on a free loopback port until the block ends; yields its address and itself."""
     with socket.socket() as probe:
         probe.bind((host, 0))
-        probe.listen(2048)
+        probe.listen(BACKLOG)
         # The socket stays open until the server listens on it, so that nobody else can take the port meanwhile.
         port = probe.getsockname()[1]
         server = make(port)

@@ -23,6 +23,7 @@ from tacit.collector.http.query import Queries
 from tacit.collector.http.reports import ReportRoute
 from tacit.collector.http.shuffled import MESSAGES, ShuffledRoutes
 from tacit.collector.service import Collector
+from tacit.hosting.exposition import METRICS_TYPE
 from tacit.hosting.limits import Limits
 from tacit.hosting.problems import Problem, as_problem
 from tacit.hosting.reading import Reading, RequestBody
@@ -81,17 +82,7 @@ class PublicRoutes:
     async def metrics(self, request: Request) -> Response:
         """Counters for Prometheus."""
         del request
-        segments, size = await run_in_threadpool(self._collector.files.usage)
-        gauges = {
-            "tacit_batches_waiting": float(self._collector.writer.waiting),
-            "tacit_jobs_running": float(self._collector.work.running),
-            "tacit_jobs_waiting": float(self._collector.work.waiting),
-            "tacit_damaged_collections": float(self._collector.damage.number),
-            "tacit_segments": float(segments),
-            "tacit_segment_bytes": float(size),
-            "tacit_uptime_seconds": round(self._collector.clock.seconds() - self._collector.started, 3),
-        }
-        return Response(self._collector.metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(await run_in_threadpool(self._collector.exposition), media_type=METRICS_TYPE)
 
     async def description(self, request: Request) -> Response:
         """The OpenAPI document."""

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Protocol
 
 from tacit.collector.limits import MOST_WAITING_BYTES
-from tacit.collector.ports import NewBatch, Outcome, Store
+from tacit.collector.ports import BatchIntake, NewBatch, Outcome
 from tacit.errors import Busy, StorageUnavailable
 
 
@@ -47,7 +47,7 @@ class BatchWriter:
     """The writer thread. The outcome of a batch is reported exactly once, and not before it is durable."""
 
     def __init__(
-        self, store: Store, *, most_waiting: int = 4096, most_bytes: int = MOST_WAITING_BYTES, group: int = 512
+        self, store: BatchIntake, *, most_waiting: int = 4096, most_bytes: int = MOST_WAITING_BYTES, group: int = 512
     ) -> None:
         self._store = store
         self._most_waiting, self._most_bytes, self._group = most_waiting, most_bytes, group

@@ -7,8 +7,12 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from tacit.collector.pg.messages import PgLimits
-from tacit.errors import InvalidSpec, StorageUnavailable
+from tacit.errors import InvalidSpec
+from tacit.hosting.serving import listen
 from tacit.hosting.tls import TlsFiles
+
+BACKLOG = 128
+"""Connections that wait to be accepted."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,7 @@ class PgSettings:
 
     def listen(self) -> socket.socket:
         """A socket that listens; it is bound before anything is announced."""
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        try:
-            return socket.create_server((self.host, self.port), family=family, backlog=128)
-        except OSError:
-            raise StorageUnavailable(f"serve: could not listen on {self.host}:{self.port}") from None
+        return listen(self.host, self.port, 1, backlog=BACKLOG)[0]
 
 
 def _is_loopback(host: str) -> bool:

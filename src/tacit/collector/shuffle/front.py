@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tacit.collector.collections.active import Active, Shelf, parsed_json
 from tacit.collector.ports import Store
 from tacit.core.extras import need
+from tacit.errors import InvalidSpec
 from tacit.hosting.clock import Clock
 from tacit.hosting.problems import Problem
 from tacit.wire.document import Collection
@@ -17,15 +18,27 @@ if TYPE_CHECKING:
 MOST_DAYS = 3650
 """How long a session may stay open, in days."""
 SESSION_STATES = ("DRAFT", "PUBLISHED", "COLLECTING", "SHUFFLING", "VERIFIED", "RELEASED", "ABORTED")
+NOT_ALONE = "shuffled collections on a folder need it for one process alone; serve with --workers 1, or with --database"
 
 
 class ShuffleFront:
     """Makes the desk at first need, and starts and stops it with the collector."""
 
     def __init__(
-        self, store: Store, shelf: Shelf, touch: Callable[[str], None], clock: Clock, *, phase_seconds: int = 600
+        self,
+        store: Store,
+        shelf: Shelf,
+        touch: Callable[[str], None],
+        clock: Clock,
+        *,
+        phase_seconds: int = 600,
+        alone: bool = True,
     ) -> None:
-        """Serve the collections of a store; `touch` hears of those with something to fold."""
+        """Serve the collections of a store; `touch` hears of those with something to fold.
+
+        A process that is not `alone` in a folder has no desk: the sessions in a file go on where one process serves.
+        """
+        self._may_open = alone
         self._store, self._shelf, self._touch, self._clock = store, shelf, touch, clock
         self._phase_seconds = phase_seconds
         self._lock, self._desk, self._started = Lock(), None, False
@@ -46,6 +59,8 @@ class ShuffleFront:
 
     def _open(self) -> "ShuffleDesk":
         need("shuffle")
+        if not self._may_open:
+            raise InvalidSpec(f"draft.shuffle: {NOT_ALONE}")
         from tacit.collector.shuffle.desk import ShuffleDesk
         from tacit.shuffler.party_store import PartyStore
 
@@ -61,6 +76,8 @@ class ShuffleFront:
     def start(self) -> None:
         """Go on with the sessions of shuffled collections, if there are any."""
         self._started = True
+        if not self._may_open:
+            return
         if any(_is_shuffled(record.document) for record in self._store.collections() if record.state != "draft"):
             self.desk.start()
 

@@ -166,6 +166,7 @@ def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int
     key, fence = key_of(db, collection), rows(db, _FENCE)
     numbers, reports = _claim_segments(db, key, most)
     if not numbers:
+        _await_others(db, key)
         return 0
     text = "SELECT payload FROM tacit.waiting WHERE number = ANY(%s) ORDER BY number"
     batches = [batch for (payload,) in rows(db, text, numbers) for batch in unpack(payload)]
@@ -184,6 +185,14 @@ def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int
 
 
 _FENCE: LiteralString = "SELECT value FROM tacit.meta WHERE key = 'fence'"
+
+
+def _await_others(db: Connection, key: int) -> None:
+    """Wait until the blobs that other processes are folding now are in their tallies.
+
+    Whoever answers from tallies next has counted everything that was acknowledged before, by whichever process.
+    """
+    db.execute("SELECT 1 FROM tacit.waiting WHERE collection = %s ORDER BY number FOR SHARE", (key,))
 
 
 def _locked_tally(db: Connection, key: int, new: TallyRow) -> TallyRow:

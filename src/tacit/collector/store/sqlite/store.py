@@ -1,8 +1,8 @@
-"""The storage port over SQLite: one folder with one database, for one collector process.
+"""The storage port over SQLite: one folder with one database, for one collector of one or several processes.
 
 Locks, always taken in this order:
 
-    _folding    one fold at a time; held while the fold function runs
+    _folding    one fold at a time, of all processes; held while the fold function runs
     _lock       the writing connection; held for one short transaction
 """
 
@@ -36,6 +36,7 @@ from tacit.collector.store.sqlite.recent import MOST, Recent
 from tacit.collector.store.sqlite.schema import migrate, migrate_file
 from tacit.errors import StorageUnavailable
 from tacit.hosting.clock import today
+from tacit.hosting.durable import FolderLock
 from tacit.hosting.sqlite import (
     Database,
     Readers,
@@ -84,12 +85,12 @@ class SqliteStore:
         self._vfs = vfs
         self._today = today
         self._lock = threading.Lock()
-        self._folding = threading.Lock()
         self._recent = Recent(most_recent)
         self._refuse_lost_file()
         make_private(self.file.parent, self.file)
         # The stack closes all connections if anything below fails; `pop_all` disarms it once all is well.
         with explained(self.file), ExitStack() as opened:
+            self._folding = opened.enter_context(closing(FolderLock(self.file.parent)))
             self._writer = opened.enter_context(closing(open_writer(self.file, vfs)))
             migrate(self._writer)
             self._readers = Readers(
@@ -388,3 +389,4 @@ class SqliteStore:
         with self._folding, self._lock, explained(self.file):
             self._readers.close()
             self._writer.close()
+        self._folding.close()
