@@ -1,5 +1,7 @@
 """The method of post-processing is chosen per question put: by name, over HTTP and from the command line."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.service.memory import MemoryStore
@@ -7,14 +9,16 @@ from tests.service.plain import binary, draft, plain_app, serving
 
 from tacit.catalog import CATALOG
 from tacit.collector.answers.answer import answer
+from tacit.collector.answers.ask import ask
 from tacit.collector.collections.active import Active
 from tacit.collector.collections.parts import Total
 from tacit.collector.collections.publish import Planner, publish_document
 from tacit.collector.http.openapi import openapi
 from tacit.collector.service import Collector
-from tacit.errors import InvalidSpec
+from tacit.errors import InvalidQuery, InvalidSpec
 from tacit.post.frequencies.methods import NAMES
 from tacit.simulate.coins import SimulationCoins
+from tacit.tasks import histogram
 
 AGE = {"name": "age", "text": "Age?", "task": "mean", "domain": {"kind": "integers", "low": 20, "high": 60, "step": 10}}
 
@@ -66,3 +70,61 @@ def test_the_method_is_asked_for_over_http():
         refused = client.api("GET", f"/collections/{mine}/answers?post=magic")
         assert refused.status_code == 422
         assert "norm_sub" in refused.json()["detail"]
+
+
+TOWNS = [f"town {i}" for i in range(64)]
+TOWN = {"name": "town", "text": "Where?", "domain": {"kind": "categories", "labels": TOWNS}}
+
+
+def asked_towns(query: str, **given: str) -> dict[str, Any]:
+    active = published(questions=[TOWN], epsilon="2")
+    values = np.random.default_rng(1).zipf(1.5, 6_000) % 64
+    return ask(active, tally(active, values), "town", query, given)
+
+
+def test_the_largest_answers_have_intervals_adjusted_for_selection():
+    found = asked_towns("largest", k="5")
+    assert (found["k"], found["answers"], found["adjusted_for_selection"]) == (5, 64, True)
+    assert found["single_level"] == pytest.approx(1 - 0.05 * 5 / 64)
+    assert [row["share"]["estimate"] for row in found["rows"]] == sorted(
+        (row["share"]["estimate"] for row in found["rows"]), reverse=True
+    )
+    ordinary = {row["value"]: row["raw"] for row in towns_answered()["rows"]}
+    for row in found["rows"]:
+        assert row["share"]["low"] <= row["share"]["estimate"] <= row["share"]["high"]
+        assert row["raw"]["high"] - row["raw"]["low"] > ordinary[row["value"]]["high"] - ordinary[row["value"]]["low"]
+    assert asked_towns("largest", k="64")["adjusted_for_selection"] is False
+    with pytest.raises(InvalidQuery, match="k must be"):
+        asked_towns("largest", k="0")
+
+
+def towns_answered() -> dict[str, Any]:
+    active = published(questions=[TOWN], epsilon="2")
+    return answer(active, tally(active, np.random.default_rng(1).zipf(1.5, 6_000) % 64)).questions[0]
+
+
+def test_many_answers_are_picked_by_replay_and_sets_say_what_they_are():
+    question = towns_answered()
+    assert question["method"] in ("npmle", "power_ns", "norm_sub", "norm_mul")
+    assert sum(row["consistent"]["estimate"] for row in question["rows"]) == pytest.approx(1)
+    shown = {row["value"]: row["consistent"]["estimate"] for row in question["rows"]}
+    few = asked_towns("set", values="town 1,town 2,town 1")
+    assert few["answers"] == ["town 1", "town 2"]
+    assert few["share"]["estimate"] == pytest.approx(shown["town 1"] + shown["town 2"], abs=0.02)
+    many = asked_towns("set", values=",".join(TOWNS[20:52]))
+    assert 0 <= many["share"]["low"] <= many["share"]["estimate"] <= many["share"]["high"] <= 1
+    assert many["raw"]["estimate"] != many["share"]["estimate"]
+    for wrong in ("", "nowhere"):
+        with pytest.raises(InvalidQuery, match="set"):
+            asked_towns("set", values=wrong)
+
+
+def test_the_choice_is_made_once_per_tally(monkeypatch: pytest.MonkeyPatch):
+    active, calls = published(questions=[TOWN], epsilon="2"), []
+    counted = tally(active, np.arange(6_400) % 64)
+    real = histogram.select_methods
+    monkeypatch.setattr(histogram, "select_methods", lambda *given: calls.append(1) or real(*given))
+    first, again = answer(active, counted), answer(active, counted)
+    assert first.questions == again.questions
+    ask(active, counted, "town", "largest", {})
+    assert len(calls) == 1

@@ -1,4 +1,4 @@
-"""`tacit post`: list the methods of post-processing, or rank them for a collection by replaying it."""
+"""`tacit post`: list the methods of post-processing, or rank them for a collection by their estimated error."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,61 +10,49 @@ from tacit.cli.output import print_json, print_table
 
 @click.group()
 def post() -> None:
-    """Post-processing: list the methods, or choose one by replaying a collection."""
+    """Post-processing: list the methods, or choose one by its estimated error."""
 
 
 @post.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_methods(as_json: bool) -> None:
-    """List the methods and the default for every type of query."""
+    """List the methods and the types of queries that one is picked for."""
     from tacit.post.frequencies.methods import METHODS, QUERIES
 
     if as_json:
-        queries = [{"query": q.name, "method": q.method, "if_power_law": q.if_power_law, "why": q.why} for q in QUERIES]
+        queries = [{"query": q.name, "about": q.about, "why": q.why} for q in QUERIES]
         print_json({"methods": [method.to_row() for method in METHODS], "queries": queries})
         return
     header = ["method", "non-negative", "sums to one", "biased", "best for"]
     words = {True: "yes", False: "no"}
     print_table(header, [[m.name, words[m.non_negative], m.sums_to_one, words[m.biased], m.best_for] for m in METHODS])
     click.echo()
-    print_table(["query", "default", "power-law data"], [[q.name, q.method, q.if_power_law] for q in QUERIES])
+    print_table(["query", "about"], [[q.name, q.about] for q in QUERIES])
 
 
 @post.command()
 @click.argument("file")
-@click.option(
-    "--query", type=click.Choice(["full_domain", "subsets", "top_k"]), default="full_domain", show_default=True
-)
-@click.option("--share", type=float, default=0.5, show_default=True, help="Size of the random sets, for subsets.")
-@click.option("--k", type=int, default=10, show_default=True, help="How many of the largest values, for top_k.")
-@click.option("--runs", type=int, default=30, show_default=True, help="Replays of the synthetic collection.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the replays.")
+@click.option("--query", type=click.Choice(["cells", "sets", "largest"]), default="cells", show_default=True)
+@click.option("--runs", type=int, help="Replays of the collection, from 32 values on.  [default: 8 or 4, by size]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def select(file: str, query: str, share: float, k: int, runs: int, seed: int, as_json: bool) -> None:
-    """Replay the collection behind a tally FILE on synthetic data and rank the methods by their error."""
-    import numpy as np
-
+def select(file: str, query: str, runs: int | None, as_json: bool) -> None:
+    """Rank the methods for the collection behind a tally FILE by their estimated error, as answers are picked."""
     from tacit.cli.reports import is_histogram, read_tally_file
-    from tacit.post.frequencies.select import random_subsets, select_method, top_values
+    from tacit.post.frequencies.select import select_methods
 
     tally, _ = read_tally_file(file)
-    mechanism, rng = tally.mechanism, np.random.default_rng(seed)
+    mechanism = tally.mechanism
     estimate = mechanism.estimate(tally)
     if not is_histogram(mechanism, estimate):
         raise click.UsageError(f"{mechanism.kind} does not estimate the frequencies of a whole domain")
-    # Lambdas, since random sets must not draw from the generator where they are not wanted.
-    queries = {
-        "full_domain": lambda: None,
-        "subsets": lambda: random_subsets(len(estimate), share, rng),
-        "top_k": lambda: top_values(estimate, k),
-    }[query]()
-    selection = select_method(estimate, _replay(mechanism, estimate, rng), rng, queries=queries, runs=runs)
+    selection = select_methods(estimate, _replay(mechanism), runs=runs)[query]
     if as_json:
-        about = {"pick": selection.pick.name, "query": query, "runs": runs, "seed": seed, "caveat": selection.caveat}
+        about = {"pick": selection.pick.name, "query": query, "rule": selection.rule, "runs": selection.runs}
+        about |= {"seconds": selection.seconds, "caveat": selection.caveat}
         print_json(about | {"scores": [score.to_row() for score in selection.scores]})
         return
     _print_scores(selection.scores)
-    click.echo(f"\npick: {selection.pick.name} ({selection.caveat})")
+    click.echo(f"\npick: {selection.pick.name}, by {selection.rule} in {selection.seconds:.2f} s ({selection.caveat})")
 
 
 def _print_scores(scores: Sequence[Any]) -> None:
@@ -72,12 +60,10 @@ def _print_scores(scores: Sequence[Any]) -> None:
     print_table(["method", "mean squared error", "±"], rows)
 
 
-def _replay(mechanism: Any, estimate: Any, rng: Any) -> Any:
-    """Return a function that replays the collection: the mechanism's exact simulation, or normal noise."""
-    from tacit.post.frequencies.noise import Noise
-    from tacit.post.frequencies.select import normal_replay
+def _replay(mechanism: Any) -> Any:
+    """Return the mechanism's exact simulation as a replay; None, where it has none, stands for normal noise."""
 
-    def exactly(counts: Any) -> Any:
+    def exactly(counts: Any, rng: Any) -> Any:
         return mechanism.estimate(mechanism.simulate_tally(counts, rng))
 
-    return exactly if mechanism.exact_simulation else normal_replay(Noise.of(estimate), rng)
+    return exactly if mechanism.exact_simulation else None

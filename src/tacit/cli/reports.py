@@ -13,7 +13,7 @@ import click
 
 from tacit.cli.output import percent, print_json, print_table, progress
 from tacit.cli.post_option import POST
-from tacit.core.statistics.level import check_level
+from tacit.core.statistics.level import check_level, selected_level
 
 POST_COLUMNS = ("processed", "processed_low", "processed_high")
 
@@ -230,12 +230,15 @@ def estimate(
     chosen = None if candidates is None else [_candidate(domain, text.strip()) for text in candidates.split(",")]
     raw = _joint_table(mechanism, tally, candidates) if is_joint(mechanism) else mechanism.estimate(tally, chosen)
     # Post-processing needs the indices, so labels are put in after it, and --top comes last.
-    rows, about_post = raw.to_rows(level), {}
+    cut = top is not None and top < len(raw)
+    # The largest estimates are listed because they are high; their intervals allow for that.
+    wide = selected_level(level, top or 1, len(raw)) if cut else level
+    rows, about_post = raw.to_rows(wide), {"adjusted_for_selection": True} if cut else {}
     if post is not None:
         _check_processable(mechanism, raw, chosen)
-        about_post = _add_processed(rows, raw, post, level, whole=chosen is None)
+        about_post |= _add_processed(rows, raw, post, wide, whole=chosen is None)
     if likelihood:
-        about_post = about_post | _add_likelihood(rows, mechanism, tally)
+        about_post |= _add_likelihood(rows, mechanism, tally)
     if domain is not None:
         rows = [row | {"value": _label(domain, row["value"])} for row in rows]
     if top is not None:
@@ -246,6 +249,8 @@ def estimate(
         print_json({"n": tally.n} | about | realised | {"level": level} | about_post | {"estimates": rows})
     else:
         _print_rows(rows, f"{tally.n:,} reports, {mechanism.kind}, epsilon {mechanism.spec()['epsilon']}", level)
+        if cut:
+            click.echo(f"The {top} largest of {len(raw)}; intervals are adjusted for selection.")
         if raw.caution:
             click.echo(CAUTIONS.get(raw.caution, raw.caution))
 

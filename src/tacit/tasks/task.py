@@ -70,6 +70,8 @@ class Answer:
     raw: Estimate
     consistent: Estimate | None
     method: str
+    listed: tuple[int, int] | None = None
+    """How many values are listed out of how many examined, where the estimate chose them: intervals are then wider."""
 
 
 def plain_number(value: Any) -> float | None:

@@ -46,12 +46,24 @@ def test_methods_are_listed_and_chosen(tally_file: str) -> None:
     listed = json.loads(run("post", "list", "--json").output)
     assert [row["name"] for row in listed["methods"]] == list(NAMES)
     assert all(name in run("post", "list").output for name in NAMES)
-    for query in ("full_domain", "subsets", "top_k"):
-        shown = json.loads(
-            run("post", "select", tally_file, "--query", query, "--runs", "5", "--k", "2", "--json").output
-        )
+    for query in ("cells", "sets", "largest"):
+        shown = json.loads(run("post", "select", tally_file, "--query", query, "--json").output)
         assert shown["pick"] == shown["scores"][0]["method"]
-    assert "pick:" in run("post", "select", tally_file, "--runs", "3").output
+        assert (shown["rule"], shown["runs"]) == ("sure", 0)
+        assert shown["seconds"] >= 0
+    assert "pick:" in run("post", "select", tally_file).output
+
+
+def test_the_largest_have_intervals_adjusted_for_selection(tally_file: str) -> None:
+    whole = json.loads(run("estimate", tally_file, "--json").output)
+    cut = json.loads(run("estimate", tally_file, "--top", "2", "--json").output)
+    assert "adjusted_for_selection" not in whole
+    assert cut["adjusted_for_selection"] is True
+    before = {row["value"]: row for row in whole["estimates"]}
+    assert [row["value"] for row in cut["estimates"]] == [0, 1]
+    assert all(row["high"] - row["low"] > before[row["value"]]["high"] - before[row["value"]]["low"]
+               for row in cut["estimates"])  # fmt: skip
+    assert "adjusted for selection" in run("estimate", tally_file, "--top", "2").output
 
 
 def test_simulations_show_the_processed_error() -> None:

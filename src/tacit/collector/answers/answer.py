@@ -17,7 +17,7 @@ from tacit.collector.collections.parts import Total, parts_of
 from tacit.collector.safe_csv import csv_text
 from tacit.core.estimate import Estimate
 from tacit.core.extras import load
-from tacit.core.statistics.level import check_level
+from tacit.core.statistics.level import check_level, selected_level
 from tacit.device.numbers.exact import log_upper
 from tacit.post.frequencies.methods import NAMES, Processed, find_method, hull, process
 from tacit.tasks.plans import PlanResult
@@ -150,8 +150,11 @@ def _answered(
     # Without a finite variance (no report of some kind yet) there is no interval, and so no estimate to show.
     if part.tally.n < cohort or not np.isfinite(result.raw.variance).all():
         return about | {"status": BELOW, "rows": []}
-    raw = _cells(result.raw, result.raw.interval(level))
-    consistent = None if result.consistent is None else _cells(result.consistent, _consistent_interval(result, level))
+    # Values that were listed for being high need wider intervals, so that as many as stated of those listed hold.
+    wide = level if result.listed is None else selected_level(level, *result.listed)
+    about |= {} if result.listed is None else {"adjusted_for_selection": True}
+    raw = _cells(result.raw, result.raw.interval(wide))
+    consistent = None if result.consistent is None else _cells(result.consistent, _consistent_interval(result, wide))
     labels = result.raw.labels if result.raw.labels is not None else range(len(raw))
     rows = [
         {"value": plain_label(label), "raw": raw[i], "consistent": None if consistent is None else consistent[i]}

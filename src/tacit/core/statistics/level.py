@@ -21,3 +21,15 @@ def check_level(level: object) -> float:
             f"level is {str(level)[:20]}, must be a number from {LEAST_LEVEL} to {MOST_LEVEL}, such as 0.95"
         )
     return number
+
+
+def selected_level(level: float, listed: int, examined: int) -> float:
+    """Return the level of single intervals so that, of those listed for being high, a share `level` holds on average.
+
+    1 - (1 - level) R/d for R listed out of d examined: the false coverage rate of Y. Benjamini and D. Yekutieli, "False
+    discovery rate-adjusted multiple confidence intervals for selected parameters", JASA 2005.
+
+    >>> round(selected_level(0.95, 10, 1000), 6)
+    0.9995
+    """
+    return 1 - (1 - level) * min(1.0, max(1, listed) / max(1, examined))

@@ -1,6 +1,6 @@
 /** The answer to one question: a chart or a figure, raw against consistent, and the same numbers as a table. */
 
-import { BarChart } from "./chart.js";
+import { BarChart, MOST_BARS } from "./chart.js";
 import { h, inLanguage, scrolled } from "./dom.js";
 import { interval, intervalName, label, number, percent, reports } from "./format.js";
 import { methodMenu, noteOf } from "./methods.js";
@@ -74,8 +74,9 @@ const ORDERED = ["ordered", "integers", "buckets"];
  * @param {any} first the question as it is answered now
  * @param {any} domain the wire form of its domain
  * @param {(method: string) => void} process ask for the shares by another method of post-processing
+ * @param {(query: string, given: Record<string, any>) => Promise<any>} ask
  */
-export function answerCard(first, domain, process) {
+export function answerCard(first, domain, process, ask) {
   const title = inLanguage(first.text);
   const chart = new BarChart(title);
   const note = h("p", { class: "soft" });
@@ -88,7 +89,18 @@ export function answerCard(first, domain, process) {
   let question = first;
   let level = 0.95;
   const ordered = ORDERED.includes(domain.kind);
-  const draw = () => drawInto({ question, mode, chart, note, figure, ordered });
+  /** The largest answers, where not all are drawn: their intervals allow for having been picked. @type {any} */
+  let largest = null;
+  const draw = () => drawInto({ question, mode, chart, note, figure, ordered, largest });
+  const findLargest = async () => {
+    largest = null;
+    const asked = question;
+    if (ordered || question.task !== "histogram" || question.rows.length <= MOST_BARS) return;
+    const found = await ask("largest", { k: MOST_BARS }).catch(() => null);
+    if (asked !== question || found?.status !== "ok") return;
+    largest = found;
+    draw();
+  };
   const choose = (/** @type {string} */ next) => {
     mode = next;
     toggle.press(mode);
@@ -118,12 +130,13 @@ export function answerCard(first, domain, process) {
       details.hidden = !next.rows.length;
       numbers.replaceChildren(numberTable(next, level));
       choose(both ? mode : "raw");
+      findLargest();
     },
   };
 }
 
 /** @param {any} parts */
-function drawInto({ question, mode, chart, note, figure, ordered }) {
+function drawInto({ question, mode, chart, note, figure, ordered, largest }) {
   const { rows, unit } = question;
   if (!rows.length) {
     note.textContent = "Too few reports on this question so far.";
@@ -135,8 +148,16 @@ function drawInto({ question, mode, chart, note, figure, ordered }) {
   }
   note.textContent = noteOf(mode, question.method);
   if (chart.element.parentNode !== figure) figure.replaceChildren(chart.element);
+  if (largest) {
+    const cell = mode === "raw" ? "raw" : "share";
+    chart.draw(largest.rows.map((/** @type {any} */ row) => ({ value: row.value, ...row[cell] })), true);
+    chart.note.textContent =
+      `The ${largest.rows.length} largest of ${rows.length} answers, adjusted for selection: wider intervals, since noise ` +
+      "helped them into the list. The table has all answers, each by itself.";
+    return;
+  }
   const bars = rows.map((/** @type {any} */ row) => ({ value: row.value, ...(row[mode] ?? row.raw) }));
-  return chart.draw(bars, ordered);
+  chart.draw(bars, ordered);
 }
 
 /** A number with its interval. @param {string} name @param {any} cell */

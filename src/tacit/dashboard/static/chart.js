@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { decimals, interval, label, percent, short } from "./format.js";
 
-const MOST_BARS = 24;
+export const MOST_BARS = 24;
 /** Of answers in an order, which must not be torn apart, more are drawn, each of them lower. */
 const MOST_ORDERED = 120;
 const ROW = 34;

@@ -267,7 +267,7 @@ function cardOf(question) {
   const ask = (/** @type {string} */ query, /** @type {Record<string, any>} */ given) =>
     call("GET", `collections/${id}/questions/${name}/${query}?${new URLSearchParams(given)}`);
   if (["heavy_hitters", "items", "itemsets"].includes(question.task)) return new RankedCard(question, domain, ask);
-  if (question.task !== "ranges") return answerCard(question, domain, process);
+  if (question.task !== "ranges") return answerCard(question, domain, process, ask);
   const Card = domain.kind === "product" ? GridCard : RangeCard;
   return new Card(question, domain, ask, process);
 }

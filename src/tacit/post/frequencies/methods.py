@@ -117,38 +117,26 @@ def find_method(name: str) -> Method:
 
 @dataclass(frozen=True)
 class QueryType:
-    """A type of query, the method that suits it, and why."""
+    """A type of query, and what matters for it."""
 
     name: str
-    method: str
-    if_power_law: str
+    about: str
     why: str
 
 
 QUERIES: tuple[QueryType, ...] = (
-    QueryType(
-        "histogram", "norm_sub", "power_ns",
-        "shares are read one by one and added up by the reader, so they must be non-negative and sum to one",
-    ),
-    QueryType(
-        "full_domain", "base_cut", "power_ns",
-        "most values are rare: zero is the best guess for what cannot be told from noise, and nothing is assumed",
-    ),
-    QueryType(
-        "subsets", "norm_sub", "power_ns",
-        "errors of a sum add up, and only a known total stops them; Base-Pos and Base-Cut drift with the set's size",
-    ),
-    QueryType("top_k", "norm", "norm", "large values stand far above the noise, so every bias is a loss"),
-)  # fmt: skip
-"""Every type of query with its default."""
+    QueryType("cells", "every share", "the error of every share counts alike, and most of them are small"),
+    QueryType("sets", "sums over a tenth of the answers", "errors add up, and only a known total stops them"),
+    QueryType("largest", "the largest shares", "they were picked because they are high, so noise lifted them"),
+)
+"""Every type of query; `select.select_methods` picks a method for each."""
 
 
-def default_method(query: str, *, power_law: bool = False) -> Method:
-    """Return the method for a type of query; `power_law` says that the data are known to be roughly power-law."""
-    for known in QUERIES:
-        if known.name == query:
-            return find_method(known.if_power_law if power_law else known.method)
-    raise InvalidSpec(f"query is {str(query)[:40]!r}, must be one of {', '.join(known.name for known in QUERIES)}")
+def default_method(query: str = "cells", *, cells: int) -> Method:
+    """Return the method where nothing is known but the number of cells: what wins ties, see `select_methods`."""
+    if query not in (known.name for known in QUERIES):
+        raise InvalidSpec(f"query is {str(query)[:40]!r}, must be one of {', '.join(known.name for known in QUERIES)}")
+    return find_method("npmle" if cells >= LEAST_CELLS else "norm_sub")
 
 
 Interval = tuple[F64, F64]

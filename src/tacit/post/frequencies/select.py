@@ -1,35 +1,52 @@
-"""Choose the method for given queries by replaying the collection on synthetic data (PP-AUTOSELECT).
+"""Which method answers a query with the least error: by estimated risk, from the reports themselves.
 
-Post-processed answers of the same method on a similar population with the same noise show which method errs least.
-The result is advice: see `CAVEAT`. Wang's dissertation, section 8.2.4.
+Few cells: Stein's unbiased estimate of the risk. From 32 cells on: replays of the collection on populations that are
+drawn from the posterior of the empirical Bayes fit. Both cost no privacy, and a tally always gets the same choice, as
+its own numbers are the seed. C. Stein, "Estimation of the mean of a multivariate normal distribution", 1981.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from tacit.arrays import F64, I64
 from tacit.core.estimate import Estimate
+from tacit.core.patience import check
 from tacit.errors import InvalidSpec, NoData
-from tacit.post.frequencies.methods import METHODS, Method, Processed
+from tacit.post.frequencies.methods import QUERIES, Method, find_method
 from tacit.post.frequencies.noise import Noise
-from tacit.post.frequencies.simplex import project_to_simplex
+from tacit.post.frequencies.npmle import LEAST_CELLS, fit_prior, npmle
+from tacit.post.frequencies.simplex import norm_mul, project_to_simplex
 
-Replay = Callable[[I64], Estimate]
-"""Collects once more from a synthetic population, given how many respondents hold each value."""
+Replay = Callable[[I64, np.random.Generator], Estimate]
+"""Collects once more from a made-up population, given how many respondents hold each value."""
 
-RUNS = 30
+RUNS, LEAST_RUNS = 8, 4
+MOST_FULL, MOST_REPLAYED = 1 << 11, 1 << 14
+"""Up to so many cells there are all replays, or the least number of them; beyond, none: `npmle` is taken."""
+
+LARGEST = 10
+"""How many of the largest values the query type `largest` is about."""
+SET_SHARE, SETS = 0.1, 50
+"""The query type `sets` is about random sets of this share of the cells."""
+
+_REPLAYED: tuple[str, ...] = ("norm_sub", "norm_mul", "power_ns", "npmle", "norm")
+_FIT_STEPS = 100
+"""Steps of the fit inside a replay: the risk is settled by then, and replays are many."""
+
 CAVEAT = (
-    "advice, not a guarantee: the synthetic population is the Norm-Sub histogram, whose tail is not the true one, so "
-    "the choice is unreliable for queries that cover rare values only"
+    "estimated from the reports themselves: the made-up populations have the tail of the fitted prior, which is not "
+    "the true one, so the choice is least certain for rare values"
 )
 
 
 @dataclass(frozen=True)
 class ScoredMethod:
-    """A method and its mean squared error over queries and replays, with the standard error of that mean."""
+    """A method and its estimated mean squared error over queries, with the standard error of that mean over replays."""
 
     method: Method
     mean_squared_error: float
@@ -44,21 +61,25 @@ class ScoredMethod:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Selection:
-    """The method with the least predicted error, and all that it was compared with, best first."""
+    """The method for one type of query, and all that it was compared with, least estimated error first."""
 
+    query: str
     pick: Method
     scores: tuple[ScoredMethod, ...]
-    synthetic: F64
+    rule: str
+    """How it was chosen: "sure" (Stein), "replay", or "size" where there are too many cells to replay."""
     runs: int
+    seconds: float
+    """How long the choice took, for all types of queries together."""
     caveat: str = CAVEAT
 
 
-def normal_replay(noise: Noise, rng: np.random.Generator) -> Replay:
+def normal_replay(noise: Noise) -> Replay:
     """Return a replay with independent normal noise, for mechanisms without an exact simulation of the tally."""
 
-    def collect(counts: I64) -> Estimate:
+    def collect(counts: I64, rng: np.random.Generator) -> Estimate:
         truth = counts / counts.sum()
         variance = noise.at_zero + noise.slope * truth
         value = truth + rng.normal(size=len(truth)) * np.sqrt(variance)
@@ -68,67 +89,136 @@ def normal_replay(noise: Noise, rng: np.random.Generator) -> Replay:
     return collect
 
 
-def select_method(
-    estimate: Estimate,
-    replay: Replay,
-    rng: np.random.Generator,
-    *,
-    queries: F64 | None = None,
-    methods: Sequence[Method] = METHODS,
-    runs: int = RUNS,
-) -> Selection:
-    """Return the method with the least mean squared error on the queries, over replays of a synthetic population.
+def select_methods(
+    estimate: Estimate, replay: Replay | None = None, *, runs: int | None = None
+) -> dict[str, Selection]:
+    """Return the method with the least estimated risk for every type of query: cells, sets, largest.
 
-    Rows of `queries` are linear answers over the whole domain, such as sets; None asks for every single value. The
-    synthetic population is drawn from the projection of the estimate onto the simplex: a histogram shrunk by a
-    prior would favour that prior. It costs no privacy, and the generator's seed makes it repeatable.
+    `replay` simulates the mechanism exactly; without it, noise is normal with the variances of the estimate.
     """
-    _check(estimate, queries, runs)
-    # One population, replayed often: the noise varies between runs, the truth does not.
-    synthetic = project_to_simplex(estimate.value)
-    n = max(1, round(estimate.effective))
-    counts = rng.multinomial(n, synthetic / synthetic.sum()).astype(np.int64)
-    errors = [_errors(replay(counts), counts / n, queries, methods) for _ in range(runs)]
-    means, deviations = np.mean(errors, axis=0), np.std(errors, axis=0, ddof=1)
-    scored = zip(methods, means.tolist(), (deviations / np.sqrt(runs)).tolist(), strict=True)
-    ranked = sorted((ScoredMethod(*row) for row in scored), key=lambda score: score.mean_squared_error)
-    return Selection(ranked[0].method, tuple(ranked), counts / n, runs)
+    _check(estimate, runs)
+    start = perf_counter()
+    if len(estimate) < LEAST_CELLS:
+        pick, scores = _by_sure(estimate)
+        found, rule, runs = {query.name: (pick, scores) for query in QUERIES}, "sure", 0
+    elif len(estimate) > MOST_REPLAYED or Noise.of(estimate).at_zero == 0:
+        found, rule, runs = {query.name: (find_method("npmle"), ()) for query in QUERIES}, "size", 0
+    else:
+        runs = runs or (RUNS if len(estimate) <= MOST_FULL else LEAST_RUNS)
+        found, rule = _by_replay(estimate, replay or normal_replay(Noise.of(estimate)), runs), "replay"
+    seconds = perf_counter() - start
+    return {query: Selection(query, pick, scores, rule, runs, seconds) for query, (pick, scores) in found.items()}
 
 
-def _check(estimate: Estimate, queries: F64 | None, runs: int) -> None:
-    if not estimate.has_data:
+def _check(estimate: Estimate, runs: int | None) -> None:
+    if not estimate.has_data or not np.isfinite(estimate.variance).all():
         raise NoData("post: there are no reports to choose a method by")
-    if queries is not None and (queries.ndim != 2 or queries.shape[1] != len(estimate) or not len(queries)):
-        raise InvalidSpec(f"post: queries have shape {queries.shape}, must be rows of {len(estimate)} weights")
-    if runs < 2:
-        raise InvalidSpec(f"post: runs is {runs}, must be at least 2; 30 or more tell methods apart")
+    if runs is not None and runs < 2:
+        raise InvalidSpec(f"post: runs is {runs}, must be at least 2; {RUNS} are usual")
 
 
-def _errors(again: Estimate, truth: F64, queries: F64 | None, methods: Sequence[Method]) -> list[float]:
-    """Mean squared error of every method on one replay."""
+Scored = tuple[Method, tuple[ScoredMethod, ...]]
+
+
+def _by_sure(estimate: Estimate) -> Scored:
+    """The projection, or division by the sum, by Stein's estimate of the summed squared error over the cells.
+
+    Norm is not compared: Norm-Sub is its projection onto a convex set that holds the truth, thus never farther from it.
+    """
+    risks = {"norm_sub": sure_norm_sub(estimate), "norm_mul": sure_norm_mul(estimate)}
+    scores = [ScoredMethod(find_method(name), risk / len(estimate), 0.0) for name, risk in risks.items()]
+    # A stable sort: the projection wins ties, as where all estimates are positive and sum to one.
+    ranked = sorted(scores, key=lambda score: score.mean_squared_error)
+    return ranked[0].method, tuple(ranked)
+
+
+def sure_norm_sub(estimate: Estimate) -> float:
+    """Stein's estimate of the summed squared error of Norm-Sub; correlated cells are allowed for.
+
+    Its derivatives on the support A are those of taking the mean off, so that the divergence is the sum of the
+    variances over A, less the variance of their sum divided by their number.
+    """
+    made = project_to_simplex(estimate.value)
+    on = (made > 0).astype(np.float64)
+    own = float(on @ estimate.variance) - float(estimate.variance_of(on[None, :])[0]) / float(on.sum())
+    return _sure(estimate, made, own)
+
+
+def sure_norm_mul(estimate: Estimate) -> float:
+    """Stein's estimate of the summed squared error of Norm-Mul, x/T on the positive cells, T their sum."""
+    made = norm_mul(estimate.value)
+    on = (estimate.value > 0).astype(np.float64)
+    total = float(estimate.value @ on)
+    if total <= 0:
+        return _sure(estimate, made, 0.0)
+    # Cov(x_v, T) from three variances, for every cell.
+    whole = estimate.variance_of(on[None, :])
+    with_sum = (estimate.variance_of(on + np.eye(len(on))) - whole - estimate.variance) / 2
+    return _sure(estimate, made, float(on @ (estimate.variance - made * with_sum)) / total)
+
+
+def _sure(estimate: Estimate, made: F64, divergence: float) -> float:
+    return float(((made - estimate.value) ** 2).sum() - estimate.variance.sum() + 2 * divergence)
+
+
+def _by_replay(estimate: Estimate, replay: Replay, runs: int) -> dict[str, Scored]:
+    """Draw a population from the posterior, collect from it again, and compare all methods on it; `runs` times."""
+    rng = np.random.default_rng(_seed(estimate))
+    prior = fit_prior(estimate.value, Noise.of(estimate))
+    n, sets = max(1, round(estimate.effective)), _random_sets(len(estimate), rng)
+    losses: list[F64] = []
+    for _ in range(runs):
+        check()
+        drawn = np.clip(prior.draw(estimate.value, rng), 0, None)
+        shares = drawn / drawn.sum() if drawn.sum() > 0 else np.full(len(drawn), 1 / len(drawn))
+        counts = rng.multinomial(n, shares).astype(np.int64)
+        losses.append(_losses(replay(counts, rng), counts / n, sets))
+    by_query = np.array(losses).transpose(1, 2, 0)
+    return {query.name: _scored(query.name, loss) for query, loss in zip(QUERIES, by_query, strict=True)}
+
+
+def _seed(estimate: Estimate) -> int:
+    """A number that the estimate decides, so that the same tally is always answered alike."""
+    return int.from_bytes(sha256(np.ascontiguousarray(estimate.value).tobytes()).digest()[:8], "little")
+
+
+def _random_sets(size: int, rng: np.random.Generator) -> I64:
+    members = max(1, round(SET_SHARE * size))
+    return np.array([rng.choice(size, members, replace=False) for _ in range(SETS)])
+
+
+def _losses(again: Estimate, truth: F64, sets: I64) -> F64:
+    """Mean squared errors of every method (columns) on every type of query (rows), in one replay."""
     noise = Noise.of(again)
-    expected = truth if queries is None else queries @ truth
-    # Only values are compared, so the variances that `process` works out are left alone.
-    processed = [Processed(m, again, replace(again, value=m.apply(again.value, noise))) for m in methods]
-    answers = [one.value if queries is None else one.combine(queries) for one in processed]
-    return [float(np.mean((answer - expected) ** 2)) for answer in answers]
+    # What is listed as largest is what was estimated so; no method changes the order.
+    top = np.argsort(-again.value, kind="stable")[:LARGEST]
+    columns: list[list[float]] = []
+    for name in _REPLAYED:
+        error = _apply(name, again.value, noise) - truth
+        columns.append([float((part**2).mean()) for part in (error, error[sets].sum(axis=1), error[top])])
+    return np.array(columns).T
 
 
-def random_subsets(size: int, share: float, rng: np.random.Generator, *, count: int = 100) -> F64:
-    """Return queries for random sets of a share of the domain, as rows of zeros and ones."""
-    if not 0 < share <= 1:
-        raise InvalidSpec(f"post: share is {share}, must be above 0 and at most 1")
-    members = max(1, round(share * size))
-    rows = np.zeros((count, size))
-    for row in rows:
-        row[rng.choice(size, members, replace=False)] = 1
-    return rows
+def _apply(name: str, value: F64, noise: Noise) -> F64:
+    if name == "npmle":
+        return npmle(value, noise, steps=_FIT_STEPS, most_steps=_FIT_STEPS)
+    return find_method(name).apply(value, noise)
 
 
-def top_values(estimate: Estimate, k: int) -> F64:
-    """Return queries for the k largest values of an estimate, one row each."""
-    if not 1 <= k <= len(estimate):
-        raise InvalidSpec(f"post: k is {k}, must be from 1 to {len(estimate)}")
-    rows = np.zeros((k, len(estimate)))
-    rows[np.arange(k), np.argsort(-estimate.value, kind="stable")[:k]] = 1
-    return rows
+def _scored(query: str, losses: F64) -> Scored:
+    """Rank the methods by their mean loss; `npmle` wins where it is within one standard error of the best.
+
+    Differences are taken replay by replay, since all methods see the same ones.
+    """
+    # Of single cells Norm is never better than its projection, and must not be picked by chance.
+    names = [name for name in _REPLAYED if query != "cells" or name != "norm"]
+    rows = dict(zip(_REPLAYED, losses, strict=True))
+    runs = losses.shape[1]
+    scores = [
+        ScoredMethod(find_method(name), float(rows[name].mean()), float(rows[name].std(ddof=1) / np.sqrt(runs)))
+        for name in names
+    ]
+    ranked = sorted(scores, key=lambda score: score.mean_squared_error)
+    excess = rows["npmle"] - rows[ranked[0].method.name]
+    close = excess.mean() <= excess.std(ddof=1) / np.sqrt(runs)
+    return find_method("npmle") if close else ranked[0].method, tuple(ranked)

@@ -26,6 +26,7 @@ from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.members import AnyTally, against_everyone, variance_scale
 from tacit.core.patience import check
+from tacit.core.statistics.level import selected_level
 from tacit.core.tally import Log, Tally
 from tacit.errors import InvalidSpec
 from tacit.tasks.hitters.plan import MOST_CANDIDATES, MOST_EVALUATIONS, SLACK, branching
@@ -124,8 +125,8 @@ class Hitters:
         )
 
     def to_list(self, level: float = 0.95) -> list[Hitter]:
-        """Return one record per value."""
-        low, high = self.estimate.interval(level)
+        """Return one record per value, with intervals adjusted for having listed the highest of all candidates."""
+        low, high = self.estimate.interval(selected_level(level, len(self.values), self.examined))
         e = self.estimate
         columns = (e.value, low, high, e.standard_error, self.beliefs.expected, self.noise_probability())
         rows = zip(self.values.tolist(), *(column.tolist() for column in columns), strict=True)

@@ -52,7 +52,8 @@ def _answer(domain: Domain, part: QuestionTally) -> Answer:
         return Answer("share", Estimate(none, none, part.tally.n, labels=[]), None, "candidates")
     certain = _walk(domain, part, DEFAULT_K, None).sure(ALPHA)
     labels = [domain.decode(index) for index in certain.values.tolist()]
-    return Answer("share", replace(certain.estimate, labels=labels, covariance=None), None, "prefixes")
+    listed = (len(labels), certain.examined)
+    return Answer("share", replace(certain.estimate, labels=labels, covariance=None), None, "prefixes", listed)
 
 
 def _planned(domain: Domain, mechanism: Mechanism, n: int) -> HittersPlan:
@@ -100,6 +101,7 @@ def _rows(domain: Domain, part: QuestionTally, found: Hitters, level: float) -> 
         "values": rows,
         "significant": found.significant(ALPHA),
         "candidates": found.examined,
+        "adjusted_for_selection": True,
         "detectable_share": half if half <= 1 else None,
         "certified_share": certified if certified <= 1 else None,
         "about": detectable_words(plan),

@@ -85,7 +85,7 @@ def answer_grid(domain: Product, part: QuestionTally) -> Answer:
     nodes, fanouts = solution.fit.shape.nodes(heights), solution.fit.shape.fanouts
     labels = [_label(domain, at, heights, fanouts) for at in np.ndindex(*nodes)]
     raw = replace(solution.nodes(heights), labels=labels)
-    processed = process(raw, default_method("histogram"))
+    processed = process(raw, default_method(cells=len(raw)))
     return Answer("share", raw, processed.estimate, processed.method.name)
 
 

@@ -82,8 +82,8 @@ def _answer(domain: Domain, part: QuestionTally) -> Answer:
     labels = [_label(domain, a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
     raw = replace(solution.ranges(first, last) if width > 1 else solution.histogram(), labels=labels)
     # The steps of the monotone distribution, so that rows add up to the ranges that are answered.
-    shown = solution.shares(first, last)
-    return Answer("share", raw, replace(shown.estimate, labels=labels), shown.method.name)
+    steps = solution.monotone[last + 1] - solution.monotone[first] if raw.has_data else raw.value
+    return Answer("share", raw, replace(raw, value=steps, covariance=None), "monotone")
 
 
 def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
