@@ -151,9 +151,12 @@ class StepMaker:
         if self.awaited(record):
             return None
         taken = self._store.letters(record.id, SLOTS)
-        held = [_slots_of(each) for each in taken]
+        bodies = [_checked_slots(each) for each in taken]
         if record.party in _slot_senders(session):
-            held.append(_cut(self._own_slots(record)))
+            bodies.append(self._own_slots(record))
+        # Nearly always all bodies are the same, and cutting one of them is enough.
+        cut = {body: _cut(body) for body in bodies}
+        held = [cut[body] for body in bodies]
         # In a chain one shuffler knows the slots, and the others sign what it showed them.
         roster = agree(session, held)
         heard = tuple(each.envelope.to_json() for each in taken)
@@ -365,10 +368,10 @@ def _cut(content: bytes) -> list[bytes]:
     return [content[i : i + SLOT_BYTES] for i in range(0, len(content), SLOT_BYTES)]
 
 
-def _slots_of(taken: Letter) -> list[bytes]:
+def _checked_slots(taken: Letter) -> bytes:
     if len(taken.body) % SLOT_BYTES:
         raise ProtocolViolation(f"{taken.place.sender}: its slots are not {SLOT_BYTES} bytes each")
-    return _cut(taken.body)
+    return taken.body
 
 
 def _onions(session: ShuffleSession, party: int, body: bytes) -> list[bytes]:

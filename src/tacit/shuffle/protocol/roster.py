@@ -7,7 +7,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import islice
+from operator import lt
 from typing import Any
 
 from tacit.errors import ProtocolViolation, SessionAborted
@@ -28,9 +29,10 @@ class Roster:
     @classmethod
     def of(cls, slots: Iterable[bytes]) -> "Roster":
         """The roster of any collection of slots."""
-        # Slots come in order from databases and letters, which makes sorting them a single pass.
+        # Slots come in order and once each from databases and letters, so that nearly always both are only checked.
         ordered = sorted(slots)
-        return cls(tuple(slot for slot, _ in groupby(ordered)))
+        is_strict = all(map(lt, ordered, islice(ordered, 1, None)))
+        return cls(tuple(ordered) if is_strict else tuple(dict.fromkeys(ordered)))
 
     @property
     def n(self) -> int:
