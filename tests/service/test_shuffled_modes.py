@@ -1,19 +1,23 @@
 """Every mode of collectors, through a relay, by invitation, with spot checks; and a collector that is killed."""
 
+import json
 import os
 import signal
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from tests.service.plain import DRAFT, Client
 from tests.service.served import CONTEXT, free_port
 from tests.service.shuffled import FREE, HASTY, Shuffling, shufflers_and_relay, shuffling, terms
+from tests.service.shuffling import ShufflerProcess, request
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
+from tacit.cli import cli
 from tacit.client import Respondent, Transport
 from tacit.collector.collections.access import Access
 from tacit.collector.ports import NewBatch
@@ -147,6 +151,52 @@ def test_a_collector_that_is_killed_while_it_counts_goes_on_and_counts_once(tmp_
             # Shufflers have erased their slots, and the hashes that are published are enough.
             wait_until(lambda: not any(app.driver.store.sessions(only_live=True) for app in apps))
             assert people[1].check(receipts[1]).state == "included"
+
+
+@pytest.mark.slow
+def test_all_parties_are_processes_and_reports_are_encrypted(tmp_path: Path) -> None:
+    place, port, crowd = str(tmp_path / "data"), free_port(), ["cat"] * 60 + ["dog"] * 40
+    token, identity = _keys(place)
+    url = f"http://127.0.0.1:{port}"
+    with ExitStack() as stack:
+        shufflers = [ShufflerProcess(tmp_path / f"shuffler-{number}") for number in range(3)]
+        for each in shufflers:
+            each.start()
+            stack.callback(each.kill)
+        keys = [json.loads(request(f"{each.url}/identity.json")[1])["identity"] for each in shufflers]
+        named = [
+            {"name": f"Shuffler {i}", "url": each.url, "identity": key}
+            for i, (each, key) in enumerate(zip(shufflers, keys, strict=True))
+        ]
+        terms_of_all = terms(identity, [], [], mode="peos-dgk", shufflers=named, minimum=80, fakes=7, spot_checks=20)
+        stack.enter_context(collector(place, tmp_path, port))
+        client = Client(stack.enter_context(httpx.Client(base_url=url, timeout=PATIENT_SECONDS)), token)
+        mine = client.publish(DRAFT | {"epsilon": "12", "shuffle": terms_of_all})
+
+        def session() -> Any:
+            return client.api("GET", f"/collections/{mine}/session").json()
+
+        wait_until(lambda: session()["state"] == "COLLECTING", session)
+        people = [Respondent(transport=Transport(HASTY)) for _ in crowd]
+        document = people[0].open(f"{url}/c/{mine}")
+        for person, answer in zip(people, crowd, strict=True):
+            assert person.answer(document, {"pet": answer}, collector=url).state == "sent"
+        client.api("POST", f"/collections/{mine}/session/close")
+        wait_until(lambda: session()["state"] in ("RELEASED", "ABORTED"), session)
+        status = session()
+        assert (status["state"], status["respondents"], status["fakes"], status["alarms"]) == ("RELEASED", 100, 7, [])
+        rows = client.answers(mine)["questions"][0]["rows"]
+        # At a local epsilon of 12 a report is wrong with probability 3e-5: seven fakes make the difference.
+        assert all(abs(row["raw"]["estimate"] - crowd.count(row["value"]) / 100) <= 0.08 for row in rows)
+        wait_until(lambda: len(http_transcript(client, mine)["transcript"]["erasures"]) == 3)
+        told = CliRunner().invoke(
+            cli, ["shuffle", "verify", "-", "--json"], input=json.dumps(http_transcript(client, mine))
+        )
+        assert told.exit_code == 0 and json.loads(told.stdout)["uploads"] == 120, told.output
+
+
+def http_transcript(client: Client, collection: str) -> Any:
+    return client.http.get(f"/c/{collection}/transcript.json").json()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`tacit backup` and `tacit restore`: a whole collector as one file, plus a folder of segments where it has rows."""
+"""`tacit backup` and `tacit restore`: a whole collector as one file, with what rows and shuffles need beside it."""
 
 from pathlib import Path
 
@@ -23,7 +23,8 @@ _segments = click.option(
 def backup(file: Path, data: Path | None, database: str, segments: Path | None) -> None:
     """Write a consistent copy of a collector to a new FILE, while it goes on collecting.
 
-    Rows go into a folder beside it, FILE.segments; both belong together.
+    Rows go into a folder beside it, FILE.segments, and keys and letters of shuffles into FILE.shuffle; all belong
+    together.
     """
     from tacit.collector.server import open_store
 

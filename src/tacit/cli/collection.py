@@ -182,9 +182,9 @@ def session(id: str, as_json: bool, server: str, token: str, data: Path | None) 
 @click.option("--days", type=int, default=30, show_default=True, help="Days until it closes by itself.")
 @place_options
 def open_session(id: str, days: int, server: str, token: str, data: Path | None) -> None:
-    """Open another session of the shuffled collection ID, after one that was aborted; publishing opens the first."""
+    """Open another session of the shuffled collection ID, after one that has ended; publishing opens the first."""
     with open_place(server, token, data) as place:
-        click.echo(f"session {place.open_session(id, days)['session']} waits for the signatures of its shufflers")
+        _tell(place.open_session(id, days), "waits for the signatures of its shufflers")
 
 
 @collection.command(name="close-session")
@@ -193,7 +193,7 @@ def open_session(id: str, days: int, server: str, token: str, data: Path | None)
 def close_session(id: str, server: str, token: str, data: Path | None) -> None:
     """Take no more reports for the shuffled collection ID: its shufflers mix what they have."""
     with open_place(server, token, data) as place:
-        click.echo(f"session {place.close_session(id)['session']} is being closed; see: tacit collection session {id}")
+        _tell(place.close_session(id), f"is being closed; see: tacit collection session {id}")
 
 
 @collection.command(name="abort-session")
@@ -202,7 +202,11 @@ def close_session(id: str, server: str, token: str, data: Path | None) -> None:
 def abort_session(id: str, server: str, token: str, data: Path | None) -> None:
     """Give the session of the shuffled collection ID up before it is shuffled; respondents can join the next one."""
     with open_place(server, token, data) as place:
-        click.echo(f"session {place.abort_session(id)['session']} is aborted")
+        _tell(place.abort_session(id), "is aborted")
+
+
+def _tell(status: dict[str, Any], what: str) -> None:
+    click.echo(f"session {status['session']} {what}")
 
 
 @collection.command()
