@@ -90,6 +90,11 @@ class DgkPublicKey:
         right_size = self.n.bit_length() == parameters.modulus_bits
         if not right_size or self.n % 2 == 0 or not self.is_ciphertext(self.g) or not self.is_ciphertext(self.h):
             raise InvalidSpec("dgk: the public key has the wrong size, or its symbols would show plaintexts; refuse it")
+        # Elements whose order is a power of two, such as 1 and n - 1: powers of such an h would randomise nothing.
+        if any(gmp.powmod(base, 1 << parameters.plain_bits, self.n) == 1 for base in (self.g, self.h)):
+            raise InvalidSpec(
+                "dgk: g or h of the public key has a tiny order, so that rows could be followed; refuse it"
+            )
 
     @property
     def width(self) -> int:

@@ -12,6 +12,7 @@ signature on one kind of statement can never be shown as one on another.
     False
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec, ProtocolViolation
 
 _KEY_BYTES = 32
+_SIGNATURE = re.compile(r"[0-9a-f]{128}")
 
 
 def signed_bytes(label: str, document: Any) -> bytes:
@@ -55,6 +57,9 @@ class Identity:
 
 def is_signed(public: bytes, label: str, document: Any, signature: str) -> bool:
     """Whether a signature is by the holder of `public`, on this document, for this purpose."""
+    # One text per signature: blanks or capitals would change the hash of a transcript that says the same.
+    if not _SIGNATURE.fullmatch(signature):
+        return False
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(bytes.fromhex(signature), signed_bytes(label, document))
     # A malformed key or signature is no signature, and nothing more is said about it.

@@ -1,6 +1,7 @@
 """The certified accountants against enumeration, against 60-digit arithmetic and against each other."""
 
 from fractions import Fraction
+from itertools import product
 from math import exp
 from typing import Any
 
@@ -102,6 +103,24 @@ def test_enumeration_would_notice_a_blanket_that_is_too_good() -> None:
     cells = cells_of(tacit.GRR(size=5, epsilon="1.5"))
     assert cells is not None
     assert Blanket(cells, 4).delta(0.5) < true_deltas(rows, 4, [0.5], pairs=[(0, 1)])[0]
+
+
+def test_the_claim_for_an_ideal_hash_is_too_small_where_two_values_never_collide() -> None:
+    """Every function from three values to three buckets under which the first two differ: what no seed may do."""
+    odds, buckets = Fraction(4), 3
+    columns = [
+        [float(odds if function[value] == y else 1) for value in range(3)]
+        for function in product(range(buckets), repeat=3) if function[0] != function[1] for y in range(buckets)
+    ]  # fmt: skip
+    whole = np.array(columns).T
+    rows = merged(whole / whole.sum(axis=1, keepdims=True))
+    truth = true_deltas(rows, 3, EPSILONS, pairs=[(0, 1)])
+    low = 1 / (odds + buckets - 1)
+    ideal, any_hash = (
+        np.array([Blanket(hashed_cells(low, buckets, rate), 3).delta(epsilon) for epsilon in EPSILONS])
+        for rate in (Fraction(1, buckets), Fraction(0))
+    )
+    assert np.all(any_hash >= truth) and np.any(ideal < 0.9 * truth)
 
 
 def test_clones_cover_the_truth() -> None:

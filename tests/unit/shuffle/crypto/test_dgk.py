@@ -96,6 +96,18 @@ def test_a_key_with_the_wrong_symbol_is_refused():
         DgkPublicKey(public.n, public.g, public.h, DgkParameters(1024, 32, 64))
 
 
+def test_a_key_that_randomises_nothing_is_refused():
+    """With such an h a row would look the same before and after every hop, and whoever made the key could follow it."""
+    n, g, h = (int(part) for part in (KEY.public.n, KEY.public.g, KEY.public.h))
+    # Order 1, order 2, and the part of g whose order is 2^l.
+    two_power = pow(g, int(KEY.order_p) * int(KEY.order_q), n)
+    for bad in (1, n - 1, pow(two_power, 2, n)):
+        with pytest.raises(InvalidSpec, match="tiny order"):
+            DgkPublicKey(n, g, bad, SMALL)
+        with pytest.raises(InvalidSpec, match="tiny order"):
+            DgkPublicKey(n, bad, h, SMALL)
+
+
 def test_what_is_no_ciphertext_is_not_decrypted():
     n = KEY.public.n
     outside = next(

@@ -85,5 +85,8 @@ def test_a_signature_is_good_for_one_purpose_and_one_document():
     assert not is_signed(ONE.public, "erasure", {"rows": 3}, signature)
     assert not is_signed(ONE.public, "ack", {"rows": 4}, signature)
     assert not is_signed(ONE.public, "ack", {"rows": 3}, "not hexadecimal")
+    # One text alone: the same bytes, written in another way, are refused.
+    for text in (signature.upper(), f"{signature[:64]} {signature[64:]}", signature + "\n", f" {signature}"):
+        assert text == signature or not is_signed(ONE.public, "ack", {"rows": 3}, text)
     with pytest.raises(InvalidSpec, match="32 bytes"):
         Identity(b"short")
