@@ -6,10 +6,13 @@ python cluster_job.py MASTER FOLDER      prints a JSON object of what was counte
 import json
 import os
 import signal
+import socket
+import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +27,7 @@ from tacit.simulate.coins import SimulationCoins
 from tacit.testing.examples import example
 from tacit.wire.tallies import dump_tally
 
-KINDS = ("grr", "oue", "olh", "hrr", "she", "one_of", "all_of", "padded")
+KINDS = ("oue", "olh", "one_of", "all_of")
 LOOKS = 600
 """A task that waits for another one looks so often, a tenth of a second apart; then it goes on, and the test fails."""
 
@@ -87,27 +90,56 @@ def kinds(spark: Any, folder: Path) -> dict[str, bool]:
     return found
 
 
-def main(master: str, folder: Path) -> None:
+@contextmanager
+def cluster(folder: Path) -> Generator[str]:
+    """A master and two workers, each with an address of its own: Spark starts no second attempt on the same host."""
+    import pyspark
+
+    home, port = Path(pyspark.__file__).parent, _free_port()
+    master = f"spark://127.0.0.1:{port}"
+    node = "org.apache.spark.deploy"
+    words = {"127.0.0.1": [f"{node}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]}
+    for host in ("127.0.0.2", "127.0.0.3"):
+        work = ["--work-dir", str(folder / host), "--cores", "1", "--memory", "1g", "--webui-port", "0"]
+        words[host] = [f"{node}.worker.Worker", "--host", host, *work, master]
+    with ExitStack() as stack:
+        for host, command in words.items():
+            environ = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m"}
+            log = stack.enter_context((folder / f"{host}.log").open("wb"))
+            started = subprocess.Popen([home / "bin" / "spark-class", *command], env=environ, stdout=log, stderr=log)
+            stack.callback(started.wait)
+            stack.callback(started.terminate)
+        yield master
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
+
+
+def main(folder: Path) -> None:
+    """Count on a cluster, harmed and unharmed."""
     warnings.simplefilter("ignore")
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     from pyspark.sql import SparkSession
 
-    speculation = {"": "true", ".interval": "100ms", ".quantile": "0.5", ".minTaskRuntime": "100ms"}
+    speculation = {"": "true", ".interval": "100ms", ".quantile": "0.5", ".multiplier": "1.1"}
     more = {f"spark.speculation{name}": value for name, value in speculation.items()}
-    builder = SparkSession.builder.master(master).config(
-        map=settings(folder, **more, **{"spark.executor.memory": "512m"})
-    )
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    told = {
-        "kinds": kinds(spark, folder),
-        "twin": counted(spark, folder, wait_for_twin) and (folder / "twin").exists(),
-        "killed": counted(spark, folder, kill_once) and (folder / "killed").exists(),
-        "unharmed": counted(spark, folder, unharmed),
-    }
-    spark.stop()
+    # Otherwise a task counts as slow by the rows that it has read, and this one has read all of its few.
+    more |= {"spark.speculation.efficiency.enabled": "false", "spark.executor.memory": "512m"}
+    with cluster(folder) as master:
+        spark = SparkSession.builder.master(master).config(map=settings(folder, **more)).getOrCreate()
+        spark.sparkContext.setLogLevel("OFF")
+        told = {
+            "kinds": kinds(spark, folder),
+            "twin": counted(spark, folder, wait_for_twin) and (folder / "twin").exists(),
+            "killed": counted(spark, folder, kill_once) and (folder / "killed").exists(),
+            "unharmed": counted(spark, folder, unharmed),
+        }
+        spark.stop()
     print(json.dumps(told))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(Path(sys.argv[1]))

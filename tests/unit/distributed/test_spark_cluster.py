@@ -36,7 +36,7 @@ def told(*arguments: Any) -> dict[str, Any]:
 
 
 def test_a_killed_executor_and_a_task_that_runs_twice_count_once(tmp_path: Path) -> None:
-    found = told("-m", "tests.unit.distributed.cluster_job", CLUSTER, tmp_path)
+    found = told("-m", "tests.unit.distributed.cluster_job", tmp_path)
     assert found == {"kinds": dict.fromkeys(KINDS, True), "twin": True, "killed": True, "unharmed": True}
 
 
