@@ -64,6 +64,7 @@ bench: install ## the benchmarks
 
 bench-load: install ## the collector under load
 	@$(BIN)/python benchmarks/load.py
+	@$(BIN)/python benchmarks/capacity.py --write
 
 papers: install ## the numbers printed in papers, slow ones included; build/papers/index.html shows both
 	@$(PYTEST) $(TWICE) -m "papers or slow" tests/papers

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from tacit.collector import server
 from tacit.collector.collections.access import Access
 from tacit.collector.http.app import App, Pages
-from tacit.collector.ingest.handing import Handover, Reception
+from tacit.collector.ingest.handing import BatchReception, Handover
 from tacit.collector.pg.listen import BACKLOG as PG_BACKLOG
 from tacit.collector.ports import Store
 from tacit.collector.server import Announce, Settings
@@ -98,7 +98,7 @@ class _Writing:
         workers = plan.settings.workers
         collector = plan.app(0, Sharing(workers, None, Board(plan.board, "writer"))).collector
         collector.start()
-        reception = Reception(collector.writer, collector.touch)
+        reception = BatchReception(collector.writer, collector.touch)
         try:
             while links := socket.recv_fds(self._theirs, 16, 1)[1]:
                 reception.welcome(socket.socket(fileno=links[0]))
