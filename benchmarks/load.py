@@ -271,13 +271,17 @@ def browsers(sizes: Sizes, folder: Path) -> Iterator[Row]:
     for name, shape in cases.items():
         ours, (bare, reading) = shaped(name, shape, sizes, folder / name.replace(" ", "_"))
         ratio, least, most = ratios(ours, bare)
+        also = [
+            f"bare server {bare.rate:,.0f}/s: {ratio:.2f}x ({least:.2f} to {most:.2f})",
+            f"one that reads {reading.rate:,.0f}/s",
+            f"CPU us each: {ours.microseconds:.0f}, bare {bare.microseconds:.0f}, reading {reading.microseconds:.0f}",
+            f"99 of 100 within {1e3 * statistics.median(ours.waits):.1f} ms",
+        ]
         yield Row(
             f"single reports of browsers by wrk, {name}, median of {sizes.runs} runs in turns", f"{ours.rate:,.0f}/s",
             "-" if shape.as_json else ">= 15,000/s, or 0.7x the bare server",
             None if shape.as_json else ours.rate >= 15_000 or ratio >= 0.7,
-            f"bare server {bare.rate:,.0f}/s: {ratio:.2f}x ({least:.2f} to {most:.2f}), one that reads {reading.rate:,.0f}/s; "
-            f"CPU {ours.microseconds:.0f} us a report, bare {bare.microseconds:.0f}, reading {reading.microseconds:.0f}; "
-            f"99 of 100 within {1e3 * statistics.median(ours.waits):.1f} ms",
+            "; ".join(also),
         )  # fmt: skip
 
 
@@ -290,7 +294,8 @@ def workers(sizes: Sizes, folder: Path) -> Iterator[Row]:
         ours, _ = shaped(name, shape, sizes, folder / name.replace(" ", "_"), number)
         what = "batches of browsers' headers" if shape.each > 1 else "single reports of browsers"
         yield Row(
-            f"{what} by wrk, {name}, median of {sizes.runs} runs", f"{shape.each * ours.rate:,.0f} reports/s", "-", None,
+            f"{what} by wrk, {name}, median of {sizes.runs} runs", f"{shape.each * ours.rate:,.0f} reports/s", "-",
+            None,
             f"CPU {ours.microseconds / shape.each:.1f} us a report, over all processes",
         )  # fmt: skip
 
@@ -360,7 +365,8 @@ def main() -> int:
     if not options.quick and NOTED:
         kept: dict[str, Any] = json.loads(RATES.read_text()) if RATES.exists() else {}
         machine = f"{processor()}, {len(os.sched_getaffinity(0))} cores"
-        kept |= {"command": "make bench-load", "machine": machine, "rates": kept.get("rates", {}) | NOTED}
+        kept |= {"command": "make bench-load", "machine": machine, "load": round(os.getloadavg()[0], 1)}
+        kept |= {"rates": kept.get("rates", {}) | NOTED}
         RATES.write_text(json.dumps(kept, indent=1) + "\n")
     if not options.quick and not options.only:
         LOAD.write_text(text)

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -310,6 +311,19 @@ def test_what_one_collector_closes_is_closed_for_the_other(pair: list[Served]):
     one.post(f"/collections/{mine}/close")
     assert [server.send(mine, binary(mine, bytes([2])))[0] for server in pair] == [410, 410]
     assert [server.send(mine, body)[0] for server in pair] == [200, 200]
+
+
+def test_copies_that_reach_two_collectors_at_once_count_once(pair: list[Served]):
+    mine = pair[0].publish(wide_draft(200, minimum_cohort=1))
+    for value in range(10):
+        body = binary(mine, bytes([value]))
+        with ThreadPoolExecutor(6) as pool:
+            heard = list(pool.map(lambda i, body=body: pair[i % 2].send(mine, body)[0], range(6)))
+        assert sorted(heard) == [200] * 5 + [201]
+        # And whichever is asked has counted what the other acknowledged.
+        for server in pair:
+            answers = server.get(f"/api/v1/collections/{mine}/answers", pair[0].token)[1]
+            assert answers["n"] == value + 1
 
 
 def test_a_database_without_room_is_507(pair: list[Served], postgres: Any):

@@ -1,4 +1,4 @@
-"""One collector of several processes on one machine: `tacit serve --workers N` (decision 0022).
+"""One collector of several processes on one machine: `tacit serve --workers N` (decision 0024).
 
     parent: watches (`hosting.crew`)
       |- process that writes   with a folder alone: batches of all workers in one transaction, folding, chores
@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from tacit.collector import server
 from tacit.collector.collections.access import Access
 from tacit.collector.http.app import App, Pages
-from tacit.collector.ingest.handing import Handover, Reception
+from tacit.collector.ingest.handing import BatchReception, Handover
 from tacit.collector.pg.listen import BACKLOG as PG_BACKLOG
 from tacit.collector.ports import Store
 from tacit.collector.server import Announce, Settings
@@ -99,7 +99,7 @@ class _Writing:
         workers = plan.settings.workers
         collector = plan.app(0, Sharing(workers, None, Board(plan.board, "writer"))).collector
         collector.start()
-        reception = Reception(collector.writer, collector.touch)
+        reception = BatchReception(collector.writer, collector.touch)
         try:
             while links := socket.recv_fds(self._theirs, 16, 1)[1]:
                 reception.welcome(socket.socket(fileno=links[0]))

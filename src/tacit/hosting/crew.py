@@ -29,7 +29,7 @@ _LONG_ENOUGH = 1.0
 _MOST_FAILURES = 5
 
 
-class Job(Protocol):
+class CrewJob(Protocol):
     """What a process of a crew does."""
 
     @property
@@ -130,7 +130,7 @@ def run_apart(work: Callable[[], None]) -> None:
 class _Running:
     """A job and the process that does it."""
 
-    job: Job
+    job: CrewJob
     pid: int = 0
     since: float = 0.0
 
@@ -139,7 +139,7 @@ class _Running:
 class Crew:
     """The processes of a server."""
 
-    jobs: Sequence[Job]
+    jobs: Sequence[CrewJob]
     stopping: Callable[[], None]
     """Called when the crew is told to stop, before the processes are: no more connections."""
     _lifeline: _Lifeline = field(default_factory=_Lifeline)

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 from tacit.device.numbers.canonical import canonical
 from tacit.device.numbers.coins import Coins, SystemCoins
 from tacit.errors import ProtocolViolation, SessionAborted, StorageUnavailable
-from tacit.hosting.exposition import CpuMeter
+from tacit.hosting.cpu_meter import CpuMeter
 from tacit.hosting.sqlite import explained
 from tacit.shuffle.crypto.envelope import Envelope, MessagePlace, is_repetition
 from tacit.shuffle.crypto.hpke import HpkeKey

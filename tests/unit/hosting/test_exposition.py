@@ -1,45 +1,44 @@
-"""CPU time by what it was spent on."""
+"""Metrics of several processes in one exposition."""
 
-from threading import Thread
-from time import thread_time
+from pathlib import Path
 
-from tacit.hosting.exposition import CpuMeter
+from tacit.hosting.exposition import Board, Tallies, labelled, merged
 
-
-def work(seconds: float) -> None:
-    end = thread_time() + seconds
-    while thread_time() < end:
-        pass
+HELPS = {"seen_total": "What was seen.", "lost_total": "What was lost."}
 
 
-def test_nested_parts_are_counted_once_and_the_rest_is_other() -> None:
-    meter = CpuMeter()
-    with meter.spent_on("outer"):
-        work(0.01)
-        with meter.spent_on("inner"):
-            work(0.05)
-        with meter.spent_on("inner"):
-            work(0.05)
-    spent = meter.seconds()
-    # Bounds on CPU time of this thread: what a busy machine adds is waiting, which is not counted.
-    assert 0.1 <= spent["inner"] < 0.2 and 0.01 <= spent["outer"] < 0.05
-    assert spent["other"] > 0
+def text(**counts: int) -> str:
+    tallies = Tallies(HELPS)
+    for name, number in counts.items():
+        for _ in range(number):
+            tallies.count(name, 'kind="x"' if name == "seen_total" else "")
+    return tallies.text({"waiting": 3.5})
 
 
-def test_threads_do_not_disturb_each_other_and_an_error_is_counted_too() -> None:
-    meter = CpuMeter()
+def test_every_sample_gets_the_label_and_no_comment_does():
+    lines = labelled(text(seen_total=2, lost_total=1), 'worker="7"').splitlines()
+    assert 'seen_total{worker="7",kind="x"} 2' in lines
+    assert 'lost_total{worker="7"} 1' in lines
+    assert 'waiting{worker="7"} 3.5' in lines
+    assert [line for line in lines if line.startswith("#")] == [line for line in text().splitlines() if line[0] == "#"]
 
-    def run() -> None:
-        try:
-            with meter.spent_on("part"):
-                work(0.02)
-                raise ValueError
-        except ValueError:
-            pass
 
-    threads = [Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert 0.08 <= meter.seconds()["part"] < 0.3
+def test_samples_of_a_metric_stand_together_below_its_comments_once():
+    one, two = (labelled(text(seen_total=n), f'worker="{n}"') for n in (1, 2))
+    lines = merged([one, two]).splitlines()
+    at = lines.index("# TYPE seen_total counter")
+    assert lines[at - 1] == "# HELP seen_total What was seen."
+    assert lines[at + 1 : at + 3] == ['seen_total{worker="1",kind="x"} 1', 'seen_total{worker="2",kind="x"} 2']
+    assert len(lines) == len(set(lines))
+
+
+def test_any_process_shows_what_all_have_posted(tmp_path: Path):
+    one, two = Board(tmp_path, "1"), Board(tmp_path, "2")
+    one.post(text(seen_total=1))
+    one.post(text(seen_total=4))
+    two.post(text(seen_total=2))
+    assert one.read() == two.read()
+    assert {line for line in one.read().splitlines() if line.startswith("seen")} == {
+        'seen_total{worker="1",kind="x"} 4',
+        'seen_total{worker="2",kind="x"} 2',
+    }

@@ -1,7 +1,8 @@
-"""Handing batches to another process: workers take requests, and one process writes for all of them (decision 0022).
+"""Handing batches to another process: workers take requests, and one process writes for all of them (decision 0024).
 
-    worker    BatchWriter -> Handover.add_batches ==frame==> Reception -> BatchWriter -> store    process that writes
-              outcomes    <-                      <==frame==           <- commit
+    worker                                                    process that writes
+    BatchWriter -> Handover.add_batches  == batches ==>       BatchReception -> BatchWriter -> store
+    outcomes    <-                      <== outcomes ==       <- commit
 
 A frame is its length (4 bytes, little-endian) and MessagePack. A worker has one group on its way at a time; meanwhile
 the next one gathers, and groups of several workers share a commit.
@@ -104,8 +105,9 @@ class _Group:
     def tell(self, waiters: "Sequence[Waiter]", outcomes: "Sequence[Outcome] | BaseException") -> None:
         """Outcomes of the next batches of the group; a group that is cut in two is committed in two."""
         if isinstance(outcomes, BaseException):
+            none: list[Outcome] = [INVALID]
             self._fault = outcomes
-            self._outcomes += [INVALID] * len(waiters)
+            self._outcomes += none * len(waiters)
         else:
             self._outcomes += outcomes
         if len(self._outcomes) == len(self._batches):
@@ -124,7 +126,7 @@ class _Group:
             _send(self._link, _encode(told))
 
 
-class Reception:
+class BatchReception:
     """The other side of all links: what workers hand on goes to one writer."""
 
     def __init__(self, writer: BatchWriter, touch: Callable[[str], None]) -> None:
