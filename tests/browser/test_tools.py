@@ -106,7 +106,8 @@ def test_shares_are_shown_by_the_method_that_is_chosen(page: Any, context: Any, 
     page.wait_for_selector("text=no share is negative and all add up to 100 %")
     page.click("text=Table of these numbers")
     page.wait_for_selector(".numbers td")
-    for method, promise in (("norm", "Adjusted so that all add up to 100 %. Unbiased."), ("base_cut", "single values")):
+    promises = (("norm", "Adjusted so that all add up to 100 %. Unbiased."), ("base_cut", "listing what stands out"))
+    for method, promise in promises:
         page.get_by_label("Adjusted by").select_option(method)
         page.wait_for_selector(f"text={promise}")
         rows = site.collector.answers(collection, 0.95, method).questions[0]["rows"]
@@ -115,6 +116,19 @@ def test_shares_are_shown_by_the_method_that_is_chosen(page: Any, context: Any, 
     page.click("button:has-text('Raw')")
     page.wait_for_selector("text=Unbiased: right on average, so")
     expect(page.get_by_label("Adjusted by")).to_be_hidden()
+
+
+def test_the_largest_of_many_answers_say_that_they_were_picked(page: Any, context: Any, site: Any) -> None:
+    labels = [f"town {i}" for i in range(40)]
+    town = COMMUTE["questions"][0] | {"domain": {"kind": "categories", "labels": labels}}
+    collection = site.publish(**COMMUTE | {"questions": [town]})
+    send_reports(context, site, collection, 300)
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{collection}")
+    page.wait_for_selector("text=The 24 largest of 40 answers, adjusted for selection")
+    offered = page.get_by_label("Adjusted by").locator("option")
+    assert "npmle" in [option.get_attribute("value") for option in offered.all()]
+    assert "monotone" not in [option.get_attribute("value") for option in offered.all()]
 
 
 def test_a_mechanism_of_the_central_model_is_designed_and_shown(page: Any, context: Any, site: Any) -> None:
