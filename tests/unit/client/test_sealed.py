@@ -304,7 +304,8 @@ def test_a_slot_that_a_shuffler_shows_is_kept_until_the_transcript_is_published(
     assert entry.sealed is not None and entry.sealed["took_part"]
     with pytest.raises(InvalidSpec, match="no report with this batch id was sealed"):
         person.check(replace(receipt, batch="0" * 32))
-    network.pages[f"{BASE}/c/{ASKED.id}/transcript.json?session={SESSION.id}"] = {"session": publish(SESSION), "transcript": {}}
+    address = f"{BASE}/c/{ASKED.id}/transcript.json?session={SESSION.id}"
+    network.pages[address] = {"session": publish(SESSION), "transcript": {}}
     with pytest.raises((ProtocolViolation, InvalidSpec)):
         person.check(receipt)
 
