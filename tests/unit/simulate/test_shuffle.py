@@ -85,6 +85,9 @@ def test_the_command_walks_trees(tmp_path):
     assert result["trees"][0]["policy"] in ("budget", "groups")
     shown = run(*command, "--policy", "groups")
     assert shown.exit_code == 0 and "groups" in shown.stdout
+    once = json.loads(run(*command, "--at-once", "--json").stdout)["trees"]
+    assert [tree["oracle"] for tree in once] == ["solh"] and once[0]["at_once"] and once[0]["hits"] > 5
+    assert "must be one of solh, olh" in run("--tree", "--epsilon", "1", "--at-once", "--method", "rap").output
     file = tmp_path / "words.txt"
     file.write_text("ab\n" * 6000 + "cd\n" * 4000)
     refused = run("--tree", "--data", str(file), "--epsilon", "0.5", "--bits", "16", "--keep", "2", "--method", "aue")
