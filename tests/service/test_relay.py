@@ -162,11 +162,10 @@ def test_one_shuffler_away_and_back_has_every_part_once(cluster: Cluster) -> Non
     assert cluster.store(2).counters(session.id) == {"stored": 1}
 
 
-def test_parts_that_wait_for_a_gateway_travel_together(cluster: Cluster) -> None:
+def test_no_part_is_forgotten_when_many_come_at_once(cluster: Cluster) -> None:
     session = cluster.begin()
-    watch = Watching(cluster.apps[1])
-    uploads = [seal_upload(session, word, COINS) for word in range(200)]
-    with listening_to(watch) as behind, listening(RelayApp([behind])) as url:
+    uploads = [seal_upload(session, word, COINS) for word in range(100)]
+    with listening(RelayApp([cluster.urls[1]])) as url:
 
         def send(upload: ShuffleUpload) -> bytes:
             sealed, waiting = encapsulate_upload(session, upload, 1, COINS)
@@ -174,10 +173,8 @@ def test_parts_that_wait_for_a_gateway_travel_together(cluster: Cluster) -> None
 
         # Few at a time, so that many find nobody waiting just when a request ends: none of them may be forgotten.
         with ThreadPoolExecutor(8) as pool:
-            assert list(pool.map(send, uploads)) == [ACCEPTED] * 200
+            assert list(pool.map(send, uploads)) == [ACCEPTED] * 100
     assert cluster.store(1).slots(session.id) == sorted(upload.slot for upload in uploads)
-    # While one request is on its way all others wait for the next one.
-    assert len(watch.seen) < 200
 
 
 def listening_to(app: Any) -> Any:
