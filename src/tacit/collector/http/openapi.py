@@ -399,7 +399,7 @@ def _session_paths() -> dict[str, Any]:
     public: dict[str, Any] = by_id | {"public": True}
     letter = _operation("A letter of a shuffler, signed by it", None, status=204, **public)
     session = {"name": "session", "in": "query", "schema": _TEXT}
-    transcript = _operation("What anybody can verify", "Transcript", **public | {"parameters": [_ID, session]})
+    transcript = _operation("What anybody can verify", "Transcript", parameters=[_ID, session], public=True)
     letter["requestBody"] = {"required": True, "content": _bytes(LETTER)}
     # The courier of a shuffler reads the status; the text is for whoever looks into its log.
     letter["responses"]["4XX"]["content"] |= {"text/plain": {"schema": _TEXT}}
