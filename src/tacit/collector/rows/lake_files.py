@@ -64,7 +64,7 @@ class LakeFiles:
         if data is None or sha256(data).hexdigest() != entry.sha256:
             raise self._damaged(active.id, entry, "is missing" if data is None else "has other bytes than were sealed")
         # The bytes are verified, so that a parser sees nothing that this system has not written.
-        table = inward(active, load("pyarrow.parquet").read_table(load("pyarrow").BufferReader(data)))
+        table = inward(active, load("pyarrow.parquet").ParquetFile(load("pyarrow").BufferReader(data)).read())
         if table is None or table.num_rows != entry.rows:
             raise self._damaged(active.id, entry, "has other rows or columns than were sealed")
         return table
