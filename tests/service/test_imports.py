@@ -135,7 +135,7 @@ def test_an_operator_imports_over_http(client: Client):
     assert client.api("GET", f"/collections/{id}/status").json()["reports"] == first.json()["reports"]
     noted = [entry["action"] for entry in client.api("GET", "/audit").json()["entries"] if entry["subject"] == id]
     assert noted.count(f"import {first.json()['reports']}") == 1
-    assert post("").status_code == 401
+    assert post("nobody").status_code == 401
     analyst = client.api("POST", "/tokens", {"scope": "analyst", "label": "a", "days": 1}).json()["token"]
     assert post(analyst).status_code == 403
     assert post(client.token, kind="application/json").status_code == 415
