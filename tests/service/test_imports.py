@@ -140,4 +140,4 @@ def test_an_operator_imports_over_http(client: Client):
     assert post(analyst).status_code == 403
     assert post(client.token, kind="application/json").status_code == 415
     assert post(client.token, b"").status_code == 400
-    assert post(client.token, data[:-1]).status_code == 422
+    assert post(client.token, data[:-1]).status_code == 400
