@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.service.plain import PLAIN, NoNoise, draft
+from tests.service.plain import PLAIN, Client, NoNoise, draft
 
-from tacit.catalog import CATALOG
+from tacit.catalog import CATALOG, parse
 from tacit.collector.collections.publish import publish_document
 from tacit.collector.ports import CLOSED, DUPLICATE, OVERLAP, STORED, CollectionRecord, NewBatch, Store, StoredTally
 from tacit.collector.service import Collector
 from tacit.errors import ReportRejected
 from tacit.hosting.problems import Problem
 from tacit.oracles.grr import GRR
+from tacit.wire.document import Collection
 from tacit.wire.files import read_tally, sources_of, write_tally
 from tacit.wire.tallies import dump_tally
 
@@ -65,8 +66,6 @@ def published(collector: Collector, **changes: Any) -> tuple[str, GRR]:
     planned = collector.planner.plan(draft(**changes))[0]
     mechanism = GRR(size=planned.questions[0].domain.size, epsilon="1")
     document = planned.to_json() | {"mechanism": mechanism.spec(), "epsilon": "1"}
-    from tacit.wire.document import Collection
-
     return publish_document(collector.store, Collection.from_json(document, (*CATALOG, NoNoise))).id, mechanism
 
 
@@ -116,3 +115,29 @@ def test_the_manifest_of_a_file():
         sources_of(tally_file(tally, "a", "a"), "x")
     with pytest.raises(ReportRejected, match="SHA-256"):
         sources_of(tally_file(tally, "x"), "x")
+
+
+def test_an_operator_imports_over_http(client: Client):
+    hours = {"name": "hours", "text": "How long?", "task": "mean", "domain": {"kind": "integers", "low": 0, "high": 4}}
+    id = client.publish(draft(questions=[hours]))
+    mechanism = parse(client.api("GET", f"/collections/{id}").json()["document"]["mechanism"])
+    data = tally_file(mechanism.tally(mechanism.all_reports()), "1", "2")
+    path, kind = f"/api/v1/collections/{id}/tallies", "application/vnd.tacit.tally"
+
+    def post(token: str, content: bytes = data, kind: str = kind) -> Any:
+        return client.http.post(
+            path, content=content, headers={"Authorization": f"Bearer {token}", "Content-Type": kind}
+        )
+
+    first, again = post(client.token), post(client.token)
+    assert (first.status_code, again.status_code) == (201, 200), first.text
+    assert first.json() == again.json() | {"duplicate": False} and again.json()["duplicate"]
+    assert client.api("GET", f"/collections/{id}/status").json()["reports"] == first.json()["reports"]
+    noted = [entry["action"] for entry in client.api("GET", "/audit").json()["entries"] if entry["subject"] == id]
+    assert noted.count(f"import {first.json()['reports']}") == 1
+    assert post("nobody").status_code == 401
+    analyst = client.api("POST", "/tokens", {"scope": "analyst", "label": "a", "days": 1}).json()["token"]
+    assert post(analyst).status_code == 403
+    assert post(client.token, kind="application/json").status_code == 415
+    assert post(client.token, b"").status_code == 400
+    assert post(client.token, data[:-1]).status_code == 400

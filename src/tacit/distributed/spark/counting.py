@@ -9,7 +9,6 @@ from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally, keeps_reports
 from tacit.distributed.cells import rows_of, tally_of_rows
 from tacit.distributed.parts import (
-    KERNEL,
     add_parts,
     count_batches,
     count_part,
@@ -19,7 +18,7 @@ from tacit.distributed.parts import (
     sum_of_parts,
 )
 from tacit.distributed.spark.failures import explained
-from tacit.distributed.spark.jobs import Frame, each, merged, parts_of, told
+from tacit.distributed.spark.jobs import Frame, each, merged, parts_of
 from tacit.lake.layout import MEMBER, REPORT, WEIGHT, has_members
 from tacit.tasks.plans import PlanResult, Round, Steps, drive
 from tacit.wire.document import Collection
@@ -72,7 +71,6 @@ def _tally_cells(frame: Frame, mechanism: Mechanism, spec: bytes) -> AnyTally:
     summed = rows.groupBy("array", "cell").agg(functions.try_sum("count").alias("count"))
     with explained():
         table = summed.toArrow()
-    told(KERNEL)
     return tally_of_rows(mechanism, table)
 
 
