@@ -139,10 +139,11 @@ class Simulation:
         alive, reachable = self._alive()
         if alive < fleet.collectors and self.second - STEP < self.day.lost_from <= self.second:
             self._lose()
-        served = min(course.queued, alive * fleet.per_second * STEP)
+        able = alive * fleet.per_second * STEP
+        served = min(course.queued, able)
         course.queued -= served
         course.stored += served
-        self._take(offered, alive, reachable)
+        self._take(offered, alive * fleet.queue, able - served, reachable)
         self._note(alive, fresh)
         self.step += 1
 
@@ -160,12 +161,12 @@ class Simulation:
         self.course.queued -= lost
         self._send_again(0, lost)
 
-    def _take(self, offered: list[float], alive: int, reachable: float) -> None:
+    def _take(self, offered: list[float], places: float, able: float, reachable: float) -> None:
+        """Take what there is room for, of which as much is stored at once as the step has left (`able`)."""
         course, total = self.course, sum(offered)
-        # Within the step they also store: what is stored at once needs no place in the queue.
-        room = alive * (self.fleet.queue + self.fleet.per_second * STEP) - course.queued
-        taken = min(total * reachable, max(0.0, room))
-        at_once = max(0.0, min(taken, alive * self.fleet.per_second * STEP - course.queued))
+        # After a loss more may be queued than there are places left.
+        taken = min(total * reachable, max(0.0, places + able - course.queued))
+        at_once = min(taken, able)
         course.stored += at_once
         course.queued += taken - at_once
         course.refused += total - taken

@@ -44,9 +44,11 @@ def test_the_curve_has_the_stated_sum_and_peak(surge: Any):
 @pytest.mark.parametrize("collectors", [2, 4, 8])
 def test_every_report_is_somewhere_and_queues_are_bounded_after_every_step(surge: Any, collectors: int):
     made = around_noon(surge, collectors, 0)
+    course, most = made.course, collectors * made.fleet.per_second * surge.STEP
     for _ in range(3000):
+        before = course.stored
         made.advance()
-        course = made.course
+        assert course.stored - before <= most * (1 + 1e-9), "no faster than collectors are"
         held = course.stored + course.queued + course.again
         assert held == pytest.approx(course.arrived, rel=1e-9)
         assert -1e-6 <= course.queued and course.longest_queue <= made.fleet.queue * (1 + 1e-9)
