@@ -9,14 +9,14 @@ from tacit.cli.plan import plan
 
 TASKS = [
     ("--task histogram --size 4", "rmse"),
-    ("--task ranges --size 8", "rmse_weighted"),
+    pytest.param("--task ranges --size 8", "rmse_weighted", marks=pytest.mark.slow),
     ("--task marginals --binary 4 --k 2", "rmse"),
     ("--task heavy-hitters --bits 6 --k 2", "rmse"),
-    ("--task shuffle --size 8 --cap 4", "rmse"),
+    pytest.param("--task shuffle --size 8 --cap 4", "rmse", marks=pytest.mark.slow),
 ]
 
 
-@pytest.mark.parametrize(("options", "error"), TASKS, ids=[options.split()[1] for options, _ in TASKS])
+@pytest.mark.parametrize(("options", "error"), TASKS)
 def test_the_epsilon_for_an_error_is_found(options: str, error: str):
     done = CliRunner().invoke(plan, [*options.split(), "--n", "20000", "--target-error", "0.03", "--json"])
     assert done.exit_code == 0, done.output
