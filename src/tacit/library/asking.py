@@ -57,5 +57,6 @@ def plan_epsilon(task: str, *, target_error: float, n: int, **declared: Any) -> 
     >>> choice.epsilon, round(choice.error, 4)
     ('0.963', 0.01)
     """
+    # Every step plans anew: the best mechanism changes with epsilon.
     planner = _planner("plan_epsilon", task)
     return least_epsilon(lambda epsilon: planner(None, epsilon=epsilon, n=n, **declared).expected_error, target_error)

@@ -64,6 +64,7 @@ def _listed(values: Any) -> list[Any]:
     if getattr(getattr(values, "dtype", None), "kind", "") == "M" and isinstance(values, np.ndarray):
         # Nanoseconds have no Python type, so that numpy would turn them into integers.
         return cast("list[Any]", values.astype(_MICROSECONDS).tolist())
+    # pandas and polars spell it with an underscore, numpy and Arrow without.
     for name in ("to_list", "tolist"):
         if hasattr(values, name):
             return cast("list[Any]", getattr(values, name)())
@@ -72,6 +73,7 @@ def _listed(values: Any) -> list[Any]:
 
 def _plain(value: Any) -> Any:
     """A Python value; None for every way of saying that there is none: NaN, NaT, NA."""
+    # The usual case first: this runs once per value.
     if isinstance(value, (str, int)):
         return value
     if value is None or type(value).__name__ in ("NAType", "NaTType"):

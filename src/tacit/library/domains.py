@@ -68,6 +68,7 @@ def name_scope(
     check_missing(who, missing, column)
     if isinstance(declared, Domain):
         return Scope(declared, True, missing=missing)
+    # The type stands for its two values, as in a data frame.
     if declared is bool:
         declared = (False, True)
     if declared is not None:
@@ -113,6 +114,7 @@ def _found(who: str, column: Column) -> tuple[list[Any], bool]:
             f"{who}: values are numbers with fractions, which have no list of answers; take tacit.mean or tacit.ranges "
             "with low, high and bins, or round them"
         )
+    # Both truth values, although one may not occur: a domain of one value says nothing.
     if kinds == {bool}:
         return [False, True], False
     if not kinds <= {int, bool} and not all(issubclass(kind, date) for kind in kinds) and kinds != {str}:
@@ -139,6 +141,7 @@ def number_scope(
     low_number, high_number = (end_number(who, end) for end in ends)
     if bins is None and low_number.denominator == high_number.denominator == 1 and not _fractions(column):
         return Scope(Integers(name, int(low_number), int(high_number)), known)
+    # A number of buckets decides the error, so that it is nothing to choose silently once the ends are declared.
     if bins is None and known:
         raise InvalidSpec(f"{who}: numbers with fractions are counted in buckets; write bins=50, or round them")
     return Scope(buckets(who, name, low_number, high_number, BINS if bins is None else bins), known)

@@ -87,6 +87,7 @@ class Finding:
 
     def to_rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return one plain dictionary per value."""
+        # Through object arrays: quantiles of labels or dates are not numbers, and a mean is a single one.
         low, high = (np.ravel(np.asarray(end, object)).tolist() for end in self.ends(level))
         found = np.ravel(np.asarray(self.value, object)).tolist()
         errors = self._errors()

@@ -96,6 +96,7 @@ class Inquiry:
             return cast("Reports", reports)
         if isinstance(reports, (bytes, bytearray, memoryview)):
             return self.mechanism.decode(bytes(cast("bytes", reports)))
+        # A list of single reports, as they arrive from devices.
         parts: list[Any] = list(cast("Iterable[Any]", reports)) if isinstance(reports, Iterable) else [None]
         if not all(isinstance(part, bytes) for part in parts):
             raise ReportRejected(f"{self.task}: reports must be bytes that devices returned; count only what they sent")
@@ -118,6 +119,7 @@ class Inquiry:
     def _indices(self, scope: Scope, column: Column) -> Any:
         """The index of every value; each different one is encoded once, by the code that devices run."""
         check_missing(self.task, scope.missing, column)
+        # Values repeat: a dictionary finds the different ones in one pass, whatever library they came from.
         places: dict[Any, int] = {}
         try:
             at = [places.setdefault(item, len(places)) for item in column.items]

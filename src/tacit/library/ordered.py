@@ -47,6 +47,7 @@ class RangesFinding(Finding):
         if size <= MOST_ROWS:
             return whole
         scope, width = self.inquiry.scopes[0], -(-size // _SHOWN_RANGES)
+        # The last range is shorter where the width does not divide the size.
         first = np.arange(0, size, width)
         last = np.minimum(first + width, size) - 1
         found = cast("Ranges", self.answers).ranges(first, last)
@@ -128,6 +129,7 @@ def _quantiles(shares: tuple[float, ...], inquiry: Inquiry, tally: Any) -> Findi
     def ends(level: float) -> Ends:
         return column("low", level, "low"), column("high", level, "high")
 
+    # Quantiles have no variance of their own: their intervals are those of prefixes, turned round.
     raw = solved.histogram()
     value = column("index", 0.95, "middle")
     return Finding(inquiry, tally, ("share",), list(shares), value, ends, _name(inquiry), raw, answers=solved)

@@ -20,6 +20,7 @@ def plot_finding(found: Finding, ax: Any, level: float) -> Any:
     rows = found.to_rows(level)
     if not rows:
         raise InvalidSpec(f"{found.inquiry.task}: there is nothing to draw; the finding has no values")
+    # As high as its bars need, so that labels do not overlap.
     height = 1.2 + 0.3 * min(len(rows), MOST_BARS)
     if ax is None:
         ax = pyplot.subplots(figsize=(6.4, 4.0 if found.is_line else min(10.0, height)), layout="constrained")[1]

@@ -133,6 +133,7 @@ def _scope(name: str, declared: Any, column: Column | None) -> Scope:
         low, high = cast("tuple[Any, Any]", declared)
         if not isinstance(low, str):
             return number_scope("table", name, None, column, low=low, high=high, bins=None)
+    # Undeclared whole numbers are ordered, as ages and years are; codes can be declared as labels.
     numbers = column is not None and all(type(item) is int for item in column.items) and declared is None
     if numbers:
         return number_scope("table", name, None, column, low=None, high=None, bins=None)
@@ -157,6 +158,7 @@ _TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "text",
 def _typed(name: str, column: Column) -> tuple[str, str]:
     """A public column with its type in documents, by its values."""
     kinds = {type(item).__name__ for item in column.items if item is not None}
+    # Whole numbers arrive as int from a column of floats, see `columns`.
     kind = "float" if kinds == {"int", "float"} else next(iter(kinds)) if len(kinds) == 1 else "str"
     return name, _TYPES.get(kind, "text")
 

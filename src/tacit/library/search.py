@@ -55,6 +55,7 @@ def _least_domain(name: str, held: list[Any]) -> Domain:
         return Integers(name, min(held), max(held) + (min(held) == max(held)))
     if not held or not all(isinstance(item, str) for item in held):
         raise InvalidValue("heavy_hitters: values must be texts or whole numbers, all of one type")
+    # The smallest alphabet with a name, so that the domain tells little more than the longest word.
     longest, used = max(map(len, held)), set("".join(held))
     for alphabet, symbols in (("lower", ALPHABETS["lower"]), ("printable", ALPHABETS["printable"])):
         if used <= set(symbols) and longest <= Text.most_symbols(len(symbols) + 1):
@@ -159,6 +160,7 @@ class RoundInquiry(Inquiry):
 
     def simulate(self, columns: tuple[Column, ...], coins: Coins | None) -> Finding:
         """Ask round after round, each of respondents who were not asked before, in an order that coins draw."""
+        # Rounds take respondents in a random order: values often come sorted, and a group must speak for all.
         source = SystemCoins() if coins is None else coins
         sets = cast("Sets", self.encode(columns))
         order = np.argsort(np.frombuffer(source.words(len(sets)), "<u8"), kind="stable")

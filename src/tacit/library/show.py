@@ -89,6 +89,7 @@ _BAR = "display:inline-block;height:.7em;background:#4f7cac;border-radius:2px;ve
 def html_of(shown: Shown) -> str:
     """The finding as an HTML table with a bar per share; colours of text and ground are the notebook's own."""
     rows = shown.rows[:MOST_HTML_ROWS]
+    # Bars are relative to the longest one; only shares have a zero to start from.
     top = max([0.0, *(float(row[-3]) for row in rows)]) if shown.unit == "share" and rows else 0.0
     body = "".join(_html_row(shown, row, top) for row in rows)
     head = "".join(f'<th style="{_style(i)}">{escape(name)}</th>' for i, name in enumerate(shown.header))

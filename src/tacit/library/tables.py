@@ -86,6 +86,7 @@ def _joined(inquiry: Inquiry, tally: Any, solved: Marginals, asked: list[tuple[i
     raw = tables[0].raw if len(tables) == 1 else Estimate(value, variance, tally.n)
     consistent = Estimate(np.concatenate([t.consistent.ravel() for t in tables]), variance, tally.n)
     names = tuple(str(getattr(inquiry.scopes[place].domain, "name", place)) for place in shown)
+    # A label of one column is the answer itself, not a tuple of one.
     plain = [label[0] for label in labels] if len(names) == 1 else labels
     notes = tuple(dict.fromkeys(note for table in tables for note in _notes(names, table)))
     return MarginalsFinding(inquiry, tally, names, plain, value, ends, "share", raw, consistent, solved, notes)

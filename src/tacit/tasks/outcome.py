@@ -86,6 +86,7 @@ def least_epsilon(
             f"plan: no epsilon reaches an error of {target_error:g}; the largest, {_text(high)}, has {best:.3g}. "
             "Ask more respondents, or for less"
         )
+    # Bisection over places, so that the answer has three digits wherever it lies between 0.001 and 32.
     found = best
     while low < high:
         middle = (low + high) // 2
