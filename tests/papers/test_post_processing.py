@@ -268,12 +268,16 @@ def replay(counts: Any, rng: np.random.Generator) -> Estimate:
 
 
 def true_errors(queries: F64) -> dict[str, float]:
-    """The error of every method on the real population, over 20 collections."""
+    """The error of every method on the real population, over 20 collections.
+
+    Values are in order of rank here, which a method for ordered values would profit from.
+    """
+    alike = [method for method in METHODS if not method.ordered]
     found: list[list[float]] = []
     for row in collections("1", 20, 11):
-        made = [process(estimate_of(row), method, noise=noise_of("1")) for method in METHODS]
+        made = [process(estimate_of(row), method, noise=noise_of("1")) for method in alike]
         found.append([float(np.mean((one.combine(queries) - queries @ TRUTH) ** 2)) for one in made])
-    return dict(zip((method.name for method in METHODS), np.mean(found, axis=0).tolist(), strict=True))
+    return dict(zip((method.name for method in alike), np.mean(found, axis=0).tolist(), strict=True))
 
 
 @pytest.mark.slow
