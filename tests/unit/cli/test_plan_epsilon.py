@@ -11,7 +11,7 @@ TASKS = [
     ("--task histogram --size 4", "rmse"),
     pytest.param("--task ranges --size 8", "rmse_weighted", marks=pytest.mark.slow),
     ("--task marginals --binary 4 --k 2", "rmse"),
-    ("--task heavy-hitters --bits 6 --k 2", "rmse"),
+    pytest.param("--task heavy-hitters --bits 6 --k 2", "rmse", marks=pytest.mark.slow),
     pytest.param("--task shuffle --size 8 --cap 4", "rmse", marks=pytest.mark.slow),
 ]
 
