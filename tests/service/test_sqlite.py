@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import apsw
 import pytest
@@ -124,13 +125,16 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path):
 def test_reports_dropped_by_another_process_while_they_are_folded_are_gone(store: SqliteStore):
     store.add_batches([NewBatch(A, b"0" * 16, b"x", 1, {})])
     other = SqliteStore(store.file.parent)
+    dropping = Thread(target=other.drop_reports, args=[A])
 
     def meanwhile(tally: bytes | None, batches: list[StoredBatch]) -> bytes:
-        other.drop_reports(A)
+        # It waits until this fold, which holds the lock on the folder, has ended.
+        dropping.start()
         return b"tally"
 
-    assert store.fold_some(A, "main", meanwhile, 10) == 0
-    assert store.tallies(A) == []
+    assert store.fold_some(A, "main", meanwhile, 10) == 1
+    dropping.join()
+    assert store.tallies(A) == [] and store.fold_some(A, "main", meanwhile, 10) == 0
     other.close()
 
 
