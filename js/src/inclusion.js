@@ -48,6 +48,18 @@ export function isProof(value, slot) {
 }
 
 /**
+ * Whether a shuffler says that it gave a session up before anything could reach the collector: signed by the identity
+ * that the document pins, as whoever answers at its address could say so after the reports were counted.
+ * @param {string} identity
+ * @param {string} session the one that was asked about
+ * @param {any} status what was answered
+ * @returns {Promise<boolean>}
+ */
+export const saysAborted = (identity, session, status) =>
+  // A shuffler that had sent its last rows cannot know whether the collector put them together before it gave up.
+  isSigned(identity, "status", { session, state: "ABORTED", had_sent: false }, status?.signature);
+
+/**
  * The list of slots of a transcript; ProtocolViolation if a shuffler that takes uploads did not sign it, or if it is too
  * short. The session that it names was verified when the report was sealed.
  * @param {import("./document.js").Collection} collection

@@ -10,7 +10,7 @@
 
 import { InvalidSpec, TacitError } from "./errors.js";
 import { checkBrowser, twoBytes } from "./hpke.js";
-import { isProof, rosterOf } from "./inclusion.js";
+import { isProof, rosterOf, saysAborted } from "./inclusion.js";
 import { QUESTION_BYTES, REQUEST_TYPE, binaryRequest, contentOf, encapsulate, statusOf } from "./ohttp.js";
 import { HELD, receiptOf } from "./ledger.js";
 import { wordOf } from "./report_words.js";
@@ -160,12 +160,13 @@ const documentOf = (host, { base, collection }) => host.open(`${base}/c/${collec
  * Seal a report for the session that takes reports now, and keep the sealed bytes before any of them is sent.
  * @param {Host} host
  * @param {Entry} entry
- * @param {(session: import("./session.js").Session) => Promise<boolean>} [agrees] whether it is to be this session
+ * @param {(session: import("./session.js").Session, collection: import("./document.js").Collection) => Promise<boolean>} [agrees] whether it is to be this session
  * @returns {Promise<Entry>}
  */
 async function keepSealed(host, entry, agrees = async () => true) {
-  const session = await sessionOf(host, await documentOf(host, entry), entry.base);
-  if (!(await agrees(session))) return entry;
+  const collection = await documentOf(host, entry);
+  const session = await sessionOf(host, collection, entry.base);
+  if (!(await agrees(session, collection))) return entry;
   return host.store.seal(entry.batch, entry.sealed?.session, await sealReport(host, session, entry.report));
 }
 
@@ -195,7 +196,8 @@ export async function sendSealed(host, entry, persist) {
 export async function sealAgain(host, entries) {
   for (const entry of entries) {
     const before = /** @type {Sealed} */ (entry.sealed);
-    const agrees = async (/** @type {{id: string}} */ { id }) => id !== before.session && isAborted(host, before);
+    const agrees = async (/** @type {{id: string}} */ { id }, /** @type {import("./document.js").Collection} */ collection) =>
+      id !== before.session && isAborted(host, collection, before);
     // Whatever is wrong with one collection must not keep the others from being sent.
     if (!before.took_part) await keepSealed(host, entry, agrees).catch(() => undefined);
   }
@@ -235,15 +237,17 @@ async function askThrough(host, { relay, keys, parts }, i, path) {
 }
 
 /**
- * Whether so many shufflers say that they gave the session up that at least one honest one does. The collector alone
- * is not believed: it could open the reports and then ask for the same ones again, among others.
+ * Whether so many shufflers say, each signed, that they gave the session up that at least one honest one does. The
+ * collector alone is not believed: it could open the reports and then ask for the same ones again, among others.
  * @param {Host} host
+ * @param {import("./document.js").Collection} collection
  * @param {Sealed} sealed
  */
-async function isAborted(host, sealed) {
-  const states = await askAll(host, sealed, `/s/${sealed.session}/status`);
-  // A shuffler that had sent its last rows cannot know whether the collector put them together before it gave up.
-  return states.filter((status) => status?.state === "ABORTED" && !status.had_sent).length >= sealed.enough;
+async function isAborted(host, { shuffle: { shufflers } }, sealed) {
+  const { session, enough } = sealed;
+  const states = await askAll(host, sealed, `/s/${session}/status`);
+  const said = await Promise.all(states.map((status, i) => saysAborted(shufflers[i]?.identity, session, status)));
+  return said.filter(Boolean).length >= enough;
 }
 
 /**
@@ -286,6 +290,6 @@ async function lookUp(host, collection, { base, sealed }) {
     const shown = proof?.root === roster.root && proof.n === roster.n;
     return { state: shown ? "included" : "missing", respondents: roster.n };
   }
-  if (await isAborted(host, sealed)) return { state: "aborted", respondents: 0 };
+  if (await isAborted(host, collection, sealed)) return { state: "aborted", respondents: 0 };
   return { state: proof ? "shown" : "waiting", respondents: proof?.n ?? 0 };
 }

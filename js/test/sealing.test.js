@@ -6,7 +6,7 @@ import { afterEach, test } from "node:test";
 import { ReplayCoins, ScriptedCoins } from "../src/coins.js";
 import { Collection } from "../src/document.js";
 import { SealingContext, checkBrowser, seal } from "../src/hpke.js";
-import { isIncluded, isProof } from "../src/inclusion.js";
+import { isIncluded, isProof, saysAborted } from "../src/inclusion.js";
 import { QUESTION_BYTES, binaryRequest, contentOf, encapsulate, statusOf } from "../src/ohttp.js";
 import { ruleOf, wordOf } from "../src/report_words.js";
 import { sealReport } from "../src/sealing.js";
@@ -111,6 +111,13 @@ test("signatures count by the pinned keys alone", async () => {
   for (const { signed, pinned } of shuffle.uploads) await checkSignatures(signed.session, signed.signatures, order(pinned));
   for (const { name, signed, pinned } of shuffle.refused_sessions) {
     await assert.rejects(checkSignatures(signed.session, signed.signatures, order(pinned)), { name: "ProtocolViolation" }, name);
+  }
+});
+
+test("an abort counts if the pinned shuffler signed it, before its rows had left it", async () => {
+  assert.ok(shuffle.statuses.some((/** @type {any} */ { aborted }) => aborted));
+  for (const { name, identity, session, reply, aborted } of shuffle.statuses) {
+    assert.equal(await saysAborted(identity, session, reply), aborted, name);
   }
 });
 

@@ -159,6 +159,33 @@ test("after an abort the same report is sealed afresh for the next session", asy
   assert.equal(client(storage).ledger().total, 1);
 });
 
+test("an abort that the pinned shufflers did not sign does not make a report be sealed again", async () => {
+  for (const relay of [false, true]) {
+    const [shuffle, storage] = [await begin(relay ? { relay } : {}), new Storage()];
+    const { batch, slot, session } = await client(storage).answer(shuffle.address, ANSWER);
+    for (const i of [1, 2, 3]) shuffle.states.set(i, "ABORTED");
+    const plain = { session, state: "ABORTED", had_sent: false };
+    const forged = [
+      () => plain,
+      (/** @type {number} */ i) => shuffle.status(i, session, 0),
+      (/** @type {number} */ i) => shuffle.status(i, session, 1 + (i % 3)),
+      async (/** @type {number} */ i) => ({ ...(await shuffle.status(i, "00".repeat(32))), session }),
+    ];
+    const keys = shuffle.keys;
+    await shuffle.convene();
+    // Questions about the first session are sealed for its keys.
+    shuffle.keys = keys;
+    for (const make of forged) {
+      for (const i of [1, 2, 3]) shuffle.instead.set(`/s_${i}/s/${session}/status`, [200, await make(i)]);
+      assert.deepEqual(await client(storage).flush(), []);
+      assert.equal(storage.entries[0].sealed.slot, slot);
+    }
+    assert.equal((await client(storage).check(batch)).state, "waiting");
+    shuffle.instead.clear();
+    assert.equal((await client(storage).check(batch)).state, "aborted");
+  }
+});
+
 test("neither the collector nor a minority of shufflers makes a report be sealed again", async () => {
   const [shuffle, storage] = [await begin(), new Storage()];
   const first = await client(storage).answer(shuffle.address, ANSWER);
