@@ -166,6 +166,16 @@ def test_a_shuffler_is_told_nothing_about_the_respondent(cluster: Cluster) -> No
     assert names == {b"host", b"accept-encoding", b"content-length", b"content-type"}
 
 
+@pytest.mark.parametrize(
+    "path", ["/r/9", "/r/0", "/r/" + "1" * 5000, "/r/-1", "/r/01", "/r/%C2%B2", "/r/1/", "/r/..%2f", "/r/", "/nowhere"]
+)
+def test_a_gateway_that_a_relay_does_not_have_is_a_problem_document(path: str) -> None:
+    with listening(RelayApp(["http://127.0.0.1:1"])) as url:
+        status, reply = request(url + path, "POST", b"x")
+    problem = json.loads(reply)
+    assert (status, problem["status"]) == (404, 404) and problem["type"].endswith("not_found")
+
+
 def test_one_shuffler_away_and_back_has_every_part_once(cluster: Cluster) -> None:
     session = cluster.begin()
     upload = seal_upload(session, 5, COINS)

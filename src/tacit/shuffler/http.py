@@ -283,7 +283,8 @@ def readable(problem: Problem) -> Response:
     return response
 
 
-async def _problem(request: Request, error: Exception) -> Response:
+async def answer_problem(request: Request, error: Exception) -> Response:
+    """What is answered in the place of an exception: always a problem document."""
     del request
     if isinstance(error, HTTPException):
         kind = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "malformed")
@@ -306,7 +307,7 @@ class ShufflerApp:
         self._small = Reading(small)
         self._letters = Reading(Limits(body_bytes=most, body_seconds=_MINUTES, reading_bytes=2 * most))
         self.routes = ShufflerRoutes(driver, self._writer, name, small, relays)
-        handler = cast("Callable[[Request, Exception], Awaitable[Response]]", _problem)
+        handler = cast("Callable[[Request, Exception], Awaitable[Response]]", answer_problem)
         self._site = Starlette(
             routes=self.routes.routes(),
             exception_handlers=dict.fromkeys((HTTPException, Problem, Exception), handler),
