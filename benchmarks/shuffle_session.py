@@ -137,8 +137,8 @@ class Bench:
         self.session = ShuffleSession(
             collection="00" * 32, mode=self.mode, collector=parties[0], shufflers=tuple(parties[1:]),
             words=WordRule(1024, seeded=False), n_min=2, n_max=self.reports, fakes=self.reports // 100,
-            spot_checks=1 if self.dgk else 0, closes=0, retention_seconds=0, certificate={"epsilon": "1"},
-            dgk=self.dgk and self.dgk.public.to_json(),
+            spot_checks=1 if self.dgk else 0, closes=int(time.time()) + 86_400, retention_seconds=0,
+            certificate={"epsilon": "1"}, dgk=self.dgk and self.dgk.public.to_json(),
             relay={"operator": "relay", "url": relay} if relay else None,
         )  # fmt: skip
         signatures = {party_name(i): self.session.sign(s.identity) for i, s in enumerate([self.store, *stores])}

@@ -19,10 +19,12 @@ from tacit.device.numbers.coins import ReplayCoins
 from tacit.shuffle.crypto.bhttp import BinaryRequest, BinaryResponse
 from tacit.shuffle.crypto.hpke import HpkeKey, SealingContext, seal
 from tacit.shuffle.crypto.ohttp import Gateway, encapsulate, write_keys
+from tacit.shuffle.crypto.signing import Identity
 from tacit.shuffle.protocol.rehearsal import rehearse
 from tacit.shuffle.protocol.relayed import answer_message
 from tacit.shuffle.protocol.roster import Roster
 from tacit.shuffle.protocol.sealing import seal_upload
+from tacit.shuffle.protocol.status import signed_status
 from tacit.shuffle.protocol.words import decode_word, encode_word
 
 FOLDER = Path(__file__).resolve().parents[1] / "spec" / "vectors"
@@ -234,6 +236,39 @@ def proof_case(size: int) -> dict[str, Any]:
     return {"slots": slots, "root": roster.root, "proofs": [roster.proof(slot) for slot in roster.slots]}
 
 
+def statuses() -> list[dict[str, Any]]:
+    """What shufflers say of a session, and whether a client counts it as an abort by the pinned identity."""
+    pinned, other = (Identity.draw(ReplayCoins(name)) for name in (b"pinned", b"other"))
+    session = "5e" * 32
+    good = signed_status(pinned, session, "ABORTED", had_sent=False)
+    late = signed_status(pinned, session, "ABORTED", had_sent=True)
+    plain = {name: value for name, value in good.items() if name != "signature"}
+    cases: list[tuple[str, Any]] = [
+        ("aborted", good),
+        ("with counts beside", {**good, "uploads": 3, "is_open": False, "reason": "too few"}),
+        ("its rows had left it", late),
+        ("a late one that was altered", {**late, "had_sent": False}),
+        ("still collecting", signed_status(pinned, session, "COLLECTING", had_sent=False)),
+        ("of another session", {**signed_status(pinned, "5f" * 32, "ABORTED", had_sent=False), "session": session}),
+        ("by somebody else", signed_status(other, session, "ABORTED", had_sent=False)),
+        ("for another purpose", {**plain, "signature": pinned.sign("session", plain)}),
+        ("not signed", plain),
+        ("capital digits", {**good, "signature": good["signature"].upper()}),
+        ("nothing", None),
+    ]
+    accepted = ("aborted", "with counts beside")
+    return [
+        {
+            "name": name,
+            "identity": pinned.public.hex(),
+            "session": session,
+            "reply": reply,
+            "aborted": name in accepted,
+        }
+        for name, reply in cases
+    ]
+
+
 def shuffle() -> dict[str, Any]:
     """Everything of shuffle.json: what a client of a shuffled collection must be able to do."""
     modes = [("osh", 3), ("osh", 5), ("osh-z", 3), ("ss", 3), ("relay", 1)]
@@ -243,6 +278,7 @@ def shuffle() -> dict[str, Any]:
         "uploads": [upload_case(*mode) for mode in modes],
         "refused_sessions": refused_sessions(),
         "proofs": [proof_case(size) for size in (1, 2, 5, 8)],
+        "statuses": statuses(),
     }
 
 

@@ -3,12 +3,15 @@
  * The twin of `tacit.client.sealed.inclusion`. A slot is in a Merkle tree (RFC 6962) whose root all shufflers signed.
  */
 
-import { isObject, matches } from "./checks.js";
+import { areDifferent, isObject, matches } from "./checks.js";
 import { areIntegers } from "./exact.js";
+import { subtle } from "./hpke.js";
 import { demand, isChain, isSigned } from "./session.js";
 import { concat, hex, sha256, unhex } from "./sha256.js";
 
 const HASH = /^[0-9a-f]{64}$/;
+/** Nodes that are hashed at a time. */
+const BATCH = 4096;
 
 /** @param {number} kind 0 for a leaf, 1 for a node, so that neither can be shown as the other @param {...Uint8Array} parts */
 const hashed = (kind, ...parts) => sha256(concat(Uint8Array.of(kind), ...parts));
@@ -48,11 +51,23 @@ export function isProof(value, slot) {
 }
 
 /**
- * The list of slots of a transcript; ProtocolViolation if a shuffler that takes uploads did not sign it, or if it is too
- * short. The session that it names was verified when the report was sealed.
+ * Whether a shuffler says that it gave a session up before anything could reach the collector: signed by the identity
+ * that the document pins, as whoever answers at its address could say so after the reports were counted.
+ * @param {string} identity
+ * @param {string} session the one that was asked about
+ * @param {any} status what was answered
+ * @returns {Promise<boolean>}
+ */
+export const saysAborted = (identity, session, status) =>
+  // A shuffler that had sent its last rows cannot know whether the collector put them together before it gave up.
+  isSigned(identity, "status", { session, state: "ABORTED", had_sent: false }, status?.signature);
+
+/**
+ * The list of slots of a transcript, as their hashes; ProtocolViolation if a shuffler that takes uploads did not sign
+ * it, or if it is too short. The session that it names was verified when the report was sealed.
  * @param {import("./document.js").Collection} collection
  * @param {any} published the signed session and its transcript
- * @returns {Promise<{session: string, root: string, n: number}>}
+ * @returns {Promise<{session: string, root: string, n: number, leaves: string[]}>}
  */
 export async function rosterOf({ shuffle: { shufflers, mode, minimum, spot_checks: checks } }, published) {
   const { session, attempt, roster } = published?.transcript ?? {};
@@ -63,5 +78,43 @@ export async function rosterOf({ shuffle: { shufflers, mode, minimum, spot_check
     const signature = roster.signatures?.[`shuffler_${i + 1}`];
     demand(await isSigned(identity, "roster", statement, signature), `transcript: shuffler_${i + 1} signed other uploads`);
   }
-  return statement;
+  const leaves = matches(roster.leaves, /^[0-9a-f]/) ? (roster.leaves.match(/.{1,64}/gs) ?? []) : [];
+  const whole = leaves.length === roster.n && leaves.every((leaf) => HASH.test(leaf)) && areDifferent(leaves);
+  demand(whole, "transcript: it does not have the hashes of all uploads");
+  return { ...statement, leaves };
 }
+
+/**
+ * What shows that a slot is in the list of a transcript; null if it is not. Nobody is asked about the slot.
+ * ProtocolViolation if the hashes are not under the root that shufflers signed.
+ * @param {Awaited<ReturnType<typeof rosterOf>>} roster
+ * @param {string} slot
+ */
+export async function proofIn({ root, n, leaves }, slot) {
+  const index = leaves.indexOf(hex(hashed(0, unhex(slot))));
+  /** @type {string[]} */
+  const path = [];
+  let level = leaves.map(unhex);
+  for (let place = index; level.length > 1; place >>= 1) {
+    const other = level[place ^ 1];
+    if (other) path.push(hex(other));
+    level = await above(level);
+  }
+  demand(hex(level[0]) === root, "transcript: its hashes are not those that shufflers signed");
+  return index < 0 ? null : { slot, index, path, root, n };
+}
+
+/** The nodes above those of a level; the last may have no neighbour, and moves up. @param {Uint8Array[]} level */
+async function above(level) {
+  /** @type {Uint8Array[]} */
+  const nodes = [];
+  // By the browser's own hash, as there may be a million, and not all at once, as each is an object until it is done.
+  for (let start = 0; start < level.length; start += BATCH) {
+    const pairs = Array.from({ length: Math.ceil(Math.min(BATCH, level.length - start) / 2) }, (_, i) => start + 2 * i);
+    nodes.push(...(await Promise.all(pairs.map((i) => (i + 1 < level.length ? nodeOf(level[i], level[i + 1]) : level[i])))));
+  }
+  return nodes;
+}
+
+/** @param {Uint8Array} left @param {Uint8Array} right */
+const nodeOf = async (left, right) => new Uint8Array(await subtle().digest("SHA-256", concat(Uint8Array.of(1), left, right)));

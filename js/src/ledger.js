@@ -27,8 +27,8 @@
  * @property {string[]} shufflers the addresses of all shufflers
  * @property {string[]} [keys] of all shufflers, for questions through the relay
  * @property {number} enough so many of them must say that the session was aborted before the report is sealed again
- * @property {{slot: string, index: number, path: string[], root: string, n: number} | null} proof what a shuffler showed
- * about the slot, kept because shufflers erase theirs
+ * @property {{slot: string, index: number, path: string[], root: string, n: number} | null} proof what shows
+ * that the slot took part, kept because shufflers erase theirs and what is published may vanish
  * @property {boolean} took_part whether that was seen, so that it is never sealed again
  * @typedef {object} Kept
  * @property {Entry[]} entries

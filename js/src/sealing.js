@@ -10,7 +10,7 @@
 
 import { InvalidSpec, TacitError } from "./errors.js";
 import { checkBrowser, twoBytes } from "./hpke.js";
-import { isProof, rosterOf } from "./inclusion.js";
+import { isProof, proofIn, rosterOf, saysAborted } from "./inclusion.js";
 import { QUESTION_BYTES, REQUEST_TYPE, binaryRequest, contentOf, encapsulate, statusOf } from "./ohttp.js";
 import { HELD, receiptOf } from "./ledger.js";
 import { wordOf } from "./report_words.js";
@@ -160,12 +160,13 @@ const documentOf = (host, { base, collection }) => host.open(`${base}/c/${collec
  * Seal a report for the session that takes reports now, and keep the sealed bytes before any of them is sent.
  * @param {Host} host
  * @param {Entry} entry
- * @param {(session: import("./session.js").Session) => Promise<boolean>} [agrees] whether it is to be this session
+ * @param {(session: import("./session.js").Session, collection: import("./document.js").Collection) => Promise<boolean>} [agrees] whether it is to be this session
  * @returns {Promise<Entry>}
  */
 async function keepSealed(host, entry, agrees = async () => true) {
-  const session = await sessionOf(host, await documentOf(host, entry), entry.base);
-  if (!(await agrees(session))) return entry;
+  const collection = await documentOf(host, entry);
+  const session = await sessionOf(host, collection, entry.base);
+  if (!(await agrees(session, collection))) return entry;
   return host.store.seal(entry.batch, entry.sealed?.session, await sealReport(host, session, entry.report));
 }
 
@@ -195,7 +196,8 @@ export async function sendSealed(host, entry, persist) {
 export async function sealAgain(host, entries) {
   for (const entry of entries) {
     const before = /** @type {Sealed} */ (entry.sealed);
-    const agrees = async (/** @type {{id: string}} */ { id }) => id !== before.session && isAborted(host, before);
+    const agrees = async (/** @type {{id: string}} */ { id }, /** @type {import("./document.js").Collection} */ collection) =>
+      id !== before.session && isAborted(host, collection, before);
     // Whatever is wrong with one collection must not keep the others from being sent.
     if (!before.took_part) await keepSealed(host, entry, agrees).catch(() => undefined);
   }
@@ -235,21 +237,23 @@ async function askThrough(host, { relay, keys, parts }, i, path) {
 }
 
 /**
- * Whether so many shufflers say that they gave the session up that at least one honest one does. The collector alone
- * is not believed: it could open the reports and then ask for the same ones again, among others.
+ * Whether so many shufflers say, each signed, that they gave the session up that at least one honest one does. The
+ * collector alone is not believed: it could open the reports and then ask for the same ones again, among others.
  * @param {Host} host
+ * @param {import("./document.js").Collection} collection
  * @param {Sealed} sealed
  */
-async function isAborted(host, sealed) {
-  const states = await askAll(host, sealed, `/s/${sealed.session}/status`);
-  // A shuffler that had sent its last rows cannot know whether the collector put them together before it gave up.
-  return states.filter((status) => status?.state === "ABORTED" && !status.had_sent).length >= sealed.enough;
+async function isAborted(host, { shuffle: { shufflers } }, sealed) {
+  const { session, enough } = sealed;
+  const states = await askAll(host, sealed, `/s/${session}/status`);
+  const said = await Promise.all(states.map((status, i) => saysAborted(shufflers[i]?.identity, session, status)));
+  return said.filter(Boolean).length >= enough;
 }
 
 /**
  * What is known about the part that a report took: "waiting" (slots are not agreed yet), "shown" (a shuffler shows the
- * slot, the signatures of all are not published yet), "included", "missing" (no shuffler showed it) or "aborted"; and
- * how many took part. The proof of the slot is kept, as shufflers erase theirs.
+ * slot, the signatures of all are not published yet), "included", "missing" (the slot is not among those that were
+ * signed) or "aborted"; and how many took part. The proof of the slot is kept, as what is published may vanish.
  * @param {Host} host
  * @param {string} batch
  * @returns {Promise<{state: "waiting" | "shown" | "included" | "missing" | "aborted", respondents: number}>}
@@ -258,8 +262,8 @@ export async function check(host, batch) {
   const entry = host.store.read().entries.find((one) => one.batch === batch);
   if (!entry?.sealed || entry.state === HELD) throw new InvalidSpec("ledger: no report with this batch was sealed and sent");
   await checkBrowser();
-  const sealed = { ...entry.sealed, proof: entry.sealed.proof ?? (await firstProof(host, entry.sealed)) };
-  const found = await lookUp(host, await documentOf(host, entry), { ...entry, sealed });
+  const { proof, ...found } = await lookUp(host, await documentOf(host, entry), entry.base, entry.sealed);
+  const sealed = { ...entry.sealed, proof };
   // Once it was certain, it stays so: a report that took part is never sealed again.
   sealed.took_part ||= found.state === "included";
   host.store.settle(batch, { sealed, invitation: sealed.took_part ? "" : entry.invitation });
@@ -275,17 +279,20 @@ async function firstProof(host, sealed) {
 /**
  * @param {Host} host
  * @param {import("./document.js").Collection} collection
- * @param {Entry & {sealed: Sealed}} entry
- * @returns {ReturnType<typeof check>}
+ * @param {string} base
+ * @param {Sealed} sealed
+ * @returns {Promise<Awaited<ReturnType<typeof check>> & {proof: Sealed["proof"]}>}
  */
-async function lookUp(host, collection, { base, sealed }) {
-  const { session, proof } = sealed;
-  const published = await jsonAt(host, `${base}/c/${collection.id}/transcript.json`);
+async function lookUp(host, collection, base, sealed) {
+  const { session, slot, proof: kept } = sealed;
+  const published = await jsonAt(host, `${base}/c/${collection.id}/transcript.json?session=${session}`);
   const roster = published === undefined ? undefined : await rosterOf(collection, published);
   if (roster?.session === session) {
-    const shown = proof?.root === roster.root && proof.n === roster.n;
-    return { state: shown ? "included" : "missing", respondents: roster.n };
+    // A proof that was kept spares the hashes of all others, if it leads to the root that was signed in the end.
+    const found = kept?.root === roster.root && kept.n === roster.n ? kept : await proofIn(roster, slot);
+    return { state: found ? "included" : "missing", respondents: roster.n, proof: found ?? kept };
   }
-  if (await isAborted(host, sealed)) return { state: "aborted", respondents: 0 };
-  return { state: proof ? "shown" : "waiting", respondents: proof?.n ?? 0 };
+  const proof = kept ?? (await firstProof(host, sealed));
+  if (await isAborted(host, collection, sealed)) return { state: "aborted", respondents: 0, proof };
+  return { state: proof ? "shown" : "waiting", respondents: proof?.n ?? 0, proof };
 }

@@ -1,7 +1,8 @@
 /**
  * The session of a shuffled collection, verified against its document: signatures of all parties by the identities
  * that the document pins, agreement with its terms, and what can be checked of the certificate without an accountant.
- * The twin of `tacit.wire.sessions`, which computes the certificate again; here it stays a claim of the operators.
+ * The twin of `tacit.wire.sessions`, which computes the certificate again; here it stays a claim, that shufflers have
+ * computed again before they signed.
  *
  * @typedef {{operator: string, url: string, identity: string, seal_key: string}} SessionParty
  * @typedef {object} Session

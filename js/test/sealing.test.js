@@ -6,12 +6,12 @@ import { afterEach, test } from "node:test";
 import { ReplayCoins, ScriptedCoins } from "../src/coins.js";
 import { Collection } from "../src/document.js";
 import { SealingContext, checkBrowser, seal } from "../src/hpke.js";
-import { isIncluded, isProof } from "../src/inclusion.js";
+import { isIncluded, isProof, proofIn, saysAborted } from "../src/inclusion.js";
 import { QUESTION_BYTES, binaryRequest, contentOf, encapsulate, statusOf } from "../src/ohttp.js";
 import { ruleOf, wordOf } from "../src/report_words.js";
 import { sealReport } from "../src/sealing.js";
 import { checkSession, checkSignatures } from "../src/session.js";
-import { hex, utf8 } from "../src/sha256.js";
+import { concat, hex, sha256, utf8 } from "../src/sha256.js";
 import { deviceOf } from "../src/kinds.js";
 import { sealUpload } from "../src/upload.js";
 import { read, unhex } from "./vectors.js";
@@ -114,6 +114,13 @@ test("signatures count by the pinned keys alone", async () => {
   }
 });
 
+test("an abort counts if the pinned shuffler signed it, before its rows had left it", async () => {
+  assert.ok(shuffle.statuses.some((/** @type {any} */ { aborted }) => aborted));
+  for (const { name, identity, session, reply, aborted } of shuffle.statuses) {
+    assert.equal(await saysAborted(identity, session, reply), aborted, name);
+  }
+});
+
 test("a session that its document allows is verified, and reports are sealed for it as by the Python client", async () => {
   for (const { name, document, published, id, report, coins, sealed } of sessions.good) {
     const collection = await Collection.read(document);
@@ -152,6 +159,26 @@ test("the mode that needs homomorphic encryption is refused, in words", async ()
   const { document, published } = sessions.good[0];
   const collection = await Collection.read({ ...document, shuffle: { ...document.shuffle, mode: "peos-dgk" } });
   await assert.rejects(checkSession(collection, published), { name: "CannotSeal", reason: "mode", message: /mode of the shuffle.*nothing was sent in the clear/ });
+});
+
+test("the hashes of all slots give the proofs of shufflers, for lists of every size", async () => {
+  for (const { slots, root, proofs } of shuffle.proofs) {
+    const leaves = slots.map((/** @type {string} */ slot) => hex(sha256(concat(Uint8Array.of(0), unhex(slot)))));
+    const roster = { session: "", root, n: slots.length, leaves };
+    for (const proof of proofs) assert.deepEqual(await proofIn(roster, proof.slot), { ...proof, root, n: slots.length });
+    assert.equal(await proofIn(roster, "77".repeat(16)), null);
+    await assert.rejects(proofIn({ ...roster, root: "00".repeat(32) }, slots[0]), { name: "ProtocolViolation" });
+  }
+  // Across batches, and with nodes that move up alone: any change of any hash changes the root.
+  const leaves = Array.from({ length: 4099 }, (_, i) => hex(sha256(utf8(String(i)))));
+  let level = leaves.map(unhex);
+  while (level.length > 1) {
+    const pairs = Array.from({ length: Math.ceil(level.length / 2) }, (_, i) => level.slice(2 * i, 2 * i + 2));
+    level = pairs.map(([left, right]) => (right ? sha256(concat(Uint8Array.of(1), left, right)) : left));
+  }
+  const roster = { session: "", root: hex(level[0]), n: leaves.length, leaves };
+  assert.equal(await proofIn(roster, "77".repeat(16)), null);
+  await assert.rejects(proofIn({ ...roster, leaves: [...leaves.slice(0, -1), "00".repeat(32)] }, "77".repeat(16)), { name: "ProtocolViolation" });
 });
 
 test("a path shows that a slot is in a list, and another path, place or size does not", () => {

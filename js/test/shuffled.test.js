@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { afterEach, test } from "node:test";
 
 import { Respondent } from "../src/client.js";
+import { isIncluded } from "../src/inclusion.js";
 import { concat, hex, sha256, unhex } from "../src/sha256.js";
 import { Shuffle } from "./shufflers.js";
 
@@ -159,6 +160,33 @@ test("after an abort the same report is sealed afresh for the next session", asy
   assert.equal(client(storage).ledger().total, 1);
 });
 
+test("an abort that the pinned shufflers did not sign does not make a report be sealed again", async () => {
+  for (const relay of [false, true]) {
+    const [shuffle, storage] = [await begin(relay ? { relay } : {}), new Storage()];
+    const { batch, slot, session } = await client(storage).answer(shuffle.address, ANSWER);
+    for (const i of [1, 2, 3]) shuffle.states.set(i, "ABORTED");
+    const plain = { session, state: "ABORTED", had_sent: false };
+    const forged = [
+      () => plain,
+      (/** @type {number} */ i) => shuffle.status(i, session, 0),
+      (/** @type {number} */ i) => shuffle.status(i, session, 1 + (i % 3)),
+      async (/** @type {number} */ i) => ({ ...(await shuffle.status(i, "00".repeat(32))), session }),
+    ];
+    const keys = shuffle.keys;
+    await shuffle.convene();
+    // Questions about the first session are sealed for its keys.
+    shuffle.keys = keys;
+    for (const make of forged) {
+      for (const i of [1, 2, 3]) shuffle.instead.set(`/s_${i}/s/${session}/status`, [200, await make(i)]);
+      assert.deepEqual(await client(storage).flush(), []);
+      assert.equal(storage.entries[0].sealed.slot, slot);
+    }
+    assert.equal((await client(storage).check(batch)).state, "waiting");
+    shuffle.instead.clear();
+    assert.equal((await client(storage).check(batch)).state, "aborted");
+  }
+});
+
 test("neither the collector nor a minority of shufflers makes a report be sealed again", async () => {
   const [shuffle, storage] = [await begin(), new Storage()];
   const first = await client(storage).answer(shuffle.address, ANSWER);
@@ -281,6 +309,9 @@ test("a page that goes away hands over every part, or none where a relay would t
   }
 });
 
+/** Where the transcript of the session is. @param {Shuffle} shuffle */
+const placeOf = ({ id, sessionId }) => `/c/${id}/transcript.json?session=${sessionId}`;
+
 /** A transcript of a session in which these slots took part. @param {Shuffle} shuffle @param {string[]} slots */
 async function transcript(shuffle, slots) {
   const leaf = (/** @type {string} */ slot) => sha256(Uint8Array.of(0, ...unhex(slot)));
@@ -290,8 +321,9 @@ async function transcript(shuffle, slots) {
   const signatures = Object.fromEntries((await shuffle.signed("roster", statement)).map(({ by, signature }) => [by, signature]));
   const path = (/** @type {number} */ i) => [hex(i ? one : other)];
   slots.forEach((slot, index) => shuffle.instead.set(`/s_2/s/${shuffle.sessionId}/proof/${slot}`, [200, { slot, index, path: path(index), root, n: 2 }]));
-  shuffle.instead.set(`/c/${shuffle.id}/transcript.json`, [200, { session: shuffle.published, transcript: { session: shuffle.sessionId, attempt: 1, roster: { root, n: 2, signatures } } }]);
-  return { statement, signatures };
+  const leaves = hex(one) + hex(other);
+  shuffle.instead.set(placeOf(shuffle), [200, { session: shuffle.published, transcript: { session: shuffle.sessionId, attempt: 1, roster: { root, n: 2, signatures, leaves } } }]);
+  return { statement, signatures, leaves };
 }
 
 test("a receipt is looked up: waiting, aborted, missing, shown, included", async () => {
@@ -305,11 +337,11 @@ test("a receipt is looked up: waiting, aborted, missing, shown, included", async
   assert.equal(storage.entries[0].sealed.took_part, false);
   shuffle.states.clear();
   await transcript(shuffle, [slot, "11".repeat(16)]);
-  const [place, published] = [`/c/${shuffle.id}/transcript.json`, shuffle.instead.get(`/c/${shuffle.id}/transcript.json`)];
+  const [place, published] = [placeOf(shuffle), shuffle.instead.get(placeOf(shuffle))];
   shuffle.instead.delete(place);
   assert.deepEqual(await client(storage).check(batch), { state: "shown", respondents: 2 });
   assert.equal(storage.entries[0].sealed.took_part, false);
-  // Shufflers have erased their slots when the transcript is published; the proof was kept.
+  // Shufflers have erased their slots when the transcript is published.
   for (const path of [...shuffle.instead.keys()]) shuffle.instead.delete(path);
   shuffle.instead.set(place, /** @type {any} */ (published));
   assert.deepEqual(await client(storage).check(batch), { state: "included", respondents: 2 });
@@ -321,6 +353,18 @@ test("a receipt is looked up: waiting, aborted, missing, shown, included", async
   shuffle.instead.clear();
   await client(storage).check(batch);
   assert.equal(storage.entries[0].sealed.took_part, true);
+});
+
+test("a published transcript is enough: no shuffler is asked about the slot, and the proof is kept", async () => {
+  const [shuffle, storage] = [await begin({ minimum: 2, spot_checks: 0 }, { minimum_cohort: 2 }), new Storage()];
+  const { batch, slot } = await client(storage).answer(shuffle.address, ANSWER);
+  const { statement: { root, n } } = await transcript(shuffle, ["11".repeat(16), slot]);
+  for (const i of [1, 2, 3]) shuffle.dead.add(i);
+  shuffle.requests.length = 0;
+  assert.deepEqual(await client(storage).check(batch), { state: "included", respondents: 2 });
+  assert.deepEqual(shuffle.requests.filter(([, path]) => path.startsWith("/s_")), []);
+  const [{ sealed: { proof } }] = storage.entries;
+  assert.deepEqual([proof.slot, proof.index, proof.root, proof.n, isIncluded(root, n, proof)], [slot, 1, root, 2, true]);
 });
 
 test("a proof that leads to another root than it states is none", async () => {
@@ -336,14 +380,18 @@ test("a proof that leads to another root than it states is none", async () => {
 test("a transcript that not all shufflers signed, or that lists too few, is refused", async () => {
   const [shuffle, storage] = [await begin({ minimum: 2, spot_checks: 0 }, { minimum_cohort: 2 }), new Storage()];
   const { batch, slot } = await client(storage).answer(shuffle.address, ANSWER);
-  const { statement, signatures } = await transcript(shuffle, [slot, "11".repeat(16)]);
+  const { statement, signatures, leaves } = await transcript(shuffle, [slot, "11".repeat(16)]);
   for (const roster of [
-    { ...statement, signatures: { ...signatures, shuffler_2: signatures.shuffler_1 } },
-    { ...statement, n: 3, signatures },
-    { ...statement, n: 1, signatures },
+    { ...statement, leaves, signatures: { ...signatures, shuffler_2: signatures.shuffler_1 } },
+    { ...statement, leaves, n: 3, signatures },
+    { ...statement, leaves, n: 1, signatures },
     null,
+    // Hashes that are missing, too few, no hashes, twice the same, in another order, or of other slots.
+    ...[undefined, 5, "", leaves.slice(64), `${leaves}00`, `${leaves.slice(64)}\n${leaves.slice(65)}`, leaves.slice(64).repeat(2)].map((wrong) => ({ ...statement, signatures, leaves: wrong })),
+    { ...statement, signatures, leaves: leaves.slice(64) + leaves.slice(0, 64) },
+    { ...statement, signatures, leaves: leaves.slice(0, 64) + "22".repeat(32) },
   ]) {
-    shuffle.instead.set(`/c/${shuffle.id}/transcript.json`, [200, { transcript: { session: shuffle.sessionId, attempt: 1, roster } }]);
+    shuffle.instead.set(placeOf(shuffle), [200, { transcript: { session: shuffle.sessionId, attempt: 1, roster } }]);
     await assert.rejects(client(storage).check(batch), { name: "ProtocolViolation" });
   }
   await assert.rejects(client(new Storage()).check(batch), { name: "InvalidSpec" });

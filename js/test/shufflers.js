@@ -104,6 +104,12 @@ export class Shuffle {
     return Promise.all(each);
   }
 
+  /** How a session stands, in a shuffler's words. @param {number} number @param {string} session @param {number} [by] who signs */
+  async status(number, session, by = number) {
+    const statement = { session, state: this.states.get(number) ?? "COLLECTING", had_sent: this.late.has(number) };
+    return { ...statement, signature: (await this.signed("status", statement))[by].signature };
+  }
+
   /** The bodies that a shuffler was sent, whichever way. @param {number} number */
   bodies(number) {
     return this.requests.filter(([method, path]) => method === "POST" && path === `/s_${number}/s/${this.sessionId}/uploads`).map(([, , , body]) => body);
@@ -139,16 +145,16 @@ export class Shuffle {
     if (this.dead.has(Number(number))) return void response.destroy();
     if (path === "/relay/r") return void (await this.#relay(body, response));
     if (relayed) return void response.writeHead(200).end(await this.#gateway(Number(number), body));
-    const [status, reply] = this.instead.get(path) ?? this.#reply(method, path, Number(number));
+    const [status, reply] = this.instead.get(path) ?? (await this.#reply(method, path, Number(number)));
     response.writeHead(status).end(reply === undefined ? undefined : JSON.stringify(reply));
   }
 
-  /** @param {string} method @param {string} path @param {number} number @returns {[number, any]} */
-  #reply(method, path, number) {
+  /** @param {string} method @param {string} path @param {number} number @returns {Promise<[number, any]>} */
+  async #reply(method, path, number) {
     if (method === "POST") return path.endsWith("/uploads") ? [202, undefined] : [500, undefined];
     if (path.endsWith("/document.json")) return [200, this.document];
     if (path.endsWith("/session.json")) return [200, this.published];
-    if (path.endsWith("/status")) return [200, { state: this.states.get(number) ?? "COLLECTING", had_sent: this.late.has(number) }];
+    if (path.endsWith("/status")) return [200, await this.status(number, path.split("/").at(-2))];
     return [404, { title: "not found" }];
   }
 
@@ -171,7 +177,7 @@ export class Shuffle {
     const message = await decrypt(context.key, context.baseNonce, body.slice(39));
     const { method, path, content } = requestIn(message);
     this.requests.push([method, `/s_${number}${path}`, { relayed: true }, content]);
-    const [status, reply] = method === "POST" ? [202, undefined] : (this.instead.get(`/s_${number}${path}`) ?? this.#reply(method, path, number));
+    const [status, reply] = method === "POST" ? [202, undefined] : (this.instead.get(`/s_${number}${path}`) ?? (await this.#reply(method, path, number)));
     const text = reply === undefined ? new Uint8Array() : utf8(JSON.stringify(reply));
     const plain = concat(Uint8Array.of(1, 0x40 | (status >> 8), status & 255, 0, 0x40 | (text.length >> 8), text.length & 255), text);
     const size = method === "POST" ? 64 : 4096;

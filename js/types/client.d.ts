@@ -116,7 +116,7 @@ export interface Sealed {
   keys?: string[];
   /** So many shufflers must say that the session was aborted before the report is sealed again. */
   enough: number;
-  /** What a shuffler showed about the slot, kept because shufflers erase theirs. */
+  /** What shows that the slot took part, kept because shufflers erase theirs and what is published may vanish. */
   proof: { slot: string; index: number; path: string[]; root: string; n: number } | null;
   took_part: boolean;
 }

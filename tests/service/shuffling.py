@@ -336,10 +336,11 @@ class Cluster:
             "n_max": 1000,
             "fakes": 0,
             "spot_checks": 0,
-            "closes": 0,
+            "closes": int(self.clock.now()) + 86_400,
             "retention_seconds": 0,
-            # Sessions with equal documents would be one session.
+            # Sessions with equal documents would be one session. So few respondents keep no more than their epsilon.
             "certificate": {"epsilon": "1", "serial": next(SERIAL)},
+            "claims_amplification": False,
         }
         return ShuffleSession(**{**fields, **changes})
 

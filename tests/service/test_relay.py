@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from tacit.shuffle.protocol.relayed import (
 )
 from tacit.shuffle.protocol.sealing import ShuffleUpload, seal_key, seal_upload
 from tacit.shuffle.protocol.session import ShuffleSession
+from tacit.shuffle.protocol.status import says_aborted, signed_status
 from tacit.shuffler.relay import RelayApp
 from tacit.shuffler.server import listening
 
@@ -127,9 +129,27 @@ def test_questions_through_a_relay_have_answers_of_one_size(cluster: Cluster) ->
             assert status == 200
             answers.append(BinaryResponse.from_bytes(waiting.open(reply)))
     assert [answer.status for answer in answers] == [200, 404, 404, 404, 404]
-    assert json.loads(answers[0].content) == {"session": session.id, "state": "COLLECTING", "had_sent": False}
+    told = json.loads(answers[0].content)
+    assert told == signed_status(cluster.store(2).identity, session.id, "COLLECTING", had_sent=False)
+    # Straight the same is said, with the same signature, and counts beside.
+    assert cluster.state(2) == told | {"uploads": 0, "is_open": True}
     assert len({(notes["in"], notes["out"]) for notes in watch.seen}) == 1
     assert watch.seen[0]["out"] == ANSWER_BYTES
+
+
+def test_an_abort_is_signed_straight_and_through_a_relay(tmp_path: Path) -> None:
+    with Cluster(tmp_path) as cluster, listening(RelayApp([cluster.urls[i] for i in (1, 2, 3)])) as url:
+        session = cluster.begin()
+        cluster.apps[1].driver.abort(session.id, "for a test")
+        cluster.wait_for_state("ABORTED")
+        identities = [bytes.fromhex(party.identity) for party in session.shufflers]
+        for number, identity in enumerate(identities, start=1):
+            sealed, waiting = encapsulate_question(seal_key(session, number), status_path(session.id), COINS)
+            answer = BinaryResponse.from_bytes(waiting.open(request(f"{url}/r/{number}", "POST", sealed)[1]))
+            for told in (json.loads(answer.content), cluster.state(number)):
+                assert [says_aborted(told, session.id, each) for each in identities] == [
+                    each == identity for each in identities
+                ]
 
 
 def test_a_shuffler_is_told_nothing_about_the_respondent(cluster: Cluster) -> None:
@@ -144,6 +164,16 @@ def test_a_shuffler_is_told_nothing_about_the_respondent(cluster: Cluster) -> No
     assert [notes["path"] for notes in watch.seen] == ["/gateway", "/gateway/uploads"]
     names = {name for notes in watch.seen for name, _ in notes["headers"]}
     assert names == {b"host", b"accept-encoding", b"content-length", b"content-type"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/r/9", "/r/0", "/r/" + "1" * 5000, "/r/-1", "/r/01", "/r/%C2%B2", "/r/1/", "/r/..%2f", "/r/", "/nowhere"]
+)
+def test_a_gateway_that_a_relay_does_not_have_is_a_problem_document(path: str) -> None:
+    with listening(RelayApp(["http://127.0.0.1:1"])) as url:
+        status, reply = request(url + path, "POST", b"x")
+    problem = json.loads(reply)
+    assert (status, problem["status"]) == (404, 404) and problem["type"].endswith("not_found")
 
 
 def test_one_shuffler_away_and_back_has_every_part_once(cluster: Cluster) -> None:

@@ -20,10 +20,10 @@ from tacit.shuffle.protocol.sealing import SLOT_BYTES, seal_upload
 from tacit.shuffle.protocol.session import pins
 from tacit.shuffle.protocol.transcript import check_receipt, verify
 from tacit.shuffler.admission import admission_hash
-from tacit.shuffler.letters import ABORT, COUNTS, ERASURE, SLOTS, STATEMENT, Letter, letter, place_of
+from tacit.shuffler.letters import ABORT, COUNTS, ERASURE, LEAVES, SLOTS, STATEMENT, Letter, letter, place_of
 
 WORDS = list(range(100, 108))
-HARMLESS = {STATEMENT, ABORT, ERASURE}
+HARMLESS = {STATEMENT, LEAVES, ABORT, ERASURE}
 """Letters that hold counts, signatures and hashes alone."""
 
 

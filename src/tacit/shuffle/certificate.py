@@ -124,6 +124,10 @@ class Certificate:
             raise self._refusal(f"hashing is {self.hashing!r}, must be {_hashing(mechanism)!r} for {mechanism.kind}")
         if (self.neighbours == REMOVAL) != (self.accountant in FORMS and FORMS[self.accountant].removal):
             raise self._refusal(f"neighbours is {self.neighbours}, which {self.accountant} does not speak of")
+        self.verify_claims(mechanism)
+
+    def verify_claims(self, mechanism: Device) -> None:
+        """Compute the claims alone, for a mechanism with the reports and the local epsilon of the certified one."""
         # All other respondents together know their own reports, so that the victim is alone with the fakes.
         claims = (("epsilon", self.epsilon, self.n_min), ("epsilon_others", self.epsilon_others, 1))
         for name, claim, n in claims:

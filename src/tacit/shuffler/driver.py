@@ -71,7 +71,7 @@ class ShufflerDriver:
 
     def join(self, document: Mapping[str, Any]) -> str:
         """Join a session or open it; returns the own signature."""
-        signature = joining.join(self.store, self.offer, document)
+        signature = joining.join(self.store, self.offer, document, self._clock.now())
         self.wake()
         return signature
 
@@ -226,7 +226,7 @@ def _is_overdue(record: SessionRecord, now: float) -> bool:
     """Whether a collector has forgotten a session, so that shares lie about for nothing."""
     closes = record.session.closes
     waits = record.state in ("JOINED", "COLLECTING") and not record.progress
-    return waits and bool(closes) and now > closes + record.session.phase_seconds
+    return waits and now > closes + record.session.phase_seconds
 
 
 def _blamed(error: TacitError) -> str:

@@ -2,7 +2,7 @@
 
     GET  /identity.json            name, identity, seal_key, modes: signed, for operators and collectors
     POST /sessions                 a signed session; the reply is the own signature (`joining`)
-    GET  /s/{session}/status       state and number of uploads
+    GET  /s/{session}/status       state, signed, and number of uploads
     POST /s/{session}/uploads      slot, sealed part, token if one is needed; always 202, empty
     POST /gateway                  the same, or one of the two questions, inside Oblivious HTTP; responses of one size
     POST /gateway/uploads          many such uploads together, as a relay sends them
@@ -37,6 +37,7 @@ from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.crypto.ohttp import RESPONSE_TYPE
 from tacit.shuffle.protocol.relayed import unpack
 from tacit.shuffle.protocol.session import ShuffleSession
+from tacit.shuffle.protocol.status import signed_status
 from tacit.shuffler.driver import ShufflerDriver
 from tacit.shuffler.gateway import GatewayDoor
 from tacit.shuffler.intake import UploadWriter
@@ -149,9 +150,13 @@ class ShufflerRoutes:
     async def status(self, request: Request) -> Response:
         """State and counts of a session; nothing about single uploads."""
         record = await self._record(request.path_params["session"])
-        plain = {"session": record.id, "state": record.state, "uploads": record.uploads, "is_open": record.is_open}
-        ending = {name: record.ending[name] for name in ("reason", "blames", "had_sent") if name in record.ending}
-        return json_response(plain | ending, headers=ANYBODY)
+        counts = {"uploads": record.uploads, "is_open": record.is_open}
+        ending = {name: record.ending[name] for name in ("reason", "blames") if name in record.ending}
+        return json_response(self._signed(record) | counts | ending, headers=ANYBODY)
+
+    def _signed(self, record: SessionRecord) -> dict[str, Any]:
+        had_sent = bool(record.ending.get("had_sent"))
+        return signed_status(self._store.identity, record.id, record.state, had_sent=had_sent)
 
     async def _record(self, session: str) -> SessionRecord:
         record = await run_in_threadpool(self._store.session, session)
@@ -161,8 +166,7 @@ class ShufflerRoutes:
 
     async def _plain_status(self, session: str) -> dict[str, Any]:
         """What devices ask for through a relay: without the reason, whose length is anybody's choice."""
-        record = await self._record(session)
-        return {"session": record.id, "state": record.state, "had_sent": bool(record.ending.get("had_sent"))}
+        return self._signed(await self._record(session))
 
     async def proof(self, request: Request) -> Response:
         """The path from a slot to the root that all shufflers signed."""
@@ -279,7 +283,8 @@ def readable(problem: Problem) -> Response:
     return response
 
 
-async def _problem(request: Request, error: Exception) -> Response:
+async def answer_problem(request: Request, error: Exception) -> Response:
+    """What is answered in the place of an exception: always a problem document."""
     del request
     if isinstance(error, HTTPException):
         kind = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "malformed")
@@ -302,7 +307,7 @@ class ShufflerApp:
         self._small = Reading(small)
         self._letters = Reading(Limits(body_bytes=most, body_seconds=_MINUTES, reading_bytes=2 * most))
         self.routes = ShufflerRoutes(driver, self._writer, name, small, relays)
-        handler = cast("Callable[[Request, Exception], Awaitable[Response]]", _problem)
+        handler = cast("Callable[[Request, Exception], Awaitable[Response]]", answer_problem)
         self._site = Starlette(
             routes=self.routes.routes(),
             exception_handlers=dict.fromkeys((HTTPException, Problem, Exception), handler),

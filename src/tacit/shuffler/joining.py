@@ -9,13 +9,16 @@ from tacit.shuffle.crypto.signing import check_signature
 from tacit.shuffle.protocol.machine import ShufflerProgress
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name, party_names
 from tacit.shuffle.protocol.session import LABEL, MODES, ShuffleSession, SignedSession, pins
+from tacit.shuffler.claims import check_claim
 from tacit.shuffler.letters import widest_row
 from tacit.shuffler.modes import takes_uploads
 from tacit.shuffler.party_store import PartyStore, PhaseChange
 from tacit.shuffler.post import MOST_BODY_BYTES
+from tacit.wire.shuffled import MAX_SESSION_DAYS
 
 MOST_SESSIONS = 64
 MOST_PHASE_SECONDS = 86_400
+_DAY_SECONDS = 86_400
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,11 @@ class Offer:
     """The largest vector that it handles."""
 
 
-def join(store: PartyStore, offer: Offer, document: Mapping[str, Any]) -> str:
-    """Sign a session and remember it; with all signatures, open it. The same document again has the same result."""
+def join(store: PartyStore, offer: Offer, document: Mapping[str, Any], now: float) -> str:
+    """Sign a session and remember it; with all signatures, open it. The same document again has the same result.
+
+    `now` is in seconds since 1970.
+    """
     signed = SignedSession.from_json(document)
     session = signed.session
     party = _own_number(store, session)
@@ -46,6 +52,8 @@ def join(store: PartyStore, offer: Offer, document: Mapping[str, Any]) -> str:
         raise Busy(f"shuffler: {MOST_SESSIONS} sessions are under way; ask again when some have ended")
     # Stored before it is signed: a signature for a session that was lost could never be kept to.
     if known is None:
+        _check_times(session, now)
+        check_claim(session)
         store.add_session(signed, party, ShufflerProgress().state, most_uploads=_room(offer, session))
     if all(name in signed.signatures for name in party_names(session.shuffler_count)):
         _open(store, signed, party)
@@ -84,10 +92,19 @@ def _check(store: PartyStore, offer: Offer, signed: SignedSession, party: int) -
         _refuse(f"the seal_key of {party_name(party)} is not valid any more; take the present one from /identity.json")
     if offer.url and own.url.rstrip("/") != offer.url.rstrip("/"):
         _refuse(f"the url of {party_name(party)} is {own.url}, this shuffler is {offer.url}")
-    if session.phase_seconds > MOST_PHASE_SECONDS:
-        _refuse(f"phase_seconds is {session.phase_seconds}, must be at most {MOST_PHASE_SECONDS}")
     if _room(offer, session) < session.n_min + session.spot_checks:
         _refuse(f"n_min is {session.n_min}: vectors of so many rows exceed {offer.most_bytes} bytes, the limit here")
+
+
+def _check_times(session: ShuffleSession, now: float) -> None:
+    if session.phase_seconds > MOST_PHASE_SECONDS:
+        _refuse(f"phase_seconds is {session.phase_seconds}, must be at most {MOST_PHASE_SECONDS}")
+    # Shares are held until then if the collector never closes the session.
+    if not now < session.closes <= now + MAX_SESSION_DAYS * _DAY_SECONDS:
+        _refuse(
+            f"closes is {session.closes}, must be later than {int(now)}, the time here, and by at most "
+            f"{MAX_SESSION_DAYS} days; take another time, or set the clock"
+        )
 
 
 def _room(offer: Offer, session: ShuffleSession) -> int:

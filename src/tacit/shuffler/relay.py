@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -39,7 +40,7 @@ from tacit.hosting.serving import server_config, server_url
 from tacit.hosting.tls import TlsFiles, trusting
 from tacit.shuffle.crypto.ohttp import REQUEST_TYPE, RESPONSE_TYPE
 from tacit.shuffle.protocol.relayed import ANSWER_BYTES, NO_RESPONSE, RESPONSE_BYTES, pack, responses, unpack
-from tacit.shuffler.http import ANYBODY, MAX_PACKED, MAX_UPLOAD_BYTES, PACKED_TYPE, readable
+from tacit.shuffler.http import ANYBODY, MAX_PACKED, MAX_UPLOAD_BYTES, PACKED_TYPE, answer_problem, readable
 from tacit.shuffler.post import connect
 
 MAX_PARTS = 9
@@ -178,14 +179,18 @@ class RelayApp:
         """Forward to shufflers, by their base addresses, in the order of the session document."""
         bounds = limits or Limits(body_bytes=MAX_PARTS * MAX_UPLOAD_BYTES)
         self._targets: list[Target] = [Target(url, trust) for url in targets]
+        self._numbered = {str(number): target for number, target in enumerate(self._targets, start=1)}
         self._rate, self._reading = RateLimit(bounds), Reading(bounds)
         methods = ["POST", "OPTIONS"]
         routes = [
             Route("/r", self.upload, methods=methods),
-            Route("/r/{k:int}", self.forward, methods=methods),
+            Route("/r/{k}", self.forward, methods=methods),
             Route("/healthz", self.health),
         ]
-        self._site = Starlette(routes=routes, lifespan=self._lifespan)
+        self._site = Starlette(
+            routes=routes, exception_handlers={HTTPException: answer_problem}, lifespan=self._lifespan
+        )
+        self._site.router.redirect_slashes = False
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
@@ -223,14 +228,15 @@ class RelayApp:
         """Pass a body on, and the response back."""
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_PREFLIGHT)
-        number = int(request.path_params["k"])
-        if not 1 <= number <= len(self._targets):
+        # Compared as text: whatever is no number of a gateway is never made one.
+        target = self._numbered.get(request.path_params["k"])
+        if target is None:
             return readable(Problem("not_found", "this relay has no such gateway"))
         try:
             body = await self._body(request)
         except Problem as problem:
             return readable(problem)
-        content = await run_in_threadpool(self._targets[number - 1].forward, body)
+        content = await run_in_threadpool(target.forward, body)
         if content is None:
             return readable(Problem("unavailable", "the gateway does not answer; send again", retry_seconds=5))
         return Response(content, 200, ANYBODY, RESPONSE_TYPE)

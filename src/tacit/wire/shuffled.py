@@ -29,6 +29,8 @@ others share every report among all shufflers, of whom most have to be honest, s
 
 MAX_REPORTS = 10**8
 MAX_SPOT_CHECKS = 10**4
+MAX_SESSION_DAYS = 3650
+"""How long a session may stay open: shufflers hold shares for so long, should nobody close it."""
 MAX_NAME = 100
 MAX_URL = 200
 MAX_DIGITS = 17

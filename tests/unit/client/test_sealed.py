@@ -24,6 +24,7 @@ from tacit.shuffle.protocol.relayed import ACCEPTED, NO_RESPONSE, answer_message
 from tacit.shuffle.protocol.roster import Roster
 from tacit.shuffle.protocol.sealing import SLOT_BYTES, open_part, word_info
 from tacit.shuffle.protocol.session import ShuffleSession, SignedSession
+from tacit.shuffle.protocol.status import signed_status
 from tacit.shuffle.protocol.words import decode_word
 from tacit.wire.batch import invitation_hash
 from tacit.wire.document import Collection
@@ -232,7 +233,10 @@ def test_questions_go_through_the_relay_too_and_look_all_the_same() -> None:
     proof = roster.proof(bytes.fromhex(receipt.slot)) | {"root": roster.root, "n": 3}
     relay.pages[f"2 /s/{RELAYED_SESSION.id}/proof/{receipt.slot}"] = proof
     assert person.check(receipt).state == "shown"
-    relay.pages |= {f"{i} /s/{RELAYED_SESSION.id}/status": {"state": "ABORTED"} for i in (1, 2)}
+    # A relay cannot answer by itself, but whoever holds the seal keys could: what counts is the identity.
+    relay.pages |= {f"{i} /s/{RELAYED_SESSION.id}/status": {"state": "ABORTED", "had_sent": False} for i in (1, 2, 3)}
+    assert person.check(receipt).state == "shown"
+    relay.pages |= {f"{i} /s/{RELAYED_SESSION.id}/status": status(RELAYED_SESSION, "ABORTED", i) for i in (1, 2)}
     assert person.check(receipt).state == "aborted"
     asked = {(request.method, request.path.split("/")[3]) for _, request in relay.seen[3:]}
     assert asked == {("GET", "status"), ("GET", "proof")}
@@ -246,9 +250,15 @@ def test_questions_go_through_the_relay_too_and_look_all_the_same() -> None:
     assert person.check(receipt).state == "aborted"
 
 
-def status_page(network: Network, session: ShuffleSession, state: str, *numbers: int) -> None:
+def status(session: ShuffleSession, state: str, number: int, *, had_sent: bool = False) -> dict[str, Any]:
+    """What a shuffler says of a session."""
+    return signed_status(IDENTITIES[number], session.id, state, had_sent=had_sent)
+
+
+def status_page(network: Network, session: ShuffleSession, state: str, *numbers: int, had_sent: bool = False) -> None:
     for number in numbers:
-        network.pages[f"{session.parties[number].url}/s/{session.id}/status"] = {"state": state}
+        page = f"{session.parties[number].url}/s/{session.id}/status"
+        network.pages[page] = status(session, state, number, had_sent=had_sent)
 
 
 def test_after_an_abort_the_same_report_is_sealed_for_the_next_session_and_only_then() -> None:
@@ -263,8 +273,7 @@ def test_after_an_abort_the_same_report_is_sealed_for_the_next_session_and_only_
     status_page(network, SESSION, "ERASED", 2, 3)
     assert person.flush() == []
     # Nor a shuffler whose last rows had left it: the collector may have seen all reports before it gave up.
-    status_page(network, SESSION, "ABORTED", 3)
-    network.pages[f"{SESSION.parties[3].url}/s/{SESSION.id}/status"]["had_sent"] = True
+    status_page(network, SESSION, "ABORTED", 3, had_sent=True)
     assert person.flush() == []
     status_page(network, SESSION, "ABORTED", 3)
     (before,) = ledger.read().entries
@@ -277,6 +286,41 @@ def test_after_an_abort_the_same_report_is_sealed_for_the_next_session_and_only_
     assert person.ledger().total == ASKED.mechanism.budget.declared
     with pytest.raises(AlreadyAnswered):
         person.answer(ASKED, {"colour": "blue"}, collector=BASE)
+
+
+def forged_statuses() -> dict[str, Callable[[int], Any]]:
+    """What the operator of a collection could put in the place of what shufflers say, by their numbers."""
+    other = replace(SESSION, closes=2**39)
+    plain = {"session": SESSION.id, "state": "ABORTED", "had_sent": False}
+    return {
+        "no signature": lambda i: plain,
+        "a signature of another type": lambda i: plain | {"signature": 5},
+        "its own signature": lambda i: plain | {"signature": IDENTITIES[0].sign("status", plain)},
+        "the signature of one shuffler for all": lambda i: status(SESSION, "ABORTED", 1),
+        "another purpose": lambda i: plain | {"signature": IDENTITIES[i].sign("session", plain)},
+        "another session": lambda i: status(other, "ABORTED", i) | {"session": SESSION.id},
+        "another state": lambda i: status(SESSION, "ERASED", i) | {"state": "ABORTED"},
+        "rows had been sent": lambda i: status(SESSION, "ABORTED", i, had_sent=True) | {"had_sent": False},
+    }
+
+
+@pytest.mark.parametrize("name", forged_statuses())
+def test_an_abort_that_the_pinned_shufflers_did_not_sign_moves_no_report(name: str) -> None:
+    network, ledger = network_of(ASKED, SESSION), Ledger()
+    person = respondent(network, ledger)
+    receipt = person.answer(ASKED, {"colour": "red"}, collector=BASE)
+    network.pages[f"{BASE}/c/{ASKED.id}/session.json"] = publish(open_session(ASKED, closes=2**41))
+    for number in (1, 2, 3):
+        network.pages[f"{SESSION.parties[number].url}/s/{SESSION.id}/status"] = forged_statuses()[name](number)
+    assert person.flush() == [] and person.check(receipt).state == "waiting"
+    (entry,) = ledger.read().entries
+    assert entry.sealed is not None and entry.sealed["session"] == SESSION.id
+    # Without the document nobody's identity is known, and nothing is believed.
+    status_page(network, SESSION, "ABORTED", 1, 2, 3)
+    document = network.pages.pop(f"{BASE}/c/{ASKED.id}/document.json")
+    assert person.flush() == [] and person.check(receipt).state == "waiting"
+    network.pages[f"{BASE}/c/{ASKED.id}/document.json"] = document
+    assert person.check(receipt).state == "aborted"
 
 
 def test_a_slot_that_a_shuffler_shows_is_kept_until_the_transcript_is_published() -> None:

@@ -16,6 +16,7 @@ from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.protocol.roster import took_part
 from tacit.shuffle.protocol.sealing import ShuffleUpload, hop_info, open_part, seal_upload, word_info
 from tacit.shuffle.protocol.session import RESHARING, SignedSession
+from tacit.shuffle.protocol.status import says_aborted
 from tacit.shuffle.protocol.words import decode_word, encode_word
 from tacit.wire.document import Collection
 from tacit.wire.sessions import check_session
@@ -74,6 +75,13 @@ def test_uploads_have_these_bytes_and_open_to_the_word(case: dict[str, Any]):
 def test_sessions_that_are_not_signed_by_all_are_refused(case: dict[str, Any]):
     with pytest.raises(ProtocolViolation):
         SignedSession.from_json(case["signed"]).verify({k: bytes.fromhex(v) for k, v in case["pinned"].items()})
+
+
+def test_statuses():
+    assert {case["aborted"] for case in VECTORS["statuses"]} == {True, False}
+    for case in VECTORS["statuses"]:
+        told = says_aborted(case["reply"], case["session"], bytes.fromhex(case["identity"]))
+        assert told == case["aborted"], case["name"]
 
 
 def test_proofs():

@@ -18,9 +18,11 @@ from tacit.shuffle.crypto.merkle import HASH_BYTES
 from tacit.shuffle.protocol.relayed import proof_path, status_path
 from tacit.shuffle.protocol.roster import took_part
 from tacit.shuffle.protocol.session import SignedSession
+from tacit.shuffle.protocol.status import says_aborted
 from tacit.shuffle.protocol.transcript import Transcript, check_receipt, verify
 from tacit.wire.document import Collection
 from tacit.wire.sessions import pinned_keys, terms_of
+from tacit.wire.shuffled import ShuffleTerms
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 WAITING, SHOWN, INCLUDED, MISSING, ABORTED = "waiting", "shown", "included", "missing", "aborted"
@@ -51,10 +53,14 @@ def look_up(
 
     ProtocolViolation if what is published is not as it must be.
     """
-    transcript = _transcript(collection, sealed, transcript_url, asking.transport)
+    try:
+        terms = terms_of(collection())
+    except Unreachable:
+        terms = None
+    transcript = None if terms is None else _transcript(terms, sealed, transcript_url, asking.transport)
     if transcript is None:
         proof = sealed.proof or _first_proof(sealed, asking)
-        return _without_transcript(sealed, proof, asking), proof
+        return _without_transcript(terms, sealed, proof, asking), proof
     # Nobody is asked about the slot: the hashes of all of them are published, under a root that all shufflers signed.
     n = int(transcript.roster["n"])
     proof = check_receipt(transcript, {"session": sealed.session, "slot": sealed.slot})
@@ -63,15 +69,12 @@ def look_up(
     return Inclusion(INCLUDED, f"The report is one of {n} that all shufflers signed for.", n), proof
 
 
-def _transcript(
-    collection: Callable[[], Collection], sealed: SealedReport, url: str, transport: Transport
-) -> Transcript | None:
+def _transcript(terms: ShuffleTerms, sealed: SealedReport, url: str, transport: Transport) -> Transcript | None:
     """The verified transcript of the session that a report was sealed for; None before there is one."""
     try:
-        document = collection()
-        most = MAX_DOCUMENT_BYTES + 2 * HASH_BYTES * terms_of(document).maximum
+        most = MAX_DOCUMENT_BYTES + 2 * HASH_BYTES * terms.maximum
         published = transport.fetch_json(url, f"collection at {url}: the transcript", most)
-        transcript = verified_transcript(document, published)
+        transcript = _verified(terms, published)
     except Unreachable:
         return None
     return transcript if transcript.session == sealed.session else None
@@ -90,12 +93,16 @@ def _first_proof(sealed: SealedReport, asking: Asking) -> dict[str, Any] | None:
 
 def verified_transcript(collection: Collection, published: Any) -> Transcript:
     """The transcript of a collection as it was published; ProtocolViolation names what is wrong with it."""
+    return _verified(terms_of(collection), published)
+
+
+def _verified(terms: ShuffleTerms, published: Any) -> Transcript:
     if not isinstance(published, dict) or not {"session", "transcript"} <= set(cast("dict[str, Any]", published)):
         raise ProtocolViolation("transcript: the file must have a session and a transcript")
     fields = cast("dict[str, Any]", published)
     try:
         transcript = Transcript.from_json(fields["transcript"])
-        verify(transcript, SignedSession.from_json(fields["session"]), pinned_keys(terms_of(collection)))
+        verify(transcript, SignedSession.from_json(fields["session"]), pinned_keys(terms))
     except (KeyError, TypeError):
         raise ProtocolViolation("transcript: a part of it is missing or has another type") from None
     return transcript
@@ -111,8 +118,10 @@ def _is_proof(fields: dict[str, Any]) -> bool:
     )
 
 
-def _without_transcript(sealed: SealedReport, proof: dict[str, Any] | None, asking: Asking) -> Inclusion:
-    if is_aborted(sealed, asking):
+def _without_transcript(
+    terms: ShuffleTerms | None, sealed: SealedReport, proof: dict[str, Any] | None, asking: Asking
+) -> Inclusion:
+    if terms is not None and is_aborted(terms, sealed, asking):
         return Inclusion(ABORTED, "The session was given up before anything reached the collector; `flush` tries on.")
     if proof is not None:
         n = int(proof["n"])
@@ -121,15 +130,13 @@ def _without_transcript(sealed: SealedReport, proof: dict[str, Any] | None, aski
     return Inclusion(WAITING, "The session goes on; shufflers can show who takes part after it has been closed.")
 
 
-def is_aborted(sealed: SealedReport, asking: Asking) -> bool:
-    """Whether so many shufflers say that they aborted the session that at least one honest one does.
+def is_aborted(terms: ShuffleTerms, sealed: SealedReport, asking: Asking) -> bool:
+    """Whether so many shufflers say, each signed, that they aborted the session that at least one honest one does.
 
     The collector alone is not believed: it could open the reports and then ask for the same ones again, among others.
+    Nor is whoever answers at an address, which is the collector's choice.
     """
-    numbers = range(1, len(sealed.shufflers) + 1)
-    return sum(_says_aborted(asking.ask(sealed, i, status_path(sealed.session))) for i in numbers) >= sealed.enough
-
-
-def _says_aborted(status: dict[str, Any] | None) -> bool:
-    # A shuffler that had sent its last rows cannot know whether the collector put them together before it gave up.
-    return status is not None and status.get("state") == "ABORTED" and not status.get("had_sent")
+    path, said = status_path(sealed.session), 0
+    for number, party in enumerate(terms.shufflers[: len(sealed.shufflers)], start=1):
+        said += says_aborted(asking.ask(sealed, number, path), sealed.session, party.key)
+    return said >= sealed.enough

@@ -13,7 +13,7 @@ from tacit.client.sealed.sealing import SealedReport, seal_report
 from tacit.client.transport import Address, Outcome, Transport, Unreachable
 from tacit.device.numbers.coins import Coins
 from tacit.wire.document import Collection
-from tacit.wire.sessions import AgreedSession, check_session
+from tacit.wire.sessions import AgreedSession, check_session, terms_of
 
 Seal = Callable[[bytes], dict[str, Any]]
 """Seals a noisy report for a session that was verified; returns what the ledger keeps."""
@@ -59,7 +59,7 @@ class Sealer:
             return None
         sealed = _sealed(entry)
         # Asked last, as it is a question to every shuffler; nearly always the session is still the same.
-        if agreed.session.id == sealed.session or not is_aborted(sealed, self._asking):
+        if agreed.session.id == sealed.session or not is_aborted(terms_of(collection), sealed, self._asking):
             return None
         return self._sealing(collection, agreed)(bytes.fromhex(entry.report))
 

@@ -9,7 +9,7 @@ from tacit.collector.collections.access import MAX_INVITATIONS, SCOPES
 from tacit.collector.ingest.imports import MEDIA_TYPE as TALLY
 from tacit.collector.ingest.uploads import REASONS
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
-from tacit.collector.shuffle.front import MOST_DAYS, SESSION_STATES
+from tacit.collector.shuffle.front import SESSION_STATES
 from tacit.core.statistics.level import LEAST_LEVEL, MOST_LEVEL
 from tacit.hosting.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
 from tacit.post.frequencies.methods import NAMES
@@ -17,6 +17,7 @@ from tacit.tasks.marginals.joint import JOINT
 from tacit.tasks.table import TASKS, queries_of
 from tacit.wire.batch import MEDIA_TYPE as BATCH
 from tacit.wire.schema import definitions
+from tacit.wire.shuffled import MAX_SESSION_DAYS
 
 LETTER = "application/vnd.tacit.letter"
 PARQUET = "application/vnd.apache.parquet"
@@ -201,7 +202,7 @@ SCHEMAS: dict[str, Any] = {
     ),
     "Plan": _fields({"questions": _list(_PREDICTION)}, problem=_ref("Problem")),
     "ShuffleIdentity": _fields({"identity": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}),
-    "NewSession": _closed({}, days={"type": "integer", "minimum": 1, "maximum": MOST_DAYS}),
+    "NewSession": _closed({}, days={"type": "integer", "minimum": 1, "maximum": MAX_SESSION_DAYS}),
     "Session": _fields(
         {
             "collection": _TEXT,

@@ -15,7 +15,6 @@ from tacit.client.sealed.posting import SealedPost
 from tacit.client.transport import Transport, Unreachable
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.ports import Store
-from tacit.collector.shuffle.front import MOST_DAYS
 from tacit.collector.shuffle.neighbours import Neighbours, SessionRefused
 from tacit.collector.shuffle.release import DGK, Releases, told
 from tacit.collector.shuffle.spots import SpotPlanter
@@ -41,6 +40,7 @@ from tacit.shuffler.party_store import PartyStore, PhaseChange, SessionRecord
 from tacit.shuffler.post import Courier, PostReply, Reception
 from tacit.wire.document import Collection
 from tacit.wire.sessions import certificate_of, make_session, terms_of
+from tacit.wire.shuffled import MAX_SESSION_DAYS
 
 LOG = logging.getLogger("tacit.collector")
 
@@ -260,8 +260,8 @@ class ShuffleDesk:
         After one that was released it is for further people: devices answer a collection once, so that the
         respondents of sessions are disjoint, and every one of them keeps the epsilon of its own session.
         """
-        if type(days) is not int or not 1 <= days <= MOST_DAYS:
-            raise InvalidSpec(f"session: days must be an integer from 1 to {MOST_DAYS}")
+        if type(days) is not int or not 1 <= days <= MAX_SESSION_DAYS:
+            raise InvalidSpec(f"session: days must be an integer from 1 to {MAX_SESSION_DAYS}")
         self.check(active.collection)
         with self.party.alone():
             self._refuse_second(active)

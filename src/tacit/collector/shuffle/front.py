@@ -15,8 +15,6 @@ from tacit.wire.document import Collection
 if TYPE_CHECKING:
     from tacit.collector.shuffle.desk import ShuffleDesk
 
-MOST_DAYS = 3650
-"""How long a session may stay open, in days."""
 SESSION_STATES = ("DRAFT", "PUBLISHED", "COLLECTING", "SHUFFLING", "VERIFIED", "RELEASED", "ABORTED")
 NOT_ALONE = "shuffled collections on a folder need it for one process alone; serve with --workers 1, or with --database"
 

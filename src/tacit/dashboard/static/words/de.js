@@ -224,7 +224,7 @@ export default {
   part_included:
     "Ihr Bericht hat teilgenommen: Alle Mischer haben eine Liste von {count} Berichten unterschrieben, und Ihrer steht darauf.",
   part_missing:
-    "Die Sitzung ist zu Ende, und kein Mischer zeigt Ihren Bericht. Vielleicht war die Frage nur zu spät: Bald nach dem Mischen löschen sie ihre Listen.",
+    "Die Sitzung ist zu Ende, und Ihr Bericht ist nicht in der Liste, die alle Mischer unterschrieben haben. Er wurde nicht gezählt.",
   part_aborted:
     "Die Sitzung wurde aufgegeben, bevor etwas die Sammelstelle erreichte. Ihr Bericht ist auf diesem Gerät aufgehoben; beim Öffnen dieser Seite wird derselbe in der nächsten Sitzung gesendet.",
   part_refused: "Was über diese Sitzung veröffentlicht wurde, stimmt nicht: „{reason}“",

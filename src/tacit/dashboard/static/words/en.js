@@ -221,7 +221,7 @@ export default {
   part_included:
     "Your report took part: all shufflers have signed a list of {count} reports, and yours is on it.",
   part_missing:
-    "The session is over, and no shuffler shows your report. Perhaps you only asked too late: they erase their lists soon after shuffling.",
+    "The session is over, and your report is not in the list that all shufflers signed. It was not counted.",
   part_aborted:
     "The session was given up before anything reached the collector. Your report is kept on this device; opening this page sends the same one in the next session.",
   part_refused: "What was published about this session does not hold: “{reason}”",

@@ -221,7 +221,7 @@ export default {
   part_included:
     "Su informe participó: todos los mezcladores han firmado una lista de {count} informes, y el suyo está en ella.",
   part_missing:
-    "La sesión ha terminado, y ningún mezclador muestra su informe. Quizá solo era demasiado tarde: borran sus listas poco después de mezclar.",
+    "La sesión ha terminado, y su informe no está en la lista que todos los mezcladores han firmado. No se ha contado.",
   part_aborted:
     "La sesión se abandonó antes de que nada llegara al recolector. Su informe se guarda en este dispositivo; al abrir esta página se envía el mismo en la sesión siguiente.",
   part_refused: "Lo publicado sobre esta sesión no es válido: «{reason}»",

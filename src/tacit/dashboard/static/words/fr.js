@@ -221,7 +221,7 @@ export default {
   part_included:
     "Votre rapport a participé : tous les mélangeurs ont signé une liste de {count} rapports, et le vôtre y figure.",
   part_missing:
-    "La session est terminée, et aucun mélangeur ne montre votre rapport. Peut-être était-ce seulement trop tard : ils effacent leurs listes peu après le mélange.",
+    "La session est terminée, et votre rapport n’est pas dans la liste que tous les mélangeurs ont signée. Il n’a pas été compté.",
   part_aborted:
     "La session a été abandonnée avant que rien n’atteigne le collecteur. Votre rapport est gardé sur cet appareil ; en ouvrant cette page, le même part dans la session suivante.",
   part_refused: "Ce qui a été publié sur cette session n’est pas valable : « {reason} »",
