@@ -10,6 +10,7 @@ from tests.service.waiting import PATIENT_SECONDS
 from tacit.collector.collections.publish import close, create_draft, publish
 from tacit.collector.service import Collector
 from tacit.dashboard import COOKIE
+from tacit.wire.batch import batch_to_json, decode_batch
 
 
 @dataclass
@@ -52,6 +53,12 @@ def sign_in(page: Any, site: Site) -> None:
 def posts(asked: list[Any]) -> list[Any]:
     """Of all requests those that could carry an answer."""
     return [request for request in asked if request.method == "POST"]
+
+
+def sent_batch(site: Site, collection: str, request: Any) -> dict[str, Any]:
+    """The JSON form of the batch that a browser sent as bytes."""
+    widths = site.collector.find(collection).widths
+    return batch_to_json(decode_batch(request.post_data_buffer, widths), widths)
 
 
 def wait_until(page: Any, holds: Callable[[], bool], what: str = "it never came to be") -> None:

@@ -1,12 +1,11 @@
 """Free text and heavy hitters in a real browser."""
 
-import json
 from typing import Any
 
 import numpy as np
 from playwright.sync_api import expect
 from tests.browser.crowds import send_crowd
-from tests.browser.site import posts, sign_in
+from tests.browser.site import posts, sent_batch, sign_in
 from tests.browser.test_ranges import ask
 
 from tacit.catalog import CATALOG
@@ -61,7 +60,7 @@ def test_a_text_is_checked_while_it_is_typed_and_leaves_as_a_noisy_report(
     page.click(".review .primary")
     page.wait_for_selector("#outcome")
     (request,) = posts(asked)
-    (entry,) = json.loads(request.post_data)["reports"]
+    (entry,) = sent_batch(site, collection, request)["reports"]
     mechanism = read_document(site.collector.record(collection).document, CATALOG).mechanism
     member = mechanism.member(entry["member"])
     assert member.valid(member.decode(bytes.fromhex(entry["report"]))).all()

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.access import Checker
 from tests.browser.crowds import send_crowd
 from tests.browser.habits import COLUMNS, HABITS, QUESTIONS, habits
-from tests.browser.site import posts, sign_in
+from tests.browser.site import posts, sent_batch, sign_in
 
 ROWS: dict[str, Any] = {name: value for name, value in HABITS.items() if name not in ("policy", "k")} | {
     "questions": [QUESTIONS[0], QUESTIONS[1]],
@@ -49,13 +49,14 @@ def test_one_noisy_report_on_a_few_answers_leaves_the_browser(page: Any, asked: 
     shown = shown_report(page)
     page.click("text=Send this report")
     page.wait_for_selector("text=has arrived")
-    (entry,) = json.loads(posts(asked)[0].post_data)["reports"]
+    (entry,) = sent_batch(site, collection, posts(asked)[0])["reports"]
     assert entry["report"] == shown and entry.keys() == {"member", "report"}
     drawn = mechanism.family.views[entry["member"]]
     reported = int.from_bytes(bytes.fromhex(shown), "little")
     assert reported < mechanism.family.cells(entry["member"]) and len(drawn) < len(QUESTIONS)
     kept = page.evaluate("JSON.stringify(localStorage)")
-    assert not any(word in posts(asked)[0].post_data + kept for word in ("village", "often"))
+    sent = posts(asked)[0].post_data_buffer + kept.encode()
+    assert not any(word in sent for word in (b"village", b"often"))
     assert site.reports(collection) == 1
     assert "ε = 3" in page.inner_text("[data-receipt=spent]")
 

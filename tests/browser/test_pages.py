@@ -1,6 +1,5 @@
 """The survey and the dashboard in a real browser, against a real collector."""
 
-import json
 import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import exp, sqrt
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import expect
 from tests.browser.access import Checker
-from tests.browser.site import look_again, posts, sign_in, wait_until
+from tests.browser.site import look_again, posts, sent_batch, sign_in, wait_until
 
 from tacit.catalog import CATALOG
 from tacit.collector.collections.active import read_document
@@ -88,13 +87,13 @@ def test_what_leaves_the_browser_is_the_noisy_report_that_was_shown(page: Any, a
     page.click("text=Send this report")
     page.wait_for_selector("text=has arrived")
     assert site.reports(collection) == 1
-    body = json.loads(posts(asked)[0].post_data)
+    body = sent_batch(site, collection, posts(asked)[0])
     assert body.keys() == {"collection", "batch", "reports"}
     assert body["reports"] == [{"member": 0, "report": shown}]
     mechanism = read_document(site.collector.record(collection).document, CATALOG).mechanism
     assert mechanism.valid(mechanism.decode(bytes.fromhex(shown))).all()
     kept = page.evaluate("JSON.stringify(localStorage)")
-    assert "Tram" not in posts(asked)[0].post_data + kept
+    assert b"Tram" not in posts(asked)[0].post_data_buffer + kept.encode()
     assert posts(asked)[0].headers.get("cookie") is None
 
 

@@ -1,11 +1,10 @@
 """Sets and adaptive plans in a real browser: what leaves it is a noisy report, and rounds lead to an answer."""
 
-import json
 from typing import Any
 
 from playwright.sync_api import expect
 from tests.browser.crowds import BASKET, BASKETS, ITEMS, baskets, run_plan, send_crowd
-from tests.browser.site import look_again, posts, sign_in
+from tests.browser.site import look_again, posts, sent_batch, sign_in
 
 from tacit.catalog import CATALOG
 from tacit.collector.collections.active import read_document
@@ -31,11 +30,12 @@ def test_a_set_leaves_the_browser_as_a_noisy_report(page: Any, asked: list[Any],
     assert posts(asked) == [] and site.reports(collection) == 0
     page.click("text=Send this report")
     page.wait_for_selector("text=has arrived")
-    (entry,) = json.loads(posts(asked)[0].post_data)["reports"]
+    (entry,) = sent_batch(site, collection, posts(asked)[0])["reports"]
     assert entry == {"member": 0, "report": shown}
     mechanism = read_document(site.collector.record(collection).document, CATALOG).mechanism
     assert mechanism.kind == "padded" and mechanism.valid(mechanism.decode(bytes.fromhex(shown))).all()
-    assert "item" not in posts(asked)[0].post_data + page.evaluate("JSON.stringify(localStorage)")
+    kept = page.evaluate("JSON.stringify(localStorage)")
+    assert b"item" not in posts(asked)[0].post_data_buffer + kept.encode()
     assert site.reports(collection) == 1
 
 

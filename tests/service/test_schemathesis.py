@@ -33,6 +33,7 @@ from tests.service.rows import json_batch
 
 from tacit.catalog import parse
 from tacit.collector.http.openapi import LETTER, PARQUET, openapi
+from tacit.collector.ingest.imports import MEDIA_TYPE as TALLY
 from tacit.collector.ports import CollectionRecord
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
 from tacit.collector.server import make_app
@@ -40,9 +41,11 @@ from tacit.device.numbers.coins import SystemCoins
 from tacit.hosting.limits import Limits
 from tacit.wire.batch import MAGIC
 from tacit.wire.batch import MEDIA_TYPE as BATCH
+from tacit.wire.files import TALLY_MAGIC
 
-# Bytes that begin like a batch or a stream of Arrow, and others; schemathesis makes none for types it does not know.
-for media_type, start in ((BATCH, MAGIC), (ARROW, b"\xff\xff\xff\xff"), (LETTER, bytes(4))):
+# Bytes that begin like a batch, a stream of Arrow, a letter or a tally, and others; schemathesis makes none for types it
+# does not know.
+for media_type, start in ((BATCH, MAGIC), (ARROW, b"\xff\xff\xff\xff"), (LETTER, bytes(4)), (TALLY, TALLY_MAGIC)):
     schemathesis.openapi.media_type(media_type, st.binary() | st.binary().map(start.__add__))
 
 DESCRIPTION = openapi()
@@ -79,6 +82,7 @@ SUCCESS = {
     ("POST", "/api/v1/tokens/{id}/rotate"): 201,
     ("DELETE", "/api/v1/tokens/{id}"): 204,
     ("POST", "/c/{id}/reports"): 400,
+    ("POST", "/api/v1/collections/{id}/tallies"): 400,
     ("POST", "/api/v1/collections/{id}/session"): 409,
     ("POST", "/api/v1/collections/{id}/session/close"): 409,
     ("POST", "/api/v1/collections/{id}/session/abort"): 409,
@@ -86,7 +90,7 @@ SUCCESS = {
     ("GET", "/c/{id}/transcript.json"): 404,
     ("POST", "/c/{id}/session/messages"): 404,
 }
-"""What must come out at least once where it is not 200; no generator makes a batch of the right digest.
+"""What must come out at least once where it is not 200; no generator makes a batch or a tally of the right digest.
 
 There are no shufflers here, so that no session is ever signed; see test_shuffled.py for those that are.
 """

@@ -1,6 +1,7 @@
 """Without an extra, every command says in one line which one is missing and how to install it."""
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -136,7 +137,8 @@ def test_every_dependency_of_an_extra_is_known():
     for extra, wanted in project["optional-dependencies"].items():
         if extra == "dev":
             continue
-        modules = {NAMES.get(item.partition(">")[0], item.partition(">")[0]) for item in wanted} - OPTIONAL
+        packages = {re.split(r"[>\[]", item)[0] for item in wanted}
+        modules = {NAMES.get(package, package) for package in packages} - OPTIONAL
         assert modules <= set(EXTRAS.get(extra, ())), extra
     assert set(EXTRAS) <= set(project["optional-dependencies"])
 
