@@ -43,8 +43,8 @@ from tacit.wire.batch import MAGIC
 from tacit.wire.batch import MEDIA_TYPE as BATCH
 from tacit.wire.files import TALLY_MAGIC
 
-# Bytes that begin like a batch, a stream of Arrow, a letter or a tally, and others; schemathesis makes none for types it
-# does not know.
+# Bytes that begin like a batch, a stream of Arrow, a letter or a tally, and others; schemathesis makes none for types
+# it does not know.
 for media_type, start in ((BATCH, MAGIC), (ARROW, b"\xff\xff\xff\xff"), (LETTER, bytes(4)), (TALLY, TALLY_MAGIC)):
     schemathesis.openapi.media_type(media_type, st.binary() | st.binary().map(start.__add__))
 
