@@ -196,15 +196,12 @@ def test_who_is_late_in_any_phase_is_named_by_all_who_wait(
         cluster.send_words(WORDS)
         cluster.collector.close()
 
-        def awaited(number: int) -> list[str]:
+        def missing(number: int) -> set[tuple[str, str]]:
             record = cluster.store(number).session(session.id)
-            return cluster.apps[number].driver.steps.awaited(record)
+            return {(kind, sender) for _, kind, sender in cluster.apps[number].driver.steps.missing(record)}
 
-        def is_stuck(number: int) -> bool:
-            arrived = {kind for _, kind, sender in cluster.store(number).arrived(session.id) if sender == name}
-            return awaited(number) == [name] and phase not in arrived
-
-        wait_until(lambda: all(is_stuck(number) for number in waiting), lambda: [awaited(n) for n in waiting])
+        # The phase too: a letter of an earlier one may be on its way, and others late behind it.
+        wait_until(lambda: all(missing(n) == {(phase, name)} for n in waiting), lambda: [missing(n) for n in waiting])
         # Time counts from when a phase was seen first, so that it is looked at before and after.
         wake(cluster, list(waiting))
         late.time += 61

@@ -89,9 +89,13 @@ class StepMaker:
 
     def awaited(self, record: SessionRecord) -> list[str]:
         """The parties without whose letters the next step cannot be made."""
+        return sorted({sender for _, _, sender in self.missing(record)})
+
+    def missing(self, record: SessionRecord) -> list[tuple[int, str, str]]:
+        """(round, phase, sender) of the letters without which the next step cannot be made."""
         needs = self._needs(record)
         arrived = self._store.arrived(record.id) if needs else set[tuple[int, str, str]]()
-        return sorted({sender for number, phase, sender in needs if (number, phase, sender) not in arrived})
+        return [need for need in needs if need not in arrived]
 
     def _needs(self, record: SessionRecord) -> list[tuple[int, str, str]]:
         """(round, phase, sender) of the letters that the next step needs, as far as somebody is late with them."""
