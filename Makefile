@@ -11,7 +11,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 TWICE := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-spark lint bench bench-load bench-scale papers docs js test-js graph kind clean
+.PHONY: help install demo test test-all test-spark test-wheel lint bench bench-load bench-scale papers docs js test-js graph kind clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,10 @@ test-all: install ## everything, slow tests and all paper numbers included
 test-spark: install ## separate executors, Spark Connect and faults, where there is Java
 	@command -v java >/dev/null || { echo "no Java: the tests of Spark clusters are skipped"; exit 0; }; \
 	  $(PYTEST) tests/unit/distributed/test_spark_cluster.py
+
+test-wheel: install ## a wheel in a clean environment serves a survey that a browser answers
+	@$(BIN)/python tools/ensure_chromium.py
+	@$(PYTEST) tests/browser/test_wheel.py
 
 test-js: install ## the JavaScript tests alone
 	@$(if $(JS_TESTS),"$$($(BIN)/python tools/find_node.py)" --test $(JS_AT_ONCE) $(JS_TESTS),echo "no JavaScript tests")

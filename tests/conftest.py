@@ -120,12 +120,17 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let what needs a Spark session come first.
+    """Mark slow cases before `-m` looks at marks, and let what needs a Spark session come first.
 
     Starting one takes as long as a hundred other tests. Workers begin with equal stretches of the list and take over
     the ends of those of others, so that what is in front stays with one worker, and one session serves all.
     """
+    for item in items:
+        words = [word for mark in item.iter_markers("slow_cases") for word in mark.args]
+        if words and any(word in item.callspec.id for word in words):  # pyright: ignore[reportAttributeAccessIssue]
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
 
 

@@ -101,6 +101,7 @@ def test_a_range_is_dragged_typed_and_moved_by_keyboard(page: Any, context: Any,
     reads(page, f"{ends[0]} to {ends[1]}", share(*ends))
 
 
+@pytest.mark.slow
 def test_a_range_is_dragged_by_touch(new_context: Any, site: Any) -> None:
     context = new_context(viewport={"width": 390, "height": 850}, has_touch=True, is_mobile=True)
     page = context.new_page()

@@ -127,6 +127,7 @@ def scripts_in(wheel: Path) -> dict[str, bytes]:
         return {name.removeprefix(start): files.read(name) for name in files.namelist() if name.startswith(start)}
 
 
+@pytest.mark.slow
 def test_a_survey_is_answered_at_a_collector_that_was_installed_from_a_wheel(
     tree: Path, wheel: Path, programs: Path, page: Any, tmp_path: Path
 ) -> None:

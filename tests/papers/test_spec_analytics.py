@@ -245,6 +245,7 @@ def test_the_general_variance(method: str, epsilon: str):
     assert terms.variance == pytest.approx(variances - (means - cover.constant) ** 2, rel=1e-9)
 
 
+@pytest.mark.slow_cases("0.5")
 @pytest.mark.parametrize("epsilon", ["0.5", *(pytest.param(e, marks=pytest.mark.slow) for e in ("1", "2")), "5"])
 def test_a_cover_is_never_worse_than_the_canonical_one(epsilon: str):
     """One dimension of 64 values, fan-out 4: a third of all ranges, values spread evenly."""

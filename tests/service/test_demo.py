@@ -148,6 +148,7 @@ def test_it_stays_up_until_ctrl_c_and_leaves_nothing(finished: Finished):
     assert list(finished.scratch.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_sigterm_ends_it_as_ctrl_c_does(tmp_path: Path):
     demo = Demo(tmp_path, BRIEFLY)
     try:
@@ -256,6 +257,7 @@ def test_once_ends_by_itself(monkeypatch: pytest.MonkeyPatch, run: Callable[...,
     assert len(output.splitlines()) == 1 and json.loads(output)["reports"] == 3000
 
 
+@pytest.mark.slow_cases("estimates are far from the truth", "rows have the reports of others")
 @pytest.mark.usefixtures("at_hand")
 @pytest.mark.parametrize("name", BREAKAGES)
 def test_what_is_wrong_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Said]):

@@ -173,6 +173,7 @@ def live_and_die(place: str, first: int, seconds: float) -> list[int]:
     return [int(line) for line in lines if line.endswith(b"\n")]
 
 
+@pytest.mark.slow_cases("postgres")
 @pytest.mark.parametrize("cycles", [2, pytest.param(25, marks=pytest.mark.slow)])
 def test_killed_processes_lose_nothing_and_count_nothing_twice(place: str, open_store: Open, cycles: int):
     rng = np.random.default_rng(25)

@@ -43,6 +43,7 @@ def words(n: int) -> Any:
     return np.concatenate([frequent, rare])
 
 
+@pytest.mark.slow
 def test_a_crowd_of_words_is_searched_and_comes_back_as_text(client: Client) -> None:
     """Hitters of 6.5 and more standard deviations: missing one has a probability below 1e-9."""
     collection = client.publish(draft(questions=[WORD], epsilon="4", respondents=N))

@@ -51,6 +51,7 @@ def by_asyncpg(table: Served, look: Look) -> Any:
 DRIVERS = pytest.mark.parametrize("ask", [by_psycopg, by_asyncpg], ids=["psycopg", "asyncpg"])
 
 
+@pytest.mark.slow_cases("asyncpg")
 @DRIVERS
 def test_metadata_is_reflected(table: Served, ask: Callable[[Served, Look], Any]) -> None:
     def look(connection: sa.Connection) -> Any:
@@ -62,6 +63,7 @@ def test_metadata_is_reflected(table: Served, ask: Callable[[Served, Look], Any]
     assert ask(table, look) == (["others", "people"], TYPES)
 
 
+@pytest.mark.slow_cases("asyncpg")
 @DRIVERS
 def test_tables_are_inspected(table: Served, ask: Callable[[Served, Look], Any]) -> None:
     def look(connection: sa.Connection) -> Any:

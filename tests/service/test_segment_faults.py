@@ -309,15 +309,15 @@ def pair(postgres: Any, tmp_path: Path) -> Iterator[list[Served]]:
         yield [stack.enter_context(served(postgres.url, tmp_path)) for _ in range(2)]
 
 
-@pytest.mark.parametrize("cycles", [1, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_two_collectors_seal_into_one_folder_and_are_killed(
-    pair: list[Served], postgres: Any, make_store: Any, tmp_path: Path, cycles: int
+    pair: list[Served], postgres: Any, make_store: Any, tmp_path: Path
 ):
     store = make_store(postgres.url)
     mine = publish_rows(store, SIZE)
     crowd = RowCrowd([RowServer(server) for server in pair], mine)  # type: ignore[misc]
     with crowd.sending():
-        for i in range(cycles):
+        for i in range(15):
             crowd.wait_for_more(20)
             pair[i % 2].kill()
             crowd.wait_for_more(10)

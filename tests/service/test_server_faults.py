@@ -271,6 +271,7 @@ def finish(crowd: Crowd, pair: list[Served], make_store: Callable[[str], Store],
     crowd.check(counts_of(make_store(url), crowd.collection))
 
 
+@pytest.mark.slow
 def test_two_collectors_share_a_database(pair: list[Served], postgres: Any, make_store: Any):
     crowd = start_crowd(*pair)
     with crowd.sending():
@@ -282,12 +283,12 @@ def test_two_collectors_share_a_database(pair: list[Served], postgres: Any, make
     finish(crowd, pair, make_store, postgres.url)
 
 
-@pytest.mark.parametrize("restarts", [2, pytest.param(10, marks=pytest.mark.slow)])
-def test_a_database_that_restarts_under_load(pair: list[Served], postgres: Any, make_store: Any, restarts: int):
+@pytest.mark.slow
+def test_a_database_that_restarts_under_load(pair: list[Served], postgres: Any, make_store: Any):
     crowd = start_crowd(*pair)
     pids = [server.pid for server in pair]
     with crowd.sending():
-        for i in range(restarts):
+        for i in range(10):
             crowd.wait_for_more(25)
             postgres.stop(signal.SIGQUIT if i % 2 else signal.SIGINT)
             try:

@@ -115,6 +115,7 @@ def _keys(place: str) -> tuple[str, str]:
         store.close()
 
 
+@pytest.mark.slow_cases("postgres")
 def test_a_collector_that_is_killed_while_it_counts_goes_on_and_counts_once(tmp_path: Path, place: str) -> None:
     port, (token, identity) = free_port(), _keys(place)
     url = f"http://127.0.0.1:{port}"

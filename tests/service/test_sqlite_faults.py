@@ -233,6 +233,7 @@ def test_nothing_acknowledged_is_lost_in_power_cuts(
     assert len(life.acknowledged) > 4 * cuts
 
 
+@pytest.mark.slow_cases("NORMAL")
 @pytest.mark.parametrize("synchronous", ["OFF", "NORMAL"])
 def test_power_cuts_do_harm_without_full_synchronisation(
     disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, synchronous: str

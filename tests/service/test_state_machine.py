@@ -321,8 +321,9 @@ def test_any_history_over_postgres_counts_every_report_once(postgres: Any, examp
     run(type("Machine", (Machine,), {"place": staticmethod(empty)}), examples=examples, steps=40)
 
 
-# The first fault is told in a second, the other in several; `test_server_faults` tells both under load.
-@pytest.mark.parametrize("sqlite", [Hasty, pytest.param(Forgetful, marks=pytest.mark.slow)])
+# `test_server_faults` tells both under load in the fast run.
+@pytest.mark.slow
+@pytest.mark.parametrize("sqlite", [Hasty, Forgetful])
 def test_histories_tell_a_store_that_counts_twice_or_loses(sqlite: type[SqliteStore]):
     """The proof that the tests above can fail; a history that is run again may fail elsewhere, which is `Flaky`."""
     with pytest.raises((AssertionError, FlakyFailure)):

@@ -77,6 +77,7 @@ def finish(server: Served, crowd: Any, make_store: Callable[[str], Store]) -> No
     assert counts.sum() == sum(len(sent.values) for sent in crowd.sent)
 
 
+@pytest.mark.slow_cases("postgres")
 @pytest.mark.parametrize("cycles", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_kills_under_load(workers: Served, make_store: Any, cycles: int):
     """Every process in turn, then the parent with all of them."""
@@ -106,6 +107,7 @@ def test_a_store_that_forgets_batches_is_noticed(tmp_path: Path, make_store: Any
             finish(server, crowd, make_store)
 
 
+@pytest.mark.slow_cases("postgres")
 def test_a_stop_finishes_what_was_acknowledged_and_leaves_nothing_behind(workers: Served, make_store: Any):
     crowd = start_crowd(workers)
     with crowd.sending():

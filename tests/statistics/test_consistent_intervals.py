@@ -97,7 +97,8 @@ def tables(kind: str, places: list[int], runs: int = RUNS) -> Iterator[Table]:
     return (solved(part).marginals.table(places) for part in collections(kind, runs)[1])
 
 
-@pytest.mark.parametrize("kind", ["zipf", pytest.param("one of 0.9", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["zipf", "one of 0.9"])
 def test_conditional_shares(kind: str):
     """Of the 30 answers among those with each of two others."""
     records = collections(kind)[0]
@@ -119,6 +120,7 @@ def test_a_row_that_may_be_empty_tells_nothing():
     assert low[rare].max() == 0 and high[rare].min() == 1
 
 
+@pytest.mark.slow_cases("tree")
 @pytest.mark.parametrize("kind", ["flat", "tree"])
 def test_distributions_and_quantiles_of_few_reports(kind: str):
     """50 respondents at epsilon 16, nine tenths of them with the first of 32 answers: tails are hardly seen."""
@@ -147,6 +149,7 @@ def test_distributions_and_quantiles_of_few_reports(kind: str):
     assert min(reached.values()) >= fewest(level=0.93)
 
 
+@pytest.mark.slow_cases("16")
 @pytest.mark.parametrize("epsilon", ["1", "16"])
 def test_cells_of_tables_of_few_reports(epsilon: str):
     """100 respondents of 3 x 4 answers; a cell that one of them is in."""

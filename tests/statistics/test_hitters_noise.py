@@ -72,6 +72,7 @@ def test_the_runs_can_tell_a_tail_that_is_too_small() -> None:
     assert false_runs("4", 650, normal_chances) > MOST_RUNS
 
 
+@pytest.mark.slow_cases("8-300")
 @pytest.mark.parametrize(("epsilon", "n"), SETTINGS)
 def test_a_true_hitter_is_certified_as_often_as_planned(epsilon: str, n: int) -> None:
     """Nine times out of ten; fewer than this have a probability below 1e-5. At 300 and epsilon 0.5 nothing can be."""

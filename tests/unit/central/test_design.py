@@ -84,6 +84,7 @@ def test_distances_under_four_sets_of_properties(
     assert np.round(got, 4).tolist() == list(expected)
 
 
+@pytest.mark.slow_cases("3-0.8")
 @pytest.mark.parametrize(("n", "alpha"), [(3, "0.8"), pytest.param(4, "0.4", marks=pytest.mark.slow)])
 def test_128_sets_of_properties_have_four_answers(n: int, alpha: str) -> None:
     """The selector's mechanism costs what the linear program finds, and has what was asked for, for every set."""

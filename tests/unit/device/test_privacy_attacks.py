@@ -185,6 +185,7 @@ def test_powers_and_roots_are_never_rounded_up():
         assert root**degree <= target < (root + 1) ** degree
 
 
+@pytest.mark.slow_cases("Share", "0.001")
 @pytest.mark.parametrize("budget", ["0.001", "1", "8", "32", LEAST], ids=str)
 def test_laplace_tables_by_brute_force(budget: Any):
     for top, bound in product((1, 2, 3, 5, 17), (0, 1, 2, 9)):

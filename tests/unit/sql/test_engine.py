@@ -326,6 +326,7 @@ def test_cubes_need_as_many_nodes_as_a_box_has_edges():
     assert cubes.nodes > 4 * 200 and haar.nodes < 32 * 32
 
 
+@pytest.mark.slow
 def test_differences_of_siblings_beat_nodes_and_nodes_beat_cubes():
     """Random ranges at epsilon 2; the numbers of docs/maths/analytics.md, from a part of its workload."""
     rng, shape = np.random.default_rng(1), GridShape((256, 256), (4, 4))

@@ -43,6 +43,7 @@ def counting(stop: int | None = None) -> tuple[Callable[[], None], list[int]]:
     return check, calls
 
 
+@pytest.mark.slow_cases("consistent", "hio", "mg")
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_late_query_ends_at_any_step_and_leaves_everything_usable(name: str):
     """The check is called for every aggregate of every region, so no step is longer than one of these."""

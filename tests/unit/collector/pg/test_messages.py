@@ -121,6 +121,7 @@ def test_numbers_never_join_what_stands_beside_them(value: float) -> None:
     assert condition.left.sign == "-" and condition.left.right.value == value
 
 
+@pytest.mark.slow_cases("60")
 @pytest.mark.parametrize("n", [3, pytest.param(12, marks=pytest.mark.slow), 60])
 def test_queries_that_double_the_work_of_the_parser_are_refused(n: int) -> None:
     """Few of them are parsed at once; of many, none is even begun."""

@@ -180,6 +180,7 @@ STRONG = [
 ]
 
 
+@pytest.mark.slow_cases("shape0", "shape5")
 @pytest.mark.parametrize(("shape", "epsilon", "n", "strength"), STRONG)
 def test_intervals_of_information_hold_whatever_the_dependence(
     shape: tuple[int, int], epsilon: str, n: int, strength: float
