@@ -54,7 +54,8 @@ from tacit.shuffle.protocol.shares import PlainAlgebra, as_words
 from tacit.shuffle.protocol.words import WordRule
 from tacit.shuffler.letters import ABORT, ACK, ATTEMPT, CLOSE, ENVELOPES, ERASURE, STATEMENT, text_letters
 from tacit.shuffler.modes import read_upload
-from tacit.shuffler.party_store import NewUpload, PartyStore, PhaseChange
+from tacit.shuffler.party_store import PartyStore, PhaseChange
+from tacit.shuffler.party_uploads import NewUpload
 from tacit.shuffler.post import Courier, Reception
 from tacit.shuffler.server import listening
 

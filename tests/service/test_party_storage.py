@@ -17,7 +17,8 @@ from tacit.shuffle.crypto.envelope import Envelope, is_evidence
 from tacit.shuffle.protocol.rehearsal import rehearse
 from tacit.shuffler.admission import admission_hash
 from tacit.shuffler.letters import Letter, letter, place_of
-from tacit.shuffler.party_store import REPEATED, STORED, UNINVITED, NewUpload, PartyStore, PhaseChange
+from tacit.shuffler.party_store import PartyStore, PhaseChange
+from tacit.shuffler.party_uploads import REPEATED, STORED, UNINVITED, NewUpload
 
 MADE = rehearse(ReplayCoins(b"parties"), n_max=5)
 ID = MADE.session.id
@@ -112,7 +113,7 @@ def test_uploads_and_tokens_are_judged_one_by_one(party: PartyStore) -> None:
     assert party.add_uploads(uploads) == [STORED, UNINVITED, REPEATED, STORED]
     assert party.add_uploads(uploads[:1]) == [REPEATED]
     assert party.counters(ID) == {STORED: 2, UNINVITED: 1, REPEATED: 2}
-    assert party.slots(ID) == [bytes([1]) * 16, bytes([4]) * 16]
+    assert party.slots(ID) == bytes([1]) * 16 + bytes([4]) * 16
 
 
 def test_the_end_erases_all_but_the_last_letters(party: PartyStore) -> None:

@@ -141,9 +141,13 @@ def array(values: Sequence[bytes]) -> Any:
     return cast("Any", apsw).carray(tuple(values))
 
 
-def open_writer(file: Path, vfs: str | None) -> Database:
-    """Open the writing connection: its commits are durable, and it is the only one that checkpoints."""
-    return Database(file, apsw.SQLITE_OPEN_READWRITE, _BOTH + WRITER, vfs)
+def open_writer(file: Path, vfs: str | None, *, page_bytes: int = 4096) -> Database:
+    """Open the writing connection: its commits are durable, and it is the only one that checkpoints.
+
+    `page_bytes` is for new files.
+    """
+    settings = f"PRAGMA page_size = {page_bytes};\n{_BOTH}{WRITER}"
+    return Database(file, apsw.SQLITE_OPEN_READWRITE, settings, vfs)
 
 
 def open_reader(file: Path, vfs: str | None) -> Database:

@@ -1,4 +1,4 @@
-"""The hot loops of the collector: counting supports, bits and codes, transforms, and batches of noisy reports.
+"""The hot loops of the server: counting supports, bits and codes, transforms, batches of noisy reports, short hashes.
 
 Every kernel exists twice: in C (`native.py` calls the compiled library) and in numpy (`twin.py`). Both give the same
 integers bit for bit, which the tests compare. The choice is made once, here, when the package is imported; callers
@@ -28,6 +28,7 @@ draw_hashed_bits = _core.draw_hashed_bits
 affine_support = _core.affine_support
 draw_subsets = _core.draw_subsets
 isotonic = _core.isotonic
+sha256_rows = _core.sha256_rows
 
 __all__ = [
     "F64",
@@ -50,6 +51,7 @@ __all__ = [
     "isotonic",
     "mix32",
     "pooled_support",
+    "sha256_rows",
     "uniform",
     "walsh_hadamard",
 ]

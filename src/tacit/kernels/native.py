@@ -26,7 +26,7 @@ _WORD = ctypes.c_uint64
 # Coin words that are drawn ahead for a call of a sampler: one megabyte.
 _COIN_WORDS = 1 << 17
 # The value of `tacit_abi` in tacit.c that these signatures belong to.
-_ABI = 11
+_ABI = 12
 # The fast path of `hash_support` looks the bounds of a bucket up in a table; more buckets than this leave the cache.
 _TABLED_BUCKETS = 1 << 16
 _SHORT_RUN = 48
@@ -271,6 +271,13 @@ class Native:
         self._c.tacit_draw_subsets(
             _at(values), _at(keep), _SIZE(len(values)), _WORD(size), _WORD(take), _at(words), _at(out)
         )
+        return out
+
+    def sha256_rows(self, first: int, rows: U8) -> U8:
+        """Return the SHA-256 of a first byte and each row, 32 bytes a row."""
+        rows, out = np.ascontiguousarray(rows), np.empty((len(rows), 32), np.uint8)
+        n, width = rows.shape
+        self._c.tacit_sha256_rows(ctypes.c_uint8(first), _at(rows), _SIZE(n), _SIZE(width), _at(out))
         return out
 
     def isotonic(self, values: F64, weights: F64 | None) -> F64:

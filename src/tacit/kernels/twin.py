@@ -1,7 +1,9 @@
 """The kernels in numpy: slower than C, and the same integers bit for bit. Used where no C compiler was at hand.
 
-This is the readable version: what a kernel computes is documented here, how it is made fast in `tacit.c`.
+This is the readable version: what a kernel computes is documented here, how it is made fast in the C files.
 """
+
+from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
@@ -237,3 +239,10 @@ def isotonic(values: F64, weights: F64 | None) -> F64:
         means.append(mean)
         blocks.append((total, weight, count))
     return np.repeat(np.array(means, np.float64), [count for _, _, count in blocks])
+
+
+def sha256_rows(first: int, rows: U8) -> U8:
+    """Return the SHA-256 of a first byte and each row, 32 bytes a row."""
+    mark = bytes([first])
+    hashes = b"".join([sha256(mark + row.tobytes()).digest() for row in rows])
+    return np.frombuffer(hashes, np.uint8).reshape(len(rows), 32)

@@ -43,7 +43,8 @@ from tacit.shuffler.gateway import GatewayDoor
 from tacit.shuffler.intake import UploadWriter
 from tacit.shuffler.letters import LENGTH_BYTES, MAX_HEAD_BYTES, read_object
 from tacit.shuffler.modes import read_upload
-from tacit.shuffler.party_store import OPENING, NewUpload, SessionRecord
+from tacit.shuffler.party_store import OPENING, SessionRecord
+from tacit.shuffler.party_uploads import NewUpload
 from tacit.shuffler.post import Reception
 from tacit.shuffler.relays import SessionRelays
 

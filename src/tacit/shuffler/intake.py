@@ -11,7 +11,8 @@ from concurrent.futures import Future
 from itertools import islice
 
 from tacit.errors import Busy, StorageUnavailable
-from tacit.shuffler.party_store import NewUpload, PartyStore
+from tacit.shuffler.party_store import PartyStore
+from tacit.shuffler.party_uploads import NewUpload
 
 _Item = tuple[Sequence[NewUpload], "Future[list[str]]"]
 """Uploads that came in one request, and their outcomes."""

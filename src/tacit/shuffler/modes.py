@@ -1,9 +1,8 @@
 """What differs between the modes of a shuffle, as a shuffler sees them: uploads, first vectors, and how they add up."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from tacit.arrays import U8
 from tacit.errors import OpenFailed
 from tacit.shuffle.crypto.dgk import DgkPublicKey, public_key_of
 from tacit.shuffle.crypto.hpke import HpkeKey
@@ -14,9 +13,9 @@ from tacit.shuffle.protocol.peos import PeosAlgebra, is_share, with_fakes
 from tacit.shuffle.protocol.peos import first_vector as first_encrypted_vector
 from tacit.shuffle.protocol.sealing import SLOT_BYTES, open_part, part_bytes
 from tacit.shuffle.protocol.session import PEOS, RESHARING, ShuffleSession
-from tacit.shuffle.protocol.shares import Algebra, PlainAlgebra, Vector, as_rows
+from tacit.shuffle.protocol.shares import Algebra, PlainAlgebra, Vector
 from tacit.shuffler.admission import TOKEN_BYTES
-from tacit.shuffler.party_store import NewUpload
+from tacit.shuffler.party_uploads import NewUpload
 
 WRONG_SIZE, UNREADABLE = "wrong_size", "unreadable"
 
@@ -61,10 +60,9 @@ def algebra_of(session: ShuffleSession) -> Algebra:
     return PeosAlgebra(public_key(session)) if session.mode == PEOS else PlainAlgebra(LAYOUTS[session.mode])
 
 
-def first_vector(session: ShuffleSession, party: int, shares: Sequence[bytes], stream: AesStream) -> Vector:
+def first_vector(session: ShuffleSession, party: int, shares: U8, stream: AesStream) -> Vector:
     """The shares of respondents in the order of the roster, then those of the fakes (M3)."""
     if session.mode == PEOS:
         vector = first_encrypted_vector(session, party, shares)
         return with_fakes(session, party, vector, public_key(session), stream)
-    rows = as_rows(b"".join(shares), len(shares))
-    return (np.concatenate([rows, fake_shares(session, party, stream)]),)
+    return (np.concatenate([shares, fake_shares(session, party, stream)]),)

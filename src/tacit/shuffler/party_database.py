@@ -13,6 +13,7 @@ from tacit.shuffler.party_schema import migrate_party
 
 _VACUUM_BYTES = 64 << 20
 """A larger database is not rewritten after an erasure; its free pages have been overwritten with zeros anyway."""
+_PAGE_BYTES, _LOG_BYTES = 1 << 16, 64 << 20
 _SIZES = ("page_count", "freelist_count", "page_size")
 
 
@@ -72,12 +73,14 @@ class PartyFile:
         self.file = file
         make_private(file.parent, file)
         with explained(file):
-            self._db = open_writer(file, None)
+            # Bodies of letters are megabytes: large pages make few writes of them. A file that an earlier release made
+            # keeps the pages that it has.
+            self._db = open_writer(file, None, page_bytes=_PAGE_BYTES)
             # FAST, the setting of other writers, would leave deleted content on free pages.
             self._db.run("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;")
             # Vectors of a phase are written and erased again within moments; what a later frame of the log overwrites
             # never has to be copied into the file.
-            self._db.run("PRAGMA wal_autocheckpoint = 16384;")
+            self._db.run(f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // _PAGE_BYTES};")
             migrate_party(self._db)
 
     def run(self, text: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -3,7 +3,7 @@
     meta                   schema version
     secrets, seal_keys     the identity; the keys that respondents seal for, newest last
     sessions --+--< kept         named bytes: state of the machine, vectors, roster; secret
-               +--< uploads      slot and share of every respondent; secret
+               +--< uploads      slots and shares of respondents, many in a row; secret
                +--< inbox        letters that arrived; the envelope stays when the body has been used
                +--< outbox       letters to others, stored before they are sent; without body once acknowledged
                +--< admissions   hashes of tokens, spent or not
@@ -92,6 +92,13 @@ MIGRATIONS: tuple[str, ...] = (
         share BLOB NOT NULL,
         PRIMARY KEY (session, slot)
     ) STRICT, WITHOUT ROWID;
+    INSERT INTO uploads SELECT session, slot, share FROM uploads_before;
+    DROP TABLE uploads_before;
+    """,
+    # A row for all uploads of a transaction: `party_uploads` says why.
+    """
+    ALTER TABLE uploads RENAME TO uploads_before;
+    CREATE TABLE uploads (session INTEGER NOT NULL, slots BLOB NOT NULL, shares BLOB NOT NULL) STRICT;
     INSERT INTO uploads SELECT session, slot, share FROM uploads_before;
     DROP TABLE uploads_before;
     """,

@@ -41,12 +41,12 @@ from tacit.shuffle.protocol.session import ShuffleSession, SignedSession
 from tacit.shuffler.admission import Admission, Invitations
 from tacit.shuffler.letters import Letter, read_head
 from tacit.shuffler.party_database import PartyDatabase, PartyFile
+from tacit.shuffler.party_uploads import NewUpload, SeenSlots, StoredUploads, UploadDoor
 
 FILE = "party.sqlite"
 OPENING, ROUNDS, STORAGE = "opening", "rounds", "storage"
 """What the time of a shuffler is spent on: uploads, the steps of sessions, the database."""
-STORED, REPEATED, CLOSED, FULL, UNINVITED = "stored", "repeated", "closed", "full", "uninvited"
-_SECRET_TABLES = ("kept", "uploads", "inbox", "outbox", "admissions")
+_SECRET_TABLES = ("kept", "inbox", "outbox", "admissions")
 _KEY_WORDS = 4
 _PATIENCE_SECONDS, _PAUSE_SECONDS = 60.0, 0.02
 
@@ -101,16 +101,6 @@ class PhaseChange:
     drops_uploads: bool = False
 
 
-class NewUpload(NamedTuple):
-    """An upload to be stored; `refusal` is a reason that is only counted."""
-
-    session: str
-    slot: bytes
-    share: bytes
-    token: bytes = b""
-    refusal: str = ""
-
-
 class WaitingLetter(NamedTuple):
     """A letter that waits to be acknowledged: its number, its session, to whom, and what it is."""
 
@@ -131,6 +121,7 @@ class PartyStore:
         self._lock, self._deciding = threading.RLock(), threading.RLock()
         self._coins = coins or SystemCoins()
         self._admission = admission or Invitations()
+        self._seen: SeenSlots = {}
         self.meter = CpuMeter()
         """What the party spends its time on; what is spent here is "storage"."""
 
@@ -287,7 +278,11 @@ class PartyStore:
             values = (key, letter.place.receiver, letter.place.phase, canonical(letter.envelope.to_json()), letter.body)
             db.run("INSERT INTO outbox (session, receiver, phase, envelope, body) VALUES (?, ?, ?, ?, ?)", *values)
         if change.drops_uploads:
-            _drop_uploads(db, key)
+            self._drop_uploads(db, key)
+
+    def _drop_uploads(self, db: PartyDatabase, key: int) -> None:
+        db.run("DELETE FROM uploads WHERE session = ?", key)
+        self._seen.pop(key, None)
 
     def kept(self, session: str, name: str) -> bytes | None:
         """Bytes that a phase kept under a name."""
@@ -298,7 +293,7 @@ class PartyStore:
         """End a session: erase all its secrets, keep document and counters, and store its last letters."""
         with self._write() as db:
             key = _key(db, session)
-            _drop_uploads(db, key)
+            self._drop_uploads(db, key)
             for table in _SECRET_TABLES:
                 db.run(f"DELETE FROM {table} WHERE session = ?", key)
             self._commit(db, key, change)
@@ -314,6 +309,7 @@ class PartyStore:
                 raise StorageUnavailable(
                     f"party: session {session[:16]} has not ended; abort it before it is forgotten"
                 )
+            self._drop_uploads(db, key)
             for table in (*_SECRET_TABLES, "counters"):
                 db.run(f"DELETE FROM {table} WHERE session = ?", key)
             db.run("DELETE FROM sessions WHERE key = ?", key)
@@ -328,25 +324,26 @@ class PartyStore:
 
     def add_uploads(self, uploads: Sequence[NewUpload]) -> list[str]:
         """Store many uploads in one transaction; returns STORED, REPEATED, CLOSED, FULL, UNINVITED or the refusal."""
-        outcomes: list[str] = []
-        with self._write() as db:
-            doors: dict[str, _Door] = {}
-            for upload in uploads:
-                door = doors.get(upload.session) or doors.setdefault(upload.session, _Door(db, upload.session))
-                outcomes.append(door.take(upload, self._admission))
+        with self._lock:
+            with self._write() as db:
+                doors = {session: UploadDoor(db, session, self._seen) for session in {each.session for each in uploads}}
+                outcomes = [doors[upload.session].take(upload, self._admission) for upload in uploads]
+                for door in doors.values():
+                    door.store()
+            # Only what is durable counts as seen.
             for door in doors.values():
-                door.note()
+                door.note_seen()
         return outcomes
 
-    def slots(self, session: str) -> list[bytes]:
-        """The slots of all uploads, sorted."""
-        rows = self._rows(f"SELECT slot FROM uploads WHERE session = {_SESSION} ORDER BY slot", session)
-        return [row[0] for row in rows]
+    def slots(self, session: str) -> bytes:
+        """The slots of all uploads, sorted, end to end."""
+        groups = self._rows(f"SELECT slots, x'' FROM uploads WHERE session = {_SESSION}", session)
+        return StoredUploads.of(groups).slots
 
-    def shares(self, session: str) -> list[bytes]:
-        """The shares of all uploads, in the order of slots."""
-        rows = self._rows(f"SELECT share FROM uploads WHERE session = {_SESSION} ORDER BY slot", session)
-        return [row[0] for row in rows]
+    def uploads(self, session: str) -> StoredUploads:
+        """Slots and shares of all uploads, sorted by slot."""
+        groups = self._rows(f"SELECT slots, shares FROM uploads WHERE session = {_SESSION}", session)
+        return StoredUploads.of(groups)
 
     def add_admissions(self, session: str, hashes: Sequence[bytes], used: MessagePlace | None = None) -> None:
         """Admit the holders of tokens, by hash; from now on the session needs tokens."""
@@ -446,53 +443,3 @@ def _key(db: PartyDatabase, session: str) -> int:
     if not rows:
         raise ProtocolViolation(f"party: session {session[:16]} is not known here")
     return rows[0][0]
-
-
-def _drop_uploads(db: PartyDatabase, key: int) -> None:
-    """Delete the uploads of a session."""
-    others = "SELECT 1 FROM uploads WHERE session < ? UNION ALL SELECT 1 FROM uploads WHERE session > ? LIMIT 1"
-    # Without a condition whole pages are freed, and overwritten like single rows; ten times faster than row by row.
-    if db.run(others, key, key):
-        db.run("DELETE FROM uploads WHERE session = ?", key)
-    else:
-        db.run("DELETE FROM uploads")
-
-
-class _Door:
-    """Uploads of one session inside one transaction."""
-
-    def __init__(self, db: PartyDatabase, session: str) -> None:
-        rows = db.run("SELECT key, is_open, needs_token, most_uploads, uploads FROM sessions WHERE id = ?", session)
-        self._key, self._is_open, self._needs_token, self._most, self._uploads = rows[0] if rows else (0, 0, 0, 0, 0)
-        self._db, self._counts = db, dict[str, int]()
-
-    def take(self, upload: NewUpload, admission: Admission) -> str:
-        outcome = upload.refusal or self._outcome(upload, admission)
-        self._counts[outcome] = self._counts.get(outcome, 0) + 1
-        return outcome
-
-    def _outcome(self, upload: NewUpload, admission: Admission) -> str:
-        if not self._is_open:
-            return CLOSED
-        # Before anything else: who sends the same upload again has spent its token, and may see a full session.
-        if self._db.run("SELECT 1 FROM uploads WHERE session = ? AND slot = ?", self._key, upload.slot):
-            return REPEATED
-        if self._uploads >= self._most:
-            return FULL
-        if self._needs_token and not admission.spend(self._db, self._key, upload.token):
-            return UNINVITED
-        self._db.run("INSERT INTO uploads VALUES (?, ?, ?)", self._key, upload.slot, upload.share)
-        self._uploads += 1
-        return STORED
-
-    def note(self) -> None:
-        """Write the counts; those of unknown sessions are nobody's."""
-        if not self._key:
-            return
-        self._db.run("UPDATE sessions SET uploads = ? WHERE key = ?", self._uploads, self._key)
-        text = (
-            "INSERT INTO counters AS kept VALUES (?, ?, ?) ON CONFLICT (session, reason) "
-            "DO UPDATE SET amount = kept.amount + excluded.amount"
-        )
-        for reason, amount in self._counts.items():
-            self._db.run(text, self._key, reason, amount)

@@ -16,11 +16,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tacit.arrays import U8
 from tacit.errors import ProtocolViolation
 from tacit.shuffle.crypto.envelope import LABEL as ENVELOPE_LABEL
 from tacit.shuffle.crypto.envelope import Envelope
 from tacit.shuffle.crypto.signing import check_signature, is_signed
 from tacit.shuffle.crypto.stream import AesStream
+from tacit.shuffle.protocol.leaves import check_statements
 from tacit.shuffle.protocol.machine import ShufflerProgress
 from tacit.shuffle.protocol.onion import pass_on
 from tacit.shuffle.protocol.opening import ACK_LABEL
@@ -37,7 +39,7 @@ from tacit.shuffle.protocol.resharing import (
     gather,
     step,
 )
-from tacit.shuffle.protocol.roster import Roster, agree, check_statements
+from tacit.shuffle.protocol.roster import Roster, agree, cut_slots
 from tacit.shuffle.protocol.sealing import SLOT_BYTES, onion_bytes
 from tacit.shuffle.protocol.session import RESHARING, ShuffleSession
 from tacit.shuffle.protocol.shares import Vector, as_rows
@@ -147,7 +149,7 @@ class StepMaker:
     def _own_slots(self, record: SessionRecord) -> bytes:
         """The slots of a session that takes no more uploads; read once, as they are needed twice."""
         if self._slots[0] != record.id:
-            self._slots = (record.id, b"".join(self._store.slots(record.id)))
+            self._slots = (record.id, self._store.slots(record.id))
         return self._slots[1]
 
     def _freeze(self, record: SessionRecord) -> PhaseChange | None:
@@ -158,11 +160,8 @@ class StepMaker:
         bodies = [_checked_slots(each) for each in taken]
         if record.party in _slot_senders(session):
             bodies.append(self._own_slots(record))
-        # Nearly always all bodies are the same, and cutting one of them is enough.
-        cut = {body: _cut(body) for body in bodies}
-        held = [cut[body] for body in bodies]
         # In a chain one shuffler knows the slots, and the others sign what it showed them.
-        roster = agree(session, held)
+        roster = agree(session, bodies)
         heard = tuple(each.envelope.to_json() for each in taken)
         signature = roster.sign(session, ATTEMPT, identity)
         self._slots = ("", b"")
@@ -175,7 +174,7 @@ class StepMaker:
             letters.append(letter(place, roster.leaves, identity, rows=roster.n))
         return PhaseChange(
             state=ShufflerProgress(record.state).after("freeze").state,
-            keep={_ROSTER: b"".join(roster.slots), STATEMENT: json.dumps(statement).encode()},
+            keep={_ROSTER: roster.content, STATEMENT: json.dumps(statement).encode()},
             letters=letters,
             used=[each.place for each in taken],
         )
@@ -183,7 +182,7 @@ class StepMaker:
     def roster(self, session: str) -> Roster | None:
         """The slots that take part, from the agreement to the end of the session."""
         content = self._store.kept(session, _ROSTER)
-        return None if content is None else Roster(tuple(_cut(content)))
+        return None if content is None else Roster(content)
 
     def _frozen(self, record: SessionRecord) -> PhaseChange | None:
         if self.awaited(record):
@@ -220,15 +219,14 @@ class StepMaker:
         after = progress.after("begin", round_number=state.round, phase=state.phase)
         return self._change(record, after, state, outgoing, (), drops_uploads=True)
 
-    def _shares(self, record: SessionRecord) -> list[bytes]:
+    def _shares(self, record: SessionRecord) -> U8:
         """Shares in the order of the roster; both are in the order of slots."""
-        roster = self._store.kept(record.id, _ROSTER) or b""
+        roster, held = self._store.kept(record.id, _ROSTER) or b"", self._store.uploads(record.id)
         # Nearly always every upload takes part, and slots need not be looked at.
-        if record.uploads * SLOT_BYTES == len(roster):
-            return self._store.shares(record.id)
-        wanted = set(_cut(roster))
-        slots = self._store.slots(record.id)
-        return [share for slot, share in zip(slots, self._store.shares(record.id), strict=True) if slot in wanted]
+        if held.slots == roster:
+            return held.shares
+        wanted = set(cut_slots(roster))
+        return held.shares[[slot in wanted for slot in cut_slots(held.slots)]]
 
     def _round(self, record: SessionRecord) -> PhaseChange | None:
         bare = self._state(record, ())
@@ -322,7 +320,10 @@ class StepMaker:
         if self.awaited(record):
             return None
         before = place_of(session, HOP_PHASE, party - 1, party, party - 2) if party > 1 else None
-        onions = self._shares(record) if before is None else _onions(session, party, self._store.body(before) or b"")
+        if before is None:
+            onions = [row.tobytes() for row in self._shares(record)]
+        else:
+            onions = _onions(session, party, self._store.body(before) or b"")
         key = next(key for key in self._store.seal_keys() if key.public.hex() == session.parties[party].seal_key)
         passed = pass_on(session, party, key, onions, AesStream.from_system(), attempt=ATTEMPT)
         receiver = party + 1 if party < session.shuffler_count else COLLECTOR
@@ -366,10 +367,6 @@ def _before(state: ShareState) -> ShareState:
 def _slot_senders(session: ShuffleSession) -> list[int]:
     """Who has slots of its own."""
     return [party for party in range(1, session.shuffler_count + 1) if takes_uploads(session, party)]
-
-
-def _cut(content: bytes) -> list[bytes]:
-    return [content[i : i + SLOT_BYTES] for i in range(0, len(content), SLOT_BYTES)]
 
 
 def _checked_slots(taken: Letter) -> bytes:

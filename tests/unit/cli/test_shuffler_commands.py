@@ -10,7 +10,8 @@ from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import InvalidSpec
 from tacit.shuffle.protocol.rehearsal import rehearse
 from tacit.shuffler.letters import ABORT, ERASURE
-from tacit.shuffler.party_store import NewUpload, PartyStore, PhaseChange
+from tacit.shuffler.party_store import PartyStore, PhaseChange
+from tacit.shuffler.party_uploads import NewUpload
 
 
 def run(*arguments: str, status: int = 0) -> str:
@@ -41,7 +42,7 @@ def test_sessions_are_listed_and_given_up(tmp_path: Path) -> None:
     run("shuffler", "abort", made.session.id[:8], "--data", str(tmp_path), "--reason", "the wrong survey")
     (row,) = json.loads(run("shuffler", "status", "--data", str(tmp_path), "--json"))
     assert (row["state"], row["reason"]) == ("ABORTED", "the wrong survey")
-    assert store.slots(made.session.id) == []
+    assert store.slots(made.session.id) == b""
     assert sorted(each.phase for each in store.waiting()) == [ABORT, ABORT, ABORT, ERASURE]
     store.close()
     again = CliRunner().invoke(cli, ["shuffler", "abort", "", "--data", str(tmp_path), "--reason", "x"])

@@ -8,8 +8,9 @@ import pytest
 
 from tacit.collector.shuffle.spots import DUE_STEPS, KEPT, PLANTED, SpotPlanter, draw_spots, included_words, read_spots
 from tacit.device.numbers.coins import ReplayCoins
+from tacit.shuffle.protocol.leaves import SlotLeaves
 from tacit.shuffle.protocol.rehearsal import rehearse
-from tacit.shuffle.protocol.roster import Roster, SlotLeaves
+from tacit.shuffle.protocol.roster import Roster
 from tacit.shuffler.party_store import PartyStore, PhaseChange, SessionRecord
 
 MADE = rehearse(ReplayCoins(b"spots"), n_min=100, spot_checks=40)

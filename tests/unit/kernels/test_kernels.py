@@ -1,5 +1,6 @@
 """The C core against its numpy twin, bit for bit, and both against integers of arbitrary size."""
 
+from hashlib import sha256
 from itertools import product
 from typing import Any
 
@@ -346,3 +347,14 @@ def test_support_of_arbitrary_reports(data: st.DataObject):
 def test_the_twin_can_be_asked_for(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TACIT_KERNELS", "numpy")
     assert load() is None
+
+
+@compiled
+@pytest.mark.parametrize("width", [0, 1, 16, 54, 55, 56, 63, 64, 65, 118, 119, 120, 200])
+def test_hashes_of_rows_at_every_edge_of_a_block(width: int):
+    for n in (0, 1, 7, 8, 9, 17):
+        rows = rng(n).integers(256, size=(n, width), dtype=np.uint8)
+        same(core().sha256_rows(1, rows), twin.sha256_rows(1, rows))
+        assert [bytes(row) for row in core().sha256_rows(0, rows)] == [
+            sha256(b"\0" + bytes(row)).digest() for row in rows
+        ]

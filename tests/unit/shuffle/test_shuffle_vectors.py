@@ -13,7 +13,7 @@ from tacit.device.catalog import device_of
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import CertificateRefused, InvalidSpec, ProtocolViolation
 from tacit.shuffle.crypto.hpke import HpkeKey
-from tacit.shuffle.protocol.roster import took_part
+from tacit.shuffle.protocol.leaves import took_part
 from tacit.shuffle.protocol.sealing import ShuffleUpload, hop_info, open_part, seal_upload, word_info
 from tacit.shuffle.protocol.session import RESHARING, SignedSession
 from tacit.shuffle.protocol.status import says_aborted

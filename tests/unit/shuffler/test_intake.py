@@ -8,7 +8,8 @@ import pytest
 
 from tacit.errors import Busy, StorageFull
 from tacit.shuffler.intake import UploadWriter
-from tacit.shuffler.party_store import NewUpload, PartyStore
+from tacit.shuffler.party_store import PartyStore
+from tacit.shuffler.party_uploads import NewUpload
 
 
 class Slow(PartyStore):

@@ -14,7 +14,8 @@ from tacit.shuffle.protocol.rehearsal import Rehearsed, rehearse
 from tacit.shuffle.protocol.session import SignedSession
 from tacit.shuffler.admission import admission_hash
 from tacit.shuffler.letters import Letter, letter, place_of
-from tacit.shuffler.party_store import FULL, REPEATED, STORED, UNINVITED, NewUpload, PartyStore, PhaseChange
+from tacit.shuffler.party_store import PartyStore, PhaseChange
+from tacit.shuffler.party_uploads import FULL, REPEATED, STORED, UNINVITED, NewUpload
 
 MADE = rehearse(ReplayCoins(b"parties"), n_max=5)
 ID = MADE.session.id
@@ -145,7 +146,7 @@ def test_uploads_of_a_group_are_judged_one_by_one(store: PartyStore) -> None:
     strange = NewUpload("ff" * 32, b"s" * 16, b"")
     outcomes = store.add_uploads([*uploads, refused, strange])
     assert outcomes == [STORED, STORED, REPEATED, STORED, STORED, STORED, FULL, "unreadable", "closed"]
-    assert store.slots(ID) == [bytes([i]) * 16 for i in (1, 2, 3, 4, 9)]
+    assert store.slots(ID) == b"".join(bytes([i]) * 16 for i in (1, 2, 3, 4, 9))
     assert store.counters(ID) == {"closed": 1, "full": 1, "repeated": 1, "stored": 5, "unreadable": 1}
     assert store.add_uploads([uploads[-1], uploads[0]]) == [FULL, REPEATED]
 
@@ -158,10 +159,10 @@ def test_dropping_the_uploads_of_a_session_leaves_those_of_others(store: PartySt
         store.commit(session, PhaseChange(state="COLLECTING", is_open=True))
     store.add_uploads([NewUpload(session, bytes([i]) * 16, b"share") for session in sessions for i in (1, 2)])
     store.commit(ID, PhaseChange(state="FROZEN", drops_uploads=True))
-    assert [len(store.slots(session)) for session in sessions] == [0, 2]
+    assert [len(store.uploads(session).shares) for session in sessions] == [0, 2]
     # The last ones go by whole pages.
     store.commit(other.session.id, PhaseChange(state="FROZEN", drops_uploads=True))
-    assert [len(store.shares(session)) for session in sessions] == [0, 0]
+    assert [len(store.uploads(session).shares) for session in sessions] == [0, 0]
 
 
 def test_uploads_of_an_older_database_stay(tmp_path: Path) -> None:
@@ -177,7 +178,7 @@ def test_uploads_of_an_older_database_stay(tmp_path: Path) -> None:
     db.run("INSERT INTO uploads VALUES (1, ?, ?)", b"s" * 16, b"share")
     db.close()
     store = PartyStore(folder)
-    assert (store.slots(ID), store.shares(ID)) == ([b"s" * 16], [b"share"])
+    assert (held := store.uploads(ID)).slots == b"s" * 16 and held.shares.tobytes() == b"share"
     store.close()
 
 

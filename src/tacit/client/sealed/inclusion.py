@@ -15,8 +15,8 @@ from tacit.client.sealed.sealing import SealedReport
 from tacit.client.transport import MAX_DOCUMENT_BYTES, Transport, Unreachable
 from tacit.errors import ProtocolViolation
 from tacit.shuffle.crypto.merkle import HASH_BYTES
+from tacit.shuffle.protocol.leaves import took_part
 from tacit.shuffle.protocol.relayed import proof_path, status_path
-from tacit.shuffle.protocol.roster import took_part
 from tacit.shuffle.protocol.session import SignedSession
 from tacit.shuffle.protocol.status import says_aborted
 from tacit.shuffle.protocol.transcript import Transcript, check_receipt, verify

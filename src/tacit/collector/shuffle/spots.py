@@ -15,7 +15,7 @@ from tacit.client.sealed.posting import SealedPost
 from tacit.client.sealed.sealing import SealedReport, seal_word_for
 from tacit.collector.shuffle.neighbours import Neighbours
 from tacit.device.numbers.coins import Coins
-from tacit.shuffle.protocol.roster import SlotLeaves
+from tacit.shuffle.protocol.leaves import SlotLeaves
 from tacit.shuffle.protocol.session import RESHARING, ShuffleSession
 from tacit.shuffler.party_store import PartyStore, PhaseChange, SessionRecord
 

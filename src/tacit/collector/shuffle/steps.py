@@ -24,9 +24,10 @@ from tacit.collector.store.party_copies import RESTORED
 from tacit.device.numbers.coins import SystemCoins
 from tacit.errors import ProtocolViolation, ReleaseRefused, SessionAborted
 from tacit.shuffle.crypto.signing import check_signature
+from tacit.shuffle.protocol.leaves import SlotLeaves, check_statements
 from tacit.shuffle.protocol.machine import CollectorProgress
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name
-from tacit.shuffle.protocol.roster import SlotLeaves, check_statements
+from tacit.shuffle.protocol.roster import hash_many
 from tacit.shuffle.protocol.session import LABEL, RESHARING, ShuffleSession, SignedSession
 from tacit.shuffler.admission import admission_hash
 from tacit.shuffler.letters import (
@@ -174,7 +175,7 @@ class CollectorSteps:
         agreed = {"root": first.root, "n": first.n, "signatures": signatures}
         (leaves,) = self.party.letters(record.id, LEAVES)
         # The sender signed the root as well: whoever shows both shows that it contradicts itself.
-        SlotLeaves(leaves.body).check(first.root, first.n)
+        SlotLeaves(leaves.body, hash_many).check(first.root, first.n)
         used = [each.place for each in (*letters, leaves)]
         self._commit(record, "shuffle", progress=agreed, used=used, keep={LEAVES: leaves.body})
         return True

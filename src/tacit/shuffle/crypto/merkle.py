@@ -6,68 +6,77 @@
 (True, False)
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 HASH_BYTES = 32
+# Leaves and nodes are hashed with different first bytes, so that a node can never be shown as a leaf.
+LEAF, NODE = 0, 1
+_LEAF, _NODE = bytes([LEAF]), bytes([NODE])
+
+HashRows = Callable[[int, bytes, int], bytes]
+"""Hashes a first byte and each row of some width of a list of rows; both rows and hashes end to end."""
 
 
 def leaf_hash(content: bytes) -> bytes:
     """What a tree has of an entry."""
-    # Leaves and nodes are hashed with different first bytes, so that a node can never be shown as a leaf.
-    return sha256(b"\x00" + content).digest()
+    return sha256(_LEAF + content).digest()
 
 
 def _node(left: bytes, right: bytes) -> bytes:
-    return sha256(b"\x01" + left + right).digest()
+    return sha256(_NODE + left + right).digest()
 
 
-def _levels(hashes: Sequence[bytes]) -> list[list[bytes]]:
-    """All levels from the hashes of leaves up; a node without a neighbour moves up as it is."""
-    levels = [list(hashes)]
-    # `_node` is written out: a shuffler hashes every slot, and a call costs as much as a hash.
-    while len(level := levels[-1]) > 1:
-        pairs = zip(level[::2], level[1::2], strict=False)
-        paired = [sha256(b"\x01" + left + right).digest() for left, right in pairs]
-        levels.append(paired + level[2 * len(paired) :])
-    return levels
+def hash_rows(first: int, rows: bytes, width: int) -> bytes:
+    """Hash row by row; `tacit.kernels` hashes many at a time."""
+    mark, cut = bytes([first]), range(0, len(rows), width)
+    return b"".join([sha256(mark + rows[i : i + width]).digest() for i in cut])
 
 
 class MerkleTree:
-    """All hashes of a list, for many proofs."""
+    """All hashes of a list, for many proofs: the levels from the leaves to the root, each of them end to end."""
 
-    def __init__(self, leaves: Sequence[bytes] = (), *, hashes: Sequence[bytes] | None = None) -> None:
-        """Hash a list, once; or take the hashes of its entries, where these are all that is known."""
-        self._levels = _levels([leaf_hash(content) for content in leaves] if hashes is None else hashes)
-
-    @property
-    def hashes(self) -> list[bytes]:
-        """The hashes of all entries, in their order."""
-        return self._levels[0]
+    def __init__(self, hashes: bytes, hashing: HashRows = hash_rows) -> None:
+        """Take the hashes of entries, end to end; `hashing` may be a faster one."""
+        levels = [hashes]
+        while len(level := levels[-1]) > HASH_BYTES:
+            # A node without a neighbour moves up as it is.
+            paired = len(level) - len(level) % (2 * HASH_BYTES)
+            levels.append(hashing(NODE, level[:paired], 2 * HASH_BYTES) + level[paired:])
+        self._levels = levels
 
     @property
     def root(self) -> bytes:
         """The hash of the list."""
-        return self._levels[-1][0] if self._levels[-1] else sha256(b"").digest()
+        return self._levels[-1] or sha256(b"").digest()
 
     def proof(self, index: int) -> list[bytes]:
         """What proves that entry `index` is in the list: the neighbours on the way to the root."""
         proof: list[bytes] = []
         for level in self._levels[:-1]:
-            if index ^ 1 < len(level):
-                proof.append(level[index ^ 1])
+            if neighbour := hash_at(level, index ^ 1):
+                proof.append(neighbour)
             index >>= 1
         return proof
 
 
+def hash_at(hashes: bytes, index: int) -> bytes:
+    """One of many hashes that are end to end; nothing behind their end."""
+    return hashes[HASH_BYTES * index : HASH_BYTES * (index + 1)]
+
+
+def _tree(leaves: Sequence[bytes]) -> MerkleTree:
+    return MerkleTree(b"".join(map(leaf_hash, leaves)))
+
+
 def merkle_root(leaves: Sequence[bytes]) -> bytes:
     """The hash of a list."""
-    return MerkleTree(leaves).root
+    return _tree(leaves).root
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
     """What proves that entry `index` is in a list."""
-    return MerkleTree(leaves).proof(index)
+    return _tree(leaves).proof(index)
 
 
 def is_included(root: bytes, content: bytes, index: int, size: int, proof: Sequence[bytes]) -> bool:

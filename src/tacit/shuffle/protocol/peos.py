@@ -21,7 +21,7 @@ from tacit.shuffle.protocol.layouts import LAYOUTS
 from tacit.shuffle.protocol.opening import vectors_of
 from tacit.shuffle.protocol.sealing import CIPHERTEXT_BYTES
 from tacit.shuffle.protocol.session import PEOS, ShuffleSession
-from tacit.shuffle.protocol.shares import Algebra, Body, PlainAlgebra, Vector, as_rows, as_words
+from tacit.shuffle.protocol.shares import Algebra, Body, PlainAlgebra, Vector, as_words
 
 PLAIN = PlainAlgebra(LAYOUTS[PEOS])
 
@@ -76,13 +76,12 @@ def is_share(session: ShuffleSession, party: int, share: bytes, public: DgkPubli
     return len(share) == public.width and public.is_ciphertext(public.read(share))
 
 
-def first_vector(session: ShuffleSession, party: int, shares: Sequence[bytes]) -> Vector:
+def first_vector(session: ShuffleSession, party: int, shares: U8) -> Vector:
     """The respondents' shares as a shuffler holds them before the first round; the last one has ciphertexts."""
     count = len(shares)
-    rows = as_rows(b"".join(shares), count)
     if party < session.shuffler_count:
-        return rows, np.zeros((count, 0), np.uint8)
-    return np.zeros((count, PLAIN.layout.width), np.uint8), rows
+        return shares, np.zeros((count, 0), np.uint8)
+    return np.zeros((count, PLAIN.layout.width), np.uint8), shares
 
 
 def with_fakes(session: ShuffleSession, party: int, vector: Vector, public: DgkPublicKey, stream: AesStream) -> Vector:

@@ -95,7 +95,7 @@ def run(
 ) -> tuple[Roster, OpenedRows]:
     """A whole session in mode osh or osh-z, from uploads to opened rows; `streams` has one per shuffler."""
     session = made.session
-    roster = agree(session, [[upload.slot for upload in uploads]] * session.shuffler_count)
+    roster = agree(session, [b"".join(upload.slot for upload in uploads)] * session.shuffler_count)
     numbered = list(enumerate(streams, start=1))
     # Every shuffler opens its own parts; nothing passes between them but through the machines.
     vectors = [(shares_of(made, party, roster, uploads, stream),) for party, stream in numbered]

@@ -4,54 +4,61 @@ If fewer respondents are left than the certificate needs, the session ends here,
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
-from operator import lt
 from typing import Any
 
-from tacit.errors import ProtocolViolation, SessionAborted
-from tacit.shuffle.crypto.merkle import HASH_BYTES, MerkleTree, is_included, leaf_hash
-from tacit.shuffle.crypto.signing import Identity, check_signature
-from tacit.shuffle.protocol.parties import party_name
-from tacit.shuffle.protocol.session import RESHARING, ShuffleSession
+import numpy as np
 
-LABEL = "roster"
+from tacit.arrays import I64, U64, Mask
+from tacit.errors import ProtocolViolation, SessionAborted
+from tacit.kernels import sha256_rows
+from tacit.shuffle.crypto.merkle import LEAF, MerkleTree
+from tacit.shuffle.crypto.signing import Identity
+from tacit.shuffle.protocol.leaves import LABEL
+from tacit.shuffle.protocol.sealing import SLOT_BYTES
+from tacit.shuffle.protocol.session import RESHARING, ShuffleSession
+from tacit.shuffle.protocol.shares import as_rows
 
 
 @dataclass(frozen=True)
 class Roster:
-    """Slots in ascending order, each once."""
+    """Slots in ascending order, each once, end to end."""
 
-    slots: tuple[bytes, ...]
+    content: bytes
 
     @classmethod
     def of(cls, slots: Iterable[bytes]) -> "Roster":
         """The roster of any collection of slots."""
-        # Slots come in order and once each from databases and letters, so that nearly always both are only checked.
-        ordered = sorted(slots)
-        is_strict = all(map(lt, ordered, islice(ordered, 1, None)))
-        return cls(tuple(ordered) if is_strict else tuple(dict.fromkeys(ordered)))
+        return cls(b"".join(sorted(set(slots))))
+
+    @property
+    def slots(self) -> list[bytes]:
+        """The slots, one by one."""
+        return cut_slots(self.content)
 
     @property
     def n(self) -> int:
         """How many respondents take part, spot checks included."""
-        return len(self.slots)
+        return len(self.content) // SLOT_BYTES
 
-    @cached_property
+    @property
     def root(self) -> str:
         """The Merkle root of the slots, in hexadecimal."""
         return self._tree.root.hex()
 
     @cached_property
     def _tree(self) -> MerkleTree:
-        return MerkleTree(self.slots)
+        return MerkleTree(self.leaves, hash_many)
 
-    @property
+    @cached_property
     def leaves(self) -> bytes:
         """The hashes of all slots, end to end: what is published of them."""
-        return b"".join(self._tree.hashes)
+        return hash_many(LEAF, self.content, SLOT_BYTES)
+
+    def _slot(self, index: int) -> bytes:
+        return self.content[SLOT_BYTES * index : SLOT_BYTES * (index + 1)]
 
     def statement(self, session: ShuffleSession, attempt: int) -> dict[str, Any]:
         """What every shuffler signs."""
@@ -63,50 +70,55 @@ class Roster:
 
     def proof(self, slot: bytes) -> dict[str, Any]:
         """What shows a respondent that its slot took part."""
-        index = bisect_left(self.slots, slot)
-        if self.slots[index : index + 1] != (slot,):
+        index = bisect_left(range(self.n), slot, key=self._slot)
+        if self._slot(index) != slot:
             raise ProtocolViolation("roster: this slot did not take part")
         path = [node.hex() for node in self._tree.proof(index)]
         return {"slot": slot.hex(), "index": index, "path": path}
 
 
-class SlotLeaves:
-    """The hashes of all slots that took part, in the order of the roster: with them a receipt can be checked for ever.
+def hash_many(first: int, rows: bytes, width: int) -> bytes:
+    """What `merkle.hash_rows` does, many rows at a time."""
+    return sha256_rows(first, as_rows(rows, len(rows) // width)).tobytes()
 
-    Slots are 128 random bits, so that a hash shows nothing of its slot; who knows a slot can look for its hash.
+
+def cut_slots(content: bytes) -> list[bytes]:
+    """Slots that were end to end, one by one."""
+    return [content[i : i + SLOT_BYTES] for i in range(0, len(content), SLOT_BYTES)]
+
+
+def order_of_slots(content: bytes) -> I64:
+    """The order in which slots are sorted."""
+    high, low = _halves(content)
+    order = np.argsort(high)
+    ordered = high[order]
+    # Slots are random: that two begin alike is rare, and then all of them are compared whole.
+    return np.lexsort((low, high)) if (ordered[1:] == ordered[:-1]).any() else order
+
+
+def _halves(content: bytes) -> tuple[U64, U64]:
+    """The two words of every slot, which sort like the slot itself."""
+    words = np.frombuffer(content, ">u8").astype(np.uint64)
+    return words[::2], words[1::2]
+
+
+def is_ascending(content: bytes) -> bool:
+    """Whether slots are sorted, each once."""
+    high, low = _halves(content)
+    rises: Mask = (high[1:] > high[:-1]) | ((high[1:] == high[:-1]) & (low[1:] > low[:-1]))
+    return bool(rises.all())
+
+
+def agree(session: ShuffleSession, held: Sequence[bytes]) -> Roster:
+    """The slots that every shuffler that takes uploads holds; SessionAborted if they are too few or too many.
+
+    `held` has the slots of each of them, end to end.
     """
-
-    def __init__(self, content: bytes) -> None:
-        """Take hashes end to end."""
-        cut = range(0, len(content), HASH_BYTES)
-        self._tree = MerkleTree(hashes=[content[i : i + HASH_BYTES] for i in cut])
-
-    def check(self, root: str, n: int) -> None:
-        """Raise ProtocolViolation unless these are n different slots under the root that was signed."""
-        hashes = self._tree.hashes
-        whole = all(len(each) == HASH_BYTES for each in hashes[-1:]) and len(set(hashes)) == n == len(hashes)
-        if not whole or self._tree.root.hex() != root:
-            raise ProtocolViolation(f"leaves: they are not the hashes of the {n} slots that shufflers signed")
-
-    def proof(self, slot: bytes) -> dict[str, Any] | None:
-        """What shows that a slot took part; None if it did not."""
-        index = self._places.get(leaf_hash(slot))
-        if index is None:
-            return None
-        return {"slot": slot.hex(), "index": index, "path": [node.hex() for node in self._tree.proof(index)]}
-
-    @cached_property
-    def _places(self) -> dict[bytes, int]:
-        return {each: index for index, each in enumerate(self._tree.hashes)}
-
-
-def agree(session: ShuffleSession, held: Sequence[Iterable[bytes]]) -> Roster:
-    """The slots that every shuffler that takes uploads holds; SessionAborted if they are too few or too many."""
     # In a chain only the first hop sees uploads.
     takers = session.shuffler_count if session.mode in RESHARING else 1
     if len(held) != takers:
         raise SessionAborted(f"roster: {len(held)} of {takers} shufflers have sent their slots")
-    roster = Roster.of(_common([list(slots) for slots in held]))
+    roster = _common(held)
     # Spot checks are the collector's own: nobody hides among them.
     respondents = roster.n - session.spot_checks
     if respondents < session.n_min:
@@ -119,27 +131,10 @@ def agree(session: ShuffleSession, held: Sequence[Iterable[bytes]]) -> Roster:
     return roster
 
 
-def _common(held: Sequence[list[bytes]]) -> list[bytes]:
-    """The slots that all lists have, in the order of the first."""
+def _common(held: Sequence[bytes]) -> Roster:
+    """The slots that all shufflers have."""
     first, *others = held
-    # Nearly always all shufflers hold the same; comparing lists is much cheaper than intersecting them.
-    if all(slots == first for slots in others):
-        return first
-    shared = set(first).intersection(*others)
-    return [slot for slot in first if slot in shared]
-
-
-def check_statements(
-    session: ShuffleSession, statement: Mapping[str, Any], signatures: Mapping[str, str], pinned: Mapping[str, bytes]
-) -> None:
-    """Raise ProtocolViolation unless every shuffler that takes uploads signed the same statement."""
-    takers = session.shuffler_count if session.mode in RESHARING else 1
-    for number in range(1, takers + 1):
-        name = party_name(number)
-        check_signature(pinned, name, LABEL, statement, signatures.get(name, ""))
-
-
-def took_part(root: str, n: int, proof: Mapping[str, Any]) -> bool:
-    """Whether a proof shows that a slot is in the roster with this root."""
-    path = [bytes.fromhex(node) for node in proof["path"]]
-    return is_included(bytes.fromhex(root), bytes.fromhex(proof["slot"]), proof["index"], n, path)
+    # Nearly always all hold the same slots and sent them in order; then none has to be looked at by itself.
+    if all(slots == first for slots in others) and is_ascending(first):
+        return Roster(first)
+    return Roster.of(set(cut_slots(first)).intersection(*map(cut_slots, others)))

@@ -15,10 +15,10 @@ from tacit.shuffle.crypto.envelope import Envelope, MessagePlace
 from tacit.shuffle.crypto.merkle import merkle_root
 from tacit.shuffle.crypto.signing import Identity, check_signature
 from tacit.shuffle.protocol.layouts import LAYOUTS
+from tacit.shuffle.protocol.leaves import SlotLeaves, check_statements, took_part
 from tacit.shuffle.protocol.opening import ACK_LABEL
 from tacit.shuffle.protocol.parties import COLLECTOR, party_name, party_names, rounds_of
 from tacit.shuffle.protocol.resharing import COMMIT, OUTPUT, RESHARE, REVEAL, SPLIT, takes_rest
-from tacit.shuffle.protocol.roster import SlotLeaves, check_statements, took_part
 from tacit.shuffle.protocol.sealing import CIPHERTEXT_BYTES, onion_bytes
 from tacit.shuffle.protocol.session import PEOS, RESHARING, ShuffleSession, SignedSession
 

@@ -118,7 +118,7 @@ def recorded() -> tuple[Rehearsed, Transcript]:
     cast = made(fakes=1)
     session, coins = cast.session, ReplayCoins(b"clients")
     uploads = [seal_upload(session, word, coins) for word in (5, 6, 7)]
-    roster = agree(session, [[upload.slot for upload in uploads]])
+    roster = agree(session, [b"".join(upload.slot for upload in uploads)])
     passed = chain(cast, [upload.parts[0] for upload in uploads])
     rows = chain_rows(passed[-1].rows)
     opened = sift(rows, *open_rows(session, cast.keys[0], rows))

@@ -12,9 +12,10 @@ from tacit.errors import OpenFailed, ProtocolViolation, ReleaseRefused, SessionA
 from tacit.shuffle.crypto.stream import AesStream
 from tacit.shuffle.protocol.fakes import fake_shares
 from tacit.shuffle.protocol.layouts import LAYOUTS
+from tacit.shuffle.protocol.leaves import check_statements, took_part
 from tacit.shuffle.protocol.opening import OpenedRows, acknowledge, combine, open_rows, release, sift
 from tacit.shuffle.protocol.rehearsal import Rehearsed, rehearse, run
-from tacit.shuffle.protocol.roster import Roster, agree, check_statements, took_part
+from tacit.shuffle.protocol.roster import Roster, agree
 from tacit.shuffle.protocol.sealing import (
     ShuffleUpload,
     open_part,
@@ -95,11 +96,12 @@ def test_a_part_opens_for_its_shuffler_slot_and_session_alone():
 
 def test_too_few_respondents_end_the_session_before_anything_reaches_the_collector():
     cast = rehearse(ReplayCoins(b"keys"), n_min=3, spot_checks=1)
-    slots = [upload.slot for upload in uploads_of(cast, [1, 2, 3, 4])]
-    assert agree(cast.session, [slots, slots, slots[::-1]]).n == 4
+    sent = [upload.slot for upload in uploads_of(cast, [1, 2, 3, 4])]
+    slots, fewer, turned = (b"".join(some) for some in (sent, sent[1:], sent[::-1]))
+    assert agree(cast.session, [slots, slots, turned]).slots == sorted(sent)
     # One shuffler lacks a slot: it takes no part, and three uploads with one spot check are too few.
     with pytest.raises(SessionAborted, match="2 respondents, the certificate needs 3"):
-        agree(cast.session, [slots, slots[1:], slots])
+        agree(cast.session, [slots, fewer, slots])
     with pytest.raises(SessionAborted, match="2 of 3 shufflers"):
         agree(cast.session, [slots, slots])
     with pytest.raises(SessionAborted, match="at most 3"):
@@ -118,7 +120,7 @@ def test_a_slot_that_comes_twice_counts_once():
 def test_shufflers_sign_one_root_and_a_receipt_proves_that_a_slot_took_part():
     cast = rehearse(ReplayCoins(b"keys"))
     uploads = uploads_of(cast, list(range(7)))
-    roster = agree(cast.session, [[upload.slot for upload in uploads]] * 3)
+    roster = agree(cast.session, [b"".join(upload.slot for upload in uploads)] * 3)
     signatures = {f"shuffler_{i}": roster.sign(cast.session, 1, cast.identities[i]) for i in (1, 2, 3)}
     statement = roster.statement(cast.session, 1)
     check_statements(cast.session, statement, signatures, cast.pinned)
@@ -132,7 +134,7 @@ def test_shufflers_sign_one_root_and_a_receipt_proves_that_a_slot_took_part():
     assert not took_part(roster.root, roster.n, foreign)
     with pytest.raises(ProtocolViolation, match="did not take part"):
         roster.proof(bytes(16))
-    assert Roster.of([b"b", b"a", b"b"]).slots == (b"a", b"b")
+    assert Roster.of([b"b" * 16, b"a" * 16, b"b" * 16]).slots == [b"a" * 16, b"b" * 16]
 
 
 def rows_of(cast: Rehearsed, words: list[int]) -> U8:

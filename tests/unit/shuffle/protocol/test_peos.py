@@ -26,7 +26,7 @@ from tacit.shuffle.protocol.peos import (
 )
 from tacit.shuffle.protocol.rehearsal import Rehearsed, rehearse
 from tacit.shuffle.protocol.sealing import ShuffleUpload, open_part, part_bytes, seal_upload
-from tacit.shuffle.protocol.shares import Vector, as_words
+from tacit.shuffle.protocol.shares import Vector, as_rows, as_words
 
 SMALL = draw_dgk_key(ReplayCoins(b"peos"), DgkParameters(512, 64, 64))
 FULL = DgkPrivateKey.from_json(json.loads((Path(__file__).parents[1] / "dgk_test_key.json").read_text()))
@@ -130,7 +130,7 @@ def test_a_whole_session_with_a_key_of_full_size(cast: Rehearsed):
         shares = [open_part(session, party, cast.keys[party], u.slot, u.parts[party - 1]) for u in uploads]
         assert all(is_share(session, party, share, FULL.public) for share in shares)
         assert not is_share(session, party, bytes(len(shares[0]) + 1), FULL.public)
-        vector = first_vector(session, party, shares)
+        vector = first_vector(session, party, as_rows(b"".join(shares), len(shares)))
         vectors.append(with_fakes(session, party, vector, FULL.public, own[party - 1]))
     assert not is_share(session, 3, bytes(384), FULL.public)
     outputs = shuffle_in_memory(vectors, PeosAlgebra(FULL.public), own, session=session.id_bytes)

@@ -29,7 +29,7 @@ def recorded() -> tuple[Rehearsed, Transcript, Roster]:
     cast = rehearse(ReplayCoins(b"keys"), fakes=2)
     session, coins = cast.session, ReplayCoins(b"clients")
     uploads = [seal_upload(session, word, coins) for word in (1, 2, 3)]
-    roster = agree(session, [[upload.slot for upload in uploads]] * 3)
+    roster = agree(session, [b"".join(upload.slot for upload in uploads)] * 3)
     own = [AesStream(bytes([party]) * 32) for party in (1, 2, 3)]
     vectors = [(shares_of(cast, party, roster, uploads, own[party - 1]),) for party in (1, 2, 3)]
     sent: dict[MessagePlace, Envelope] = {}
@@ -182,6 +182,7 @@ def test_an_acknowledgement_and_a_note_must_be_about_this_session(recorded: tupl
 def test_merkle_proofs_of_every_size(size: int):
     leaves = [bytes([i]) * 16 for i in range(size)]
     root = merkle_root(leaves)
+    assert Roster.of(leaves).root == root.hex()
     for i, leaf in enumerate(leaves):
         proof = inclusion_proof(leaves, i)
         assert is_included(root, leaf, i, size, proof)

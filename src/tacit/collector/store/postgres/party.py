@@ -92,6 +92,11 @@ MIGRATIONS: tuple[LiteralString, ...] = (
         PRIMARY KEY (session, reason)
     );
     """,
+    """
+    ALTER TABLE uploads DROP CONSTRAINT uploads_pkey;
+    ALTER TABLE uploads RENAME slot TO slots;
+    ALTER TABLE uploads RENAME share TO shares;
+    """,
 )
 """Migration i takes the tables from version i to i + 1. New ones are appended; released ones are never edited."""
 
