@@ -4,7 +4,7 @@ import { Published, type GivenInt, type Int } from "./types/published.js";
 
 export type { GivenInt, Int };
 export { Attribute, Bits, Booleans, Buckets, Categories, DOMAINS, Domain } from "./types/domains.js";
-export { Integers, Items, Ordered, Product, Strings, Text, domainOf, project } from "./types/domains.js";
+export { Integers, Items, OptionalDomain, Ordered, Product, Strings, Text, domainOf, project } from "./types/domains.js";
 export { AlreadyAnswered, Collection, Ledger, Respondent } from "./types/client.js";
 export type { Entry, Inclusion, Options, Party, Question, Receipt, Row, Rows } from "./types/client.js";
 export type { Sealed, Session, ShuffleTerms, Spending, Store, Texts } from "./types/client.js";
@@ -438,6 +438,18 @@ export class Tree extends Published {
   readonly length: number;
   mechanism(i: number): Device;
   view(i: number): (leaf: Int) => number;
+}
+
+/** Things to tick: the value is a set, and member i asks whether item i is in it. */
+export class Ticks extends Published {
+  static readonly kind: "ticks";
+  constructor(fields: { size: number; mechanisms: Device[] });
+  readonly size: number;
+  readonly mechanisms: readonly Device[];
+  readonly weights: readonly number[];
+  readonly length: number;
+  mechanism(i: number): Device;
+  view(i: number): (items: readonly number[]) => number;
 }
 
 /** Products of levels of up to eight attributes: member i asks for the nodes of heights `heights[i]` together. */

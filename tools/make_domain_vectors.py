@@ -37,6 +37,12 @@ CODE = {"kind": "text", "name": "code", "alphabet": "01\u00e9\U0001f600", "lengt
 PLAIN = {"kind": "text", "name": "plain", "alphabet": "printable", "length": 9}
 BASKET = {"kind": "items", "name": "basket", "labels": ["bread", "caf\u00e9", "milk"], "most": 2}
 DRAWER = {"kind": "items", "name": "drawer", "labels": ["pen"], "most": None}
+MAYBE_SMOKER = {"kind": "optional", "domain": SMOKER, "declined": "prefer not to say"}
+MAYBE_YEAR = {"kind": "optional", "domain": YEAR, "declined": "keine Angabe"}
+MAYBE_MOOD = {"kind": "optional", "domain": MOOD, "declined": "caf\u00e9"}
+MAYBE_BROWSER = {"kind": "optional", "domain": BROWSER, "declined": "no answer"}
+MAYBE_INCOME = {"kind": "optional", "domain": INCOME, "declined": "no answer"}
+MAYBE_BASKET = {"kind": "optional", "domain": BASKET, "declined": "no answer"}
 TABLE = {"kind": "product", "attributes": [SMOKER, YEAR, MOOD]}
 HUGE = {"kind": "product", "attributes": [WORD, FLAGS, LONG]}
 
@@ -61,6 +67,12 @@ GOOD: list[tuple[dict[str, Any], list[Any]]] = [
     (BASKET, [[], ["milk"], ["milk", "bread"], ["cafe\u0301", "bread"]]),
     (DRAWER, [[], ["pen"]]),
     (HUGE, [["word", "0001", "1" * 64]]),
+    (MAYBE_SMOKER, [True, "false", None, "prefer not to say"]),
+    (MAYBE_YEAR, [-10, "20", None, "keine Angabe"]),
+    (MAYBE_MOOD, ["good", None, "caf\u00e9"]),
+    (MAYBE_BROWSER, ["Lynx", "another", "no answer", None, ""]),
+    (MAYBE_INCOME, ["0", 1e21, None]),
+    (MAYBE_BASKET, [[], ["milk", "bread"], None, "no answer"]),
 ]  # fmt: skip
 
 BAD_VALUES: list[tuple[dict[str, Any], list[Any]]] = [
@@ -82,6 +94,10 @@ BAD_VALUES: list[tuple[dict[str, Any], list[Any]]] = [
     (BASKET, [["milk", "milk"], ["caf\u00e9", "cafe\u0301"], ["tea"], ["milk", 1], ["milk", None], [["milk"]], [""]]),
     (BASKET, ["milk", None, 1, {}, {"milk": 1}, ["milk", "bread", "caf\u00e9"]]),
     (TABLE, [{"smoker": 1, "year": 0}, {}, "table", None, 7]),
+    (MAYBE_SMOKER, ["yes", 2, "Prefer not to say", [None]]),
+    (MAYBE_YEAR, [1, "no answer", ""]),
+    (MAYBE_MOOD, ["cafe\u0301", 3, False]),
+    (MAYBE_BASKET, [["no answer"], [None], "milk", {}]),
 ]  # fmt: skip
 
 BAD_SPECS: list[Any] = [
@@ -134,6 +150,22 @@ BAD_SPECS: list[Any] = [
     {"kind": "product", "attributes": [TENTHS | {"edges": ["-0", "1"]}]},
     TENTHS | {"open_below": 1},
     TENTHS | {"open_above": None},
+    MAYBE_SMOKER | {"declined": ""},
+    MAYBE_SMOKER | {"declined": None},
+    MAYBE_SMOKER | {"declined": "x" * 257},
+    MAYBE_SMOKER | {"domain": "booleans"},
+    MAYBE_SMOKER | {"domain": None},
+    MAYBE_SMOKER | {"domain": NAME},
+    MAYBE_SMOKER | {"domain": FLAGS},
+    MAYBE_SMOKER | {"domain": MAYBE_SMOKER},
+    MAYBE_SMOKER | {"domain": TABLE},
+    MAYBE_SMOKER | {"domain": {"kind": "booleans"}},
+    MAYBE_SMOKER | {"name": "smoker"},
+    MAYBE_MOOD | {"declined": "fair"},
+    MAYBE_BROWSER | {"declined": "another"},
+    MAYBE_BASKET | {"declined": "milk"},
+    MAYBE_YEAR | {"domain": YEAR | {"high": 2**21, "low": 0, "step": 1}},
+    {"kind": "product", "attributes": [MAYBE_SMOKER]},
     FLAGS | {"length": 0},
     FLAGS | {"length": 65},
     FLAGS | {"length": "4"},

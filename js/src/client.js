@@ -55,6 +55,12 @@ function uploadOf(entry) {
   return { method: "POST", headers, body: batchOf(entry) };
 }
 
+/** Why there is no document: what the collector says of this page's origin, or the bare status. @param {Uint8Array} bytes @param {number} status */
+function whyNot(bytes, status) {
+  const { type, detail } = jsonOf(bytes) ?? {};
+  return type === "urn:tacit:error:origin" ? detail : status || "offline";
+}
+
 /** One person on one device. */
 export class Respondent {
   /**
@@ -84,7 +90,7 @@ export class Respondent {
   async open(address) {
     const { base, id } = locate(address);
     const { bytes, status } = await this.request(`${base}/c/${id}/document.json`);
-    if (status !== 200) throw new TacitError(`collection ${id}: no document (${status || "offline"})`);
+    if (status !== 200) throw new TacitError(`collection ${id}: no document (${whyNot(bytes, status)})`);
     const collection = await Collection.read(textOf(bytes));
     if (collection.id === id) return collection;
     throw new InvalidSpec(`collection ${id}: the document has another digest; do not answer it`);

@@ -14,6 +14,7 @@ export { FAMILIES, KINDS, deviceOf, privatizeOne } from "./kinds.js";
 export { AlreadyAnswered, Ledger } from "./ledger.js";
 export { loadDevice } from "./load.js";
 export { MemoCoins, Memory } from "./memo.js";
+export { OptionalDomain } from "./optional.js";
 export { DOMAINS, Product, domainOf, project } from "./product.js";
 export { Buckets, Integers } from "./reals.js";
 export { CannotSeal, ProtocolViolation } from "./refusals.js";
@@ -34,7 +35,7 @@ export { Coefficients, Views } from "./marginals.js";
 export { OneBit } from "./mean.js";
 export { Memoized } from "./memo.js";
 export { BasicRAPPOR, RAPPOR } from "./rappor.js";
-export { Padded, SetSize } from "./sets.js";
+export { Padded, SetSize, Ticks } from "./sets.js";
 export { CMS, HCMS } from "./sketch.js";
 export { OUE, RUE, SUE, THE } from "./unary.js";
 // The lists of kinds end.

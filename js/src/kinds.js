@@ -16,7 +16,7 @@ import { Coefficients, Views } from "./marginals.js";
 import { OneBit } from "./mean.js";
 import { Memoized } from "./memo.js";
 import { BasicRAPPOR, RAPPOR } from "./rappor.js";
-import { Padded, SetSize } from "./sets.js";
+import { Padded, SetSize, Ticks } from "./sets.js";
 import { CMS, HCMS } from "./sketch.js";
 import { OUE, RUE, SUE, THE } from "./unary.js";
 
@@ -27,7 +27,7 @@ export const KINDS = [
 ];
 
 /** Families of questions of which one is answered: parts of a spec, not kinds of their own. */
-export const FAMILIES = [Questions, Tree, Grid, Views, Coefficients];
+export const FAMILIES = [Questions, Tree, Grid, Views, Coefficients, Ticks];
 // The lists of kinds end.
 
 /**

@@ -26,7 +26,7 @@ const MODULES = [
   ["rounded grid", () => import("./grid.js")],
   ["one_of all_of questions", () => import("./compose.js")],
   ["memo", () => import("./memo.js")],
-  ["padded set_size", () => import("./sets.js")],
+  ["padded set_size ticks", () => import("./sets.js")],
   ["tree", () => import("./levels.js")],
   ["views coefficients", () => import("./marginals.js")],
   // The lists of kinds end.

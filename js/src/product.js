@@ -6,6 +6,7 @@ import { InvalidSpec, InvalidValue } from "./errors.js";
 import { digitsOf, joined, tidy } from "./exact.js";
 import { Items } from "./items.js";
 import { kindsOf } from "./nested.js";
+import { OptionalDomain } from "./optional.js";
 import { Buckets, Integers } from "./reals.js";
 import { Text } from "./text.js";
 
@@ -83,7 +84,7 @@ export class Product extends Domain {
 }
 
 /** @type {ReadonlyArray<typeof Domain>} */
-export const DOMAINS = [Categories, Booleans, Integers, Buckets, Ordered, Bits, Text, Strings, Product, Items];
+export const DOMAINS = [Categories, Booleans, Integers, Buckets, Ordered, Bits, Text, Strings, Product, Items, OptionalDomain];
 
 /** The domain of a wire spec. @param {any} spec @returns {Domain} */
 export function domainOf(spec) {

@@ -1,7 +1,8 @@
-/** Sets on the device: padding and sampling before a frequency oracle, and the number of candidates in a set. */
+/** Sets on the device: padding and sampling before a frequency oracle, the number of candidates in a set, and ticks. */
 
-import { Device, innerOf } from "./base.js";
+import { Device, innerOf, statedSize } from "./base.js";
 import { areDifferent, isRising } from "./checks.js";
+import { MAX_MEMBERS, Questions } from "./compose.js";
 import { listed } from "./domain.js";
 import { ABSTRACT, InvalidSpec, InvalidValue } from "./errors.js";
 import { WORD, areIntegers, ceilDiv, comesBefore, isLess } from "./exact.js";
@@ -20,6 +21,14 @@ class SampledGRR extends GRR {
 }
 
 const MAX_CANDIDATES = 2 ** 16;
+
+/** A private set as increasing places below a size. @param {any} published @param {any} value @returns {number[]} */
+function placesOf(published, value) {
+  const given = Array.isArray(value) ? value : [-1];
+  const places = given.map((place) => published.index(place, published.size)).sort((a, b) => a - b);
+  if (!areDifferent(places)) throw new InvalidValue(`${published.kind}: items must differ`);
+  return places;
+}
 
 /** What mechanisms on sets share: items, candidates and an inner oracle. */
 class SetDevice extends Device {
@@ -81,8 +90,7 @@ class SetDevice extends Device {
 
   /** Which candidates a set contains, increasing. @param {any} value @returns {number[]} */
   contained(value) {
-    const items = (Array.isArray(value) ? value : [-1]).map((item) => this.index(item, this.size)).sort((a, b) => a - b);
-    if (!areDifferent(items)) throw new InvalidValue(`${this.kind}: items must differ`);
+    const items = placesOf(this, value);
     const all = this.candidates;
     return all.length ? all.flatMap((one, i) => (one.every((item) => items.includes(item)) ? [i] : [])) : items;
   }
@@ -121,5 +129,44 @@ export class SetSize extends SetDevice {
   /** The report on the number of candidates. @param {any} value @param {import("./coins.js").Coins} coins */
   privatizeOne(value, coins) {
     return this.inner.privatizeOne(Math.min(this.contained(value).length, this.most), coins);
+  }
+}
+
+/** The family of ticks: member i asks whether item i is in the set, 1 for yes. */
+export class Ticks extends Questions {
+  static kind = "ticks";
+  static fields = ["size", "mechanisms"];
+
+  check() {
+    /** @type {number} */
+    this.size = this.checkInteger("size", 1, MAX_MEMBERS);
+    if (this.mechanisms.length !== 1 || statedSize(this.mechanisms[0]) !== 2) {
+      this.reject("mechanisms must hold one over two values, for ticked or not");
+    }
+    this.weights = Array(this.size).fill(1);
+  }
+
+  get length() {
+    return this.size;
+  }
+
+  /** @returns {any} */
+  get firstValue() {
+    return [];
+  }
+
+  /** @param {any} value */
+  checkValue(value) {
+    placesOf(this, value);
+  }
+
+  /** Whether an item is in a set. @param {number} i @returns {(value: any) => number} */
+  view(i) {
+    return (value) => Number(placesOf(this, value).includes(i));
+  }
+
+  /** @returns {Device} the mechanism of every item */
+  mechanism() {
+    return this.mechanisms[0];
   }
 }

@@ -95,6 +95,14 @@ export class Items extends Domain {
   encode(value: string[]): any;
 }
 
+/** The answers of another domain, and a last one for whoever declines: null, or the label `declined`. */
+export class OptionalDomain extends Domain {
+  static readonly kind: "optional";
+  constructor(fields: { domain: Domain; declined: string });
+  readonly domain: any;
+  readonly declined: string;
+}
+
 /** Every combination of answers to several attributes; the first is the most significant digit. */
 export class Product extends Domain {
   static readonly kind: "product";

@@ -26,6 +26,7 @@ from tacit.catalog import CATALOG
 from tacit.core.compose import AllOf, OneOf, Questions
 from tacit.device.families.grid import Grid
 from tacit.device.families.levels import Tree
+from tacit.device.families.ticks import Ticks
 from tacit.device.kinds.memo import Memory
 from tacit.device.numbers.budget import Share
 from tacit.device.numbers.coins import Coins, ReplayCoins
@@ -82,6 +83,18 @@ def pair_grid(epsilon: Any) -> Grid:
 def test_one_level_of_a_tree_has_the_law_it_states(make: Callable[[Any], Tree | Grid], epsilon: Any):
     tree = make(epsilon)
     m, values = OneOf(family=tree), list(range(tree.size))
+    laws = laws_of(m, values)
+    check_law(m, laws, values)
+    check_complete(m, laws)
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "32"])
+@pytest.mark.parametrize("size", [1, 3])
+def test_one_thing_to_tick_has_the_law_it_states(size: int, epsilon: str):
+    """All sets, the empty one included; what is not drawn does not matter."""
+    m = OneOf(family=Ticks(size=size, mechanisms=(GRR(size=2, epsilon=epsilon),)))
+    values = list(m.family.values())
+    assert sorted(map(len, values))[0] == 0 and len(values) == 2**size
     laws = laws_of(m, values)
     check_law(m, laws, values)
     check_complete(m, laws)

@@ -40,6 +40,8 @@ class _Reports:
     invitations: dict[bytes, bool] = field(default_factory=dict[bytes, bool])
     """Every invitation's hash and whether it is unspent."""
     count: int = 0
+    days: Counter[int] = field(default_factory=Counter[int])
+    origins: tuple[str, ...] = ()
     day: int = 0
 
 
@@ -157,6 +159,21 @@ class MemoryStore:
             waiting = len(kept.waiting)
             return BatchNumbers(len(kept.batches) - waiting, kept.count - reports, waiting, reports)
 
+    def reports_by_day(self, collection: str) -> dict[int, int]:
+        """Numbers of stored reports by the Unix day on which they were folded."""
+        with self._lock:
+            return dict(sorted(self._of(collection).days.items()))
+
+    def set_origins(self, collection: str, origins: Sequence[str]) -> None:
+        """Replace the sites that an operator allows beside those of the document."""
+        with self._lock:
+            self._known(collection).origins = tuple(sorted(origins))
+
+    def origins(self) -> dict[str, tuple[str, ...]]:
+        """The sites that operators allow, by collection."""
+        with self._lock:
+            return {name: kept.origins for name, kept in self._reports.items() if kept.origins}
+
     def fence(self) -> None:
         """Folds are under one lock, so that none has begun and not ended."""
         with self._folding:
@@ -173,6 +190,7 @@ class MemoryStore:
                 reports = sum(batch.count for batch in batches) + (0 if tally is None else tally.reports)
                 with self._lock:
                     kept.tallies[shard] = StoredTally(shard, reports, folded)
+                    kept.days[self._today()] += sum(batch.count for batch in batches)
                     del kept.waiting[: len(batches)]
             return len(batches)
 
@@ -184,6 +202,7 @@ class MemoryStore:
             if outcome == STORED:
                 kept.batches.update(sources)
                 kept.count += tally.reports
+                kept.days[self._today()] += tally.reports
                 kept.tallies[tally.shard] = tally
             return outcome
 
@@ -242,7 +261,7 @@ class MemoryStore:
         with self._folding, self._lock:
             self.close_collection(collection)
             kept = self._reports[collection]
-            self._reports[collection] = _Reports(day=kept.day, rejected=kept.rejected)
+            self._reports[collection] = _Reports(day=kept.day, rejected=kept.rejected, origins=kept.origins)
 
     def published_day(self, collection: str) -> int:
         """Unix day of publication; 0 for a draft."""

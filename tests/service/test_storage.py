@@ -24,6 +24,7 @@ from tacit.collector.ports import (
     NewBatch,
     Store,
     StoredBatch,
+    StoredTally,
     TokenRecord,
 )
 from tacit.collector.store.sqlite.store import SqliteStore
@@ -484,3 +485,33 @@ def test_a_backup_is_taken_while_reports_arrive(store: Store, tmp_path: Path):
     restored = SqliteStore.restore(tmp_path / "copy", tmp_path / "restored")
     assert least <= restored.stored_reports(A) <= most
     restored.close()
+
+
+def test_reports_are_counted_by_day_when_they_are_folded(store: Store):
+    """Sums by day alone; retention removes them with the reports."""
+    publish(store)
+    assert store.reports_by_day(A) == store.reports_by_day(B) == {}
+    store.add_batches([batch("one"), batch("two", count=3)])
+    assert store.reports_by_day(A) == {}
+    fold_all(store)
+    store.add_batches([batch("three")])
+    fold_all(store, shard="other")
+    assert store.reports_by_day(A) == {TODAY: 7}
+    store.add_tally(A, StoredTally("import-1", 10, b"{}"), [b"file".ljust(16, b".")])
+    assert store.reports_by_day(A) == {TODAY: 17} and store.stored_reports(A) == 17
+    store.drop_reports(A)
+    assert store.reports_by_day(A) == {}
+
+
+def test_sites_are_kept_beside_the_document(open_store: Open):
+    store = open_store()
+    publish(store)
+    assert store.origins() == {}
+    store.set_origins(A, ["https://b.example", "https://a.example"])
+    assert open_store().origins() == {A: ("https://a.example", "https://b.example")}
+    store.set_origins(A, ["https://b.example"])
+    assert store.origins() == {A: ("https://b.example",)}
+    store.set_origins(A, [])
+    assert store.origins() == {}
+    with pytest.raises(InvalidSpec, match="unknown"):
+        store.set_origins(B, [])

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tacit.cli.draft_file import read_draft
-from tacit.cli.output import print_json, print_table
+from tacit.cli.output import CommandRefused, print_json, print_table
 from tacit.cli.place import open_place, place_options
 from tacit.cli.post_option import POST
 
@@ -43,6 +43,32 @@ def close(id: str, server: str, token: str, data: Path | None) -> None:
     """Take no more reports for the collection ID; its answers stay."""
     with open_place(server, token, data) as place:
         click.echo(f"{place.close(id)['id']} is closed")
+
+
+@collection.command()
+@click.argument("id")
+@click.option("--add", multiple=True, metavar="ORIGIN", help="Allow a site such as https://example.org.")
+@click.option("--remove", multiple=True, metavar="ORIGIN", help="Take a site back that was added.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@place_options
+def origins(
+    id: str, add: tuple[str, ...], remove: tuple[str, ...], as_json: bool, server: str, token: str, data: Path | None
+) -> None:
+    """Show or change which sites may embed the collection ID or send reports to it; its document stays as it is."""
+    with open_place(server, token, data) as place:
+        found = place.origins(id)
+        if unknown := sorted(set(remove) - set(found["added"])):
+            raise CommandRefused(f"{unknown[0]} is no site that was added; those of the document stay")
+        if add or remove:
+            found = place.allow(id, sorted((set(found["added"]) | set(add)) - set(remove)))
+    if as_json:
+        print_json(found)
+        return
+    rows = [[origin, where] for where in ("document", "added") for origin in found[where]]
+    print_table(["origin", "stands in"], [[origin, _WHERE[where]] for origin, where in rows])
+
+
+_WHERE = {"document": "the document", "added": "the operator's list"}
 
 
 @collection.command(name="import")

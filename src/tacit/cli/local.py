@@ -69,6 +69,16 @@ class LocalOperator:
         """Close the current round of an adaptive plan and publish the next one."""
         return self._collector.advance(collection)
 
+    def origins(self, collection: str) -> "dict[str, list[str]]":
+        """Return the sites that may show a collection."""
+        return self._collector.allowed(collection)
+
+    def allow(self, collection: str, origins: "list[str]") -> "dict[str, list[str]]":
+        """Allow these sites beside those of the document, and no others."""
+        from tacit.collector.collections.access import OWNER
+
+        return self._collector.allow(OWNER, collection, origins)
+
     def import_tally(self, collection: str, data: bytes) -> dict[str, Any]:
         """Count the tally of a `.tally` file in a collection, once, and return what became of it."""
         return self._collector.import_tally(collection, data)

@@ -69,6 +69,14 @@ class Place(Protocol):
         """Close the current round of an adaptive plan and publish the next one."""
         ...
 
+    def origins(self, collection: str) -> "dict[str, list[str]]":
+        """Return the sites that may show a collection."""
+        ...
+
+    def allow(self, collection: str, origins: "list[str]") -> "dict[str, list[str]]":
+        """Allow these sites beside those of the document, and no others."""
+        ...
+
     def import_tally(self, collection: str, data: bytes) -> dict[str, Any]:
         """Count the tally of a `.tally` file in a collection, once, and return what became of it."""
         ...

@@ -70,6 +70,14 @@ class Operator:
         """Close the current round of an adaptive plan and publish the next one."""
         return self._json("POST", f"{_path(collection)}/advance")
 
+    def origins(self, collection: str) -> "dict[str, list[str]]":
+        """Return the sites that may show a collection: those of its document, and those that were added."""
+        return self._json("GET", f"{_path(collection)}/origins")
+
+    def allow(self, collection: str, origins: "list[str]") -> "dict[str, list[str]]":
+        """Allow these sites beside those of the document, and no others; the document stays as it is."""
+        return self._json("PUT", f"{_path(collection)}/origins", {"origins": origins})
+
     def import_tally(self, collection: str, data: bytes) -> dict[str, Any]:
         """Count the tally of a `.tally` file in a collection, once, and return what became of it."""
         return self._json("POST", f"{_path(collection)}/tallies", data)

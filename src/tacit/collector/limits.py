@@ -19,6 +19,8 @@ class Intervals:
     """Between two segments of one collection; rows wait for it, so that segments are fewer and larger."""
     note_refusals: float = 1.0
     """Between two writes of the number of refused reports."""
+    look_at_origins: float = 2.0
+    """Between two looks at the sites that operators have added to collections."""
     post_metrics: float = 1.0
     """Between two posts of this process's metrics, where several serve."""
     advance: float = 2.0

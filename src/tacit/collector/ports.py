@@ -199,6 +199,18 @@ class Store(BatchIntake, Protocol):
         """Numbers of batches and reports, folded and waiting, in one snapshot."""
         ...
 
+    def reports_by_day(self, collection: str) -> dict[int, int]:
+        """Numbers of folded reports by the Unix day on which they were; sums alone, no report stands beside its day."""
+        ...
+
+    def set_origins(self, collection: str, origins: Sequence[str]) -> None:
+        """Replace the sites that an operator allows beside those of the document; `InvalidSpec` if there is none."""
+        ...
+
+    def origins(self) -> dict[str, tuple[str, ...]]:
+        """The sites that operators allow, by collection; collections without any are left out."""
+        ...
+
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were.
 
@@ -263,7 +275,7 @@ class Store(BatchIntake, Protocol):
         ...
 
     def drop_reports(self, collection: str) -> None:
-        """Close a collection and remove its reports, tallies, batch ids and invitations (retention).
+        """Close a collection and remove its reports, tallies, batch ids, invitations and counts by day (retention).
 
         It takes no more reports, because without its batch ids it could not tell a new batch from an old one.
         """

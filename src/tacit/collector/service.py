@@ -13,8 +13,9 @@ from tacit.collector.answers.answer import CollectionAnswers, answer, answer_pla
 from tacit.collector.answers.ask import ask, ask_joint
 from tacit.collector.answers.rounds import Rounds
 from tacit.collector.collections import publish as publishing
-from tacit.collector.collections.access import Access
+from tacit.collector.collections.access import Access, Bearer
 from tacit.collector.collections.active import Active, Catalog, Shelf, parsed_json
+from tacit.collector.collections.origins import Origins
 from tacit.collector.collections.parts import Total
 from tacit.collector.collections.publish import Planner, find_record
 from tacit.collector.collections.retention import Retention
@@ -34,7 +35,7 @@ from tacit.collector.shuffle.front import ShuffleFront
 from tacit.collector.work import Work, WorkLimits
 from tacit.device.numbers.canonical import canonical
 from tacit.errors import StorageDamaged
-from tacit.hosting.clock import Clock
+from tacit.hosting.clock import Clock, date_of
 from tacit.hosting.exposition import Board
 from tacit.hosting.problems import Problem
 from tacit.tasks.table import TASKS
@@ -94,7 +95,7 @@ class Collector:
         self.shelf, self.rejections, self.writer = Shelf(store, catalog), Rejections(), _writer(store, sharing)
         self.shuffle = ShuffleFront(store, self.shelf, self.touch, clock, alone=sharing.workers == 1)
         self.planner = Planner(catalog, tasks, takes_rows=self.files.is_ready, check_shuffled=self.shuffle.check)
-        self.access, self.metrics = Access(store, clock.day), Metrics()
+        self.access, self.metrics, self.origins = Access(store, clock.day), Metrics(), Origins(store)
         self.work = Work(work)
         self.readiness = Readiness(store, self.writer, clock)
         self.ingest = Ingest(self.shelf, self.rejections, takes_rows=self.files.is_ready)
@@ -111,7 +112,11 @@ class Collector:
         # Collections with batches to fold. Written by request threads and read by the housekeeping thread: single set
         # operations are atomic, and `touch_all` finds whatever is lost.
         self._touched: set[str] = set()
-        own = [(self.flush_rejections, intervals.note_refusals), (self._post_metrics, intervals.post_metrics)]
+        own = [
+            (self.flush_rejections, intervals.note_refusals),
+            (self._post_metrics, intervals.post_metrics),
+            (self.origins.look, intervals.look_at_origins),
+        ]
         self._housekeeping = Housekeeping(own if sharing.intake is not None else [
             *own,
             (self.fold_touched, intervals.fold),
@@ -124,6 +129,7 @@ class Collector:
 
     def start(self) -> None:
         """Start background work: apply retention first, then fold what an earlier process left behind."""
+        self.origins.look()
         if self._sharing.intake is None:
             self.retire()
             self.touch_all()
@@ -326,10 +332,35 @@ class Collector:
             "state": record.state,
             "damaged": damaged or plan_damaged,
             "reports": reports,
+            "days": {} if active is None or damaged else self._days(active, reports),
             "rejected": rejected,
             "minimum_cohort": active.collection.least_reports if active else None,
             "plan": plan,
         }
+
+    def _days(self, active: Active, reports: int) -> dict[str, int]:
+        """Reports by date, those that are still to be folded today; none where shufflers hand over all at once."""
+        if active.collection.shuffle is not None:
+            return {}
+        days = self.store.reports_by_day(active.id)
+        waiting = reports - sum(days.values())
+        if waiting > 0:
+            days[self.clock.day()] = days.get(self.clock.day(), 0) + waiting
+        return {date_of(day): count for day, count in sorted(days.items())}
+
+    def allowed(self, collection: str) -> dict[str, list[str]]:
+        """The sites of a collection: those of its document, and those that an operator added."""
+        active = self.find(collection)
+        self.origins.look()
+        return {"document": list(active.collection.origins), "added": list(self.origins.added(active.id))}
+
+    def allow(self, bearer: Bearer, collection: str, given: Any) -> dict[str, list[str]]:
+        """Allow sites beside those of the document, and note every change in the audit log."""
+        new, gone = self.origins.replace(self.find(collection), given)
+        for action, changed in (("allow", new), ("disallow", gone)):
+            for origin in changed:
+                self.access.note(bearer, f"{action} {origin}", collection)
+        return self.allowed(collection)
 
     def _plan_state(self, active: Active) -> tuple[dict[str, Any] | None, bool]:
         """The state of an adaptive plan (None without one), and whether one of its rounds is corrupt."""

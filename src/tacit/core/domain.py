@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tacit.arrays import U64, flat_index
 from tacit.device.domains.domain import Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings
 from tacit.device.domains.items import Items
+from tacit.device.domains.optional import OptionalDomain
 from tacit.device.domains.product import DOMAINS, Product, domain_of
 from tacit.device.domains.reals import Buckets, Integers
 from tacit.device.domains.text import Text
@@ -27,6 +28,7 @@ __all__ = [
     "Domain",
     "Integers",
     "Items",
+    "OptionalDomain",
     "Ordered",
     "Product",
     "Strings",

@@ -23,6 +23,7 @@ from tacit.core.members import (
     layout_of,
     per_member,
 )
+from tacit.core.sets import memberships
 from tacit.core.statistics.simulated import split_counts
 from tacit.core.tally import checked_weights, own_tally
 from tacit.device.families.compose import OneOfDevice
@@ -122,10 +123,10 @@ class OneOf(OneOfDevice, Mechanism):
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
         """Reports on a batch: one value per row, or one row of answers where the family has several attributes."""
-        array = integer_array(values)
-        if not len(array) or array.ndim != (1 if self.family.domain_size else 2):
+        array = self._batch(values)
+        if not len(array) or array.ndim != self._axes:
             # Answers that are lists themselves, and rows that no device would accept: those are refused one by one.
-            return self.decode(b"".join(self.privatize_one(value, coins) for value in array))
+            return self.decode(b"".join(self.privatize_one(value, coins) for value in array.tolist()))
         self._check_answers(array)
         reports = np.empty(len(array), self.report_dtype)
         for part in sweep(coins, len(array), self._costs, self._chosen, self._payload_of(array)):
@@ -133,6 +134,21 @@ class OneOf(OneOfDevice, Mechanism):
                 at = part.first + places
                 reports[at] = self.wrapped(member, self._members_reports(member, array, at, part, places))
         return reports
+
+    @property
+    def _axes(self) -> int:
+        """Of a batch: two where a row holds a respondent's answers, or what is in its set."""
+        return 1 if self.family.domain_size and not self.family.holds_sets else 2
+
+    def _batch(self, values: Any) -> npt.NDArray[Any]:
+        """Values as an array; answers among which there are sets as a column of objects, a row of answers each."""
+        if self.family.holds_sets:
+            return memberships(values, self.kind, len(self.family))
+        if not any(isinstance(first, tuple) for first in _answers(self.family.first_value)):
+            return integer_array(values)
+        column = np.empty(len(values), object)
+        column[:] = list(values)
+        return column
 
     @cached_property
     def _costs(self) -> I64:
@@ -312,6 +328,11 @@ class OneOf(OneOfDevice, Mechanism):
                 np.add.at(cells, self.family.view(i)(values), groups[:, i])
         tallies = {i: self.member(i).simulate_tally(cells, rng) for i, cells in enumerate(held)}
         return per_member(self, self.layout, int(joint.sum()), tallies)
+
+
+def _answers(value: Any) -> list[Any]:
+    """The answers to several questions; none where a value is a single one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _groups(members: npt.NDArray[Any]) -> Iterator[tuple[int, I64]]:

@@ -114,6 +114,20 @@ def as_sets(values: Any) -> Sets:
         raise InvalidValue("sets: the values must be a list of lists of integers") from None
 
 
+def memberships(values: Any, kind: str, size: int) -> npt.NDArray[np.int8]:
+    """A batch of sets as an array of 0 and 1: a row per set, a column per item.
+
+    >>> memberships([[2, 0], []], "ticks", 3).tolist()
+    [[1, 0, 1], [0, 0, 0]]
+    """
+    sets = as_sets(values)
+    if len(sets.items) and (int(sets.items.min()) < 0 or int(sets.items.max()) >= size):
+        raise InvalidValue(f"{kind}: an item is outside the domain, must be from 0 to {size - 1}")
+    held = np.zeros((len(sets), size), np.int8)
+    held[np.repeat(np.arange(len(sets)), sets.lengths), sets.items] = 1
+    return held
+
+
 def contained_itemsets(sets: Sets, itemsets: Sequence[Sequence[int]], size: int) -> Sets:
     """Return for each set the numbers of the itemsets that it contains, increasing."""
     # Only items of some itemset matter; they get the columns 0, 1, ... and all others are dropped.

@@ -204,7 +204,7 @@ class Pages:
         if following not in ("", record.id):
             return RedirectResponse(f"/c/{following}", 303)
         # Sites that may embed the survey are those whose scripts may send reports.
-        ancestors = " ".join(["'self'", *document.get("origins", [])])
+        ancestors = " ".join(["'self'", *document.get("origins", []), *self.state.origins.added(record.id)])
         title = texts(document["title"], "en")
         return page(
             "survey.html",

@@ -9,6 +9,7 @@ from tacit.core.mechanism import Mechanism
 from tacit.core.pure import PureOracle
 from tacit.device.base import Device
 from tacit.device.domains.domain import Bits, Domain
+from tacit.device.domains.optional import answered
 from tacit.device.domains.text import Text
 from tacit.device.kinds.sets import PaddedDevice, SetSizeDevice
 from tacit.device.numbers.exact import WORD
@@ -106,6 +107,9 @@ def _members_chances(device: Device, unit: str) -> tuple[Chance, ...]:
     if unit == "sign":
         own, other = (one.exact for one in chances(device.parts[0]))
         return _pair(("the report says the right sign", own), ("the report says the other sign", other))
+    if unit == "tick":
+        own, other = (one.exact for one in chances(device.parts[0]))
+        return _pair(("the report says truly whether the drawn thing is ticked", own), ("it says the opposite", other))
     # Members over as many groups or combinations are alike, so they are named once.
     by_size = {member.value_count: member for member in device.parts}
     return tuple(
@@ -169,7 +173,7 @@ def facts(collection: Collection) -> list[Facts]:
 
 
 def _of_question(question: Question, device: Device) -> Facts:
-    counted = "Things on the list" if question.domain.kind == "items" else "Possible answers"
+    counted = "Things on the list" if answered(question.domain).kind == "items" else "Possible answers"
     words = _first_line(device, question.domain)
     return _facts(device, question.name, texts(question.text, "en"), counted, question.domain.size, words)
 

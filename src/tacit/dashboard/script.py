@@ -3,16 +3,19 @@
 from pathlib import Path
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from tacit.errors import TacitError
 
 _BUNDLE = Path(__file__).parent / "bundle"
+_EMBED = Path(__file__).parent / "static" / "embed.js"
 _MODULES = Path(__file__).parents[3] / "js" / "src"
 # no-cache: browsers revalidate, so that a respondent never runs an old client against a new collector.
-_HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+# Pages of all sites may import it: it holds no secret, and what they may send is decided by the collection.
+_HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", "Access-Control-Allow-Origin": "*"}
 
 
 def is_fresh(bundle: Path = _BUNDLE, modules: Path = _MODULES) -> bool:
@@ -22,6 +25,15 @@ def is_fresh(bundle: Path = _BUNDLE, modules: Path = _MODULES) -> bool:
         return False
     built = base.stat().st_mtime
     return all(module.stat().st_mtime <= built for module in modules.glob("*.js"))
+
+
+class _Modules(StaticFiles):
+    """The single modules of a source tree, with the headers of the bundle."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers.update(_HEADERS)
+        return response
 
 
 async def _script(request: Request) -> Response:
@@ -37,6 +49,12 @@ async def _script(request: Request) -> Response:
     return Response('export * from "./src/browser.js";\n', media_type="text/javascript", headers=_HEADERS)
 
 
+async def _embed(request: Request) -> Response:
+    """Serve what makes a frame as high as the survey in it."""
+    del request
+    return FileResponse(_EMBED, media_type="text/javascript", headers=_HEADERS)
+
+
 def script_routes(bundle: Path = _BUNDLE, modules: Path = _MODULES) -> list[BaseRoute]:
     """Return the routes of everything under /js; refused without a bundle and modules, as no survey would work."""
     if not (bundle / "tacit.js").is_file() and not (modules / "browser.js").is_file():
@@ -44,5 +62,5 @@ def script_routes(bundle: Path = _BUNDLE, modules: Path = _MODULES) -> list[Base
             "this installation has no browser client, so that no survey page could be answered; install a wheel, "
             "which carries it, or run `make js` in the source tree"
         )
-    beside: list[BaseRoute] = [Mount("/js/src", StaticFiles(directory=modules))] if modules.is_dir() else []
-    return [Route("/js/{name:str}", _script), *beside]
+    beside: list[BaseRoute] = [Mount("/js/src", _Modules(directory=modules))] if modules.is_dir() else []
+    return [Route("/js/embed.js", _embed), Route("/js/{name:str}", _script), *beside]

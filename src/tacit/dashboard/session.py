@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from tacit.collector.collections.origins import Origins
 from tacit.collector.ports import CollectionRecord
 from tacit.collector.work import Work
 from tacit.hosting.addresses import authority
@@ -41,6 +42,11 @@ class PageState(Protocol):
     @property
     def work(self) -> Work:
         """The work queue, for pages that may take long to compute."""
+        ...
+
+    @property
+    def origins(self) -> Origins:
+        """The sites that may show a collection in a frame."""
         ...
 
     def open_round(self, collection: str) -> str:

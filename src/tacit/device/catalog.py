@@ -7,6 +7,7 @@ from tacit.device.families.coefficients import Coefficients
 from tacit.device.families.compose import AllOfDevice, OneOfDevice, Questions
 from tacit.device.families.grid import Grid
 from tacit.device.families.levels import Tree
+from tacit.device.families.ticks import Ticks
 from tacit.device.families.views import Views
 from tacit.device.kinds.bit_flip import DBitFlipDevice
 from tacit.device.kinds.blocks import ABRDevice, CBRDevice, SSDevice
@@ -59,7 +60,7 @@ KINDS: tuple[type[Device], ...] = (
 )
 
 
-FAMILIES: tuple[type[Any], ...] = (Questions, Tree, Grid, Views, Coefficients)
+FAMILIES: tuple[type[Any], ...] = (Questions, Tree, Grid, Views, Coefficients, Ticks)
 """Families of questions of which one is answered: parts of a spec, not kinds of their own."""
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from time import monotonic, time
 
 _DAY_SECONDS = 86_400
@@ -10,6 +11,15 @@ _DAY_SECONDS = 86_400
 def today() -> int:
     """The day, counted from 1970-01-01 UTC."""
     return int(time()) // _DAY_SECONDS
+
+
+def date_of(day: int) -> str:
+    """The date of a Unix day.
+
+    >>> date_of(20_000)
+    '2024-10-04'
+    """
+    return date.fromordinal(date(1970, 1, 1).toordinal() + day).isoformat()
 
 
 @dataclass(frozen=True)

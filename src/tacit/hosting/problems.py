@@ -28,6 +28,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "malformed": (400, "The request cannot be read"),
     "unauthorized": (401, "A token is needed"),
     "forbidden": (403, "The token does not allow this"),
+    "origin": (403, "The collection does not allow this site"),
     "invitation": (403, "The invitation is missing, unknown or spent"),
     "protocol_violation": (403, "No honest party of a shuffle sends this"),
     "not_found": (404, "There is nothing here"),

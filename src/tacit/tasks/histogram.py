@@ -14,6 +14,7 @@ from tacit.core.statistics.level import selected_level
 from tacit.core.tally import Counts
 from tacit.device.domains.domain import MAX_LABELS, Domain
 from tacit.device.domains.items import Items
+from tacit.device.domains.optional import answered
 from tacit.device.domains.text import Text
 from tacit.device.numbers.budget import Budget
 from tacit.errors import InvalidSpec, InvalidValue
@@ -41,12 +42,17 @@ _OTHERWISE = {
 """What to do with a question that has too many answers to list them, by kind of domain."""
 
 
+def question_name(domain: Domain) -> str:
+    """What messages call the question of a domain."""
+    return getattr(domain, "name", domain.kind)
+
+
 def check_listed(domain: Domain, who: str) -> None:
     """Raise InvalidSpec unless every respondent gives one answer of a list; the message says what to do instead."""
-    if isinstance(domain, Items):
+    if isinstance(answered(domain), Items):
         raise InvalidSpec(
-            f"{who}: '{domain.name}' is answered with a set of items, not with one label; set its task to items or "
-            "itemsets and make it the only question of its draft, or ask one yes-or-no question per item"
+            f"{who}: '{question_name(domain)}' is answered with a set of items, not with one label; set its task to "
+            "shares for the share of every item, or to items or itemsets and make it the only question of its draft"
         )
     if isinstance(domain, Text):
         raise InvalidSpec(
@@ -55,7 +61,7 @@ def check_listed(domain: Domain, who: str) -> None:
         )
     # Answers list every label, so the limit is on what can be shown, not on what an oracle can estimate.
     if domain.size > MAX_LABELS:
-        name, todo = getattr(domain, "name", domain.kind), _OTHERWISE.get(domain.kind, "declare fewer answers")
+        name, todo = question_name(domain), _OTHERWISE.get(domain.kind, "declare fewer answers")
         raise InvalidSpec(f"{who}: '{name}' has {domain.size} values, at most {MAX_LABELS} are listed; {todo}")
 
 

@@ -10,9 +10,21 @@ from tacit.tasks.mean import MEAN
 from tacit.tasks.ranges.means import RANGE_MEANS
 from tacit.tasks.ranges.task import RANGES
 from tacit.tasks.rows import ANALYTICS
+from tacit.tasks.shares import SHARES
 from tacit.tasks.task import QuestionTask, Task, TaskQuery
 
-TASKS: tuple[Task, ...] = (HISTOGRAM, MEAN, RANGES, RANGE_MEANS, ITEMS, ITEMSETS, HEAVY_HITTERS, MARGINALS, ANALYTICS)
+TASKS: tuple[Task, ...] = (
+    HISTOGRAM,
+    SHARES,
+    MEAN,
+    RANGES,
+    RANGE_MEANS,
+    ITEMS,
+    ITEMSETS,
+    HEAVY_HITTERS,
+    MARGINALS,
+    ANALYTICS,
+)
 """Every task a question may name."""
 
 

@@ -33,6 +33,7 @@ POLICIES = ("single", "one_of", "all_of", "joint")
 MAX_QUESTIONS = 128
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(_[a-z]{2,8})?")
+MAX_ORIGINS = 64
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|\*")
 
 Texts = dict[str, str]
@@ -372,9 +373,14 @@ def _policy(value: Any, questions: int) -> str:
     return value
 
 
+def is_origin(value: Any) -> bool:
+    """Whether this is a web origin, or "*" for all."""
+    return isinstance(value, str) and _ORIGIN.fullmatch(value) is not None
+
+
 def _origins(value: Any) -> tuple[str, ...]:
     items: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [0]
-    if len(items) > 64 or not all(isinstance(item, str) and _ORIGIN.fullmatch(item) for item in items):
+    if len(items) > MAX_ORIGINS or not all(map(is_origin, items)):
         raise InvalidSpec('document.origins must be a list of web origins such as "https://example.org", or "*"')
     return tuple(items)
 

@@ -123,10 +123,12 @@ _DOMAIN_FIELDS: Schema = {
     "key": _LABEL,
     "max_bytes": _whole(1, 1 << 16),
     "attributes": _items(_ref("domain"), 1, 1024),
+    "domain": _ref("domain"),
+    "declined": _LABEL,
 }
 """Schemas of the fields of domains, by name; a name means the same in every kind of domain."""
 
-_HAVE_DEFAULTS = ("name", "other", "most", "step", "open_below", "open_above")
+_HAVE_DEFAULTS = ("name", "declined", "other", "most", "step", "open_below", "open_above")
 
 
 def _domain(kind: type[Any]) -> Schema:
@@ -141,6 +143,8 @@ def _domain_of_draft(kind: type[Any]) -> Schema:
     # Drafts may write edges as numbers or in any decimal form; publishing brings them into normal form.
     if "edges" in own:
         own["edges"] = _items(_EDGE_OF_DRAFT, 1, 1 << 20)
+    if "domain" in own:
+        own["domain"] = _ref("draft_domain")
     needed = {name: schema for name, schema in own.items() if name not in _HAVE_DEFAULTS}
     rest = {name: schema for name, schema in own.items() if name in _HAVE_DEFAULTS}
     return {"title": f"draft_domain_{kind.kind}"} | _record({"kind": {"const": kind.kind}} | needed, rest)

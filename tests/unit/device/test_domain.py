@@ -18,6 +18,7 @@ from tacit.core.domain import (
     Domain,
     Integers,
     Items,
+    OptionalDomain,
     Ordered,
     Product,
     Strings,
@@ -42,6 +43,7 @@ EXAMPLES: list[Domain] = [
     Text("code", "01", 3),
     Strings("word", "2024-a", 64),
     Items("basket", ("bread", "milk"), most=1),
+    OptionalDomain(Integers("age", 0, 9), "prefer not to say"),
     Product((Booleans("smoker"), Integers("age", 0, 9))),
 ]
 
@@ -247,7 +249,8 @@ def test_errors_never_show_the_value(value: Any) -> None:
 
 def test_errors_begin_with_the_attribute() -> None:
     for domain in EXAMPLES[:-1]:
-        assert refusal(domain, None).startswith(f"{domain.name}: the value ")  # type: ignore[attr-defined]
+        wrong = {} if isinstance(domain, OptionalDomain) else None  # Which takes None for declining.
+        assert refusal(domain, wrong).startswith(f"{domain.name}: the value ")  # type: ignore[attr-defined]
     assert refusal(THREE, (True, 7, "x")).startswith("b: the value ")
     assert refusal(THREE, {"a": 1, "c": 1}) == "b: the value is missing"
 

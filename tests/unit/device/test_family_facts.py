@@ -13,6 +13,7 @@ from tacit.device.families.coefficients import Coefficients
 from tacit.device.families.family import Family
 from tacit.device.families.grid import Grid
 from tacit.device.families.levels import Tree
+from tacit.device.families.ticks import Ticks
 from tacit.device.families.views import Views
 from tacit.device.numbers.budget import Share
 from tacit.device.numbers.coins import ReplayCoins
@@ -31,6 +32,7 @@ EXAMPLES: dict[str, Family] = {
     "tree": Tree(size=10, fanout=3, heights=(2, 1, 0), mechanisms=(grr(2), grr(4), grr(10))),
     "grid": Grid(sizes=(3, 4), fanouts=(2, 3), heights=((2, 1), (0, 1)), mechanisms=(grr(2), grr(6))),
     "views": Views(sizes=(2, 3, 5), views=((0, 1), (2,)), mechanisms=(grr(5), grr(6))),
+    "ticks": Ticks(size=3, mechanisms=(grr(2),)),
     "coefficients": Coefficients(sizes=(2, 3, 4), k=2, mechanisms=(grr(2),)),
 }
 
@@ -47,8 +49,12 @@ def test_values_are_all_that_a_device_accepts(name: str):
     assert len(values) == len(set(values)) == prod(family.answer_sizes())
     for value in values:
         m.check_value(value)
-    assert family.domain_size in (0, len(values))
-    if family.domain_size:
+    if family.holds_sets:
+        assert family.domain_size == len(family.answer_sizes())
+        with pytest.raises(InvalidValue):
+            m.check_value((family.domain_size,))
+    elif family.domain_size:
+        assert family.domain_size == len(values)
         assert values == list(range(family.domain_size))
         with pytest.raises(InvalidValue):
             m.check_value(family.domain_size)
@@ -61,7 +67,7 @@ def test_levels_are_what_members_report(name: str):
     family = EXAMPLES[name]
     levels = family.levels()
     if levels is None:
-        assert name in ("questions", "coefficients")
+        assert name in ("questions", "coefficients", "ticks")
         return
     assert levels.sizes == family.answer_sizes()
     answers = [(a, value) for a, value in zip(_all_answers(levels.sizes), family.values(), strict=True)]
@@ -85,6 +91,7 @@ def test_tables_are_the_attributes_that_members_look_at():
         "tree": {(0,)},
         "grid": {(1,), (0, 1)},
         "views": {(0, 1), (2,)},
+        "ticks": {(0,), (1,), (2,)},
         "coefficients": set(combinations(range(3), 2)),
     }
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tacit.device.domains.domain import Domain
+from tacit.device.domains.optional import OptionalDomain
 from tacit.device.domains.product import Product
 from tacit.device.domains.text import ALPHABETS
 from tacit.errors import InvalidSpec
@@ -43,6 +44,9 @@ def _check_domain(domain: Domain, where: str) -> None:
         for attribute in domain.attributes:
             _check_domain(attribute, f"{where}, attribute {_place(domain.attributes, attribute)}")
         return
+    if isinstance(domain, OptionalDomain):
+        _check_label(domain.declined, f"{where}: declined")
+        return _check_domain(domain.domain, where)
     _check_label(getattr(domain, "name", "x"), f"{where}: its name")
     labels: Iterable[str] = getattr(domain, "labels", ())
     for place, label in enumerate(labels, 1):

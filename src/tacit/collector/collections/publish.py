@@ -200,14 +200,17 @@ _DOMAIN_DEFAULTS: dict[str, dict[str, Any]] = {
     "integers": {"step": 1},
     "buckets": {"open_below": False, "open_above": False},
     "items": {"most": None},
+    "optional": {"declined": "prefer not to say"},
 }
 
 
 def _domain(spec: dict[str, Any], name: Any) -> dict[str, Any]:
     """A domain spec with defaults filled in; its name is the question's unless it has one."""
-    kind = spec.get("kind")
+    kind, inner = spec.get("kind"), spec.get("domain")
     filled = _DOMAIN_DEFAULTS.get(str(kind), {}) | spec
-    return filled if kind == "product" else {"name": name} | filled
+    if kind == "optional" and isinstance(inner, dict):
+        filled["domain"] = _domain(cast("dict[str, Any]", inner), name)
+    return filled if kind in ("product", "optional") else {"name": name} | filled
 
 
 def _texts(value: Any) -> Any:

@@ -15,6 +15,7 @@ from tacit.core.patience import check
 from tacit.device.base import Device
 from tacit.device.domains.domain import Domain, Strings
 from tacit.device.domains.items import Items
+from tacit.device.domains.optional import OptionalDomain
 from tacit.device.domains.product import Product
 from tacit.device.domains.reals import Buckets
 from tacit.device.domains.text import Text
@@ -65,12 +66,17 @@ def _of_product(domain: Product) -> list[Any]:
     return [{name: some[end] for name, some in examples.items()} for end in (0, -1)]
 
 
+def _of_optional(domain: OptionalDomain) -> list[Any]:
+    return [*example_answers(domain.domain), None]
+
+
 _EXAMPLES: Mapping[type[Domain], Callable[[Any], list[Any]]] = {
     Items: _of_items,
     Text: _of_text,
     Strings: _of_strings,
     Buckets: _of_buckets,
     Product: _of_product,
+    OptionalDomain: _of_optional,
 }
 
 

@@ -126,6 +126,8 @@ class Api:
             self._route("GET", f"{one}/joint/synthetic.csv", READ, self.synthetic_csv, heavy=True),
             self._route("GET", f"{one}/joint/{{query}}", READ, self.joint, heavy=True),
             self._route("POST", f"{one}/invitations", WRITE, self.invite),
+            self._route("GET", f"{one}/origins", READ, self.origins),
+            self._route("PUT", f"{one}/origins", WRITE, self.allow),
             self._route("POST", f"{one}/tallies", WRITE, self.import_tally, heavy=True, takes=TALLY),
             self._route("POST", "/api/v1/plan", READ, self.plan, anything=True, heavy=True),
             self._route("GET", tokens, WRITE, self.list_tokens),
@@ -320,6 +322,15 @@ class Api:
         invitations = self._collector.invite(call.id, count)
         self._noted(call, f"invite {len(invitations)}", call.id)
         return json_response({"invitations": invitations}, 201)
+
+    def origins(self, call: Call) -> Response:
+        """The sites that may show a collection or send reports to it."""
+        return json_response(self._collector.allowed(call.id))
+
+    def allow(self, call: Call) -> Response:
+        """Allow sites beside those of the document, which stays as it is."""
+        wanted = call.fields_among("origins", "origins").get("origins")
+        return json_response(self._collector.allow(call.bearer, call.id, wanted))
 
     def import_tally(self, call: Call) -> Response:
         """Count a tally that was made elsewhere."""

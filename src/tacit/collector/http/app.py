@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tacit.collector.collections.origins import refuse_foreign
 from tacit.collector.http.api import Api
 from tacit.collector.http.openapi import openapi
 from tacit.collector.http.query import Queries
@@ -92,16 +93,27 @@ class PublicRoutes:
     async def document(self, request: Request) -> Response:
         """The canonical document of a published collection; immutable, so that it may be cached for ever."""
         active = await run_in_threadpool(self._collector.ingest.find, request.path_params["id"])
-        origin = request.headers.get("origin", "").encode("latin-1")
-        cors = cors_headers(origin, active.collection.origins)
+        origin, origins = request.headers.get("origin", ""), self._collector.origins.of(active)
+        cors = cors_headers(origin.encode("latin-1"), origins)
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_text([*PREFLIGHT, *cors]))
+        try:
+            refuse_foreign(origin, request.headers.get("host", ""), origins)
+        except Problem as problem:
+            return _readable(problem)
         # The id is the digest of the document, and so a perfect validator.
         etag = f'"{active.id}"'
         headers = {"cache-control": f"public, max-age={_YEAR}, immutable", "etag": etag} | _text(cors)
         if is_known(request.headers, etag):
             return Response(status_code=304, headers=headers)
         return Response(active.document, 200, headers, "application/json")
+
+
+def _readable(problem: Problem) -> Response:
+    """A refusal that every site may read: a script would otherwise not learn why it was refused."""
+    response = problem_response(problem)
+    response.headers.update({"access-control-allow-origin": "*", "vary": "Origin"})
+    return response
 
 
 def _text(headers: "list[tuple[bytes, bytes]]") -> dict[str, str]:

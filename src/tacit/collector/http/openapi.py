@@ -16,6 +16,7 @@ from tacit.post.frequencies.methods import NAMES
 from tacit.tasks.marginals.joint import JOINT
 from tacit.tasks.table import TASKS, queries_of
 from tacit.wire.batch import MEDIA_TYPE as BATCH
+from tacit.wire.document import MAX_ORIGINS
 from tacit.wire.schema import definitions
 from tacit.wire.shuffled import MAX_SESSION_DAYS
 
@@ -158,11 +159,14 @@ SCHEMAS: dict[str, Any] = {
             "state": _STATE,
             "damaged": _DAMAGED,
             "reports": _WHOLE,
+            "days": {"type": "object", "additionalProperties": _WHOLE, "description": "reports by date (UTC)"},
             "rejected": {"type": "object", "additionalProperties": _WHOLE},
             "minimum_cohort": {"type": ["integer", "null"]},
             "plan": {"anyOf": [{"type": "null"}, _ref("PlanState")]},
         }
     ),
+    "Origins": _fields({"document": _list(_TEXT), "added": _list(_TEXT)}),
+    "AddedOrigins": _closed({"origins": _list(_ref("origin")) | {"maxItems": MAX_ORIGINS}}),
     "PlanState": _fields(
         {
             "plan": _TEXT,
@@ -385,6 +389,10 @@ def _collection_paths() -> dict[str, Any]:
         f"{one}/joint/synthetic.csv": {"get": _records()},
         f"{one}/invitations": {
             "post": _operation("Make invitations", "Invitations", status=201, body="InvitationCount", **by_id)
+        },
+        f"{one}/origins": {
+            "get": _operation("Sites that may embed it or send reports", "Origins", **by_id),
+            "put": _operation("Allow sites beside the document's", "Origins", body="AddedOrigins", **by_id),
         },
         f"{one}/tallies": {"post": _import()},
         "/api/v1/plan": {

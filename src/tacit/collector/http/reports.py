@@ -99,8 +99,8 @@ class ReportRoute:
             if not self._rate.allows(scope["client"][0] if scope.get("client") else ""):
                 await self._admit(scope, head)
             active = self._collector.shelf.kept(collection) or await to_thread(self._ingest.find, collection)
-            if active.collection.origins:
-                cors = cors_headers(head.get(b"origin", b""), active.collection.origins)
+            if origins := self._collector.origins.of(active):
+                cors = cors_headers(head.get(b"origin", b""), origins)
             if scope["method"] == "OPTIONS":
                 await send_plain(send, 204, b"", b"text/plain", [*PREFLIGHT, *cors])
                 return
@@ -189,7 +189,7 @@ class ReportRoute:
         batch = plain_batch(active, body, invitation)
         if batch is None or not self._rate.allows(address):
             return False
-        origins = active.collection.origins
+        origins = self._collector.origins.of(active)
         cors = header_lines(cors_headers(head.get(b"origin", b"").strip(b" \t"), origins)) if origins else b""
         self._outcomes.add_unjudged(active, batch, _Ticket(self, active, body, batch, (invitation, cors), answer))
         return True

@@ -44,7 +44,7 @@ class ShuffledRoutes:
     async def _shown(self, request: Request, find: Callable[[Active], dict[str, Any]]) -> Response:
         active = await self._find(request)
         origin = request.headers.get("origin", "").encode("latin-1")
-        cors = cors_headers(origin, active.collection.origins)
+        cors = cors_headers(origin, self._collector.origins.of(active))
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_text([*PREFLIGHT, *cors]))
         return json_response(await run_in_threadpool(find, active), headers=_text(cors))

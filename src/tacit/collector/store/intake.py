@@ -6,10 +6,11 @@ folded and dropped, the id proves that a batch was received, and tells nothing o
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from struct import Struct
+from typing import Any
 
 from tacit.collector.ports import CLOSED, DUPLICATE, OVERLAP, SPENT, STORED, NewBatch, Outcome, StoredBatch
 from tacit.lake.about import BatchSet
@@ -78,6 +79,14 @@ def refusals(batches: Sequence[NewBatch]) -> dict[str, Counter[str]]:
         if batch.rejected:
             counts.setdefault(batch.collection, Counter()).update(batch.rejected)
     return counts
+
+
+def by_collection(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[str, ...]]:
+    """The texts of rows (collection, text), sorted, by collection."""
+    found: dict[str, list[str]] = {}
+    for collection, text in rows:
+        found.setdefault(str(collection), []).append(str(text))
+    return {collection: tuple(sorted(texts)) for collection, texts in found.items()}
 
 
 def plain_group(batches: Sequence[NewBatch]) -> str | None:

@@ -25,6 +25,8 @@ TABLES: dict[LiteralString, LiteralString] = {
     "tallies": "collection, shard, folds, reports, content, checksum",
     "rejected": "collection, reason, reports",
     "invitations": "collection, hash, spent",
+    "days": "collection, day, shard, reports",
+    "origins": "collection, origin",
     "tokens": "hash, scope, collection, label, expires",
     "audit": "number, day, actor, action, subject",
 }

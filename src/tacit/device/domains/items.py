@@ -1,15 +1,29 @@
 """Sets of listed items, such as a basket or the apps on a phone: the domain of padding and sampling."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, cast
 from unicodedata import normalize
 
+from tacit.device.base import as_integer
 from tacit.device.domains.domain import Domain, bounded, checked_labels, spec_text
 from tacit.errors import InvalidValue
 
 MAX_NAME_BYTES = 64
+
+
+def places_of(who: str, value: Any, size: int) -> tuple[int, ...]:
+    """A private set as increasing places below `size`; the message never shows it."""
+    given = isinstance(value, (Sequence, Set)) and not isinstance(value, (str, bytes, Mapping))
+    listed = list(cast("Sequence[Any]", value)) if given else [None]
+    places = [None if isinstance(item, str) else as_integer(item) for item in listed]
+    if any(place is None or not 0 <= place < size for place in places) or len(set(places)) < len(places):
+        raise InvalidValue(
+            f"{who}: the value is outside the domain, must be a list of different integers from 0 to {size - 1}; "
+            "encode answers with the domain of the collection"
+        )
+    return tuple(sorted(cast("list[int]", places)))
 
 
 @dataclass(frozen=True)

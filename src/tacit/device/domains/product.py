@@ -7,6 +7,7 @@ from typing import Any, ClassVar, cast
 
 from tacit.device.domains.domain import Attribute, Bits, Booleans, Categories, Domain, Ordered, Strings, listed
 from tacit.device.domains.items import Items
+from tacit.device.domains.optional import OptionalDomain
 from tacit.device.domains.reals import Buckets, Integers
 from tacit.device.domains.text import Text
 from tacit.errors import InvalidSpec, InvalidValue
@@ -113,6 +114,7 @@ DOMAINS: tuple[type[Domain], ...] = (
     Strings,
     Product,
     Items,
+    OptionalDomain,
 )
 
 

@@ -149,8 +149,8 @@ class OneOfDevice(Device):
 
     @property
     def value_count(self) -> int:
-        """Values of a family over one domain; answers to several questions are not counted."""
-        return self.family.domain_size or 1 << 64
+        """Values of a family over one domain; neither sets nor answers to several questions are counted."""
+        return 1 << 64 if self.family.holds_sets else self.family.domain_size or 1 << 64
 
     @property
     def domain_size(self) -> int:

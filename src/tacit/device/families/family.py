@@ -43,6 +43,9 @@ class Family(ABC):
     unit: ClassVar[str] = ""
     """What the values of a member are called where its probabilities are explained; empty for answers."""
 
+    holds_sets: ClassVar[bool] = False
+    """Whether a value is a set of items; a batch of such values is an array of 0 and 1, with a column per item."""
+
     checks_batches: ClassVar[bool] = False
     """Whether `check_value` takes a batch of values too: an array with one value per place of its last axis."""
 

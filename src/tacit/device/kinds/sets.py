@@ -4,14 +4,15 @@ A respondent holds a set of items. What is asked about are *candidates*: single 
 contain. Padding to a public length makes sampling one of them reveal nothing about how many there are.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, fields
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, ClassVar, Self, cast
 
-from tacit.device.base import Device, as_integer, refuse_amplified
+from tacit.device.base import Device, refuse_amplified
+from tacit.device.domains.items import places_of
 from tacit.device.kinds.blocks import CBRDevice, SSDevice
 from tacit.device.kinds.grr import GRRDevice
 from tacit.device.kinds.local_hash import BLHDevice, OLHDevice
@@ -20,7 +21,7 @@ from tacit.device.nested import rebuild
 from tacit.device.numbers.budget import Amplified, Budget, Epsilon, as_budget, as_epsilon
 from tacit.device.numbers.coins import Coins
 from tacit.device.numbers.exact import WORD, ceil_div
-from tacit.errors import InvalidSpec, InvalidValue
+from tacit.errors import InvalidSpec
 
 MAX_ITEMS = 1 << 22
 MAX_CANDIDATES = 1 << 16
@@ -138,15 +139,7 @@ class SetDevice(Device):
 
     def items_of(self, value: Any) -> tuple[int, ...]:
         """A private set as increasing items; the message never shows it."""
-        given = isinstance(value, (Sequence, Set)) and not isinstance(value, (str, bytes, Mapping))
-        listed = list(cast("Sequence[Any]", value)) if given else [None]
-        items = [None if isinstance(item, str) else as_integer(item) for item in listed]
-        if any(item is None or not 0 <= item < self.size for item in items) or len(set(items)) < len(items):
-            raise InvalidValue(
-                f"{self.kind}: the value is outside the domain, must be a list of different integers "
-                f"from 0 to {self.size - 1}; encode answers with the domain of the collection"
-            )
-        return tuple(sorted(cast("list[int]", items)))
+        return places_of(self.kind, value, self.size)
 
     def contained(self, value: Any) -> tuple[int, ...]:
         """Which candidates a set contains, increasing."""

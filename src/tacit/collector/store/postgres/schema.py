@@ -86,6 +86,20 @@ MIGRATIONS: tuple[Step, ...] = (
     );
     """,
     _seal_tallies,
+    """
+    CREATE TABLE tacit.days (
+        collection bigint NOT NULL REFERENCES tacit.collections,
+        day integer NOT NULL,
+        shard text NOT NULL,
+        reports bigint NOT NULL,
+        PRIMARY KEY (collection, day, shard)
+    );
+    CREATE TABLE tacit.origins (
+        collection bigint NOT NULL REFERENCES tacit.collections,
+        origin text NOT NULL,
+        PRIMARY KEY (collection, origin)
+    );
+    """,
 )
 """Migration i takes a database from version i to i + 1. New ones are appended; released ones are never edited."""
 

@@ -58,6 +58,15 @@ def count(db: Connection, key: int, reasons: Mapping[str, int]) -> None:
     )
 
 
+def count_day(db: Connection, key: int, day: int, shard: str, reports: int) -> None:
+    """Add to the number of reports that were folded on a day; a row per shard, so that processes do not queue up."""
+    db.execute(
+        """INSERT INTO tacit.days AS kept VALUES (%s, %s, %s, %s)
+        ON CONFLICT (collection, day, shard) DO UPDATE SET reports = kept.reports + excluded.reports""",
+        (key, day, shard, reports),
+    )
+
+
 class BatchGroup:
     """Stores a group of batches in one transaction.
 
@@ -143,7 +152,14 @@ class BatchGroup:
             self._db.execute(text, (self._keys[name], segment.batches, segment.reports, segment.payload))
 
 
-def add_tally(db: Connection, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
+def set_origins(db: Connection, collection: str, origins: Sequence[str]) -> None:
+    """Replace the sites that an operator allows."""
+    key = key_of(db, collection)
+    db.execute("DELETE FROM tacit.origins WHERE collection = %s", (key,))
+    db.execute("INSERT INTO tacit.origins SELECT %s, * FROM unnest(%s::text[])", (key, list(origins)))
+
+
+def add_tally(db: Connection, collection: str, tally: StoredTally, sources: Sequence[bytes], day: int) -> Outcome:
     """Insert the tally and the ids of its sources, or nothing if one of them is there already."""
     # FOR UPDATE, unlike a group of batches: two imports of one collection queue up, and the second sees the first.
     found = rows(db, "SELECT key, state FROM tacit.collections WHERE id = %s FOR UPDATE", collection)
@@ -154,10 +170,11 @@ def add_tally(db: Connection, collection: str, tally: StoredTally, sources: Sequ
     if outcome == STORED:
         db.execute("INSERT INTO tacit.batches SELECT %s, * FROM unnest(%b::bytea[])", (key, sorted(sources)))
         _insert_tally(db, key, TallyRow(collection, tally.shard, 1, tally.reports, tally.content))
+        count_day(db, key, day, tally.shard, tally.reports)
     return outcome
 
 
-def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int) -> int:
+def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int, day: int) -> int:
     """Claim waiting blobs, fold them into a tally and delete them, all in one transaction: exactly once.
 
     Other processes skip claimed blobs (SKIP LOCKED) until this transaction ends; if this process dies, the server rolls
@@ -181,6 +198,7 @@ def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int
         (folded.folds, folded.reports, folded.content, folded.checksum(), key, shard),
     )
     db.execute("DELETE FROM tacit.waiting WHERE number = ANY(%s)", (numbers,))
+    count_day(db, key, day, shard, reports)
     return len(batches)
 
 
@@ -232,6 +250,7 @@ def drop_reports(db: Connection, collection: str) -> None:
     db.execute("DELETE FROM tacit.tallies WHERE collection = %s", (key,))
     db.execute("DELETE FROM tacit.batches WHERE collection = %s", (key,))
     db.execute("DELETE FROM tacit.invitations WHERE collection = %s", (key,))
+    db.execute("DELETE FROM tacit.days WHERE collection = %s", (key,))
 
 
 def add_invitations(db: Connection, collection: str, hashes: Sequence[bytes]) -> None:

@@ -17,6 +17,7 @@ from tacit.collector.ports import (
     TokenRecord,
 )
 from tacit.collector.store.checksums import COLUMNS, checked, stored
+from tacit.collector.store.intake import by_collection
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.postgres import statements as sql
 from tacit.collector.store.postgres.connection import Connection, Pool
@@ -130,13 +131,28 @@ class PostgresStore:
         batches, folded, waiting, reports = rows[0] if rows else (0, 0, 0, 0)
         return BatchNumbers(batches - waiting, folded, waiting, reports)
 
+    def reports_by_day(self, collection: str) -> dict[int, int]:
+        """Numbers of folded reports by the Unix day on which they were."""
+        text = """SELECT day, sum(reports)::bigint FROM tacit.days JOIN tacit.collections ON key = collection
+            WHERE id = %s GROUP BY day ORDER BY day"""
+        return {int(day): int(reports) for day, reports in self._query(text, collection)}
+
+    def set_origins(self, collection: str, origins: Sequence[str]) -> None:
+        """Replace the sites that an operator allows beside those of the document."""
+        self._pool.run(lambda db: sql.set_origins(db, collection, origins))
+
+    def origins(self) -> dict[str, tuple[str, ...]]:
+        """The sites that operators allow, by collection."""
+        rows = self._query("SELECT id, origin FROM tacit.origins JOIN tacit.collections ON key = collection")
+        return by_collection(rows)
+
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were."""
-        return self._pool.run(lambda db: sql.fold_some(db, collection, shard, fold, most))
+        return self._pool.run(lambda db: sql.fold_some(db, collection, shard, fold, most, self._today()))
 
     def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
         """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources."""
-        return self._pool.run(lambda db: sql.add_tally(db, collection, tally, sources))
+        return self._pool.run(lambda db: sql.add_tally(db, collection, tally, sources, self._today()))
 
     def fence(self) -> None:
         """Keep every fold that has begun and not committed from committing; it is retried."""
@@ -153,7 +169,7 @@ class PostgresStore:
         return [stored(row) for row in rows]
 
     def drop_reports(self, collection: str) -> None:
-        """Close a collection and remove its reports, tallies, batch ids and invitations (retention)."""
+        """Close a collection and remove its reports, tallies, batch ids, invitations and counts (retention)."""
         self._pool.run(lambda db: sql.drop_reports(db, collection))
 
     # Access.

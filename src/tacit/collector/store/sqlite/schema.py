@@ -6,10 +6,12 @@
                   +--< tallies       one row per shard: a tally or, with rows, a manifest of segments
                   +--< rejected      counts of refused reports by reason
                   +--< invitations   hashes of single-use invitations, spent or not
+                  +--< days          numbers of folded reports by day and shard
+                  +--< origins       sites that an operator allows beside those of the document
     tokens, audit, meta              access tokens (hashes), operators' actions, schema version
 
 A report is in `waiting` or in `tallies`, never in both: a fold moves it in one transaction. Times of arrival and
-network addresses are stored nowhere.
+network addresses are stored nowhere; `days` has sums that no report can be told from.
 """
 
 from collections.abc import Callable
@@ -101,6 +103,20 @@ MIGRATIONS: tuple[Step, ...] = (
     ) STRICT;
     """,
     _seal_tallies,
+    """
+    CREATE TABLE days (
+        collection INTEGER NOT NULL REFERENCES collections,
+        day INTEGER NOT NULL,
+        shard TEXT NOT NULL,
+        reports INTEGER NOT NULL,
+        PRIMARY KEY (collection, day, shard)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE origins (
+        collection INTEGER NOT NULL REFERENCES collections,
+        origin TEXT NOT NULL,
+        PRIMARY KEY (collection, origin)
+    ) STRICT, WITHOUT ROWID;
+    """,
 )
 """Migration i takes a database from version i to i + 1. New ones are appended; released ones are never edited."""
 

@@ -78,6 +78,12 @@ def present(db: Database, condition: str, keys: Mapping[str, int], marks: Collec
     return found
 
 
+def count_day(db: Database, key: int, day: int, shard: str, reports: int) -> None:
+    """Add to the number of reports that were folded on a day."""
+    text = "INSERT INTO days VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET reports = reports + excluded.reports"
+    db.run(text, key, day, shard, reports)
+
+
 def insert(db: Database, keys: Mapping[str, int], batches: Sequence[NewBatch]) -> None:
     """Insert batches that were decided to be stored: their ids, their spent invitations, and their reports."""
     for name, key in keys.items():

@@ -28,7 +28,16 @@ from tacit.collector.ports import (
     TokenRecord,
 )
 from tacit.collector.store.checksums import COLUMNS, TallyRow, checked, stored
-from tacit.collector.store.intake import decide, decide_tally, invitations, pack, plain_group, refusals, unpack
+from tacit.collector.store.intake import (
+    by_collection,
+    decide,
+    decide_tally,
+    invitations,
+    pack,
+    plain_group,
+    refusals,
+    unpack,
+)
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.store.sqlite import statements as sql
@@ -242,6 +251,24 @@ class SqliteStore:
         sorted_in, recent, folded, waiting, reports = self._query(f"SELECT {text}", collection)[0]
         return BatchNumbers(sorted_in + recent - waiting, folded, waiting, reports)
 
+    def reports_by_day(self, collection: str) -> dict[int, int]:
+        """Numbers of folded reports by the Unix day on which they were."""
+        text = f"SELECT day, sum(reports) FROM days WHERE collection = {sql.KEY} GROUP BY day ORDER BY day"
+        rows = self._query(text, collection)
+        return {int(day): int(reports) for day, reports in rows}
+
+    def set_origins(self, collection: str, origins: Sequence[str]) -> None:
+        """Replace the sites that an operator allows beside those of the document."""
+        with self._write() as db:
+            key = sql.key_of(db, collection)
+            db.run("DELETE FROM origins WHERE collection = ?", key)
+            for origin in origins:
+                db.run("INSERT INTO origins VALUES (?, ?)", key, origin)
+
+    def origins(self) -> dict[str, tuple[str, ...]]:
+        """The sites that operators allow, by collection."""
+        return by_collection(self._query("SELECT id, origin FROM origins JOIN collections ON key = collection"))
+
     def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were.
 
@@ -265,6 +292,7 @@ class SqliteStore:
                 kept = sql.fence(db) == fence and sql.replace_tally(db, key, folded)
                 if not (kept and sql.drop_segments(db, key, rows)):
                     raise _Stale
+                sql.count_day(db, key, self._today(), shard, reports)
                 self._recent.sort_in(db)
                 return len(batches)
             return 0
@@ -279,6 +307,7 @@ class SqliteStore:
             if outcome == STORED:
                 db.run("INSERT INTO batches SELECT ?, value FROM carray(?)", key, array(sources))
                 sql.replace_tally(db, key, TallyRow(collection, tally.shard, 1, tally.reports, tally.content))
+                sql.count_day(db, key, self._today(), tally.shard, tally.reports)
             return outcome
 
     def fence(self) -> None:
@@ -297,10 +326,10 @@ class SqliteStore:
         return [stored(row) for row in rows]
 
     def drop_reports(self, collection: str) -> None:
-        """Close a collection and remove its reports, tallies, batch ids and invitations (retention)."""
+        """Close a collection and remove its reports, tallies, batch ids, invitations and counts (retention)."""
         with self._folding, self._write() as db:
             sql.close(db, collection)
-            for table in ("waiting", "tallies", "batches", "recent", "invitations"):
+            for table in ("waiting", "tallies", "batches", "recent", "invitations", "days"):
                 db.run(f"DELETE FROM {table} WHERE collection = {sql.KEY}", collection)
             self._recent.forget()
 
