@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from tacit.cli.draft_file import read_draft
+from tacit.cli.options.post import POST
 from tacit.cli.output import print_json, print_table
 from tacit.cli.place import open_place, place_options
-from tacit.cli.post_option import POST
 
 
 @click.group()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tacit.cli.options.settings import setting
 from tacit.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 DATABASE_FILE = "tacit.sqlite"
 _PLACE: tuple[Callable[[Any], Any], ...] = (
-    click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the database."),
-    click.option("--database", default="", envvar="TACIT_DATABASE", help="PostgreSQL address, instead."),
+    setting("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the database."),
+    setting("--database", default="", help="PostgreSQL address, instead."),
 )
 
 
