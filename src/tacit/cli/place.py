@@ -33,8 +33,8 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
 class Place(Protocol):
     """The operations of the commands, wherever the collections are: an `Operator`, or a `LocalOperator`."""
 
-    def create(self, draft: Any) -> dict[str, Any]:
-        """Store a draft and return it with its id."""
+    def create(self, draft: Any, team: str = "") -> dict[str, Any]:
+        """Store a draft, for a team if one is named, and return it with its id."""
         ...
 
     def publish(self, collection: str) -> dict[str, Any]:
@@ -43,6 +43,10 @@ class Place(Protocol):
 
     def close(self, collection: str) -> dict[str, Any]:
         """Close a collection: it takes no more reports."""
+        ...
+
+    def assign(self, collection: str, team: str) -> dict[str, Any]:
+        """Give a collection to a team, or to none."""
         ...
 
     def shuffle_identity(self) -> str:

@@ -19,14 +19,14 @@ from tacit.hosting.sqlite import (
 )
 
 TABLES: dict[LiteralString, LiteralString] = {
-    "collections": "key, id, state, document, published",
+    "collections": "key, id, state, document, published, team",
     "batches": "collection, batch",
     "waiting": "number, collection, batches, reports, payload",
     "tallies": "collection, shard, folds, reports, content, checksum",
     "rejected": "collection, reason, reports",
     "invitations": "collection, hash, spent",
-    "tokens": "hash, scope, collection, label, expires",
-    "audit": "number, day, actor, action, subject",
+    "tokens": "hash, scope, collection, name, expires, team",
+    "audit": "number, day, actor, action, subject, team",
 }
 """Tables and their columns, ordered so that foreign keys refer to earlier tables only."""
 
