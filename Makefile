@@ -11,7 +11,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 TWICE := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-spark test-wheel lint bench bench-load bench-scale papers docs js test-js graph kind clean
+.PHONY: help install demo test test-all test-spark test-wheel lint bench bench-load bench-scale papers docs js test-js graph kind release site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -82,6 +82,10 @@ papers: install ## the numbers printed in papers, slow ones included; build/pape
 
 docs: install ## run the examples in the README and in docs
 	@$(PYTEST) $(wildcard README.md docs)
+
+release: install ## wheels, source distribution, bill of materials and checksums in dist/, and a try of the wheel
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[oidc,release]'
+	@$(BIN)/python tools/release.py
 
 graph: install ## draw the rooms of the package and what they import: docs/rooms.svg
 	@$(BIN)/python tools/make_graph.py

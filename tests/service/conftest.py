@@ -226,11 +226,11 @@ def published_documents_fit_their_schema(monkeypatch: pytest.MonkeyPatch) -> Non
     """Whatever a test publishes is checked against spec/collection.schema.json on the way."""
     publish_document = publish.publish_document
 
-    def checked(store, collection):
+    def checked(store, collection, *team):
         # The mechanism without noise, which only tests have, has the fields of GRR.
         text = json.dumps(collection.to_json()).replace('"kind": "no_noise"', '"kind": "grr"')
         VALIDATOR.validate(json.loads(text))
-        return publish_document(store, collection)
+        return publish_document(store, collection, *team)
 
     monkeypatch.setattr(publish, "publish_document", checked)
 

@@ -106,6 +106,12 @@ class MemoryStore:
             need(record is not None and record.state != "draft", collection, "was never published")
             self._records[collection] = replace(self._records[collection], state="closed")
 
+    def assign(self, collection: str, team: str) -> None:
+        """Give a collection to a team, or to none; `InvalidSpec` if there is no such collection."""
+        with self._lock:
+            need(collection in self._records, collection, "is unknown")
+            self._records[collection] = replace(self._records[collection], team=team)
+
     def collection(self, collection: str) -> CollectionRecord | None:
         """One collection."""
         return self._records.get(collection)
@@ -251,10 +257,10 @@ class MemoryStore:
         with self._lock:
             self._audit.append(entry)
 
-    def audit_log(self, most: int) -> list[AuditEntry]:
+    def audit_log(self, most: int, team: str = "") -> list[AuditEntry]:
         """The latest actions, newest first."""
         with self._lock:
-            return self._audit[::-1][:most]
+            return [entry for entry in self._audit[::-1] if team in ("", entry.team)][:most]
 
     def drop_reports(self, collection: str) -> None:
         """Close a collection and remove its reports, tallies, batch ids and invitations (retention)."""

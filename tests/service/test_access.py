@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 from tests.service.memory import MemoryStore
@@ -11,7 +10,6 @@ from tests.service.plain import Client, draft, plain_app, serving
 
 from tacit.catalog import CATALOG
 from tacit.cli import cli
-from tacit.cli.serve import _first_token
 from tacit.collector.collections.access import SCOPES, WRITE, Access, hash_token, new_token, token_id
 from tacit.collector.collections.publish import Planner, publish_document
 from tacit.collector.server import Settings, make_app
@@ -209,12 +207,6 @@ def test_tokens_from_the_command_line_while_the_collector_runs(tmp_path: Path):
     run_tacit("token", "list", code=2)
 
 
-def test_the_first_token_is_read_from_a_file_or_from_the_environment(tmp_path: Path):
-    chosen, file = new_token(), tmp_path / "token"
-    file.write_text(chosen + "\n")
-    assert _first_token({"TACIT_ADMIN_TOKEN": f" {chosen}\n"}) == chosen
-    assert _first_token({"TACIT_ADMIN_TOKEN_FILE": str(file), "TACIT_ADMIN_TOKEN": "other"}) == chosen
-    assert _first_token({}) == ""
-    with pytest.raises(click.UsageError, match="cannot be read"):
-        _first_token({"TACIT_ADMIN_TOKEN_FILE": str(tmp_path)})
+def test_settings_do_not_show_the_first_token(tmp_path: Path):
+    chosen = new_token()
     assert chosen not in repr(Settings(data=tmp_path, admin_token=chosen))

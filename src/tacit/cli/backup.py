@@ -4,13 +4,14 @@ from pathlib import Path
 
 import click
 
+from tacit.cli.options.settings import setting
+
 # Either a folder with SQLite and segments, or a PostgreSQL address with a folder for segments.
-_data = click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the database.")
-_database = click.option("--database", default="", envvar="TACIT_DATABASE", help="PostgreSQL address, instead.")
-_segments = click.option(
+_data = setting("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the database.")
+_database = setting("--database", default="", help="PostgreSQL address, instead.")
+_segments = setting(
     "--segments",
     type=click.Path(path_type=Path, file_okay=False),
-    envvar="TACIT_SEGMENTS",
     help="Folder for rows, with --database.",
 )
 

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from tacit.cli.draft_file import read_draft
+from tacit.cli.options.post import POST
 from tacit.cli.output import CommandRefused, print_json, print_table
 from tacit.cli.place import open_place, place_options
-from tacit.cli.post_option import POST
 
 
 @click.group()
@@ -17,22 +17,40 @@ def collection() -> None:
     """Create, publish, close and read collections."""
 
 
+_TEAM = click.option("--team", default="", help="The team that gets it; else that of the token, if it has one.")
+
+
 @collection.command()
 @click.argument("file")
+@_TEAM
 @place_options
-def create(file: str, server: str, token: str, data: Path | None) -> None:
+def create(file: str, team: str, server: str, token: str, data: Path | None) -> None:
     """Keep a draft from FILE (JSON or YAML, - for standard input) and print its id."""
     with open_place(server, token, data) as place:
-        click.echo(place.create(read_draft(file))["id"])
+        click.echo(place.create(read_draft(file), team)["id"])
+
+
+@collection.command()
+@click.argument("id")
+@click.argument("team", default="")
+@place_options
+def assign(id: str, team: str, server: str, token: str, data: Path | None) -> None:
+    """Give the collection ID to TEAM; without one, to none."""
+    with open_place(server, token, data) as place:
+        found = place.assign(id, team)
+    click.echo(f"{found['id']} belongs to {found['team'] or 'no team'}")
 
 
 @collection.command()
 @click.argument("draft")
+@_TEAM
 @place_options
-def publish(draft: str, server: str, token: str, data: Path | None) -> None:
+def publish(draft: str, team: str, server: str, token: str, data: Path | None) -> None:
     """Publish DRAFT (the id of a draft, or a file) and print the id of the collection."""
+    if team and draft.startswith("draft-"):
+        raise click.UsageError("--team goes with a file; the team of a draft is that of its collection")
     with open_place(server, token, data) as place:
-        name = draft if draft.startswith("draft-") else place.create(read_draft(draft))["id"]
+        name = draft if draft.startswith("draft-") else place.create(read_draft(draft), team)["id"]
         click.echo(place.publish(name)["id"])
 
 

@@ -22,13 +22,23 @@ class LocalOperator:
     def _shown(self, record: Any) -> dict[str, Any]:
         # A draft has no document yet: what publishing would fix is still open.
         name = "draft" if record.state == "draft" else "document"
-        return {"id": record.id, "state": record.state, name: json.loads(record.document)}
+        return {"id": record.id, "state": record.state, "team": record.team, name: json.loads(record.document)}
 
-    def create(self, draft: Any) -> dict[str, Any]:
-        """Store a draft and return it with its id."""
+    def create(self, draft: Any, team: str = "") -> dict[str, Any]:
+        """Store a draft, for a team if one is named, and return it with its id."""
+        from tacit.collector.collections.access import check_team
         from tacit.collector.collections.publish import create_draft
 
-        return self._shown(create_draft(self._store, self._collector.planner, draft))
+        return self._shown(create_draft(self._store, self._collector.planner, draft, check_team(team)))
+
+    def assign(self, collection: str, team: str) -> dict[str, Any]:
+        """Give a collection to a team, or to none."""
+        from tacit.collector.collections.access import check_team
+        from tacit.collector.collections.publish import find_record
+
+        find_record(self._store, collection)
+        self._store.assign(collection, check_team(team))
+        return self._shown(find_record(self._store, collection))
 
     def publish(self, collection: str) -> dict[str, Any]:
         """Publish a draft as a collection."""

@@ -3,7 +3,6 @@
 Commands are written against the protocol `Place` and do not know which of the two they work on.
 """
 
-import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 import click
 
 from tacit.cli.local import LocalOperator
+from tacit.cli.options.settings import read_variable, setting
 from tacit.cli.output import CommandRefused
 from tacit.client.operator import Operator, Refused
 from tacit.client.transport import Unreachable
@@ -23,8 +23,8 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
     # Decorators apply from the inside out, so the last one here comes first in the help text.
     for option in (
         click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Work on a folder."),
-        click.option("--token", default="", envvar="TACIT_TOKEN", help="Token for the server; or TACIT_TOKEN."),
-        click.option("--server", default="", envvar="TACIT_SERVER", help="Address of a server; or TACIT_SERVER."),
+        setting("--token", default="", help="Token for the server."),
+        setting("--server", default="", help="Address of a server."),
     ):
         command = option(command)
     return command
@@ -33,8 +33,8 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
 class Place(Protocol):
     """The operations of the commands, wherever the collections are: an `Operator`, or a `LocalOperator`."""
 
-    def create(self, draft: Any) -> dict[str, Any]:
-        """Store a draft and return it with its id."""
+    def create(self, draft: Any, team: str = "") -> dict[str, Any]:
+        """Store a draft, for a team if one is named, and return it with its id."""
         ...
 
     def publish(self, collection: str) -> dict[str, Any]:
@@ -43,6 +43,10 @@ class Place(Protocol):
 
     def close(self, collection: str) -> dict[str, Any]:
         """Close a collection: it takes no more reports."""
+        ...
+
+    def assign(self, collection: str, team: str) -> dict[str, Any]:
+        """Give a collection to a team, or to none."""
         ...
 
     def shuffle_identity(self) -> str:
@@ -129,7 +133,7 @@ def open_place(server: str, token: str, data: Path | None) -> Generator[Place]:
     from tacit.collector.service import Collector
     from tacit.hosting.problems import Problem, as_problem
 
-    collector = Collector(open_store(data), lake=os.environ.get("TACIT_LAKE", ""))
+    collector = Collector(open_store(data), lake=read_variable("TACIT_LAKE"))
     try:
         yield LocalOperator(collector)
     except (Problem, InvalidQuery) as error:

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, cast
 
 import click
 
+from tacit.cli.options.post import POST
 from tacit.cli.output import percent, print_json, print_table, progress
-from tacit.cli.post_option import POST
 from tacit.core.statistics.level import check_level, selected_level
 
 POST_COLUMNS = ("processed", "processed_low", "processed_high")

@@ -1,43 +1,41 @@
 """`tacit serve`: runs the collector until it is stopped."""
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import click
 
+from tacit.cli.options.settings import read_variable, setting
 from tacit.cli.shuffled.tls import tls_options
 
 
 @click.command()
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the embedded database.")
-@click.option("--database", default="", envvar="TACIT_DATABASE", help="PostgreSQL address, instead of a folder.")
-@click.option("--segments", type=click.Path(path_type=Path, file_okay=False), envvar="TACIT_SEGMENTS",
+@setting("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the embedded database.")
+@setting("--database", default="", help="PostgreSQL address, instead of a folder.")
+@setting("--segments", type=click.Path(path_type=Path, file_okay=False),
               help="Folder for rows, with --database; collectors on one database share it.")  # fmt: skip
-@click.option("--lake", default="", envvar="TACIT_LAKE",
+@setting("--lake", default="",
               help="Keep reports as Parquet files at this folder or URL, such as s3://bucket/lake.")  # fmt: skip
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port to listen on.")
-@click.option(
+@setting("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@setting("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port to listen on.")
+@setting(
     "--public-url",
     default="",
     help="Address that respondents use, such as https://example.org, if a proxy is in front.",
 )
-@click.option("--trusted-proxies", default="", help="Addresses whose X-Forwarded-For is believed, comma-separated.")
-@click.option("--rate", type=click.FloatRange(0), default=500.0, show_default=True,
+@setting("--trusted-proxies", default="", help="Addresses whose X-Forwarded-For is believed, comma-separated.")
+@setting("--rate", type=click.FloatRange(0), default=500.0, show_default=True,
               help="Requests per second of one address; 0 for no limit.")  # fmt: skip
-@click.option(
-    "--max-body", type=click.IntRange(1024), default=4 << 20, show_default=True, help="Largest body in bytes."
-)
+@setting("--max-body", type=click.IntRange(1024), default=4 << 20, show_default=True, help="Largest body in bytes.")
 @tls_options
-@click.option("--workers", type=click.IntRange(1, 128), default=1, show_default=True,
+@setting("--workers", type=click.IntRange(1, 128), default=1, show_default=True,
               help="Processes that take requests; --rate is for each of them.")  # fmt: skip
-@click.option("--pg-port", type=click.IntRange(1, 65535), help="Serve tables to clients of PostgreSQL on this port.")
-@click.option("--pg-host", default="", help="Address for --pg-port.  [default: that of --host]")
-@click.option("--pg-cert", type=click.Path(path_type=Path, dir_okay=False), help="TLS certificate for --pg-port, PEM.")
-@click.option("--pg-key", type=click.Path(path_type=Path, dir_okay=False), help="Key of --pg-cert, PEM.")
-@click.option("--pg-insecure", is_flag=True, help="Take tokens in the clear from other machines on --pg-port.")
+@setting("--pg-port", type=click.IntRange(1, 65535), help="Serve tables to clients of PostgreSQL on this port.")
+@setting("--pg-host", default="", help="Address for --pg-port.  [default: that of --host]")
+@setting("--pg-cert", type=click.Path(path_type=Path, dir_okay=False), help="TLS certificate for --pg-port, PEM.")
+@setting("--pg-key", type=click.Path(path_type=Path, dir_okay=False), help="Key of --pg-cert, PEM.")
+@setting("--pg-insecure", is_flag=True, help="Take tokens in the clear from other machines on --pg-port.")
 @click.pass_obj
 def serve(
     run: Callable[..., None] | None, data: Path | None, database: str, host: str, port: int, public_url: str,
@@ -68,22 +66,10 @@ def serve(
     # A burst of ten seconds' worth of requests is allowed before the rate limit applies.
     limits = Limits(requests_per_second=rate, burst=max(1, int(10 * rate)), body_bytes=max_body)
     pg = None if pg_port is None else PgSettings(pg_port, pg_host or host, pg_cert, pg_key, pg_insecure)
-    token = _first_token(os.environ)
+    token = read_variable("TACIT_ADMIN_TOKEN")
     settings = server.Settings(
         data, database, host, port, public_url, trusted_proxies, limits, segments=segments, lake=lake, pg=pg,
         admin_token=token, tls=TlsFiles.given(tls_cert, tls_key), workers=workers,
     )  # fmt: skip
     # The context object is what serves, where a caller of the command brings its own; nobody at a shell does.
     (run or crew.serve)(settings, click.echo, partial(routes, public_url=settings.public_url))
-
-
-def _first_token(environment: Mapping[str, str]) -> str:
-    """Return the first admin token that the environment states, itself or as a file; empty if none."""
-    # The file wins: container secrets are files, and a variable shows up in process listings.
-    file = environment.get("TACIT_ADMIN_TOKEN_FILE", "")
-    if not file:
-        return environment.get("TACIT_ADMIN_TOKEN", "").strip()
-    try:
-        return Path(file).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise click.UsageError(f"TACIT_ADMIN_TOKEN_FILE: {file} cannot be read as text") from None

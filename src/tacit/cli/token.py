@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tacit.cli.options.settings import setting
 from tacit.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 DATABASE_FILE = "tacit.sqlite"
 _PLACE: tuple[Callable[[Any], Any], ...] = (
-    click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the database."),
-    click.option("--database", default="", envvar="TACIT_DATABASE", help="PostgreSQL address, instead."),
+    setting("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the database."),
+    setting("--database", default="", help="PostgreSQL address, instead."),
 )
 
 
@@ -57,15 +58,18 @@ def token() -> None:
 @click.option("--scope", type=click.Choice(["admin", "analyst", "reader", "reporter"]), required=True,
               help="What the token allows.")  # fmt: skip
 @click.option("--collection", default="", help="The id of the only collection it is for.")
+@click.option("--team", default="", help="The team whose collections it is limited to.")
 @click.option("--label", default="", help="A name to know it by.")
 @click.option("--days", type=int, default=0, show_default=True, help="Days until it ends; 0 for never.")
 @_place_options
-def create(scope: str, collection: str, label: str, days: int, data: Path | None, database: str) -> None:
+def create(
+    scope: str, collection: str, team: str, label: str, days: int, data: Path | None, database: str
+) -> None:  # fmt: skip
     """Make a token and print it, this once; only its hash is kept."""
     from tacit.collector.collections.access import OWNER, token_id
 
     with _access(data, database) as access:
-        secret, record = access.create(scope, collection=collection, label=label, days=days)
+        secret, record = access.create(scope, collection=collection, team=team, label=label, days=days)
         access.note(OWNER, f"create token {scope}", token_id(record))
     click.echo(secret)
 
@@ -79,20 +83,20 @@ def list_tokens(as_json: bool, data: Path | None, database: str) -> None:
 
     with _access(data, database) as access:
         rows = [
-            {"id": token_id(record), "scope": record.scope, "collection": record.collection, "label": record.label,
-             "expires": record.expires}
+            {"id": token_id(record), "scope": record.scope, "collection": record.collection, "team": record.team,
+             "label": record.label, "expires": record.expires}
             for record in access.tokens()
         ]  # fmt: skip
     if as_json:
         print_json({"tokens": rows})
     else:
-        print_table(["id", "scope", "collection", "label", "ends"], [_line(row) for row in rows])
+        print_table(["id", "scope", "collection", "team", "label", "ends"], [_line(row) for row in rows])
 
 
 def _line(row: dict[str, Any]) -> list[str]:
     # `expires` counts days since 1970; 0 is never.
     ends = (date(1970, 1, 1) + timedelta(row["expires"])).isoformat() if row["expires"] else "never"
-    return [row["id"], row["scope"], row["collection"][:12] or "all", row["label"], ends]
+    return [row["id"], row["scope"], row["collection"][:12] or "all", row["team"] or "all", row["label"], ends]
 
 
 @token.command()

@@ -34,9 +34,9 @@ class Operator:
     token: str
     timeout_seconds: float = TIMEOUT_SECONDS
 
-    def create(self, draft: Any) -> dict[str, Any]:
-        """Store a draft on the collector and return it with its id."""
-        return self._json("POST", "collections", draft)
+    def create(self, draft: Any, team: str = "") -> dict[str, Any]:
+        """Store a draft on the collector, for a team if one is named, and return it with its id."""
+        return self._json("POST", f"collections?{urlencode({'team': team})}" if team else "collections", draft)
 
     def publish(self, collection: str) -> dict[str, Any]:
         """Publish a draft: from now on its document is fixed and it takes reports."""
@@ -45,6 +45,10 @@ class Operator:
     def close(self, collection: str) -> dict[str, Any]:
         """Close a collection: it takes no more reports, and its answers stay."""
         return self._json("POST", f"{_path(collection)}/close")
+
+    def assign(self, collection: str, team: str) -> dict[str, Any]:
+        """Give a collection to a team, or to none."""
+        return self._json("PUT", f"{_path(collection)}/team", {"team": team})
 
     def shuffle_identity(self) -> str:
         """Return the key that drafts of shuffled collections name as the collector's."""

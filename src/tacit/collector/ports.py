@@ -25,6 +25,8 @@ class CollectionRecord:
     """"draft", "published" or "closed"."""
     document: bytes
     """The canonical document of a published collection; a draft's own JSON."""
+    team: str = ""
+    """The team it belongs to; empty if to none, and then tokens of teams do not reach it."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ class TokenRecord:
     label: str
     expires: int
     """Unix day on which it ends; 0 for never."""
+    team: str = ""
+    """The team whose collections it is limited to; empty for those of all teams and of none."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,8 @@ class AuditEntry:
     actor: str
     action: str
     subject: str
+    team: str = ""
+    """The team that this is about; empty for none, and then only who is in no team reads it."""
 
 
 Fold = Callable[[bytes | None, list[StoredBatch]], bytes]
@@ -173,6 +179,10 @@ class Store(BatchIntake, Protocol):
 
     def close_collection(self, collection: str) -> None:
         """Take no more reports; `InvalidSpec` if it was never published."""
+        ...
+
+    def assign(self, collection: str, team: str) -> None:
+        """Give a collection to a team, or to none; `InvalidSpec` if there is no such collection."""
         ...
 
     def collection(self, collection: str) -> CollectionRecord | None:
@@ -270,8 +280,8 @@ class Store(BatchIntake, Protocol):
         """Append an operator's action to the audit log."""
         ...
 
-    def audit_log(self, most: int) -> list[AuditEntry]:
-        """The latest actions, newest first."""
+    def audit_log(self, most: int, team: str = "") -> list[AuditEntry]:
+        """The latest actions, newest first: all, or those that are about a team."""
         ...
 
     def drop_reports(self, collection: str) -> None:

@@ -395,6 +395,7 @@ class Collector:
         return {
             "id": record.id,
             "state": record.state,
+            "team": record.team,
             "damaged": damaged,
             "title": {"en": title} if isinstance(title, str) else title,
             "epsilon": content["epsilon"],

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from tacit.cli.options.settings import setting
 from tacit.cli.shuffled.tls import ca_option, tls_options
 
 
@@ -13,12 +14,12 @@ def relay() -> None:
 
 
 @relay.command()
-@click.option("--to", "targets", multiple=True, required=True, metavar="URL",
+@setting("--to", "targets", multiple=True, required=True, metavar="URL",
               help="Address of a shuffler; several in the order of the session document.")  # fmt: skip
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8200, show_default=True, help="Port to listen on.")
-@click.option("--trusted-proxies", default="", help="Addresses whose X-Forwarded-For is believed, comma-separated.")
-@click.option("--rate", type=click.FloatRange(0), default=50.0, show_default=True,
+@setting("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@setting("--port", type=click.IntRange(1, 65535), default=8200, show_default=True, help="Port to listen on.")
+@setting("--trusted-proxies", default="", help="Addresses whose X-Forwarded-For is believed, comma-separated.")
+@setting("--rate", type=click.FloatRange(0), default=50.0, show_default=True,
               help="Requests per second of one address; 0 for no limit.")  # fmt: skip
 @tls_options
 @ca_option

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from tacit.cli.options.settings import setting
 from tacit.cli.output import print_json, print_table
 from tacit.cli.shuffled.tls import ca_option, tls_options
 from tacit.errors import InvalidSpec
@@ -20,23 +21,23 @@ def shuffler() -> None:
 
 
 @shuffler.command()
-@click.option("--data", type=_FOLDER, required=True, help="Folder of the keys and the database; keep it private.")
-@click.option("--name", required=True, help="What this shuffler is called, such as the name of the organisation.")
-@click.option("--collector", "collectors", multiple=True, metavar="KEY",
+@setting("--data", type=_FOLDER, required=True, help="Folder of the keys and the database; keep it private.")
+@setting("--name", required=True, help="What this shuffler is called, such as the name of the organisation.")
+@setting("--collector", "collectors", multiple=True, metavar="KEY",
               help="Identity of a collector to work for; may be given several times.")  # fmt: skip
-@click.option("--any-collector", is_flag=True, help="Work for whoever asks: for tests and demonstrations.")
-@click.option("--mode", "modes", multiple=True, type=click.Choice(_MODES), help="Offer this mode.  [default: all]")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8100, show_default=True, help="Port to listen on.")
-@click.option("--public-url", default="", help="Address that others use, such as https://shuffler.example.")
-@click.option("--trusted-proxies", default="", help="Addresses whose X-Forwarded-For is believed, comma-separated.")
-@click.option("--rate", type=click.FloatRange(0), default=500.0, show_default=True,
+@setting("--any-collector", is_flag=True, help="Work for whoever asks: for tests and demonstrations.")
+@setting("--mode", "modes", multiple=True, type=click.Choice(_MODES), help="Offer this mode.  [default: all]")
+@setting("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@setting("--port", type=click.IntRange(1, 65535), default=8100, show_default=True, help="Port to listen on.")
+@setting("--public-url", default="", help="Address that others use, such as https://shuffler.example.")
+@setting("--trusted-proxies", default="", help="Addresses whose X-Forwarded-For is believed, comma-separated.")
+@setting("--rate", type=click.FloatRange(0), default=500.0, show_default=True,
               help="Uploads per second of one address; 0 for no limit.")  # fmt: skip
-@click.option("--relay-rate", type=click.FloatRange(0), default=0.0, show_default=True,
+@setting("--relay-rate", type=click.FloatRange(0), default=0.0, show_default=True,
               help="Uploads per second through one relay of a session; 0 for no limit.")  # fmt: skip
-@click.option("--relay-address", "relay_addresses", multiple=True, metavar="ADDRESS",
+@setting("--relay-address", "relay_addresses", multiple=True, metavar="ADDRESS",
               help="Address that a relay sends from, if its name has another; may be given several times.")  # fmt: skip
-@click.option("--max-body", type=click.IntRange(1 << 16), default=512 << 20, show_default=True,
+@setting("--max-body", type=click.IntRange(1 << 16), default=512 << 20, show_default=True,
               help="Largest vector of rows, in bytes.")  # fmt: skip
 @tls_options
 @ca_option
@@ -69,7 +70,7 @@ def serve(
 
 
 @shuffler.command()
-@click.option("--data", type=_FOLDER, required=True, help="Folder of the shuffler; it is made if there is none.")
+@setting("--data", type=_FOLDER, required=True, help="Folder of the shuffler; it is made if there is none.")
 @click.option("--rotate", is_flag=True, help="Draw a new key for sealing; the one before stays valid.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def key(data: Path, rotate: bool, as_json: bool) -> None:
@@ -93,7 +94,7 @@ def key(data: Path, rotate: bool, as_json: bool) -> None:
 
 
 @shuffler.command()
-@click.option("--data", type=_OLD_FOLDER, required=True, help="Folder of the shuffler.")
+@setting("--data", type=_OLD_FOLDER, required=True, help="Folder of the shuffler.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(data: Path, as_json: bool) -> None:
     """Show all sessions: their states, numbers of uploads and refusals, and how they ended."""
@@ -129,7 +130,7 @@ def status(data: Path, as_json: bool) -> None:
 
 @shuffler.command()
 @click.argument("session")
-@click.option("--data", type=_OLD_FOLDER, required=True, help="Folder of the shuffler.")
+@setting("--data", type=_OLD_FOLDER, required=True, help="Folder of the shuffler.")
 @click.option("--reason", required=True, help="Why; all other parties are told.")
 def abort(session: str, data: Path, reason: str) -> None:
     """Give a session up, by its id or the beginning of it: erase all that is held of it, and tell the other parties."""

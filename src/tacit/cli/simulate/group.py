@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
+from tacit.cli.options.post import POST
 from tacit.cli.output import print_json, progress
-from tacit.cli.post_option import POST
 from tacit.cli.simulate.analytics import analytics
 from tacit.cli.simulate.hitters import heavy_hitters
 from tacit.cli.simulate.itemsets import itemsets

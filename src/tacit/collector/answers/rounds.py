@@ -106,7 +106,8 @@ class Rounds:
         chain, said = self.replay(active)
         if isinstance(said, PlanResult):
             return None
-        return publish_document(self._store, _next_document(chain, said))
+        record = self._store.collection(now.id)
+        return publish_document(self._store, _next_document(chain, said), "" if record is None else record.team)
 
     def advance_due(self) -> None:
         """Advance every plan whose open round has reached its target, or that a crash left with a closed last round."""

@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from tacit.collector.collections.active import ID, Catalog, parsed_json
@@ -231,19 +231,19 @@ def _respondents(value: Any) -> int:
     return value
 
 
-def create_draft(store: Store, planner: Planner, draft: Any) -> CollectionRecord:
-    """Store a new draft; InvalidSpec if it could not be published."""
+def create_draft(store: Store, planner: Planner, draft: Any, team: str = "") -> CollectionRecord:
+    """Store a new draft of a team, or of none; InvalidSpec if it could not be published."""
     planner.plan(draft)
-    record = CollectionRecord(f"draft-{secrets.token_hex(16)}", "draft", _draft_bytes(draft))
+    record = CollectionRecord(f"draft-{secrets.token_hex(16)}", "draft", _draft_bytes(draft), team)
     store.add_collection(record)
     return record
 
 
 def replace_draft(store: Store, planner: Planner, collection: str, draft: Any) -> CollectionRecord:
     """Replace a draft; Problem `conflict` for a published collection, which never changes."""
-    _draft_of(store, collection)
+    old = _draft_of(store, collection)
     planner.plan(draft)
-    record = CollectionRecord(collection, "draft", _draft_bytes(draft))
+    record = replace(old, document=_draft_bytes(draft))
     store.replace_draft(record)
     return record
 
@@ -258,15 +258,17 @@ def publish(store: Store, planner: Planner, collection: str) -> CollectionRecord
     """Turn a draft into a published collection, whose id is the digest of its document."""
     draft = _draft_of(store, collection)
     # Published before the draft is deleted: after a crash in between, publishing again gives the same document.
-    record = publish_document(store, planner.plan(parsed_json(draft.document))[0])
+    record = publish_document(store, planner.plan(parsed_json(draft.document))[0], draft.team)
+    if record.team != draft.team:
+        raise Problem("conflict", "another team has published exactly this document; change its title or its text")
     store.delete_draft(collection)
     return record
 
 
-def publish_document(store: Store, collection: Collection) -> CollectionRecord:
+def publish_document(store: Store, collection: Collection, team: str = "") -> CollectionRecord:
     """Publish a document after a rehearsal; idempotent, as the id is the digest of the document."""
     rehearse(collection)
-    record = CollectionRecord(collection.id, "published", canonical(collection.to_json()))
+    record = CollectionRecord(collection.id, "published", canonical(collection.to_json()), team)
     store.add_collection(record)
     # The id is the digest of the document: if it was published before, it may be closed by now.
     return store.collection(record.id) or record

@@ -58,7 +58,7 @@ class Retention:
         # or files; the audit log gets no second entry if there is nothing left to see. The entry is written before the
         # deletion: after a crash in between there are two entries, which is better than none.
         if record.state != "closed" or self._store.stored_reports(record.id):
-            self._store.audit(AuditEntry(today, ACTOR, ACTION, record.id))
+            self._store.audit(AuditEntry(today, ACTOR, ACTION, record.id, record.team))
         self._store.drop_reports(record.id)
         self._forget(record.id)
         self._dropped.add(record.id)

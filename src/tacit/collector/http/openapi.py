@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from tacit import __version__
-from tacit.collector.collections.access import MAX_INVITATIONS, SCOPES
+from tacit.collector.collections.access import MAX_INVITATIONS, SCOPES, TEAM
 from tacit.collector.ingest.imports import MEDIA_TYPE as TALLY
 from tacit.collector.ingest.uploads import REASONS
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
@@ -44,6 +44,8 @@ _UNFINISHED = {
     "description": "answer 200 with `problem` instead of 422 if the draft cannot exist as it is now",
     "schema": {"type": "boolean", "default": False},
 }
+_TEAM = {"type": "string", "pattern": f"^({TEAM.pattern})?$"}
+_FOR_TEAM = {"name": "team", "in": "query", "description": "the team that gets the draft", "schema": _TEAM}
 _INVITATION = {"name": "Tacit-Invitation", "in": "header", "schema": {"type": "string", "maxLength": 100}}
 _OBJECT: dict[str, Any] = {"type": "object"}
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -84,6 +86,7 @@ _SUMMARY = _fields(
     {
         "id": _TEXT,
         "state": _STATE,
+        "team": _TEXT,
         "damaged": _DAMAGED,
         "title": _TEXTS,
         "epsilon": {"type": ["string", "object", "integer"]},
@@ -123,7 +126,7 @@ _CLAIM = _fields(
         "roles_apart": {"type": "boolean"},
     }
 )
-_ENTRY = _fields({"day": _WHOLE, "actor": _TEXT, "action": _TEXT, "subject": _TEXT})
+_ENTRY = _fields({"day": _WHOLE, "actor": _TEXT, "action": _TEXT, "subject": _TEXT, "team": _TEXT})
 _TABLE = _fields({"collection": _TEXT, "name": _TEXT, "columns": _list(_OBJECT), "n": _WHOLE, "damaged": _DAMAGED})
 
 SCHEMAS: dict[str, Any] = {
@@ -151,7 +154,9 @@ SCHEMAS: dict[str, Any] = {
             "duplicate": {"type": "boolean"},
         }
     ),
-    "Collection": _fields({"id": _TEXT, "state": _STATE}, draft=_ref("draft"), document=_ref("document")),
+    "Collection": _fields(
+        {"id": _TEXT, "state": _STATE, "team": _TEXT}, draft=_ref("draft"), document=_ref("document")
+    ),
     "Collections": _fields({"collections": _list(_SUMMARY)}),
     "Status": _fields(
         {
@@ -242,13 +247,15 @@ SCHEMAS: dict[str, Any] = {
             "collection": _TEXT,
             "label": _TEXT,
             "expires": _WHOLE,
+            "team": _TEXT,
         },
         token=_TEXT,
     ),
     "Tokens": _fields({"tokens": _list(_ref("Token"))}),
     "NewToken": _closed(
-        {"scope": {"type": "string", "enum": list(SCOPES)}}, collection=_TEXT, label=_TEXT, days=_WHOLE
+        {"scope": {"type": "string", "enum": list(SCOPES)}}, collection=_TEXT, label=_TEXT, days=_WHOLE, team=_TEAM
     ),
+    "Team": _closed({"team": _TEAM}),
     "Audit": _fields({"entries": _list(_ENTRY)}),
     "Query": _closed({"sql": _TEXT}, level=_CONFIDENCE),
     "Result": _fields(
@@ -370,7 +377,7 @@ def _collection_paths() -> dict[str, Any]:
     return {
         "/api/v1/collections": {
             "get": _operation("List collections", "Collections"),
-            "post": _operation("Create a draft", "Collection", status=201, body="draft"),
+            "post": _operation("Create a draft", "Collection", status=201, body="draft", parameters=[_FOR_TEAM]),
         },
         one: {
             "get": _operation("Show a draft or a document", "Collection", **by_id),
@@ -379,6 +386,7 @@ def _collection_paths() -> dict[str, Any]:
         },
         f"{one}/publish": {"post": _operation("Publish a draft", "Collection", **by_id)},
         f"{one}/close": {"post": _operation("Take no more reports", "Collection", **by_id)},
+        f"{one}/team": {"put": _operation("Give a collection to a team", "Collection", body="Team", **by_id)},
         f"{one}/advance": {"post": _operation("Go to the next round of a plan", "PlanState", **by_id)},
         f"{one}/status": {"get": _operation("Counts and refusals", "Status", **by_id)},
         f"{one}/answers": {"get": _operation("Answers with intervals", "Answers", parameters=[_ID, _LEVEL, _POST])},

@@ -19,7 +19,7 @@ from tacit.hosting.sqlite import (
 )
 
 TABLES: dict[LiteralString, LiteralString] = {
-    "collections": "key, id, state, document, published",
+    "collections": "key, id, state, document, published, team",
     "batches": "collection, batch",
     "waiting": "number, collection, batches, reports, payload",
     "tallies": "collection, shard, folds, reports, content, checksum",
@@ -27,8 +27,8 @@ TABLES: dict[LiteralString, LiteralString] = {
     "invitations": "collection, hash, spent",
     "days": "collection, day, shard, reports",
     "origins": "collection, origin",
-    "tokens": "hash, scope, collection, label, expires",
-    "audit": "number, day, actor, action, subject",
+    "tokens": "hash, scope, collection, name, expires, team",
+    "audit": "number, day, actor, action, subject, team",
 }
 """Tables and their columns, ordered so that foreign keys refer to earlier tables only."""
 

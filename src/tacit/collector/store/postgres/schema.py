@@ -100,6 +100,13 @@ MIGRATIONS: tuple[Step, ...] = (
         PRIMARY KEY (collection, origin)
     );
     """,
+    # Renamed as in SQLite: collectors of earlier releases must not take a token of a team for one without limits.
+    """
+    ALTER TABLE tacit.collections ADD COLUMN team text NOT NULL DEFAULT '';
+    ALTER TABLE tacit.tokens RENAME COLUMN label TO name;
+    ALTER TABLE tacit.tokens ADD COLUMN team text NOT NULL DEFAULT '';
+    ALTER TABLE tacit.audit ADD COLUMN team text NOT NULL DEFAULT '';
+    """,
 )
 """Migration i takes a database from version i to i + 1. New ones are appended; released ones are never edited."""
 

@@ -27,6 +27,8 @@ from tacit.collector.store.segment_copies import beside, copy_segments, new_copi
 from tacit.collector.store.transfer import read_backup, up_to_date, write_backup
 from tacit.hosting.clock import today
 
+_TOKENS: LiteralString = "SELECT hash, scope, collection, name, expires, team FROM tacit.tokens"
+
 
 class PostgresStore:
     """Every method is one transaction on a pooled connection; row locks order those of several processes."""
@@ -63,9 +65,9 @@ class PostgresStore:
         """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
         day = 0 if record.state == "draft" else self._today()
         self._change(
-            """INSERT INTO tacit.collections (id, state, document, published) VALUES (%s, %s, %s, %s)
+            """INSERT INTO tacit.collections (id, state, document, published, team) VALUES (%s, %s, %s, %s, %s)
             ON CONFLICT DO NOTHING""",
-            *(record.id, record.state, record.document, day),
+            *(record.id, record.state, record.document, day, record.team),
         )
 
     def replace_draft(self, record: CollectionRecord) -> None:
@@ -82,14 +84,19 @@ class PostgresStore:
         """Take no more reports; `InvalidSpec` if it was never published."""
         self._pool.run(lambda db: sql.close(db, collection))
 
+    def assign(self, collection: str, team: str) -> None:
+        """Give a collection to a team, or to none; `InvalidSpec` if there is no such collection."""
+        changed = self._change("UPDATE tacit.collections SET team = %s WHERE id = %s", team, collection)
+        sql.need(changed, collection, "is unknown")
+
     def collection(self, collection: str) -> CollectionRecord | None:
         """One collection."""
-        rows = self._query("SELECT id, state, document FROM tacit.collections WHERE id = %s", collection)
+        rows = self._query("SELECT id, state, document, team FROM tacit.collections WHERE id = %s", collection)
         return CollectionRecord(*rows[0]) if rows else None
 
     def collections(self) -> list[CollectionRecord]:
         """All collections, in order of creation."""
-        rows = self._query("SELECT id, state, document FROM tacit.collections ORDER BY key")
+        rows = self._query("SELECT id, state, document, team FROM tacit.collections ORDER BY key")
         return [CollectionRecord(*row) for row in rows]
 
     def published_day(self, collection: str) -> int:
@@ -177,20 +184,20 @@ class PostgresStore:
     def add_token(self, token: TokenRecord) -> None:
         """Add a token."""
         self._change(
-            """INSERT INTO tacit.tokens (hash, scope, collection, label, expires) VALUES (%s, %s, %s, %s, %s)
+            """INSERT INTO tacit.tokens (hash, scope, collection, name, expires, team) VALUES (%s, %s, %s, %s, %s, %s)
             ON CONFLICT (hash) DO UPDATE SET scope = excluded.scope, collection = excluded.collection,
-            label = excluded.label, expires = excluded.expires""",
+            name = excluded.name, expires = excluded.expires, team = excluded.team""",
             *astuple(token),
         )
 
     def token(self, hash: bytes) -> TokenRecord | None:
         """The token of a hash."""
-        rows = self._query("SELECT hash, scope, collection, label, expires FROM tacit.tokens WHERE hash = %s", hash)
+        rows = self._query(f"{_TOKENS} WHERE hash = %s", hash)
         return TokenRecord(*rows[0]) if rows else None
 
     def tokens(self) -> list[TokenRecord]:
         """All tokens."""
-        rows = self._query("SELECT hash, scope, collection, label, expires FROM tacit.tokens ORDER BY number")
+        rows = self._query(f"{_TOKENS} ORDER BY number")
         return [TokenRecord(*row) for row in rows]
 
     def revoke_token(self, hash: bytes) -> bool:
@@ -209,12 +216,14 @@ class PostgresStore:
 
     def audit(self, entry: AuditEntry) -> None:
         """Append an operator's action to the audit log."""
-        text = "INSERT INTO tacit.audit (day, actor, action, subject) VALUES (%s, %s, %s, %s)"
+        text = "INSERT INTO tacit.audit (day, actor, action, subject, team) VALUES (%s, %s, %s, %s, %s)"
         self._change(text, *astuple(entry))
 
-    def audit_log(self, most: int) -> list[AuditEntry]:
-        """The latest actions, newest first."""
-        rows = self._query("SELECT day, actor, action, subject FROM tacit.audit ORDER BY number DESC LIMIT %s", most)
+    def audit_log(self, most: int, team: str = "") -> list[AuditEntry]:
+        """The latest actions, newest first: all, or those that are about a team."""
+        text = """SELECT day, actor, action, subject, team FROM tacit.audit WHERE %s::text IN ('', team)
+            ORDER BY number DESC LIMIT %s"""
+        rows = self._query(text, team, most)
         return [AuditEntry(*row) for row in rows]
 
     # The database as a whole.

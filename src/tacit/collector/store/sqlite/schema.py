@@ -117,6 +117,14 @@ MIGRATIONS: tuple[Step, ...] = (
         PRIMARY KEY (collection, origin)
     ) STRICT, WITHOUT ROWID;
     """,
+    # A column of tokens is renamed, so that collectors of earlier releases that still run accept no token at all: they
+    # would take one that is limited to a team for one without limits.
+    """
+    ALTER TABLE collections ADD COLUMN team TEXT NOT NULL DEFAULT '';
+    ALTER TABLE tokens RENAME COLUMN label TO name;
+    ALTER TABLE tokens ADD COLUMN team TEXT NOT NULL DEFAULT '';
+    ALTER TABLE audit ADD COLUMN team TEXT NOT NULL DEFAULT '';
+    """,
 )
 """Migration i takes a database from version i to i + 1. New ones are appended; released ones are never edited."""
 

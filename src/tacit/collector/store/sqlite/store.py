@@ -155,9 +155,10 @@ class SqliteStore:
     def add_collection(self, record: CollectionRecord) -> None:
         """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
         day = 0 if record.state == "draft" else self._today()
-        text = "INSERT INTO collections (id, state, document, published) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        columns, places = "id, state, document, published, team", "?, ?, ?, ?, ?"
+        text = f"INSERT INTO collections ({columns}) VALUES ({places}) ON CONFLICT DO NOTHING"
         with self._write() as db:
-            db.run(text, record.id, record.state, record.document, day)
+            db.run(text, record.id, record.state, record.document, day, record.team)
 
     def replace_draft(self, record: CollectionRecord) -> None:
         """Replace the document of a draft; `InvalidSpec` if there is none, for published documents never change."""
@@ -176,15 +177,22 @@ class SqliteStore:
         with self._write() as db:
             sql.close(db, collection)
 
+    def assign(self, collection: str, team: str) -> None:
+        """Give a collection to a team, or to none; `InvalidSpec` if there is no such collection."""
+        with self._write() as db:
+            changed = db.change("UPDATE collections SET team = ? WHERE id = ?", team, collection)
+            sql.need(changed, collection, "is unknown")
+
     def collection(self, collection: str) -> CollectionRecord | None:
         """One collection."""
-        rows = self._query("SELECT id, state, document FROM collections WHERE id = ?", collection)
+        rows = self._query("SELECT id, state, document, team FROM collections WHERE id = ?", collection)
         return CollectionRecord(*rows[0]) if rows else None
 
     def collections(self) -> list[CollectionRecord]:
         """All collections, in order of creation."""
         return [
-            CollectionRecord(*row) for row in self._query("SELECT id, state, document FROM collections ORDER BY key")
+            CollectionRecord(*row)
+            for row in self._query("SELECT id, state, document, team FROM collections ORDER BY key")
         ]
 
     def published_day(self, collection: str) -> int:
@@ -338,7 +346,7 @@ class SqliteStore:
     def add_token(self, token: TokenRecord) -> None:
         """Add a token."""
         with self._write() as db:
-            db.run("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?)", *astuple(token))
+            db.run("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?, ?)", *astuple(token))
 
     def token(self, hash: bytes) -> TokenRecord | None:
         """The token of a hash."""
@@ -371,11 +379,14 @@ class SqliteStore:
     def audit(self, entry: AuditEntry) -> None:
         """Append an operator's action to the audit log."""
         with self._write() as db:
-            db.run("INSERT INTO audit (day, actor, action, subject) VALUES (?, ?, ?, ?)", *astuple(entry))
+            db.run("INSERT INTO audit (day, actor, action, subject, team) VALUES (?, ?, ?, ?, ?)", *astuple(entry))
 
-    def audit_log(self, most: int) -> list[AuditEntry]:
-        """The latest actions, newest first."""
-        rows = self._query("SELECT day, actor, action, subject FROM audit ORDER BY number DESC LIMIT ?", most)
+    def audit_log(self, most: int, team: str = "") -> list[AuditEntry]:
+        """The latest actions, newest first: all, or those that are about a team."""
+        text = (
+            "SELECT day, actor, action, subject, team FROM audit WHERE ?1 IN ('', team) ORDER BY number DESC LIMIT ?2"
+        )
+        rows = self._query(text, team, most)
         return [AuditEntry(*row) for row in rows]
 
     # The database as a whole.

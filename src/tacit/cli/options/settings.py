@@ -1,0 +1,59 @@
+"""Options of servers, each of which is also an environment variable, or a file that such a variable names.
+
+`--public-url` is also `TACIT_PUBLIC_URL`, and `TACIT_PUBLIC_URL_FILE` names a file with its value: containers hand on
+secrets as files, and variables show up in listings of processes. What is typed wins over both.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+PREFIX, FILE = "TACIT_", "_FILE"
+
+# TACIT_DATA is where tests look for the data sets of papers; a collector started by one must not take it for its own.
+_OTHERWISE = {"--data": "TACIT_DATA_FOLDER"}
+
+
+def variable_of(flag: str) -> str:
+    """Return the name of the environment variable of an option, such as TACIT_PG_PORT of `--pg-port`."""
+    return _OTHERWISE.get(flag) or PREFIX + flag.removeprefix("--").replace("-", "_").upper()
+
+
+def read_variable(name: str, environment: Mapping[str, str] | None = None) -> str:
+    """Return what a variable, or the file of its twin, says; empty if neither is set."""
+    environment = os.environ if environment is None else environment
+    value, file = environment.get(name, ""), environment.get(name + FILE, "")
+    if value and file:
+        raise click.UsageError(f"{name} and {name}{FILE} are both set; unset one of them")
+    return _read(name + FILE, Path(file)) if file else value.strip()
+
+
+def _read(name: str, file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise click.UsageError(f"{name}: {file} cannot be read as text") from None
+
+
+class Setting(click.Option):
+    """An option that a variable of the environment, or the file of another, may give."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # By the flag and not by the parameter: what is typed and what is exported have one name.
+        self.envvar = variable_of(next(flag for flag in self.opts if flag.startswith("--")))
+        self.show_envvar = True
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Return the text of the variable or of its file; None if there is none."""
+        del ctx
+        assert isinstance(self.envvar, str)
+        return read_variable(self.envvar) or None
+
+
+setting: Callable[..., Callable[[Any], Any]] = partial(click.option, cls=Setting)
+"""`click.option` for what is also a variable; several values of one are separated by white space."""
