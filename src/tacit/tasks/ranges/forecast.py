@@ -117,16 +117,20 @@ def _ratio(mechanism: Mechanism, n: int, workload: Workload, shape: str) -> floa
 
 
 def _drawn_leaves(asked: AskedLevels, truth: F64, n: int, rng: np.random.Generator) -> F64:
-    """The leaves fitted to one draw of every level, each asked of its share of n respondents."""
+    """The leaves fitted to one draw of every level."""
+    return fit_levels(asked.sizes[0], asked.fanouts[0], drawn_levels(asked, truth, n, rng)).leaves
+
+
+def drawn_levels(asked: AskedLevels, truth: F64, n: int, rng: np.random.Generator) -> list[Level]:
+    """Draw the estimate of every level with normal noise, each asked of its share of n respondents."""
     shape = TreeShape(asked.sizes[0], asked.fanouts[0])
     masses = {0: truth}
     for height in range(1, shape.top + 1):
         masses[height] = shape.parents(masses[height - 1])
-    levels = [
+    return [
         _drawn_level(height, masses[height], member, 1 / (n * share), 1 / n, rng)
         for (height,), member, share in zip(asked.heights, asked.members, asked.shares, strict=True)
     ]
-    return fit_levels(shape.size, shape.fanout, levels).leaves
 
 
 def _drawn_level(

@@ -4,7 +4,7 @@ Flat oracles, hierarchical histograms and the Haar transform are all trees (a fl
 every leaf as a child), so one fit answers for all of them: see `tacit.post.trees.levels`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -235,9 +235,15 @@ def solve_ranges(mechanism: Mechanism, tally: Any, *, respondents: int | None = 
     everybody = tally.n if respondents is None else respondents
     asked = range_levels(mechanism)
     members = zip(asked.heights, asked.members, asked.tallies(tally), strict=True)
-    fit = fit_levels(asked.sizes[0], asked.fanouts[0], [_level(height, *member) for (height,), *member in members])
-    known = TreeVariance(fit, float(everybody))
-    return Ranges(fit.leaves, tally.n, float(everybody), known.spans, known.linear, known.law)
+    levels = [_level(height, *member) for (height,), *member in members]
+    return fit_ranges(asked, levels, tally.n, float(everybody))
+
+
+def fit_ranges(asked: AskedLevels, levels: Sequence[Level], n: int, everybody: float) -> Ranges:
+    """Return the ranges that are fitted to the estimates of all levels."""
+    fit = fit_levels(asked.sizes[0], asked.fanouts[0], levels)
+    known = TreeVariance(fit, everybody)
+    return Ranges(fit.leaves, n, everybody, known.spans, known.linear, known.law)
 
 
 def _level(height: int, mechanism: Mechanism, tally: Any) -> Level:
