@@ -81,9 +81,10 @@ def normal_replay(noise: Noise) -> Replay:
 
     def collect(counts: I64, rng: np.random.Generator) -> Estimate:
         truth = counts / counts.sum()
-        variance = noise.at_zero + noise.slope * truth
+        at_zero = noise.at_zero if noise.cells is None else noise.cells
+        variance = np.maximum(0, at_zero + noise.slope * truth)
         value = truth + rng.normal(size=len(truth)) * np.sqrt(variance)
-        seen = noise.at_zero + noise.slope * np.clip(value, 0, 1)
+        seen = np.maximum(0, at_zero + noise.slope * np.clip(value, 0, 1))
         return Estimate(value, seen, max(1, round(noise.n)), effective=noise.n)
 
     return collect
