@@ -102,6 +102,8 @@ def _footer(found: dict[str, Any]) -> str:
     if "estimate" in statuses:
         shown = "± or the range" if any(cell and _is_lopsided(cell) for cell in cells) else "±"
         words.append(f"{shown} holds the true number in {100 * found['level']:g} of 100 cases")
+    if any(cell and "better" in cell and ", better" in shown_cell(cell) for cell in cells):
+        words.append("better: biased, and nearer to the truth on average, as no count is negative and all make up one")
     if "exact" in statuses:
         words.append("numbers without ± are exact")
     if "insufficient_data" in statuses:
@@ -138,9 +140,11 @@ def shown_cell(item: Any) -> str:
     # Two significant digits of the error; the estimate gets the same number of decimals.
     digits = min(12, max(0, 1 - floor(log10(half)))) if half > 0 else 0
     shown = f"{cell['estimate']:,.{digits}f}"
+    better = f"{cell['better']['estimate']:,.{digits}f}" if "better" in cell else shown
+    beside = "" if better == shown else f", better {better}"
     if _is_lopsided(cell):
-        return f"{shown} ({cell['low']:,.{digits}f} to {cell['high']:,.{digits}f})"
-    return f"{shown} ± {half:,.{digits}f}"
+        return f"{shown} ({cell['low']:,.{digits}f} to {cell['high']:,.{digits}f}){beside}"
+    return f"{shown} ± {half:,.{digits}f}{beside}"
 
 
 def _print_plan(found: dict[str, Any]) -> None:

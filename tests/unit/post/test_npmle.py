@@ -81,6 +81,30 @@ def test_cells_are_treated_alike_wherever_they_stand() -> None:
     assert (np.diff(made[np.argsort(value, kind="stable")]) >= 0).all()
 
 
+def test_cells_of_different_noise_are_trusted_differently() -> None:
+    rng = np.random.default_rng(3)
+    truth = np.sort(rng.dirichlet(np.full(400, 0.3)))[::-1]
+    deviation = np.where(np.arange(400) % 2, 0.0005, 0.004)
+    value = truth + rng.normal(size=400) * deviation
+    known = Noise.of(Estimate(value, deviation**2, 10_000))
+    # The slope is fitted, so that a few large cells are put beside the class of the others.
+    assert {round(each.deviation, 4) for each, at in known.classes(400) if len(at) > 100} == {0.0005, 0.004}
+    together = Noise(10_000, float((deviation**2).mean()))
+    wrong, right = (((npmle(value, noise) - truth) ** 2).sum() for noise in (together, known))
+    assert right < 0.8 * wrong
+    # Equal estimates of equal noise get equal answers, wherever they stand.
+    order = rng.permutation(400)
+    moved = npmle(value[order], Noise.of(Estimate(value[order], deviation[order] ** 2, 10_000)))
+    assert np.allclose(moved, npmle(value, known)[order], atol=1e-12)
+
+
+def test_equal_variances_make_one_class_and_unequal_ones_at_most_eight() -> None:
+    line = Estimate(np.array([-0.1, 0.2, 0.5]), np.array([1.0, 1.2, 1.5]) * 1e-4, 100)
+    assert Noise.of(line).cells is None and len(Noise.of(line).classes(3)) == 1
+    spread = Noise.of(Estimate(np.zeros(64), np.geomspace(1e-8, 1e-2, 64), 100)).classes(64)
+    assert len(spread) == 8 and sorted(np.concatenate([at for _, at in spread])) == list(range(64))
+
+
 def test_flat_data_are_found_to_be_flat() -> None:
     """64 equal shares, n = 10^4, epsilon 1: on average less than a tenth of the projection's error.
 

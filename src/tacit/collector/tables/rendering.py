@@ -56,7 +56,8 @@ def _about(info: TableInfo, item: Item) -> dict[str, Any]:
 
 def _plain(item: Any) -> Any:
     if isinstance(item, AggregateCell):
-        return {name: _plain(getattr(item, name)) for name in CELL}
+        better = {"better": item.better.to_row()} if item.better else {}
+        return {name: _plain(getattr(item, name)) for name in CELL} | better
     found: Any = item
     return found.item() if isinstance(item, np.generic) else found
 

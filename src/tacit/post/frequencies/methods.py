@@ -133,7 +133,7 @@ QUERIES: tuple[QueryType, ...] = (
 
 
 def default_method(query: str = "cells", *, cells: int) -> Method:
-    """Return the method where nothing is known but the number of cells: what wins ties, see `select_methods`."""
+    """Return the method where nothing is known but the number of cells; `select_methods` knows the estimates too."""
     if query not in (known.name for known in QUERIES):
         raise InvalidSpec(f"query is {str(query)[:40]!r}, must be one of {', '.join(known.name for known in QUERIES)}")
     return find_method("npmle" if cells >= LEAST_CELLS else "norm_sub")

@@ -1,13 +1,19 @@
 """The noise model of post-processing: the variance of a frequency as a line, read from the estimate itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tacit.arrays import F64
+from tacit.arrays import F64, I64
 from tacit.core.estimate import Estimate
 from tacit.core.statistics.moments import Moments
 from tacit.errors import InvalidSpec
+
+_ALIKE = 1.1
+"""Variances at zero within this factor of each other are taken for one."""
+_MOST_CLASSES = 8
+_LEAST_PART = 1e-3
+"""The variance at zero of a cell is at least this part of the common one."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +23,8 @@ class Noise:
     n: float
     at_zero: float
     slope: float = 0.0
+    cells: F64 | None = field(default=None, compare=False, repr=False)
+    """The variance at zero of every cell, where they differ; `at_zero` is then one for all."""
 
     def __post_init__(self) -> None:
         """Refuse noise that cannot be."""
@@ -47,7 +55,26 @@ class Noise:
         squares = float(frequency @ frequency)
         slope = float(frequency @ (estimate.variance - at_zero)) / squares if squares > 0 else 0.0
         # The variance of a value that everybody holds is not negative either, whatever rounding says.
-        return cls(estimate.effective, at_zero, max(slope, -at_zero * (1 - 1e-9)))
+        slope = max(slope, -at_zero * (1 - 1e-9))
+        return cls(estimate.effective, at_zero, slope, _cells(estimate.variance - slope * frequency, at_zero))
+
+    def classes(self, count: int) -> "list[tuple[Noise, I64]]":
+        """Return cells of about equal variance with their common noise: at most eight classes, in geometric steps."""
+        if self.cells is None or len(self.cells) != count:
+            return [(replace(self, cells=None), np.arange(count))]
+        logs = np.log(self.cells)
+        width = max(np.log(_ALIKE), float(np.ptp(logs)) / _MOST_CLASSES)
+        number = np.minimum((logs - logs.min()) // width, _MOST_CLASSES - 1)
+        places = (np.flatnonzero(number == each) for each in np.unique(number))
+        return [(Noise(self.n, float(np.exp(logs[at].mean())), self.slope), at) for at in places]
+
+
+def _cells(variance: F64, at_zero: float) -> F64 | None:
+    """The variances at zero cell by cell; None where they are all about the same."""
+    if at_zero <= 0:
+        return None
+    floored = np.maximum(variance, _LEAST_PART * at_zero)
+    return floored if floored.max() > _ALIKE * floored.min() else None
 
 
 def _variance_at_zero(value: F64, frequency: F64, variance: F64) -> float:

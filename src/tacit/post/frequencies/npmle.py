@@ -51,40 +51,51 @@ class FittedPrior:
     steps: int
 
     def mean(self, value: F64) -> F64:
-        """Return posterior means; equal values get equal means and larger ones are never below smaller ones."""
-        points, places = np.unique(_ordered_part(value, self.noise), return_inverse=True)
+        """Return posterior means; of cells with the same noise, equal values get equal means, and order is kept."""
+        means = np.empty(len(value))
+        for noise, places in self.noise.classes(len(value)):
+            means[places] = self._class_mean(value[places], noise)
+        return means
+
+    def _class_mean(self, value: F64, noise: Noise) -> F64:
+        points, places = np.unique(_ordered_part(value, noise), return_inverse=True)
         if len(points) > _UNBINNED:
             # The mean is a smooth function of the value: a table of bin centres is interpolated.
             low, high = points[0], points[-1]
-            table = np.unique(np.append(_in_bins(points, self.noise.deviation, far=_BIN)[0], (low, high)))
-            means = np.interp(points, table, self._means(table))
+            table = np.unique(np.append(_in_bins(points, noise.deviation, far=_BIN)[0], (low, high)))
+            means = np.interp(points, table, self._means(table, noise))
         else:
-            means = self._means(points)
-        return np.where(value > self.reach, value, np.maximum.accumulate(means)[places])
+            means = self._means(points, noise)
+        return np.where(value > self.reach(noise), value, np.maximum.accumulate(means)[places])
 
-    @property
-    def reach(self) -> float:
+    def reach(self, noise: Noise) -> float:
         """The largest frequency that the atoms describe; at the top of them posterior means end."""
-        return float(self.atoms[-1] + _DENSE * np.sqrt(_variance(self.noise, self.atoms[-1:])[0]))
+        return _reach(self.atoms, noise)
 
     def draw(self, value: F64, rng: np.random.Generator) -> F64:
         """Draw a frequency for every cell from its posterior; cells beyond the atoms keep their value."""
         drawn = np.empty(len(value))
-        seen, rows = _ordered_part(value, self.noise), max(1, _BLOCK // len(self.atoms))
+        for noise, places in self.noise.classes(len(value)):
+            drawn[places] = self._class_draw(value[places], noise, rng)
+        return drawn
+
+    def _class_draw(self, value: F64, noise: Noise, rng: np.random.Generator) -> F64:
+        drawn = np.empty(len(value))
+        seen, rows = _ordered_part(value, noise), max(1, _BLOCK // len(self.atoms))
         for start in range(0, len(value), rows):
             block = slice(start, start + rows)
-            posterior = _likelihood(seen[block], self.atoms, self.noise) * self.weights
+            posterior = _likelihood(seen[block], self.atoms, noise) * self.weights
             sums = np.cumsum(posterior, axis=1)
             at = (sums < rng.random((len(sums), 1)) * sums[:, -1:]).sum(axis=1)
             drawn[block] = self.atoms[np.minimum(at, len(self.atoms) - 1)]
-        return np.where(value > self.reach, value, drawn)
+        return np.where(value > self.reach(noise), value, drawn)
 
-    def _means(self, points: F64) -> F64:
+    def _means(self, points: F64, noise: Noise) -> F64:
         means = np.empty(len(points))
         rows = max(1, _BLOCK // len(self.atoms))
         for start in range(0, len(points), rows):
             check()
-            posterior = _likelihood(points[start : start + rows], self.atoms, self.noise) * self.weights
+            posterior = _likelihood(points[start : start + rows], self.atoms, noise) * self.weights
             means[start : start + rows] = (posterior @ self.atoms) / np.maximum(posterior.sum(axis=1), _TINY)
         return means
 
@@ -95,6 +106,11 @@ _TINY = float(np.finfo(np.float64).tiny)
 def _variance(noise: Noise, atoms: F64) -> F64:
     """The variance of an estimate if the frequency is the atom; no estimate is plugged into it."""
     return np.maximum(noise.at_zero + noise.slope * atoms, _FLOOR * noise.at_zero)
+
+
+def _reach(atoms: F64, noise: Noise) -> float:
+    """Where the atoms end: so many deviations above the last one."""
+    return float(atoms[-1] + _DENSE * np.sqrt(_variance(noise, atoms[-1:])[0]))
 
 
 def _ordered_part(value: F64, noise: Noise) -> F64:
@@ -157,15 +173,15 @@ def fit_prior(value: F64, noise: Noise, *, steps: int = STEPS, most_steps: int =
     gradient of at most 1 + c certifies it to within c; the risk of the means settles long before that.
     """
     # Bins make the matrix small whatever the number of cells; the atoms follow the bins.
-    points, sizes = _in_bins(_ordered_part(finite(value), noise), noise.deviation, far=_FAR_BIN)
-    atoms = _atoms(points, noise)
-    known = points <= atoms[-1] + _DENSE * np.sqrt(_variance(noise, atoms[-1:]))
-    # Where all are beyond (above one, say), any prior will do: none of them is moved by it.
-    known |= not known.any()
-    points, share = points[known], sizes[known] / sizes[known].sum()
-    matrix = _likelihood(points, atoms, noise)
+    binned = [
+        (each, *_in_bins(_ordered_part(finite(value[places]), each), each.deviation, far=_FAR_BIN))
+        for each, places in noise.classes(len(value))
+    ]
+    atoms = _atoms(np.sort(np.concatenate([points for _, points, _ in binned])), noise)
+    matrix, sizes = _seen(binned, atoms)
+    share = sizes / sizes.sum()
     weights, done, gain = np.full(len(atoms), 1 / len(atoms)), 0, np.zeros(0)
-    while done < steps or (done < most_steps and _unsettled(atoms, weights, gain, matrix, sizes[known])):
+    while done < steps or (done < most_steps and _unsettled(atoms, weights, gain, matrix, sizes)):
         if done % 100 == 0:
             check()
         for _ in range(min(steps, 100)):
@@ -175,6 +191,19 @@ def fit_prior(value: F64, noise: Noise, *, steps: int = STEPS, most_steps: int =
         done += min(steps, 100)
         weights = weights / weights.sum()
     return FittedPrior(atoms, weights, noise, max(0.0, float(gain.max()) - 1), done)
+
+
+def _seen(binned: list[tuple[Noise, F64, F64]], atoms: F64) -> tuple[F64, F64]:
+    """The likelihoods of the bins within reach of the atoms, and their sizes.
+
+    Where all are beyond (above one, say), any prior will do, and all count: none of them is moved by it.
+    """
+    known = [points <= _reach(atoms, noise) for noise, points, _ in binned]
+    if not any(mask.any() for mask in known):
+        known = [np.ones_like(mask) for mask in known]
+    pairs = list(zip(binned, known, strict=True))
+    rows = [_likelihood(points[mask], atoms, noise) for (noise, points, _), mask in pairs]
+    return np.concatenate(rows), np.concatenate([sizes[mask] for (*_, sizes), mask in pairs])
 
 
 def _unsettled(atoms: F64, weights: F64, gain: F64, matrix: F64, sizes: F64) -> bool:

@@ -13,7 +13,7 @@ the sum of w(x)^2 v. Five sums of x^k v (k = 0..4) therefore serve COUNT, SUM, A
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import isfinite, sqrt
 from typing import Any
@@ -49,6 +49,21 @@ def is_centred(function: str) -> bool:
 
 
 @dataclass(frozen=True)
+class BetterCount:
+    """A count that is biased and expected to be nearer to the truth, with an interval that holds it."""
+
+    estimate: float
+    low: float
+    high: float
+    method: str
+    """How it was made: a method of `post.frequencies.methods`, or "clipped"."""
+
+    def to_row(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class AggregateCell:
     """One aggregate of one group. `status` says why where there is no estimate."""
 
@@ -63,10 +78,13 @@ class AggregateCell:
     """estimate, exact, insufficient_data (the count is lost in the noise), no_data, or below_minimum_cohort."""
     per_user_standard_error: float | None = None
     """A cross-check from the empirical spread of the respondents' terms, without v; slightly larger on average."""
+    better: BetterCount | None = None
+    """Beside a COUNT: what the other groups and the number of rows make of it; see `engine.better`."""
 
     def to_row(self) -> dict[str, Any]:
         """Plain values for JSON."""
         row = {name: getattr(self, name) for name in ("aggregate", "estimate", "standard_error", "low", "high")}
+        row |= {"better": self.better.to_row()} if self.better else {}
         return row if self.status in ("estimate", "exact") else row | {"status": self.status}
 
 

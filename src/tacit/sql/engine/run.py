@@ -13,6 +13,7 @@ import numpy as np
 from tacit.arrays import F64
 from tacit.sql.design.levels import Design
 from tacit.sql.engine.aggregate import AggregateCell, GroupSums, cell_of
+from tacit.sql.engine.better import with_better
 from tacit.sql.engine.extremes import ExtremeCount, ExtremeValues
 from tacit.sql.engine.having import holds
 from tacit.sql.engine.pieces import Centres, Piece, Run, fill
@@ -112,9 +113,9 @@ class QuerySums:
         query, select = self._query, self._query.select
         keys = list(self._places)
         columns = iter(self._columns(keys, level, least))
+        table = with_better(query, [[next(columns) for _ in select.aggregates] for _ in query.private_groups])
         rows: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
-        for labels, _ in query.private_groups:
-            found = [next(columns) for _ in select.aggregates]
+        for (labels, _), found in zip(query.private_groups, table, strict=True):
             for g, key in enumerate(keys):
                 cells = [column[g] for column in found]
                 if self._is_told(cells, least):

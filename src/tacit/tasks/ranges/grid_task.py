@@ -14,13 +14,15 @@ from typing import Any, cast
 import numpy as np
 
 from tacit.core.asked import asked_levels
+from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.device.domains.domain import Attribute, Categories, Domain, Ordered
 from tacit.device.domains.product import Product
 from tacit.device.domains.reals import Buckets, Integers
 from tacit.device.numbers.budget import Budget
 from tacit.errors import InvalidSpec, InvalidValue
-from tacit.post.frequencies.methods import default_method, process
+from tacit.post.frequencies.methods import Method, default_method, process
+from tacit.post.frequencies.select import select_methods
 from tacit.post.grids.shape import GridShape, Heights
 from tacit.tasks.ranges.grid_plan import GridOption, GridPlanner
 from tacit.tasks.ranges.rectangles import Rectangles, solve_rectangles
@@ -85,8 +87,19 @@ def answer_grid(domain: Product, part: QuestionTally) -> Answer:
     nodes, fanouts = solution.fit.shape.nodes(heights), solution.fit.shape.fanouts
     labels = [_label(domain, at, heights, fanouts) for at in np.ndindex(*nodes)]
     raw = replace(solution.nodes(heights), labels=labels)
-    processed = process(raw, default_method(cells=len(raw)))
+    processed = process(raw, _picked(part, raw))
     return Answer("share", raw, processed.estimate, processed.method.name)
+
+
+def _picked(part: QuestionTally, raw: Estimate) -> Method:
+    """The method of least estimated error, chosen once per tally; replays have normal noise, cell by cell.
+
+    Cells of a fitted grid are correlated, which replays leave out: on real tables the pick was within a tenth of the
+    best method in nine of ten settings, see docs/maths/post-processing.md.
+    """
+    if not raw.has_data or not np.isfinite(raw.variance).all():
+        return default_method(cells=len(raw))
+    return part.memo.get(("post", part.place), lambda: select_methods(raw))["cells"].pick
 
 
 def _label(domain: Product, at: tuple[int, ...], heights: Heights, fanouts: tuple[int, ...]) -> tuple[Any, ...]:
