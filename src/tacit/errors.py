@@ -13,6 +13,7 @@
     ├── ProtocolViolation  a message of a shuffle that no honest party sends
     ├── SessionAborted     a shuffle was given up before anything reached the collector
     ├── ReleaseRefused     shuffled reports that must not be counted
+    ├── ProgramFailed      a program under audit could not be run
     ├── SpecMismatch       a tally was added to, or estimated by, another mechanism
     ├── NoData             shares were asked of a tally whose weights sum to zero
     ├── Overflow           a tally would exceed 64-bit integers
@@ -93,6 +94,10 @@ class SessionAborted(TacitError):
 
 class ReleaseRefused(TacitError):
     """Shuffled reports fail a check before release, so that nothing is counted of them."""
+
+
+class ProgramFailed(TacitError):
+    """A program under audit could not be started, failed, or printed something else than what it was asked for."""
 
 
 class SpecMismatch(TacitError, ValueError):

@@ -10,11 +10,15 @@ from tacit.errors import TacitError
 
 # The help texts stand here as well, so that listing the commands imports none of them.
 _COMMANDS: dict[str, tuple[str, str]] = {
-    "audit": ("tacit.cli.audit:audit", "Show that no mechanism realises more epsilon than it declares."),
+    "audit": ("tacit.cli.audits.group:audit", "Show that no mechanism realises more epsilon than it declares."),
     "backup": ("tacit.cli.backup:backup", "Copy a whole collector to one file."),
     "central": ("tacit.cli.central:central", "Release histograms of a trusted curator (not local)."),
     "collection": ("tacit.cli.collection:collection", "Create, publish, close and read collections."),
     "compare": ("tacit.cli.simulate.compare:compare", "Run every method of a task on your own data, and show what wins."),
+    "conformance": (
+        "tacit.cli.audits.conformance:conformance",
+        "Run the golden vectors against a client in any language.",
+    ),
     "count": ("tacit.cli.count:count", "Release the count of a small group with noise (not local)."),
     "demo": (
         "tacit.demo.command:demo",

@@ -1,0 +1,1 @@
+"""`tacit audit` and `tacit conformance`: privacy from inside and from outside."""
