@@ -131,7 +131,7 @@ PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
 
 @click.command()
 @click.option(
-    "--task", type=click.Choice(sorted([*PLANNERS, "shuffle"])), required=True, help="What will be asked for."
+    "--task", type=click.Choice(sorted([*PLANNERS, "shuffle", "time"])), required=True, help="What will be asked for."
 )
 @click.option("--size", type=int, help="Number of values in the domain.")
 @click.option("--bits", type=click.IntRange(1, 64), help="Length of bit strings, instead of a size (heavy-hitters).")
@@ -152,13 +152,19 @@ PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
 @click.option("--delta", default="1e-9", show_default=True, help="Probability that epsilon fails (shuffle).")
 @click.option("--cap", help="Largest local epsilon that one report may spend (shuffle).")
 @click.option("--epsilon-others", help="Epsilon against the collector and all other respondents (shuffle).")
+@click.option("--every", type=click.Choice(["day", "week", "month"]), help="Length of a window (time).  [default: day]")
+@click.option("--run", type=click.IntRange(1), help="Windows in a row that epsilon is for (time).")
+@click.option("--windows", type=click.IntRange(1, 4096), help="Windows in all (time).  [default: 365]")
+@click.option("--frequency", type=click.FloatRange(0, 1), help="Share to compare at (time).  [default: 0.05]")
+@click.option("--drift", type=click.FloatRange(0, 1), help="Its drift per window (time).  [default: 0.0005]")
 @click.option("--all", "everything", is_flag=True, help="Show all options in the table, not the 12 best.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
     task: str, size: int | None, bits: int | None, alphabet: str | None, length: int | None, binary: int | None,
     sizes: str | None, k: int | None, cover: bool, epsilon: str | None, n: int, workload: str | None,
     target_error: float | None, max_report_bits: int | None, even_levels: bool,
-    delta: str, cap: str | None, epsilon_others: str | None, everything: bool, as_json: bool,
+    delta: str, cap: str | None, epsilon_others: str | None, every: str | None, run: int | None, windows: int | None,
+    frequency: float | None, drift: float | None, everything: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare the mechanisms for a question by exact error and choose one; or choose epsilon by a wanted error."""
     if epsilon is None and target_error is None:
@@ -168,6 +174,14 @@ def plan(
 
         show_plan(size, n, epsilon, delta, cap, epsilon_others, target_error, as_json)
         return
+    timed = {"every": every, "run": run, "windows": windows, "frequency": frequency, "drift": drift}
+    if task == "time":
+        from tacit.cli.time.plan import show_time_plan
+
+        show_time_plan(size, n, epsilon, timed, as_json)
+        return
+    if any(value is not None for value in timed.values()):
+        raise click.UsageError("--every, --run, --windows, --frequency and --drift are for task time")
     if cap is not None or epsilon_others is not None:
         raise click.UsageError("--cap and --epsilon-others are for task shuffle; other reports are not shuffled")
     domain = _domain(task, size, bits, alphabet, length)

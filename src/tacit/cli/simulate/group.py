@@ -13,6 +13,7 @@ from tacit.cli.simulate.marginals import marginals
 from tacit.cli.simulate.population import population_counts
 from tacit.cli.simulate.ranges import ranges
 from tacit.cli.simulate.shuffle import shuffle
+from tacit.cli.simulate.time import time
 
 
 @click.group()
@@ -26,6 +27,7 @@ simulate.add_command(itemsets)
 simulate.add_command(ranges)
 simulate.add_command(marginals)
 simulate.add_command(shuffle)
+simulate.add_command(time)
 
 
 # The plain histogram is the only task whose command is in this module.

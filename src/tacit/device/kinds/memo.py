@@ -18,14 +18,11 @@ from tacit.device.kinds.unary import OUEDevice, RUEDevice, SUEDevice
 from tacit.device.numbers.budget import Budget
 from tacit.device.numbers.coins import Coins
 from tacit.device.numbers.exact import WORD
+from tacit.device.numbers.hashing import labelled
 from tacit.errors import InvalidSpec
 
 KEY_BYTES = 32
 _LABEL, _SEEN = b"LDP-MEMO-1", b"LDP-MEMO-SEEN-1"
-
-
-def _message(label: bytes, *parts: bytes) -> bytes:
-    return label + b"".join(len(part).to_bytes(4, "big") + part for part in parts)
 
 
 class MemoCoins(Coins):
@@ -51,7 +48,7 @@ class MemoCoins(Coins):
 
     def _block(self, counter: int) -> bytes:
         """Four words of one digest; they are big-endian there and little-endian in a stream of coins."""
-        message = _message(_LABEL, *self._parts) + counter.to_bytes(8, "big")
+        message = labelled(_LABEL, *self._parts) + counter.to_bytes(8, "big")
         block = hmac.digest(self._key, message, "sha256")
         return b"".join(block[i : i + 8][::-1] for i in range(0, 32, 8))
 
@@ -88,7 +85,7 @@ class Memory:
 
     def admit(self, parameters: bytes, value_key: bytes, most: int) -> bool:
         """Whether this value may be answered: seen before, or still below the cap and then noted."""
-        tag = hmac.digest(self.secret, _message(_SEEN, self.campaign.encode(), parameters, value_key), "sha256")
+        tag = hmac.digest(self.secret, labelled(_SEEN, self.campaign.encode(), parameters, value_key), "sha256")
         if tag in self.seen:
             return True
         if len(self.seen) >= most:

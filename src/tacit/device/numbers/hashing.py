@@ -44,3 +44,11 @@ def text_id(key: str, text: str) -> int:
     """The 64-bit id of a free string: SHA-256 under a public key, so that ids of two collections differ."""
     tagged = b"tacit-text-1\0" + key.encode() + b"\0" + normalize("NFC", text).encode()
     return int.from_bytes(sha256(tagged).digest()[:8], "little")
+
+
+def labelled(label: bytes, *parts: bytes) -> bytes:
+    """A message for a keyed hash: a label that no other use has, then every part with its length in front.
+
+    The lengths keep two lists of parts from running together into the same bytes.
+    """
+    return label + b"".join(len(part).to_bytes(4, "big") + part for part in parts)

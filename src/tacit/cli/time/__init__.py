@@ -1,0 +1,1 @@
+"""Commands about repeated collections: plans; series of a collection are in `tacit collection`."""

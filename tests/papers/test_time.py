@@ -1,0 +1,105 @@
+"""Streams of LDP-IDS (Ren et al., SIGMOD 2022, section 7): squared errors of seven schemes, and of the online filter.
+
+The parameters of the streams are fixed here (the paper gives pictures); the numbers beside which ours are put come from
+an independent simulation with eight seeds, printed as mean and standard deviation over seeds. The tolerance is 4.5
+standard errors of the difference of two means of eight, taken from the larger standard deviation: over 43 comparisons a
+false alarm comes with a probability of 3e-4, and more where a standard deviation of eight happens to be small.
+"""
+
+from math import sqrt
+
+import pytest
+
+from tacit.simulate.time.run import TimeOutcome, simulate_time
+
+pytestmark = pytest.mark.papers
+
+STREAMS = ("lns", "sin", "log", "step")
+# Squared error times 10^6, and its standard deviation over seeds, of the four streams; epsilon 1, runs of 20 windows.
+TABLE = {
+    "lbu": ((1980, 89), (2020, 94), (1990, 51), None),
+    "lbd": ((3360, 2100), (2180, 390), (2310, 580), None),
+    "lba": ((1050, 150), (1220, 160), (1220, 270), None),
+    "lsp": ((57.7, 12), (18.5, 1.7), (12.0, 0.95), (609, 160)),
+    "lpu": ((95.8, 4.3), (102, 4.9), (107, 4.0), (105, 3.1)),
+    "lpd": ((92.5, 18), (77.9, 7.4), (104, 22), (93.3, 9.1)),
+    "lpa": ((67.5, 5.7), (62.7, 6.7), (64.4, 10), (207, 110)),
+}
+FILTERED = ((23.4, 2.2), (13.0, 1.6), (11.4, 1.0), (64.6, 8.7))
+COVERAGE = (0.917, 0.964, 0.982)
+
+
+def follow(stream: str, method: str, *, seeds: int = 8, epsilon: float = 1.0, run: int = 20) -> TimeOutcome:
+    smooth = method == "lpu"
+    return simulate_time(stream, method, n=200_000, windows=800, epsilon=epsilon, run=run, seeds=seeds, filtered=smooth)
+
+
+def agrees(found: float, found_sd: float, printed: "tuple[float, float]", seeds: int = 8) -> bool:
+    # Printed with three digits: half a unit of the last one on top.
+    slack = 4.5 * sqrt(2 / seeds) * max(found_sd * 1e6, printed[1]) + 0.005 * printed[0]
+    return abs(found * 1e6 - printed[0]) <= slack
+
+
+def test_population_division_on_one_stream() -> None:
+    outcome = follow("lns", "lpu", seeds=2)
+    assert agrees(outcome.raw.mse, outcome.raw.mse_sd, TABLE["lpu"][0], seeds=2)
+    assert outcome.online is not None
+    assert agrees(outcome.online.mse, outcome.online.mse_sd, FILTERED[0], seeds=2)
+    assert outcome.raw.coverage == pytest.approx(0.95, abs=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", TABLE)
+def test_squared_errors_of_the_schemes(method: str, beside) -> None:
+    found = [follow(stream, method).raw for stream in STREAMS]
+    printed = TABLE[method]
+    beside(
+        f"LDP-IDS streams, {method}", x=STREAMS, axis="stream", unit="squared error x 10^6",
+        printed={method: [None if row is None else row[0] for row in printed]},
+        found={method: [errors.mse * 1e6 for errors in found]}, tolerance="4.5 standard errors",
+    )  # fmt: skip
+    for errors, row in zip(found, printed, strict=True):
+        assert row is None or agrees(errors.mse, errors.mse_sd, row)
+
+
+@pytest.mark.slow
+def test_filtering_population_division_beats_every_adaptive_schedule(beside) -> None:
+    found = [follow(stream, "lpu").online for stream in STREAMS]
+    errors = [outcome.mse * 1e6 for outcome in found if outcome is not None]
+    beside(
+        "LDP-IDS streams, population division and an online filter", x=STREAMS, axis="stream",
+        unit="squared error x 10^6", printed={"filtered": [row[0] for row in FILTERED]}, found={"filtered": errors},
+        tolerance="4.5 standard errors",
+    )  # fmt: skip
+    for outcome, row in zip(found, FILTERED, strict=True):
+        assert outcome is not None and agrees(outcome.mse, outcome.mse_sd, row)
+    for outcome, printed in zip(found, COVERAGE, strict=False):
+        assert outcome is not None and outcome.coverage == pytest.approx(printed, abs=0.03)
+    for i, error in enumerate(errors):
+        rows = (TABLE["lpd"][i], TABLE["lpa"][i])
+        assert all(row is not None and error < row[0] for row in rows)
+
+
+# Epsilon, run, and squared errors of LPA and of the filter on the three smooth streams.
+OTHERS = [
+    (0.5, 20, (230, 215, 226), (47.6, 37.2, 28.2)),
+    (2.0, 20, (24.1, 18.5, 28.5), (9.55, 5.67, 4.51)),
+    (1.0, 50, (147, 138, 155), (38.5, 28.6, 20.7)),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "run", "lpa", "filtered"), OTHERS)
+def test_other_budgets_and_runs(epsilon: float, run: int, lpa, filtered, beside) -> None:
+    adaptive = [follow(stream, "lpa", epsilon=epsilon, run=run).raw for stream in STREAMS[:3]]
+    online = [follow(stream, "lpu", epsilon=epsilon, run=run).online for stream in STREAMS[:3]]
+    beside(
+        f"LDP-IDS streams, epsilon {epsilon:g}, runs of {run}", x=STREAMS[:3], axis="stream",
+        unit="squared error x 10^6", printed={"lpa": lpa, "filtered": filtered},
+        found={"lpa": [e.mse * 1e6 for e in adaptive], "filtered": [e.mse * 1e6 for e in online if e is not None]},
+        tolerance="4.5 standard errors; printed without standard deviations, so ours are used",
+    )  # fmt: skip
+    for errors, row in zip(adaptive, lpa, strict=True):
+        assert agrees(errors.mse, errors.mse_sd, (row, 0.0))
+    for errors, row in zip(online, filtered, strict=True):
+        assert errors is not None and agrees(errors.mse, errors.mse_sd, (row, 0.0))
