@@ -228,7 +228,9 @@ def measure(reports: int, shufflers: int, mode: str) -> dict[str, Any]:
         stack.callback(bench.courier.stop)
         numbered = list(enumerate(bench.ports, start=1))
         pids = [stack.enter_context(shuffler(bench.folder, number, port)) for number, port in numbered]
-        idle, before = [cpu_of(pid) for pid in pids], [parts_of(port) for port in bench.ports]
+        # In this order: the first request to a process loads what serves it.
+        before = [parts_of(port) for port in bench.ports]
+        idle = [cpu_of(pid) for pid in pids]
         rows: list[dict[str, Any]] = []
         last = {"elapsed": time.monotonic(), "own": time.process_time(), "theirs": idle}
 
