@@ -31,6 +31,7 @@ from tacit.demo.shuffled.respondents import CONNECTIONS, KeptOpen
 from tacit.device.numbers.coins import SystemCoins
 from tacit.shuffle.crypto.ohttp import REQUEST_TYPE
 from tacit.shuffle.protocol.relayed import ACCEPTED, encapsulate_body
+from tacit.shuffle.protocol.session import OSH
 from tacit.shuffler.server import listening
 
 GROUP = 250
@@ -63,7 +64,7 @@ WAYS: dict[str, Callable[[Device, SealedReport], None]] = {"together": together,
 def measure(respondents: int) -> dict[str, Any]:
     """Send all uploads and say what they took."""
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
-        bench = Bench(Path(place), 3, 4 * respondents)
+        bench = Bench(Path(place), 3, 4 * respondents, OSH)
         relay_port = free_port()
         relay = f"http://127.0.0.1:{relay_port}"
         bench.prepare(stack.enter_context(listening(bench.app)), relay=relay, with_shares=False)
