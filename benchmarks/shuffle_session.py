@@ -296,18 +296,24 @@ def show(result: dict[str, Any]) -> None:
     print(f"beside it, opening {result['reports']:,} uploads: {opening:.1f} CPU s for each, from {SAMPLE:,} of them")
 
 
+def run(parser: argparse.ArgumentParser, measure: Callable[..., Any], show: Callable[[Any], None]) -> None:
+    """Measure with the options of the command line; print what people read, or with --json what programs do."""
+    parser.add_argument("--json", action="store_true")
+    options = vars(parser.parse_args())
+    as_json = options.pop("json")
+    result = measure(**options)
+    if as_json:
+        print(json.dumps(result))
+    else:
+        show(result)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--reports", type=int, default=100_000)
     parser.add_argument("--shufflers", type=int, default=3)
     parser.add_argument("--mode", choices=[OSH, PEOS], default=OSH)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    result = measure(given.reports, given.shufflers, given.mode)
-    if given.json:
-        print(json.dumps(result))
-    else:
-        show(result)
+    run(parser, measure, show)
 
 
 if __name__ == "__main__":

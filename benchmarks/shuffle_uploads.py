@@ -11,7 +11,6 @@ shuffler's time goes to (opening, storage, other) is what its /metrics say, over
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -22,7 +21,7 @@ from pathlib import Path
 from threading import local
 from typing import Any
 
-from shuffle_session import Bench, cpu_of, free_port, is_up, parts_of, running, shuffler
+from shuffle_session import Bench, cpu_of, free_port, is_up, parts_of, run, running, shuffler
 
 from tacit.client.sealed.posting import SealedPost
 from tacit.client.sealed.sealing import SealedReport, seal_word_for
@@ -34,7 +33,7 @@ from tacit.shuffle.protocol.relayed import ACCEPTED, encapsulate_body
 from tacit.shuffle.protocol.session import OSH
 from tacit.shuffler.server import listening
 
-GROUP = 250
+GROUP = 500
 PATIENCE = Patience(attempts=10, timeout_seconds=60)
 
 
@@ -125,13 +124,7 @@ def show(result: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--respondents", type=int, default=2_000)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    result = measure(given.respondents)
-    if given.json:
-        print(json.dumps(result))
-    else:
-        show(result)
+    run(parser, measure, show)
 
 
 if __name__ == "__main__":
