@@ -228,7 +228,9 @@ def measure(reports: int, shufflers: int, mode: str) -> dict[str, Any]:
         stack.callback(bench.courier.stop)
         numbered = list(enumerate(bench.ports, start=1))
         pids = [stack.enter_context(shuffler(bench.folder, number, port)) for number, port in numbered]
-        idle, before = [cpu_of(pid) for pid in pids], [parts_of(port) for port in bench.ports]
+        # In this order: the first request to a process loads what serves it.
+        before = [parts_of(port) for port in bench.ports]
+        idle = [cpu_of(pid) for pid in pids]
         rows: list[dict[str, Any]] = []
         last = {"elapsed": time.monotonic(), "own": time.process_time(), "theirs": idle}
 
@@ -294,18 +296,24 @@ def show(result: dict[str, Any]) -> None:
     print(f"beside it, opening {result['reports']:,} uploads: {opening:.1f} CPU s for each, from {SAMPLE:,} of them")
 
 
+def run(parser: argparse.ArgumentParser, measure: Callable[..., Any], show: Callable[[Any], None]) -> None:
+    """Measure with the options of the command line; print what people read, or with --json what programs do."""
+    parser.add_argument("--json", action="store_true")
+    options = vars(parser.parse_args())
+    as_json = options.pop("json")
+    result = measure(**options)
+    if as_json:
+        print(json.dumps(result))
+    else:
+        show(result)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--reports", type=int, default=100_000)
     parser.add_argument("--shufflers", type=int, default=3)
     parser.add_argument("--mode", choices=[OSH, PEOS], default=OSH)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    result = measure(given.reports, given.shufflers, given.mode)
-    if given.json:
-        print(json.dumps(result))
-    else:
-        show(result)
+    run(parser, measure, show)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ shuffler's time goes to (opening, storage, other) is what its /metrics say, over
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -22,7 +21,7 @@ from pathlib import Path
 from threading import local
 from typing import Any
 
-from shuffle_session import Bench, cpu_of, free_port, is_up, parts_of, running, shuffler
+from shuffle_session import Bench, cpu_of, free_port, is_up, parts_of, run, running, shuffler
 
 from tacit.client.sealed.posting import SealedPost
 from tacit.client.sealed.sealing import SealedReport, seal_word_for
@@ -31,9 +30,10 @@ from tacit.demo.shuffled.respondents import CONNECTIONS, KeptOpen
 from tacit.device.numbers.coins import SystemCoins
 from tacit.shuffle.crypto.ohttp import REQUEST_TYPE
 from tacit.shuffle.protocol.relayed import ACCEPTED, encapsulate_body
+from tacit.shuffle.protocol.session import OSH
 from tacit.shuffler.server import listening
 
-GROUP = 250
+GROUP = 500
 PATIENCE = Patience(attempts=10, timeout_seconds=60)
 
 
@@ -63,7 +63,7 @@ WAYS: dict[str, Callable[[Device, SealedReport], None]] = {"together": together,
 def measure(respondents: int) -> dict[str, Any]:
     """Send all uploads and say what they took."""
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
-        bench = Bench(Path(place), 3, 4 * respondents)
+        bench = Bench(Path(place), 3, 4 * respondents, OSH)
         relay_port = free_port()
         relay = f"http://127.0.0.1:{relay_port}"
         bench.prepare(stack.enter_context(listening(bench.app)), relay=relay, with_shares=False)
@@ -124,13 +124,7 @@ def show(result: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--respondents", type=int, default=2_000)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    result = measure(given.respondents)
-    if given.json:
-        print(json.dumps(result))
-    else:
-        show(result)
+    run(parser, measure, show)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,13 @@
 import json
 import re
 from collections.abc import Generator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 from starlette.routing import BaseRoute, Route
@@ -18,6 +20,8 @@ from tests.service.shuffled import Shuffling, shuffling
 from tests.service.waiting import wait_until
 
 from tacit.dashboard import routes
+from tacit.shuffle.protocol.resharing import COMMIT
+from tacit.shuffler.letters import letter, place_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLES = {"en": "Pets", "de": "Haustiere", "fr": "Animaux", "es": "Mascotas"}
@@ -150,6 +154,107 @@ def test_a_session_that_was_altered_is_not_answered(
     expect(page.locator("#outcome")).to_have_text("You cannot answer here now")
     assert "not signed by collector" in page.inner_text("main") and page.locator("form").count() == 0
     assert posts(asked) == [] and page.evaluate("localStorage.getItem('tacit')") is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guilty", ["collector", "shuffler_2"])
+def test_a_session_with_a_wrong_signature_is_not_answered(
+    page: Any, asked: list[Any], parties: Shuffling, publish: Any, guilty: str
+) -> None:
+    collection = publish()
+
+    def forge(route: Any) -> None:
+        body = route.fetch().json()
+        # Properly made, by somebody else.
+        other = next(each for each in body["signatures"] if each["by"] != guilty)
+        signatures = [{**other, "by": guilty} if each["by"] == guilty else each for each in body["signatures"]]
+        route.fulfill(json={**body, "signatures": signatures})
+
+    page.route("**/session.json", forge)
+    page.goto(parties.address(collection))
+    expect(page.locator("#outcome")).to_have_text("You cannot answer here now")
+    assert f"not signed by {guilty}" in page.inner_text("main")
+    assert posts(asked) == [] and page.evaluate("localStorage.getItem('tacit')") is None
+
+
+@pytest.mark.slow
+def test_what_a_browser_sent_counts_once_however_often_it_is_replayed(
+    page: Any, asked: list[Any], parties: Shuffling, publish: Any
+) -> None:
+    collection = publish(relay={"name": "Relay", "url": parties.relay})
+    respond(page, parties.address(collection), "cat")
+    (sent,), (mine, *_) = posts(asked), entry_of(page)["sealed"]["parts"]
+    for _ in range(2):
+        assert httpx.post(sent.url, content=sent.post_data_buffer).status_code == 200
+    # The slot of the browser's report with another part, and its part under another slot.
+    session, slot, part = parties.session(collection)["session"], mine["body"][:32], mine["body"][32:]
+    for body in (slot + part[::-1], "00" * 16 + part, mine["body"]):
+        url = f"{parties.urls[0]}/s/{session}/uploads"
+        assert httpx.post(url, content=bytes.fromhex(body)).status_code == 202
+    assert uploads(parties, collection) == {f"shuffler_{i}": 1 for i in (1, 2, 3)}
+    counts = parties.shufflers[0].driver.store.counters(session)
+    assert counts == {"stored": 1, "repeated": 3, "unreadable": 2}
+
+
+@pytest.mark.slow
+def test_a_tampered_row_ends_the_session_and_the_browser_does_not_send_the_report_again(
+    page: Any, parties: Shuffling, publish: Any
+) -> None:
+    collection = publish(fakes=0)
+    respond(page, parties.address(collection), "cat")
+    parties.answer(collection, ["cat", "dog", "dog", "fish"])
+    before = entry_of(page)["sealed"]["slot"]
+    with tampering(parties.shufflers[2]):
+        parties.close(collection)
+        status = parties.wait_for(collection, "RELEASED", "ABORTED")
+    assert status["state"] == "ABORTED" and "1 of 5 rows do not open" in status["note"]
+    assert parties.client.answers(collection)["status"] == "below_minimum_cohort"
+    # Rows have left the shufflers, so that the collector may have seen the report: it is never sealed again.
+    page.expected = ["404", "410"]
+    page.goto(parties.address(collection))
+    page.wait_for_selector("[data-receipt=slot]")
+    assert entry_of(page)["sealed"]["slot"] == before
+    assert parties.client.api("POST", f"/collections/{collection}/session").status_code == 409
+
+
+@pytest.mark.slow
+def test_after_an_equivocation_the_browser_seals_the_same_report_for_the_next_session(
+    page: Any, parties: Shuffling, publish: Any
+) -> None:
+    collection = publish()
+    respond(page, parties.address(collection), "fish")
+    first = entry_of(page)
+    record = parties.collector.shuffle.desk.party.sessions()[-1]
+    place, guilty = place_of(record.session, COMMIT, 3, 1, 1), parties.shufflers[2].driver.store.identity
+    letters = [letter(place, bytes([i]) * 32, guilty) for i in (1, 2)]
+    url = f"{parties.urls[0]}/s/{record.id}/messages"
+    assert [httpx.post(url, content=each.head + each.body).status_code for each in letters] == [204, 409]
+    status = parties.wait_for(collection, "ABORTED")
+    assert status["blames"] == "shuffler_3" and "equivocation" in status["note"]
+    assert parties.client.api("POST", f"/collections/{collection}/session").status_code == 201
+    wait_until(lambda: parties.state(collection) == "COLLECTING")
+    page.expected = ["404"]
+    page.goto(parties.address(collection))
+    expect(page.locator("[data-receipt=session]")).to_have_text(parties.session(collection)["session"])
+    again = entry_of(page)
+    assert again["report"] == first["report"] and again["sealed"]["slot"] != first["sealed"]["slot"]
+
+
+@contextmanager
+def tampering(app: Any) -> Generator[None]:
+    """A shuffler that alters one row of what it hands over, until the block ends."""
+    steps = app.driver.steps
+    honest = steps._change
+
+    def make(record: Any, after: Any, state: Any, sent: Any, *rest: Any, **more: Any) -> Any:
+        for each in sent:
+            if each.phase == "output":
+                each.body[0, 0] ^= 1
+        return honest(record, after, state, sent, *rest, **more)
+
+    steps._change = make
+    yield
+    steps._change = honest
 
 
 VECTORS_IN_PAGE = """async ({ shuffle, sessions }) => {

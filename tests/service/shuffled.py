@@ -15,6 +15,8 @@ from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.client import Patience, Respondent, Transport
 from tacit.collector.server import make_app, running
+from tacit.collector.store.postgres.store import PostgresStore
+from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.hosting.limits import Limits
 from tacit.shuffler.http import ShufflerApp
 from tacit.shuffler.joining import Offer
@@ -26,6 +28,11 @@ from tacit.shuffler.server import listening, make_shuffler
 FREE = Limits(body_bytes=1 << 20, requests_per_second=0)
 HASTY = Patience(attempts=2, first_seconds=0.01, longest_seconds=0.05, timeout_seconds=PATIENT_SECONDS)
 """For tests in which somebody does not answer."""
+
+
+def open_place(place: str) -> SqliteStore | PostgresStore:
+    """The store of a folder or of an address of PostgreSQL."""
+    return PostgresStore(place) if "host=" in place else SqliteStore(place)
 
 
 def terms(identity: str, apps: Sequence[ShufflerApp], urls: Sequence[str], **changes: Any) -> dict[str, Any]:

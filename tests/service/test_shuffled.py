@@ -186,49 +186,6 @@ def test_too_few_respondents_end_a_session_and_take_part_in_the_next(parties: Sh
     assert parties.client.answers(mine)["status"] == "below_minimum_cohort"
 
 
-def test_sessions_follow_each_other_with_other_people_and_their_tallies_add_up(parties: Shuffling) -> None:
-    mine = parties.publish(parties.draft(epsilon="12", fakes=3, spot_checks=2))
-    crowds = [["cat"] * 21, ["cat"] * 7 + ["dog"] * 14]
-    everybody: list[Respondent] = []
-    for number, crowd in enumerate(crowds, 1):
-        everybody += parties.answer(mine, crowd)
-        parties.close(mine)
-        status = parties.wait_for(mine, "RELEASED", "ABORTED")
-        assert (status["state"], status["respondents"], status["fakes"], status["alarms"]) == ("RELEASED", 21, 3, [])
-        assert (status["sessions"], len(status["released"])) == (number, number)
-        # Nothing is asked of those who took part: they would lose epsilon a second time, and the claim would not hold.
-        wait_until(lambda: not parties.collector.shuffle.desk.party.sessions(only_live=True))
-        if number < len(crowds):
-            assert parties.client.api("POST", f"/collections/{mine}/session").status_code == 201
-            parties.wait_for(mine, "COLLECTING")
-            with pytest.raises(AlreadyAnswered):
-                everybody[0].answer(parties.address(mine), {"pet": "dog"})
-            assert everybody[0].flush() == []
-    answers = parties.client.answers(mine)
-    # The respondents of both sessions, without the fakes of either; epsilon is that of one session.
-    assert (answers["n"], parties.client.status(mine)["reports"]) == (42, 42)
-    expected = with_fakes(GRR(size=3, epsilon="12"), 6)
-    assert answers["shuffle"]["epsilon"] == parties.session(mine)["epsilon"]
-    for row in answers["questions"][0]["rows"]:
-        # Six fakes among 48 reports: at epsilon 12 they are all that moves an estimate.
-        assert abs(row["raw"]["estimate"] - {"cat": 28, "dog": 14, "fish": 0}[row["value"]] / 42) <= 6 / 42
-        assert row["raw"]["standard_error"] == pytest.approx(expected.standard_error(42), rel=0.5)
-    # Transcripts are of one session each, and every receipt is found in its own, whoever erased what.
-    for person, session in zip((everybody[0], everybody[-1]), parties.session(mine)["released"], strict=True):
-        file = parties.client.http.get(f"/c/{mine}/transcript.json", params={"session": session}).json()
-        told = json.loads(verified(file, "--json").stdout)
-        assert (told["valid"], told["session"], told["uploads"]) == (True, session, 23)
-        (entry,) = person._ledger.sealed()
-        assert entry.receipt.session == session
-        found = person.check(entry.receipt)
-        assert (found.state, found.respondents) == ("included", 23)
-        slot = entry.receipt.slot
-        assert "took part" in verified(file, "--slot", slot).stdout
-        assert verified(file, "--slot", "00" * 16).exit_code == 1
-    assert parties.client.api("POST", f"/collections/{mine}/close").status_code == 200
-    assert parties.client.api("POST", f"/collections/{mine}/session").status_code == 409
-
-
 def test_drafts_that_could_not_be_run_are_refused_before_they_are_published(parties: Shuffling) -> None:
     def refusal(**changes: Any) -> str:
         reply = parties.client.api("POST", "/collections", parties.draft(**changes))

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from tests.service.plain import DRAFT, Client
 from tests.service.served import CONTEXT, free_port
-from tests.service.shuffled import FREE, HASTY, Shuffling, shufflers_and_relay, shuffling, terms
+from tests.service.shuffled import FREE, HASTY, Shuffling, open_place, shufflers_and_relay, shuffling, terms
 from tests.service.shuffling import ShufflerProcess, request
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
@@ -22,8 +22,6 @@ from tacit.client import Respondent, Transport
 from tacit.collector.collections.access import Access
 from tacit.collector.ports import NewBatch
 from tacit.collector.server import Settings, serve
-from tacit.collector.store.postgres.store import PostgresStore
-from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.shuffler.party_store import PartyStore
 
 CROWD = ["cat"] * 15 + ["dog"] * 6 + ["fish"] * 3
@@ -61,16 +59,12 @@ def test_a_collection_by_invitation_through_a_relay(
         assert file["transcript"]["roster"]["n"] == len(CROWD) + spots
 
 
-def _open(place: str) -> SqliteStore | PostgresStore:
-    return PostgresStore(place) if "host=" in place else SqliteStore(place)
-
-
 def _serve(place: str, folder: Path, port: int, dies: bool) -> None:
     """What the process of a collector does: `tacit serve`, with a store that may kill it."""
     output = os.open(folder / "log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    store: Any = _open(place)
+    store: Any = open_place(place)
     add = store.add_batches
 
     def add_and_die(batches: Sequence[NewBatch]) -> list[Any]:
@@ -104,9 +98,9 @@ def _is_up(port: int) -> bool:
         return False
 
 
-def _keys(place: str) -> tuple[str, str]:
+def keys_of(place: str) -> tuple[str, str]:
     """A token for an operator, and the identity of the collector of a place."""
-    store = _open(place)
+    store = open_place(place)
     party = PartyStore(store.open_party())
     try:
         return Access(store).create("admin", label="tests")[0], party.identity.public.hex()
@@ -117,7 +111,7 @@ def _keys(place: str) -> tuple[str, str]:
 
 @pytest.mark.slow_cases("postgres")
 def test_a_collector_that_is_killed_while_it_counts_goes_on_and_counts_once(tmp_path: Path, place: str) -> None:
-    port, (token, identity) = free_port(), _keys(place)
+    port, (token, identity) = free_port(), keys_of(place)
     url = f"http://127.0.0.1:{port}"
     # The mode that needs most of a collector, on the database that needs most.
     mode = {"mode": "peos-dgk", "spot_checks": 2} if "host=" in place else {}
@@ -157,7 +151,7 @@ def test_a_collector_that_is_killed_while_it_counts_goes_on_and_counts_once(tmp_
 @pytest.mark.slow
 def test_all_parties_are_processes_and_reports_are_encrypted(tmp_path: Path) -> None:
     place, port, crowd = str(tmp_path / "data"), free_port(), ["cat"] * 60 + ["dog"] * 40
-    token, identity = _keys(place)
+    token, identity = keys_of(place)
     url = f"http://127.0.0.1:{port}"
     with ExitStack() as stack:
         shufflers = [ShufflerProcess(tmp_path / f"shuffler-{number}") for number in range(3)]

@@ -166,7 +166,7 @@ def _limit_error(goal: ShuffleGoal, buckets: int, cap: Decimal) -> float:
     return noise + (1 - p - q) / ((p - q) * goal.size)
 
 
-def _fakes_needed(goal: ShuffleGoal, mechanism: Oracle) -> int:
+def fakes_needed(goal: ShuffleGoal, mechanism: Oracle) -> int:
     """The fewest fakes that hide one report on their own at the second epsilon; none if none is asked for."""
     target = goal.epsilon_others
     if target is None or float(target) >= mechanism.realised_epsilon():
@@ -200,7 +200,7 @@ def _largest_local(goal: ShuffleGoal, way: _Way, cap: Decimal) -> Decimal:
 
     def used(count: int) -> float:
         mechanism = way.at(count * _GRAIN)
-        crowd = ShuffledCrowd(mechanism, goal.n, _fakes_needed(goal, mechanism))
+        crowd = ShuffledCrowd(mechanism, goal.n, fakes_needed(goal, mechanism))
         return crowd.used(goal.epsilon, float(goal.delta))
 
     if low == most or used(most) <= 1:
@@ -260,7 +260,7 @@ class _Planner:
     def _options(self, way: _Way, cap: Decimal) -> "Iterable[tuple[Oracle, int]]":
         """Mechanisms of a way that keep the goal, each with its fakes: the fewest, or more and the whole cap."""
         goal, local = self._goal, self._local(way, cap)
-        yield (mechanism := way.at(local)), _fakes_needed(goal, mechanism)
+        yield (mechanism := way.at(local)), fakes_needed(goal, mechanism)
         if goal.epsilon_others is not None and local < cap < MOST_EPSILON:
             bold = way.at(cap)
             if _holds(goal, bold, goal.n):

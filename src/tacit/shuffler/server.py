@@ -15,6 +15,7 @@ from tacit.hosting.addresses import public_address
 from tacit.hosting.clock import Clock
 from tacit.hosting.limits import Limits
 from tacit.hosting.logs import set_up_logs
+from tacit.hosting.memory import keep_freed_memory
 from tacit.hosting.serving import in_thread, server_config, server_url
 from tacit.hosting.tls import TlsFiles, trusting
 from tacit.shuffler.driver import ShufflerDriver
@@ -75,6 +76,8 @@ def make_shuffler(
 def serve_shuffler(settings: ShufflerSettings, announce: Announce = print) -> None:
     """Serve until stopped; SIGTERM and SIGINT finish what was begun."""
     set_up_logs()
+    # Vectors of a round come and go by the dozen, each of megabytes.
+    keep_freed_memory()
     trust = trusting(settings.ca_file)
     store = PartyStore(settings.data)
     relays = SessionRelays(store, rate=settings.relay_rate, more=settings.relay_addresses)

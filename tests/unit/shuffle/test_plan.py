@@ -9,7 +9,7 @@ import tacit
 from tacit.errors import InvalidSpec
 from tacit.shuffle.mechanisms.closed_forms import CentralTarget
 from tacit.shuffle.mechanisms.planned import solh
-from tacit.shuffle.plan import ShuffleGoal, mean_squared_error, plan_shuffle
+from tacit.shuffle.plan import ShuffleGoal, fakes_needed, mean_squared_error, plan_shuffle
 
 
 def goal(
@@ -60,8 +60,11 @@ def test_gains_over_closed_forms(case: tuple[int, int, str]) -> None:
     closed = solh(CentralTarget(epsilon, 1e-9, n), size).mse
     for cap, gain in zip((None, Decimal(6), Decimal(4)), GAINS[case], strict=False):
         pick = plan_shuffle(goal(epsilon, n=n, size=size), cap=cap, caps=()).pick
-        # Two digits are known, and the range of a hash is searched in steps.
-        assert closed / pick.rmse**2 == pytest.approx(gain, rel=0.04)
+        # What is known is rounded to its last digit, which is up to 4 % of it; ranges of hashes are searched in steps,
+        # around a least that is flat to a hundredth.
+        rounding = 0.5 * 10.0 ** -len(repr(gain).partition(".")[2])
+        steps = 0.01 * gain if pick.mechanism.kind == "olh" else 0.0
+        assert closed / pick.rmse**2 == pytest.approx(gain, abs=rounding + steps, rel=0)
 
 
 @pytest.mark.parametrize(("epsilon", "buckets"), [("0.1", 92), ("0.2", 53)])
@@ -114,6 +117,25 @@ def test_a_second_epsilon_asks_for_fakes() -> None:
     assert 700 < pick.fakes < 850
     _, others, local = map(Decimal, pick.certificate.triple)
     assert Decimal("0.999") < others <= 1 and local == 4
+    pick.certificate.verify(pick.mechanism)
+
+
+def test_the_triple_with_the_largest_local_epsilon() -> None:
+    # (0.5, 1, 6) for the same crowd: hashed to 381 buckets it takes 5,883 fakes and a rare value has variance 1.67e-8,
+    # by the pairwise row of the accountant; what is certified of a hash takes two fakes fewer.
+    asked, g = goal("0.5", n=602_325, size=915, others="1"), 381
+    hashed = tacit.OLH(size=915, epsilon="6", buckets=g)
+    fakes = fakes_needed(asked, hashed)
+    assert fakes == pytest.approx(5_883, abs=5)
+    variance = (1 - 1 / g) / g * (asked.n + fakes) / (asked.n * (float(hashed.p) - 1 / g)) ** 2
+    assert variance == pytest.approx(1.67e-8, rel=0.003)
+    # Averaged over all values randomised response has the smaller error, with fewer fakes: that is what is planned.
+    pick = plan_shuffle(asked, cap=Decimal(6), caps=()).pick
+    assert pick.mechanism.kind == "grr" and 3_900 < pick.fakes < 4_100
+    assert pick.rmse**2 == pytest.approx(1.774e-8, rel=0.002)
+    assert pick.rmse**2 < mean_squared_error(hashed, asked.n, fakes)
+    epsilon, others, local = map(Decimal, pick.certificate.triple)
+    assert (epsilon, others, local) == (Decimal("0.101"), 1, 6)
     pick.certificate.verify(pick.mechanism)
 
 

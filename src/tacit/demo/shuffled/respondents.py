@@ -27,11 +27,12 @@ from tacit.shuffle.protocol.session import ShuffleSession
 from tacit.wire.document import Collection
 
 WORKERS = 2
-CONNECTIONS = 8
-"""Respondents of one process that are under way at the same time: shufflers store many uploads with one sync."""
+CONNECTIONS = 48
+"""Respondents of one process that are under way at the same time. Relays send together what waits for a shuffler, which
+stores it with one sync: with few people under way everybody waits for the disk, and each costs more."""
 ALONE = 2000
 """Fewer respondents than this are not worth the start of other processes."""
-_PART = 100
+_PART = 500
 """Respondents between two steps of the progress bar; also what is still sent after Ctrl-C, for each process."""
 _PATIENCE = Patience(attempts=10, timeout_seconds=60)
 

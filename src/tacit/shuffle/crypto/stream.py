@@ -18,7 +18,7 @@ from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec
 
 SEED_BYTES = 32
-_ZEROS = bytes(1 << 20)
+_ZEROS = memoryview(bytes(1 << 20))
 
 
 class AesStream(Coins):

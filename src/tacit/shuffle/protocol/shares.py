@@ -5,7 +5,7 @@ and, at one party, ciphertexts beside them. What a mode does with its vectors is
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from tacit.arrays import I64, U8, U64
 from tacit.errors import InvalidSpec
 from tacit.shuffle.crypto.stream import SEED_BYTES, AesStream
 from tacit.shuffle.protocol.layouts import RowLayout
+
+_PIECE_BYTES = 1 << 18
+"""Of a stream: small enough to be added before it has left the processor's cache."""
 
 Vector = tuple[U8, ...]
 Body = bytes | bytearray | memoryview | U8
@@ -100,28 +103,37 @@ class PlainAlgebra(Algebra):
         return [*drawn, last]
 
     def pack(self, vector: Vector, parts: int, stream: AesStream) -> list[U8]:
-        """Seeds, each of a stream of its own, and the rest: what is missing to the vector. Memory: two vectors."""
+        """Seeds, each of a stream of its own, and the rest: what is missing to the vector. Memory: one vector."""
         seeds = [stream.rows(1, SEED_BYTES) for _ in range(parts - 1)]
         rest = vector[0].copy()
         for seed in seeds:
-            self._subtract(rest, self._stretched(seed, len(rest)))
+            self._with_stream(self._subtract, rest, seed)
         return [*seeds, rest]
 
     def unpack(self, body: U8, count: int, *, is_rest: bool) -> U8 | None:
-        """The rows of a rest, or the stream of a seed."""
+        """The rows of a rest, or a seed as it is: `join` tells them apart by their width."""
         if is_rest:
             return super().unpack(body, count, is_rest=True)
-        return self._stretched(body, count) if body.size == SEED_BYTES else None
-
-    def _stretched(self, seed: U8, count: int) -> U8:
-        return AesStream(seed.tobytes()).rows(count, self.layout.width)
+        return body.reshape(1, SEED_BYTES) if body.size == SEED_BYTES else None
 
     def join(self, count: int, own: Vector | None, bodies: Sequence[U8]) -> Vector:
-        """The sum, in a new matrix."""
+        """The sum, in a new matrix; seeds count as their streams."""
         total = own[0].copy() if own else np.zeros((count, self.layout.width), np.uint8)
         for body in bodies:
-            self._add(total, body)
+            if body.shape == (1, SEED_BYTES) and self.layout.width != SEED_BYTES:
+                self._with_stream(self._add, total, body)
+            else:
+                self._add(total, body)
         return (total,)
+
+    def _with_stream(self, change: Callable[[U8, U8], None], total: U8, seed: U8) -> None:
+        """Add or subtract the stream of a seed piece by piece: as rows it would be another vector."""
+        stream, width = AesStream(seed.tobytes()), self.layout.width
+        drawn = np.empty((max(1, _PIECE_BYTES // width), width), np.uint8)
+        for start in range(0, len(total), len(drawn)):
+            part = total[start : start + len(drawn)]
+            stream.fill(drawn[: len(part)].data.cast("B"))
+            change(part, drawn[: len(part)])
 
     def output(self, vector: Vector, stream: AesStream) -> U8:
         """The rows as they are."""

@@ -77,19 +77,24 @@ def test_shares_of_arrays_and_of_single_rows_add_up(layout: RowLayout):
 
 @pytest.mark.parametrize("layout", [RowLayout(7, 0), RowLayout(7, 1)], ids=str)
 def test_summands_travel_as_seeds_but_for_the_rest(layout: RowLayout):
-    algebra, rows = PlainAlgebra(layout), stream(1).rows(20, layout.width)
+    # More rows than a piece of a stream has.
+    count = 10_000
+    algebra, rows = PlainAlgebra(layout), stream(1).rows(count, layout.width)
     before = rows.copy()
     packed = algebra.pack((rows,), 3, stream(2))
     assert (rows == before).all() and [body.shape for body in packed] == [(1, 32), (1, 32), rows.shape]
-    unpacked = [algebra.unpack(body, 20, is_rest=i == 2) for i, body in enumerate(packed)]
+    unpacked = [algebra.unpack(body, count, is_rest=i == 2) for i, body in enumerate(packed)]
     parts = [part for part in unpacked if part is not None]
-    assert len(parts) == 3 and (algebra.join(20, None, parts)[0] == rows).all()
+    assert len(parts) == 3 and (algebra.join(count, None, parts)[0] == rows).all()
     # Every seed is a stream of its own, whose bytes are those of anybody who expands it.
-    assert (parts[0] == AesStream(packed[0].tobytes()).rows(20, layout.width)).all()
-    assert (parts[0] != parts[1]).any()
+    assert (algebra.join(count, None, parts[:1])[0] == AesStream(packed[0].tobytes()).rows(count, layout.width)).all()
+    assert (packed[0] != packed[1]).any()
     # A rest is no seed, a seed no rest, and a part of a row neither.
-    assert algebra.unpack(packed[2], 20, is_rest=False) is None and algebra.unpack(packed[0], 20, is_rest=True) is None
-    assert algebra.unpack(rows.reshape(-1)[1:], 20, is_rest=True) is None
+    assert (
+        algebra.unpack(packed[2], count, is_rest=False) is None
+        and algebra.unpack(packed[0], count, is_rest=True) is None
+    )
+    assert algebra.unpack(rows.reshape(-1)[1:], count, is_rest=True) is None
 
 
 @settings(max_examples=25, deadline=None)
