@@ -14,12 +14,12 @@ import socket
 import struct
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from tests.service.plain import PLAIN, NoNoise
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 

@@ -12,11 +12,11 @@ import httpx
 import pytest
 from tests.service.memory import MemoryStore
 from tests.service.plain import Client, binary, draft, plain_app, serving
-from tests.service.waiting import PATIENT_SECONDS
+from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.collector.http import reports as http_reports
 from tacit.errors import StorageFull, StorageUnavailable
-from tacit.hosting.connection import Proxies
+from tacit.hosting.connection import HttpConnection, Proxies
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
 
 USUAL = f"{MEDIA_TYPE}; charset=binary"
@@ -253,6 +253,78 @@ def test_what_is_unusual_takes_the_usual_way(client: Client, taken: list[bool]):
             link.sendall(data)
             assert read(link).status_code == status
     assert not any(taken)
+
+
+@pytest.fixture
+def past(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each read on a connection between two requests went past the parser."""
+    seen: list[bool] = []
+    take = HttpConnection._take_known
+
+    def watched(self: HttpConnection, data: bytes) -> bool:
+        seen.append(take(self, data))
+        return seen[-1]
+
+    monkeypatch.setattr(HttpConnection, "_take_known", watched)
+    return seen
+
+
+def answer(link: socket.socket) -> httpx.Response:
+    """One answer on a connection that stays open."""
+    data = b""
+    while b"\r\n\r\n" not in data or len(data) < data.index(b"\r\n\r\n") + 4 + stated(data):
+        data += link.recv(65_536)
+    return httpx.Response(int(data.split()[1]), content=data.partition(b"\r\n\r\n")[2])
+
+
+def stated(data: bytes) -> int:
+    return int(data.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+
+
+def test_a_head_that_was_parsed_before_is_not_parsed_again(client: Client, past: list[bool]):
+    mine = client.publish(draft())
+    client.send(mine, binary(mine, bytes([0])))
+    one, again, other = (raw(mine, binary(mine, bytes([value]))) for value in (1, 2, 9))
+    past.clear()
+    with connected(client) as first, connected(client) as second:
+        for link, data, is_known in ((first, one, False), (second, again, True), (first, again, True)):
+            link.sendall(data)
+            told = answer(link)
+            assert (told.status_code, past.pop()) == (200 if data is again and link is first else 201, is_known)
+        # What is wrong with a body is found as ever, and so is a body of another length, or in two pieces.
+        second.sendall(other)
+        assert answer(second).json()["rejected"] == [{"index": 0, "reason": "range"}]
+        assert past == [True]
+        second.sendall(raw(mine, binary(mine, bytes([1, 1]))))
+        assert (answer(second).json()["accepted"], past[1:]) == (2, [False])
+        fresh = raw(mine, binary(mine, bytes([1])))
+        second.sendall(fresh[:-1])
+        wait_until(lambda: len(past) == 3)
+        second.sendall(fresh[-1:])
+        assert (answer(second).json()["accepted"], past[2:]) == (1, [False])
+        # After the usual way and two requests in one read, too; the second of those is never past the parser.
+        second.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert answer(second).json() == {"status": "ok"}
+        second.sendall(raw(mine, binary(mine, bytes([1]))))
+        assert (answer(second).json()["accepted"], past[3:]) == (1, [False, True])
+    assert client.status(mine)["reports"] == 7
+
+
+def test_a_known_head_does_not_overtake_a_request_before_it(client: Client, past: list[bool]):
+    mine = client.publish(draft())
+    client.send(mine, binary(mine, bytes([0])))
+    body = binary(mine, bytes([1]))
+    with connected(client) as link:
+        link.sendall(raw(mine, body))
+        assert answer(link).status_code == 201
+        past.clear()
+        # Half a request is under way: the bytes that follow are its body, whatever they look like.
+        known = raw(mine, body)
+        link.sendall(f"POST /c/{mine}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: {len(known)}\r\n\r\n".encode())
+        wait_until(lambda: len(past) == 1)
+        link.sendall(known)
+        assert answer(link).status_code == 415
+    assert past == [False]
 
 
 def test_requests_in_a_row_are_answered_in_order(client: Client, taken: list[bool]):

@@ -12,6 +12,7 @@ import pytest
 from tests.service.submitting import submit
 from tests.service.waiting import PATIENT_SECONDS, run_async
 
+from tacit.collector.ingest import outcomes as outcomes_module
 from tacit.collector.ingest.outcomes import Outcomes
 from tacit.collector.ingest.writer import BatchWriter
 from tacit.collector.ports import DUPLICATE, STORED, CollectionRecord, NewBatch, Store
@@ -173,25 +174,65 @@ class Counting:
         monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
 
 
-def test_a_commit_wakes_the_event_loop_once(monkeypatch: pytest.MonkeyPatch, slow: Slow):
-    """However many requests wait: one turn of the loop is one group, and one group is one wake-up."""
+@pytest.mark.parametrize("prompt", [0.0, PATIENT_SECONDS])
+def test_a_commit_wakes_the_event_loop_once(monkeypatch: pytest.MonkeyPatch, slow: Slow, prompt: float):
+    """However many requests wait: one turn of the loop is one group, and one group is one wake-up.
+
+    There is none if the loop itself waits for the commit.
+    """
+    monkeypatch.setattr(outcomes_module, "PROMPT_SECONDS", prompt)
     writer = BatchWriter(cast("Store", slow), group=1000)
 
     async def send() -> None:
         counting, outcomes = Counting(monkeypatch), Outcomes(writer)
         for turn in range(3):
             names = [f"{turn}/{i}" for i in range(200)]
+            waiting = asyncio.gather(*(outcomes.of(batch(name)) for name in names))
+            if not prompt:
+                # The loop goes on while a commit takes long.
+                while not slow.begun.acquire(blocking=False):
+                    await asyncio.sleep(0)
             slow.go.release()
-            told = await asyncio.gather(*(outcomes.of(batch(name)) for name in names))
+            told = await waiting
             assert told == [f"outcome of {name}" for name in names]
-            assert counting.wakes == turn + 1
+            assert counting.wakes == (0 if prompt else turn + 1)
 
     run_async(send())
     assert [len(group) for group in slow.groups] == [200] * 3
     writer.stop()
 
 
-def test_requests_of_the_loop_are_given_up_refused_and_failed_like_others(writer: BatchWriter, slow: Slow):
+def test_batches_gather_while_the_writer_is_busy(slow: Slow):
+    """What came meanwhile is the next group, whether it was given up or not, and however many turns the loop took."""
+    writer = BatchWriter(cast("Store", slow), group=1000)
+
+    async def send() -> None:
+        outcomes = Outcomes(writer)
+        first = outcomes.of(batch("first"))
+        await asyncio.to_thread(slow.begun.acquire)
+        waiting: list[asyncio.Future[Any]] = []
+        for name in "abcd":
+            waiting.append(outcomes.of(batch(name)))
+            await asyncio.sleep(0)
+        waiting[1].cancel()
+        assert writer.waiting == 0
+        slow.go.release(10)
+        assert await first == "outcome of first"
+        assert [await ended(each) for each in waiting if not each.cancelled()] == [
+            f"outcome of {name}" for name in "acd"
+        ]
+        assert await outcomes.of(batch("last")) == "outcome of last"
+
+    run_async(send())
+    assert [[new.batch for new in group] for group in slow.groups] == [[b"first"], [b"a", b"c", b"d"], [b"last"]]
+    writer.stop()
+
+
+def test_requests_of_the_loop_are_given_up_refused_and_failed_like_others(
+    writer: BatchWriter, slow: Slow, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(outcomes_module, "MOST_GATHERED", 1)
+
     async def send() -> None:
         outcomes = Outcomes(writer)
         slow.failures = [None, StorageFull("full")]
@@ -210,7 +251,7 @@ def test_requests_of_the_loop_are_given_up_refused_and_failed_like_others(writer
     assert b"a" not in [new.batch for group in slow.groups for new in group]
 
 
-async def ended(waiter: asyncio.Future[str]) -> Any:
+async def ended(waiter: asyncio.Future[Any]) -> Any:
     """An outcome, or the error in its place."""
     return (await asyncio.gather(waiter, return_exceptions=True))[0]
 

@@ -32,6 +32,8 @@ class Metrics:
     def __init__(self) -> None:
         """Begin at zero."""
         self._lock, self._counts = Lock(), Counter[tuple[str, str]]()
+        # Apart from the other counters, as these are counted for every report: no key to put together.
+        self._batches, self._reports = Counter[Outcome](), 0
         self._commits, self._seconds = [0] * (len(_BOUNDS) + 1), 0.0
 
     def count(self, name: str, labels: str = "", amount: int = 1) -> None:
@@ -43,8 +45,8 @@ class Metrics:
         """Count a batch: its outcome, its reports, and the seconds from its last byte to its acknowledgement."""
         place = bisect_left(_BOUNDS, seconds)
         with self._lock:
-            self._counts[_BATCHES[outcome]] += 1
-            self._counts[_REPORTS] += reports
+            self._batches[outcome] += 1
+            self._reports += reports
             self._commits[place] += 1
             self._seconds += seconds
 
@@ -52,6 +54,9 @@ class Metrics:
         """The exposition text of all counters, and of gauges that the caller reads now."""
         with self._lock:
             counts, commits, seconds = dict(self._counts), list(self._commits), self._seconds
+            counts |= {_BATCHES[outcome]: batches for outcome, batches in self._batches.items()}
+            if self._batches:
+                counts[_REPORTS] = self._reports
         lines = counter_lines(_HELP, counts) + _histogram("tacit_acknowledge_seconds", commits, seconds)
         return "\n".join([*lines, *gauge_lines(gauges)]) + "\n"
 

@@ -4,6 +4,8 @@ A client that is idle, or sends its headers byte by byte (slow loris), is discon
 arrived complete goes to the report route by a function call: an asyncio task would cost more than everything that the
 route does. Whatever is out of the ordinary goes through uvicorn and ASGI as usual.
 
+    data_received: the bytes of this head were parsed before (`KnownHeads`)  --yes--> `take`, without the parser
+           | no
     on_headers_complete: POST /c/{id}/reports?  --no--> `_begin_cycle`: uvicorn's own handling
            | yes: hold the request back (`_held`)
     on_message_complete in the same read, and `take` accepts it  --yes--> answered later through `_Pending`
@@ -22,6 +24,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from tacit.hosting.addresses import plain_host
+from tacit.hosting.heads import END, KnownHeads, ParsedHead
 from tacit.hosting.limits import Limits
 from tacit.hosting.problems import MEDIA_TYPE, Problem
 
@@ -139,10 +142,15 @@ class Watch:
 class HttpConnection(HttpToolsProtocol):
     """Uvicorn's connection with a deadline for the head of the next request, and a fast path for reports."""
 
-    def __init__(self, watch: Watch, short_way: ShortWay | None, proxies: Proxies, **settings: Any) -> None:
-        """Serve one client; `short_way` is the fast-path route, if any."""
+    def __init__(
+        self, watch: Watch, short_way: ShortWay | None, proxies: Proxies, heads: KnownHeads, **settings: Any
+    ) -> None:
+        """Serve one client; `short_way` is the fast-path route, if any, and `heads` what all connections know."""
         super().__init__(**settings)
-        self._watch, self._short_way, self._proxies = watch, short_way, proxies
+        self._watch, self._short_way, self._proxies, self._heads = watch, short_way, proxies, heads
+        self._between = short_way is not None
+        """Whether the parser has nothing of a request yet, so that one may go past it."""
+        self._taken: ParsedHead | None = None
         self._head_bytes, self._held = 0, cast("bytes | None", None)
         self._head: dict[bytes, bytes] = {}
         self._fault = ""
@@ -164,6 +172,9 @@ class HttpConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed bytes to the parser, and limit the size of a request's head."""
+        begins, self._taken = self._between, None
+        if begins and self._take_known(data):
+            return
         # While the deadline runs, a head is being received; bytes of bodies are limited elsewhere.
         if self.deadline != inf:
             self._head_bytes += len(data)
@@ -173,6 +184,16 @@ class HttpConnection(HttpToolsProtocol):
             self._let_go()
         elif self._head_bytes > self._watch.limits.head_bytes:
             self.transport.close()
+        elif begins and self._taken is not None:
+            self._heads.keep(data, self._taken)
+
+    def _take_known(self, data: bytes) -> bool:
+        """Offer a request to the fast path if its head was parsed before; False if the parser has to see it."""
+        end = data.find(END) + len(END)
+        known = self._heads.get(data[:end])
+        if known is None or len(data) - end != known.length or self.transport.is_closing() or not self._is_idle():
+            return False
+        return self._offer(known, data[end:])
 
     def send_400_response(self, msg: str) -> None:
         """Answer a request that cannot be parsed with a problem document instead of uvicorn's text, and close."""
@@ -185,7 +206,7 @@ class HttpConnection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """The first byte of a request: start the deadline of its head."""
         # Uvicorn's method would also make the ASGI scope, which the fast path never needs (see `_begin_cycle`).
-        self.url, self.headers = b"", []
+        self.url, self.headers, self._between = b"", [], False
         if self._is_idle():
             self.deadline = self.loop.time() + self._watch.limits.head_seconds
 
@@ -249,6 +270,8 @@ class HttpConnection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The end of a request."""
+        # After an upgrade the parser would not go on, so that no request may go past it either.
+        self._between = self._short_way is not None and not cast("Any", self.parser).should_upgrade()
         if self._held is None:
             super().on_message_complete()
         elif self._take(self._held):
@@ -273,10 +296,16 @@ class HttpConnection(HttpToolsProtocol):
             return False
         if len(self._head) != len(self.headers):
             return False
-        pending = _Pending(self, keep_alive=parser.should_keep_alive())
-        address = self._proxies.address(self.client[0] if self.client else "", self._head)
-        if not self._short_way.take(self.url, self._head, body, address, pending.answer):
+        return self._offer(ParsedHead(self.url, self._head, len(body), parser.should_keep_alive()), body)
+
+    def _offer(self, head: ParsedHead, body: bytes) -> bool:
+        """Offer a whole request to the fast path; False if it declines."""
+        pending = _Pending(self, keep_alive=head.keep_alive)
+        address = self._proxies.address(self.client[0] if self.client else "", head.headers)
+        route = cast("ShortWay", self._short_way)
+        if not route.take(head.path, head.headers, body, address, pending.answer):
             return False
+        self.deadline, self._head_bytes, self._taken = inf, 0, head
         # Uvicorn pipelines further requests behind an unfinished cycle, so order on the connection is kept.
         self.cycle = cast("Any", pending)
         return True
@@ -299,4 +328,4 @@ def _announces_body(name: bytes, value: bytes) -> bool:
 
 def connections(short_way: ShortWay | None, limits: Limits, trusted_proxies: str = "") -> Any:
     """The protocol factory for uvicorn's setting `http`."""
-    return partial(HttpConnection, Watch(limits), short_way, Proxies(trusted_proxies))
+    return partial(HttpConnection, Watch(limits), short_way, Proxies(trusted_proxies), KnownHeads())

@@ -79,6 +79,12 @@ def _created(accepted: int, cors: bytes) -> bytes:
     return response_bytes(201, _JSON + cors, _CREATED % accepted)
 
 
+@lru_cache(maxsize=256)
+def _cors_lines(origin: bytes, origins: tuple[str, ...]) -> bytes:
+    """The encoded CORS headers for an origin, blanks around it allowed."""
+    return header_lines(cors_headers(origin.strip(b" \t"), origins))
+
+
 class ReportRoute:
     """POST /c/{id}/reports."""
 
@@ -190,7 +196,7 @@ class ReportRoute:
         if batch is None or not self._rate.allows(address):
             return False
         origins = self._collector.origins.of(active)
-        cors = header_lines(cors_headers(head.get(b"origin", b"").strip(b" \t"), origins)) if origins else b""
+        cors = _cors_lines(head.get(b"origin", b""), origins) if origins else b""
         self._outcomes.add_unjudged(active, batch, _Ticket(self, active, body, batch, (invitation, cors), answer))
         return True
 

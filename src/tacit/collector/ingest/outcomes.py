@@ -1,13 +1,18 @@
 """The bridge between the event loop and the writer thread: batches cross in groups, and outcomes come back in groups.
 
-Under the GIL, waking another thread costs more than handling a batch. So the batches that arrive during one iteration
-of the event loop are validated together and handed to the writer at its end, and a commit wakes the loop once, however
-many requests wait for it:
+Under the GIL, waking another thread costs more than handling a batch. So batches are validated together and handed to
+the writer at the end of an iteration of the event loop; while it has some, the next ones gather until it has stored
+those. A commit wakes the loop once, however many requests wait for it:
 
     event loop                                          writer thread
     request, request, request -> add ... add
     end of the iteration      -> _hand_on --submit_all-->  one transaction
+    request, request          -> add, add
+    the next group, then
     futures are resolved      <- _hand_over <--_tell-----  commit
+
+With many batches the loop waits for the commit (`_wait`), a few milliseconds at most: two busy threads take the GIL
+from each other dozens of times in every transaction, and that costs more than the pause.
 """
 
 import asyncio
@@ -19,6 +24,14 @@ import numpy as np
 from tacit.collector.collections.active import Active
 from tacit.collector.ingest.writer import BatchWriter, Waiter
 from tacit.collector.ports import INVALID, NewBatch, Outcome
+
+MOST_GATHERED = 512
+"""So many batches, or bytes of reports, are handed on even while the writer is busy: its queue has the limits."""
+MOST_GATHERED_BYTES = 1 << 20
+MANY = 8
+"""From so many batches on the loop waits for their commit."""
+PROMPT_SECONDS = 0.004
+"""So long at most. After a commit that took longer, it does not wait for the next one."""
 
 
 class _Group:
@@ -43,8 +56,13 @@ class Outcomes:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._judged, self._unjudged = _Group(), dict[Active, _Group]()
         self._scheduled = False
+        # Batches that the writer has and has not told of, and how many gather meanwhile.
+        self._under_way, self._gathered, self._gathered_bytes = 0, 0, 0
         # Written by the writer thread and read by the loop; the lock guards this list alone.
         self._told: list[tuple[Sequence[Waiter], Sequence[Outcome] | BaseException]] = []
+        # Locked but for the moment between a commit and the end of the loop's wait for it.
+        self._commit, self._waits, self._is_prompt = Lock(), False, True
+        self._commit.acquire()
 
     def of(self, batch: NewBatch) -> "asyncio.Future[Outcome]":
         """Queue a batch of valid reports; the future gets its outcome when the batch is durable."""
@@ -65,15 +83,21 @@ class Outcomes:
     def add(self, batch: NewBatch, waiter: Waiter) -> None:
         """Like `of`, with a waiter of the caller's, for the HTTP fast path, which has no futures."""
         self._running_loop()
+        self._gather(batch)
         self._judged.add(batch, waiter)
 
     def add_unjudged(self, active: Active, batch: NewBatch, waiter: Waiter) -> None:
         """Like `of_unjudged`, with a waiter of the caller's."""
         self._running_loop()
+        self._gather(batch)
         group = self._unjudged.get(active)
         if group is None:
             group = self._unjudged[active] = _Group()
         group.add(batch, waiter)
+
+    def _gather(self, batch: NewBatch) -> None:
+        self._gathered += 1
+        self._gathered_bytes += len(batch.payload)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         """The running event loop; schedules `_hand_on` for the end of this iteration if that is not done yet."""
@@ -83,17 +107,37 @@ class Outcomes:
         self._loop.call_soon(self._hand_on)
         return self._loop
 
-    def _hand_on(self) -> None:
-        """Validate all that has gathered in this iteration, and submit it to the writer."""
+    def _hand_on(self, *, may_wait: bool = True) -> None:
+        """Validate all that has gathered, and submit it to the writer, unless `_hand_over` will do so soon."""
         self._scheduled = False
+        is_little = self._gathered < MOST_GATHERED and self._gathered_bytes < MOST_GATHERED_BYTES
+        if not self._gathered or (self._under_way and is_little):
+            return
+        self._gathered = self._gathered_bytes = 0
         judged, self._judged = self._judged, _Group()
         unjudged, self._unjudged = self._unjudged, {}
         for active, group in unjudged.items():
             self._judge(active, group, judged)
         # Back-pressure: what the writer has no room for fails at once with Busy, and the client sends it again.
+        self._waits = is_waiting = may_wait and self._is_prompt and len(judged.batches) >= MANY
         taken = self._writer.submit_all(judged.batches, judged.waiters, self._tell)
+        self._under_way += taken
         for waiter in judged.waiters[taken:]:
             _fail(waiter, self._writer.refusal())
+        if is_waiting and taken:
+            self._wait()
+
+    def _wait(self) -> None:
+        """Wait for a commit in this thread, and hand its outcomes over; if it takes long, `_tell` wakes the loop."""
+        is_told = self._commit.acquire(timeout=PROMPT_SECONDS)
+        with self._lock:
+            is_late, self._waits = self._waits, False
+        if not is_told and not is_late:
+            # It was told in the moment between; the lock is free, or about to be.
+            is_told = self._commit.acquire()
+        self._is_prompt = is_told
+        if is_told:
+            self._hand_over()
 
     def _judge(self, active: Active, added: _Group, judged: _Group) -> None:
         """Validate the reports of many requests with one vectorised call; moves the valid batches to `judged`."""
@@ -118,6 +162,10 @@ class Outcomes:
         with self._lock:
             asleep = not self._told
             self._told.append((waiters, outcomes))
+            waits, self._waits = self._waits, False
+        if waits:
+            self._commit.release()
+            return
         if not asleep or self._loop is None:
             return
         try:
@@ -131,6 +179,10 @@ class Outcomes:
         # Swapped under the lock: outcomes that come from now on find the list empty and wake the loop again.
         with self._lock:
             told, self._told = self._told, []
+        self._under_way -= sum(len(waiters) for waiters, _ in told)
+        self._is_prompt = True
+        # First of all, so that the writer has something to do while answers are written.
+        self._hand_on(may_wait=False)
         for waiters, outcomes in told:
             if isinstance(outcomes, BaseException):
                 for waiter in waiters:

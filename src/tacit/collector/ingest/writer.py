@@ -8,7 +8,7 @@ it is full, batches are refused with Busy (back-pressure).
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import groupby, repeat
+from itertools import compress, groupby, repeat
 from operator import itemgetter
 from typing import Protocol
 
@@ -114,9 +114,12 @@ class BatchWriter:
     def _run(self) -> None:
         while group := self._next_group():
             # Abandoned requests are skipped: nobody was promised anything, and the client sends the batch again.
-            live = [item for item in group if not item[1].cancelled()]
-            if live:
-                self._store_group(live)
+            gone = [item[1].cancelled() for item in group]
+            if any(gone):
+                _tell(list(compress(group, gone)), Busy("collector: the request was given up"))
+                group = [item for item, is_gone in zip(group, gone, strict=True) if not is_gone]
+            if group:
+                self._store_group(group)
 
     def _next_group(self) -> list[Item]:
         """Wait for batches and take up to a group of them; empty when stopping and the queue is drained."""
@@ -139,9 +142,13 @@ class BatchWriter:
             # requests that are never answered.
             outcomes = error
             self._failure = error if isinstance(error, StorageUnavailable) else self._failure
-        at = 0
-        # One call per run of batches with the same callback, so that an event loop is woken once, not per request.
-        for tell, items in groupby(group, itemgetter(2)):
-            waiters = [waiter for _, waiter, _ in items]
-            tell(waiters, outcomes if isinstance(outcomes, BaseException) else outcomes[at : at + len(waiters)])
-            at += len(waiters)
+        _tell(group, outcomes)
+
+
+def _tell(group: list[Item], outcomes: "list[Outcome] | BaseException") -> None:
+    """Report outcomes, with one call per run of batches with the same callback: it wakes an event loop once."""
+    at = 0
+    for tell, items in groupby(group, itemgetter(2)):
+        waiters = [waiter for _, waiter, _ in items]
+        tell(waiters, outcomes if isinstance(outcomes, BaseException) else outcomes[at : at + len(waiters)])
+        at += len(waiters)

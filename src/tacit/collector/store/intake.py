@@ -7,8 +7,8 @@ folded and dropped, the id proves that a batch was received, and tells nothing o
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from dataclasses import dataclass
+from itertools import accumulate
 from struct import Struct
 from typing import Any
 
@@ -130,5 +130,6 @@ def unpack(payload: bytes) -> list[StoredBatch]:
     numbers = head.unpack_from(payload)
     # Running sums of the lengths, from the end of the head on, are the boundaries of the payloads.
     ends = list(accumulate(numbers[1 + size :], initial=head.size))
-    batches = [StoredBatch(payload[a:b], n) for (a, b), n in zip(pairwise(ends), numbers[1 : 1 + size], strict=True)]
-    return [replace(batches[0], ids=int.from_bytes(payload[ends[-1] :], "big")), *batches[1:]]
+    parts = map(payload.__getitem__, map(slice, ends, ends[1:]))
+    ids = [int.from_bytes(payload[ends[-1] :], "big"), *[0] * (size - 1)]
+    return list(map(StoredBatch, parts, numbers[1 : 1 + size], ids))
