@@ -130,7 +130,8 @@ def test_the_builder_asks_for_heavy_hitters(page: Any, site: Any) -> None:
     page.get_by_label("All characters").fill("9876543210-0")
     page.wait_for_selector("text=At most 17 characters.")
     page.get_by_label("Longest text").fill("12")
-    page.click("text=Publish")
+    page.click("text=Publish…")
+    page.click("text=Publish it")
     page.wait_for_selector("text=Answers appear here")
     question = site.collector.find(page.url.rsplit("/", 1)[1]).collection.questions[0]
     assert (question.domain.alphabet, question.domain.length, question.task) == ("-0123456789", 12, "heavy_hitters")

@@ -227,7 +227,8 @@ def test_questions_asked_together_are_built_on_the_page(page: Any, site: Any) ->
     page.wait_for_selector("text=respondents a cell of a table of 2 questions will be known to")
     page.fill("#table-size", "3")
     page.wait_for_selector("text=a cell of a table of 3 questions will be known to")
-    page.click("text=Publish")
+    page.click("text=Publish…")
+    page.click("text=Publish it")
     page.wait_for_selector("text=Answers appear here")
     found = site.collector.find(page.url.rsplit("/", 1)[1]).collection
     assert found.policy == "joint" and {question.task for question in found.questions} == {"marginals"}
@@ -257,7 +258,8 @@ def test_public_columns_are_built_on_the_page_and_come_back(page: Any, site: Any
     page.click("text=Save draft")
     page.wait_for_selector("text=Draft saved")
     assert site.collector.preview(draft) == before
-    page.click("text=Publish")
+    page.click("text=Publish…")
+    page.click("text=Publish it")
     page.wait_for_selector("text=Answers appear here")
     rows = site.collector.find(page.url.rsplit("/", 1)[1]).collection.rows
     assert rows.table == "visits" and [column.type for column in rows.columns] == ["text", "number"]

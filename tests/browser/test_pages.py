@@ -218,7 +218,7 @@ def test_every_kind_of_domain_can_be_answered(page: Any, site: Any) -> None:
     page.get_by_label("under -1.5").check()
     page.fill("input[name=fine]", "3.25")
     page.click("text=Show me what will be sent")
-    page.wait_for_selector("text=not one of those")  # 7 is not a multiple of 5.
+    page.wait_for_selector(".error:has-text('in steps of 5')")  # 7 is not a multiple of 5.
     expect(page.locator("input[name=whole]")).to_be_focused()
     page.fill("input[name=whole]", "15")
     page.click("text=Show me what will be sent")
@@ -356,12 +356,13 @@ def test_build_predict_publish_and_watch_the_counts_move(page: Any, context: Any
     # Half a draft is no mistake: the page says what it lacks, and the console stays silent.
     page.wait_for_selector("text=List the choices to see how precise")
     page.get_by_label("Choices, one per line").fill("Soup\nSoup")
-    page.wait_for_selector("text=labels must differ from each other")
+    page.wait_for_selector("text=“Soup” is listed twice")
     page.get_by_label("Choices, one per line").fill("Soup\nSalad\nPasta")
     page.wait_for_selector("text=With 10,000 respondents each share will be known to")
     page.wait_for_selector("text=± 2.4 points")
     page.fill("#cohort", "5")
-    page.click("text=Publish")
+    page.click("text=Publish…")
+    page.click("text=Publish it")
     page.wait_for_selector("text=Answers appear here")
     collection = page.url.rsplit("/", 1)[1]
     assert site.collector.record(collection).state == "published"

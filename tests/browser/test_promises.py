@@ -50,6 +50,7 @@ def test_all_pages_state_the_same_odds_and_none_denies_them(page: Any, site: Any
     odds = surest(Fraction(exp(float(epsilon))))
     draft = COMMUTE | {"epsilon": epsilon}
     page.goto(f"{site.url}/c/{site.publish(**draft)}")
+    page.click(".promise summary")
     promised = page.inner_text(".promise")
     answer(page, "Tram")
     said = page.inner_text(".review")
@@ -84,8 +85,10 @@ def test_no_probability_is_rounded_to_nothing_or_to_certainty() -> None:
 
 def test_the_link_to_the_privacy_page_says_that_it_is_in_english(page: Any, site: Any) -> None:
     page.goto(f"{site.url}/c/{site.publish(**COMMUTE)}")
+    page.click(".promise summary")
     assert "in English" not in page.inner_text(".promise")
     page.click("text=Deutsch")
+    page.click(".promise summary")
     page.wait_for_selector("a[hreflang=en]:has-text('(auf Englisch)')")
 
 

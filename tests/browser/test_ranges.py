@@ -218,7 +218,8 @@ def test_the_builder_plans_ranges_explains_and_publishes(page: Any, site: Any) -
     with page.expect_response("**/plan?*"):
         page.fill("#cohort", "7")
     page.wait_for_selector("details[open] .options")
-    page.click("text=Publish")
+    page.click("text=Publish…")
+    page.click("text=Publish it")
     page.wait_for_selector("text=Answers appear here")
     document = site.collector.find(page.url.rsplit("/", 1)[1]).collection
     assert document.questions[0].task == "ranges" and document.questions[0].domain.size == 80

@@ -104,12 +104,14 @@ def test_a_plan_is_built_published_and_run_to_its_end_on_the_pages(page: Any, co
     page.fill("#title-en", "Baskets")
     page.get_by_label("Question", exact=True).fill("What did you buy?")
     page.get_by_label("Answer", exact=True).select_option("items")
-    page.get_by_label("Things on the list").fill("\n".join(ITEMS))
+    page.get_by_label("Things to tick").fill("\n".join(ITEMS))
+    page.get_by_label("What you want to know").select_option("items")
     page.get_by_label("How many to look for").fill("3")
     page.fill("#epsilon", "5")
     page.fill("#cohort", "10")
     page.fill("#respondents", "60000")
-    page.click("text=Publish")
+    page.click("text=Publish…")
+    page.click("text=Publish it")
     page.wait_for_selector("text=The plan is still asking")
     first = page.url.rsplit("/", 1)[1]
     assert site.collector.find(first).collection.plan.k == 3

@@ -106,6 +106,7 @@ def test_shares_are_shown_by_the_method_that_is_chosen(page: Any, context: Any, 
     page.wait_for_selector("text=no share is negative and all add up to 100 %")
     page.click("text=Table of these numbers")
     page.wait_for_selector(".numbers td")
+    page.click("text=Advanced")
     promises = (("norm", "Adjusted so that all add up to 100 %. Unbiased."), ("base_cut", "listing what stands out"))
     for method, promise in promises:
         page.get_by_label("Adjusted by").select_option(method)

@@ -200,7 +200,7 @@ _DOMAIN_DEFAULTS: dict[str, dict[str, Any]] = {
     "integers": {"step": 1},
     "buckets": {"open_below": False, "open_above": False},
     "items": {"most": None},
-    "optional": {"declined": "prefer not to say"},
+    "optional": {"declined": "Prefer not to say"},
 }
 
 

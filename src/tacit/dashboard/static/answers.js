@@ -69,6 +69,9 @@ export const modeSwitch = (choose) => switchOf(MODES, "How shares are shown", ch
 /** Domains whose answers come in an order that means something. */
 const ORDERED = ["ordered", "integers", "buckets"];
 
+/** Whether answers are shown in their order; whoever declined comes last. @param {any} domain */
+const isOrdered = ({ kind, domain }) => ORDERED.includes(kind === "optional" ? domain.kind : kind);
+
 /**
  * The card of one question.
  * @param {any} first the question as it is answered now
@@ -83,12 +86,12 @@ export function answerCard(first, domain, process, ask) {
   const figure = h("div", {});
   const numbers = scrolled(`Numbers: ${title}`);
   const based = h("span", { class: "soft number" });
-  const methods = methodMenu(`method-${first.name}`, process, ORDERED.includes(domain.kind));
+  const methods = methodMenu(`method-${first.name}`, process, isOrdered(domain));
   let mode = "consistent";
   /** @type {any} */
   let question = first;
   let level = 0.95;
-  const ordered = ORDERED.includes(domain.kind);
+  const ordered = isOrdered(domain);
   /** The largest answers, where not all are drawn: their intervals allow for having been picked. @type {any} */
   let largest = null;
   const draw = () => drawInto({ question, mode, chart, note, figure, ordered, largest });
@@ -115,10 +118,10 @@ export function answerCard(first, domain, process, ask) {
     { class: "card", "aria-label": title },
     h("div", { class: "question-head" }, h("h2", {}, title), toggle),
     figure,
-    methods,
     note,
-    details,
     based,
+    details,
+    methods,
   );
   return {
     element,

@@ -1,11 +1,13 @@
 /** The builder: write a collection, see how precise its answers will be, save, try out, publish. */
 
-import { call, notify } from "./api.js";
+import { call } from "./api.js";
+import { faultsOf, inWords } from "./builder_checks.js";
 import { sections } from "./builder_fields.js";
+import { complain } from "./builder_inputs.js";
 import { byId, h } from "./dom.js";
 import { draftOf, modelOf, newModel } from "./draft.js";
 import { predicted } from "./forecast.js";
-import { trouble, twice } from "./format.js";
+import { count, trouble, twice } from "./format.js";
 
 const root = byId("builder");
 const PAUSE = 350;
@@ -15,11 +17,30 @@ let unsaved = false;
 let waiting = 0;
 let asking = new AbortController();
 
+/** Fields that were left after a change: what is wrong there is said at once, elsewhere when something is to be done. @type {Set<string>} */
+const touched = new Set();
+let attempted = false;
+
 const form = { model: newModel(), changed, redraw };
+
+/** Say what is wrong at the fields that somebody has been to; gives everything that is wrong. */
+function check() {
+  const faults = faultsOf(form.model);
+  complain(root, faults.filter(({ field }) => attempted || touched.has(field)));
+  if (!faults.length) tell("");
+  return faults;
+}
+
+/** What keeps the survey from being saved, above the buttons. @param {string} words */
+function tell(words) {
+  byId("problem").textContent = words;
+  byId("problem").hidden = !words;
+}
 
 function changed() {
   unsaved = true;
   byId("saved").textContent = "";
+  check();
   clearTimeout(waiting);
   waiting = setTimeout(forecast, PAUSE);
 }
@@ -51,25 +72,42 @@ async function forecast() {
   /** @param {any[]} shown */
   const show = (...shown) => signal.aborted || byId("forecast").replaceChildren(...shown);
   const soft = (/** @type {string} */ words) => show(h("p", { class: "soft" }, words));
+  // Texts do not matter to the precision.
+  const faults = faultsOf(form.model).filter(({ field }) => !/^(title|text)-/.test(field));
+  if (faults.length) return soft(unfinished(faults[0]));
   try {
     const { questions, problem } = await call("POST", "plan?unfinished=true", wanted, signal);
-    if (problem) soft(unfinished(problem));
+    if (problem) soft(inWords(problem.detail, form.model));
     else show(...predicted(draft, questions, form.model.respondents));
   } catch (error) {
     soft(/** @type {Error} */ (error).message);
   }
+  return undefined;
 }
 
-/** What is missing, gently: the form is still being filled in. @param {{ detail: string }} problem */
-function unfinished({ detail }) {
+/** What is missing, gently: the form is still being filled in. @param {import("./builder_checks.js").Fault} fault */
+function unfinished({ words }) {
   const untouched = form.model.questions.some(
     (/** @type {any} */ { kind, labels }) => ["categories", "ordered", "items"].includes(kind) && !labels.trim(),
   );
-  return untouched ? "List the choices to see how precise the answers will be." : detail;
+  return untouched ? "List the choices to see how precise the answers will be." : words;
+}
+
+/** Whether everything is filled in; otherwise it is said at the fields, and the first of them gets the keyboard. */
+function isWhole() {
+  attempted = true;
+  const [first, ...more] = check();
+  if (!first) return true;
+  const input = byId(first.field);
+  input?.closest("details")?.setAttribute("open", "");
+  input?.focus();
+  tell(more.length ? `${count(more.length + 1)} fields need another look; they say why.` : first.words);
+  return false;
 }
 
 /** Save, and say where the draft is now. @returns {Promise<boolean>} */
 async function save() {
+  if (!isWhole()) return false;
   const draft = draftOf(form.model);
   const saved = id ? await call("PUT", `collections/${id}`, draft) : await call("POST", "collections", draft);
   if (!id) history.replaceState(null, "", `/dashboard/collections/${saved.id}`);
@@ -85,19 +123,32 @@ const attempt = (task) => async () => {
   try {
     await task();
   } catch (error) {
-    notify(/** @type {Error} */ (error).message);
+    tell(inWords(/** @type {Error} */ (error).message, form.model));
   }
 };
 
-async function publish() {
-  await save();
-  const { id: published } = await call("POST", `collections/${id}/publish`, {});
-  location.assign(`/dashboard/collections/${published}`);
+/** What will be fixed, before it is. */
+function confirmed() {
+  const { questions, epsilon, respondents, minimumCohort } = form.model;
+  const many = questions.length === 1 ? "1 question" : `${count(questions.length)} questions`;
+  byId("publish-words").textContent =
+    `${many}, epsilon ${epsilon}, for about ${count(respondents)} respondents; answers are shown from ${count(minimumCohort)} reports on.`;
+  byId("publish").returnValue = "no";
+  byId("publish").showModal();
 }
 
-async function tryOut() {
-  await save();
-  location.assign(`/c/${id}?preview`);
+async function publish() {
+  if (await save()) confirmed();
+}
+
+async function published() {
+  if (byId("publish").returnValue !== "yes") return;
+  const { id: made } = await call("POST", `collections/${id}/publish`, {});
+  location.assign(`/dashboard/collections/${made}`);
+}
+
+async function preview() {
+  if (await save()) location.assign(`/c/${id}?preview`);
 }
 
 async function discard() {
@@ -110,9 +161,9 @@ function actions() {
   const button = (/** @type {string} */ name, /** @type {string} */ kind, /** @type {() => Promise<any>} */ task) =>
     h("button", { type: "button", class: kind, onclick: attempt(task) }, name);
   byId("actions").replaceChildren(
-    button("Publish", "primary", publish),
+    button("Publish…", "primary", publish),
+    button("Preview", "", preview),
     button("Save draft", "", save),
-    button("Try it out", "", tryOut),
     id ? h("button", { type: "button", class: "quiet", onclick: twice(attempt(discard)) }, "Delete draft") : "",
     h(
       "p",
@@ -131,6 +182,11 @@ async function start() {
   redraw();
   unsaved = false;
   actions();
+  root.addEventListener("change", (/** @type {any} */ { target }) => {
+    touched.add(target.id);
+    check();
+  });
+  byId("publish").addEventListener("close", attempt(published));
   root.addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
   addEventListener("beforeunload", (event) => unsaved && event.preventDefault());
 }

@@ -2,21 +2,21 @@
 
 import { check, field, select, text } from "./builder_inputs.js";
 import { h } from "./dom.js";
-import { alphabetOf, completed, fitting } from "./draft.js";
+import { OPTIONAL, alphabetOf, completed, fitting, isAdaptive, isOptional } from "./draft.js";
 
 /** @typedef {import("./builder_inputs.js").Form} Form */
 
 /** What can be answered. */
 export const KINDS = [
   ["categories", "One of several choices"],
-  ["ordered", "Choices in an order, such as never to always"],
+  ["items", "Tick all that apply"],
+  ["ordered", "A scale, such as never to always"],
+  ["integers", "A number"],
   ["booleans", "Yes or no"],
-  ["integers", "A whole number"],
+  ["text", "A word, written freely"],
   ["buckets", "A number, asked as ranges"],
-  ["pair", "Two of these in an order, together"],
-  ["items", "Any number of things from a list"],
-  ["text", "A short text, written freely"],
-  ["bits", "Several things to tick, or a string of bits"],
+  ["pair", "Two numbers or scales together"],
+  ["bits", "A string of bits"],
 ];
 const HISTOGRAM = ["histogram", "The share of every answer"];
 const RANGES = ["ranges", "Ranges and quantiles"];
@@ -27,6 +27,7 @@ const TASKS = /** @type {Record<string, string[][]>} */ ({
   buckets: [HISTOGRAM, RANGES],
   pair: [["ranges", "Ranges of both together: rectangles"]],
   items: [
+    ["shares", "The share of every thing"],
     ["items", "The most frequent items"],
     ["itemsets", "The most frequent itemsets: what occurs together"],
   ],
@@ -34,6 +35,7 @@ const TASKS = /** @type {Record<string, string[][]>} */ ({
   bits: [HISTOGRAM, FREQUENT],
 });
 const HINTS = /** @type {Record<string, string>} */ ({
+  shares: "Every respondent is asked about one of the things, drawn at random, with all of epsilon.",
   ranges: "The share of any range, the cumulative distribution and quantiles.",
   items: "Asked in up to 3 rounds, each of other people; the next round is made from what the last one found.",
   itemsets: "Asked in up to 5 rounds, each of other people; the next round is made from what the last one found.",
@@ -47,6 +49,7 @@ const ALPHABETS = [
 ];
 const PUBLIC = "The list is public: it is in the document that everybody gets.";
 const SHOWN = "Shown to respondents above its answers.";
+const EMPTY = "Capitals are written small where there are no capitals. Whoever writes nothing counts as an empty text.";
 const IN_BYTES = "bytes: accents, other scripts and emoji take two to four";
 const PARTS = KINDS.filter(([kind]) => ["ordered", "integers", "buckets"].includes(kind));
 
@@ -78,9 +81,9 @@ function buckets(form, question) {
 /** @param {Form} form @param {any} question @returns {any[]} */
 function itemsOf(form, question) {
   const most = whole(form, question, "most", "At most so many per person (may stay empty)", { min: 1 });
-  const k = whole(form, form.model, "k", "How many to look for", { min: 1, max: 1024, read: Number });
+  const k = isAdaptive(question) && whole(form, form.model, "k", "How many to look for", { min: 1, max: 1024, read: Number });
   return [
-    labels(form, question, "Things on the list, one per line", PUBLIC),
+    labels(form, question, "Things to tick, one per line", PUBLIC),
     h("div", { class: "pair" }, most, k),
   ];
 }
@@ -98,7 +101,7 @@ function texts(form, question) {
   const length = whole(told, question, "textLength", "Longest text", { min: 1, max: 63 });
   length.append(fits);
   return [
-    field("Characters", select(form, question, "alphabet", idOf(question, "alphabet"), ALPHABETS)),
+    field("Characters", select(form, question, "alphabet", idOf(question, "alphabet"), ALPHABETS), EMPTY),
     question.alphabet === "own" &&
       field(
         "All characters, in any order",
@@ -139,8 +142,8 @@ export function domain(form, question) {
     return [h("div", { class: "pair" }, ...ends.map(([name, label]) => whole(form, question, name, label)))];
   }
   if (kind === "bits") {
-    const hint = "Up to 64. Many are asked as a string of 0 and 1, of which only the frequent ones can be found.";
-    return [whole(form, question, "length", "How many things to tick", { min: 1, max: 64, hint })];
+    const hint = "1 to 64. Many are asked as a string of 0 and 1, of which only the frequent ones can be found.";
+    return [whole(form, question, "length", "How many bits", { min: 1, max: 64, hint })];
   }
   const choices = labels(form, question, "Choices, one per line");
   if (kind === "ordered") return [choices];
@@ -148,9 +151,20 @@ export function domain(form, question) {
   return [choices, field("Name of a last choice for everything else (may stay empty)", other)];
 }
 
+/** Whether the question may be declined. @param {Form} form @param {any} question @returns {any[]} */
+export function declining(form, question) {
+  if (!OPTIONAL.includes(question.kind)) return [];
+  const box = check({ ...form, changed: () => form.redraw() }, question, "optional", "People may decline to answer");
+  box.querySelector("input").id = idOf(question, "optional");
+  const hint = "Declining is an answer too: it is reported with the same noise, and its share is shown.";
+  const called = isOptional(question) && field("What it is called", text(form, question, "declined", idOf(question, "declined"), { maxlength: 100 }), hint);
+  return [box, called];
+}
+
 /** What is wanted of the answers, where there is a choice. @param {Form} form @param {any} question */
 export function task(form, question) {
-  const tasks = TASKS[question.kind];
+  // Means and ranges would have to leave out whoever declines.
+  const tasks = isOptional(question) ? TASKS[question.kind]?.slice(0, 1) : TASKS[question.kind];
   if (!tasks) return null;
   if (!tasks.some(([name]) => name === question.task)) [[question.task]] = tasks;
   const menu = select(form, question, "task", idOf(question, "task"), tasks);

@@ -1,12 +1,12 @@
 /** The builder's form: languages, texts, questions, privacy and rules. */
 
 import { publicColumns } from "./builder_columns.js";
-import { KINDS, domain, task } from "./builder_domains.js";
+import { KINDS, declining, domain, task } from "./builder_domains.js";
 import { check, field, select, text } from "./builder_inputs.js";
 import { policies } from "./builder_policy.js";
 import { shuffleTerms } from "./builder_shuffle.js";
 import { h } from "./dom.js";
-import { isAdaptive, isOneTask, items, newQuestion } from "./draft.js";
+import { copyOf, isAdaptive, isOneTask, items, namesOf, newQuestion } from "./draft.js";
 import { isWeak, plain, surest } from "./odds.js";
 import { ownName } from "./words.js";
 
@@ -52,23 +52,47 @@ function basics(form) {
   );
 }
 
+/** Buttons that move, copy and remove a question. @param {Form} form @param {number} place */
+function handles(form, place) {
+  const { questions } = form.model;
+  const button = (/** @type {string} */ id, /** @type {string} */ words, /** @type {string} */ said, /** @type {() => void} */ change) =>
+    h("button", { type: "button", class: "quiet", id: `${id}-${questions[place].key}`, "aria-label": said, onclick: () => (change(), form.redraw()) }, words);
+  const move = (/** @type {number} */ by) => () => questions.splice(place + by, 0, ...questions.splice(place, 1));
+  const name = `question ${place + 1}`;
+  return h(
+    "div",
+    { class: "handles" },
+    place > 0 && button("up", "↑ Up", `Move ${name} up`, move(-1)),
+    place < questions.length - 1 && button("down", "↓ Down", `Move ${name} down`, move(1)),
+    button("copy", "Duplicate", `Duplicate ${name}`, () => questions.splice(place + 1, 0, copyOf(questions[place]))),
+    questions.length > 1 && button("remove", "Remove", `Remove ${name}`, () => questions.splice(place, 1)),
+  );
+}
+
+/** The name that exports and the API know a question by. @param {Form} form @param {any} question @param {number} place */
+function named(form, question, place) {
+  const input = text(form, question, "name", `name-${question.key}`, { maxlength: 40, spellcheck: "false", placeholder: namesOf(form.model)[place] });
+  return h(
+    "details",
+    { open: Boolean(question.name) && !/^[a-z][a-z0-9_]*$/.test(question.name) },
+    h("summary", {}, "Name in exports"),
+    field("Name", input, "Small letters, digits and underscores. Empty: made from the question."),
+  );
+}
+
 /** @param {Form} form @param {any} question @param {number} place */
 function ask(form, question, place) {
-  const { questions } = form.model;
-  const remove = () => {
-    questions.splice(place, 1);
-    form.redraw();
-  };
   return h(
     "fieldset",
-    { class: "question-card" },
+    { class: "question-card", "data-key": question.key },
     h("legend", {}, `Question ${place + 1}`),
     ...texts(form, question.text, `text-${question.key}`, "Question", { maxlength: 500 }),
     field("Answer", select(form, question, "kind", `kind-${question.key}`, KINDS)),
     ...domain(form, question),
+    ...declining(form, question),
     !isOneTask(form.model) && task(form, question),
-    questions.length > 1 &&
-      h("div", {}, h("button", { type: "button", class: "quiet", onclick: remove }, `Remove question ${place + 1}`)),
+    named(form, question, place),
+    handles(form, place),
   );
 }
 
@@ -88,7 +112,7 @@ function asking(form) {
     h("h2", { id: "asking-title" }, "Questions"),
     ...model.questions.map((/** @type {any} */ question, /** @type {number} */ i) => ask(form, question, i)),
     alone && several && h("p", { class: "hint-box" }, ALONE),
-    !alone && h("div", {}, h("button", { type: "button", id: "add", onclick: add }, "Add a question")),
+    h("div", {}, h("button", { type: "button", id: "add", onclick: add }, "Add a question")),
     several && !model.hasColumns && policies(form),
     several && model.hasColumns && h("p", { class: "soft" }, PLANNED),
   );
@@ -126,13 +150,13 @@ function privacy(form) {
       "div",
       { class: "pair" },
       field("Expected respondents", whole("respondents", "respondents", { max: 10000000000 })),
-      field("Show answers from", whole("minimumCohort", "cohort", { max: 1000000000 }), "reports"),
-      field("Delete reports after", whole("retentionDays", "retention", { max: 36500 }), "days"),
+      field("Show answers from", whole("minimumCohort", "cohort", { max: 1000000000 }), "reports on"),
+      field("Delete reports after", whole("retentionDays", "retention", { max: 36500 }), "days, 1 to 36,500"),
     ),
     field(
       "Sites that may embed it or send reports",
       text(form, model, "origins", "origins", { tag: "textarea", spellcheck: "false" }),
-      "One origin per line, such as https://example.org. May stay empty.",
+      "One origin per line, such as https://example.org. May stay empty; sites can also be added later.",
     ),
     check(form, model, "invitations", "Every respondent needs an invitation that works once"),
   );

@@ -18,7 +18,33 @@ export function field(label, input, hint) {
     h("label", { for: input.id }, label),
     input,
     hint && h("span", { class: "hint", id: `${input.id}-hint` }, hint),
+    h("span", { class: "fault", id: `${input.id}-fault`, role: "alert" }),
   );
+}
+
+/**
+ * Say at every field what is wrong with it, and nothing at the others.
+ * @param {any} root
+ * @param {import("./builder_checks.js").Fault[]} faults
+ */
+export function complain(root, faults) {
+  for (const place of root.querySelectorAll(".fault")) {
+    const input = document.getElementById(place.id.slice(0, -"-fault".length));
+    const fault = faults.find(({ field: id }) => `${id}-fault` === place.id);
+    const words = fault?.words ?? "";
+    if (place.textContent !== words) place.textContent = words;
+    input?.setAttribute("aria-invalid", String(Boolean(fault)));
+    describe(input, place.id, Boolean(fault));
+  }
+}
+
+/** @param {any} input @param {string} id @param {boolean} told */
+function describe(input, id, told) {
+  if (!input) return;
+  const others = (input.getAttribute("aria-describedby") ?? "").split(" ").filter((/** @type {string} */ one) => one && one !== id);
+  const all = told ? [...others, id] : others;
+  if (all.length) input.setAttribute("aria-describedby", all.join(" "));
+  else input.removeAttribute("aria-describedby");
 }
 
 /** An input that keeps a property. @param {Form} form @param {any} object @param {string} name @param {string} id @param {any} [attributes] */

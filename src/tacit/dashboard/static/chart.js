@@ -8,7 +8,10 @@ export const MOST_BARS = 24;
 const MOST_ORDERED = 120;
 const ROW = 34;
 const LOW_ROW = 18;
+/** Where there is no room beside the bars, the label and the figure stand above each. */
+const NARROW_ROW = 46;
 const ROOMY = 600;
+const ABOVE = 15;
 
 /**
  * How numbers are said: on the axis, right of a bar, and over it.
@@ -42,10 +45,37 @@ const whiskers = (style) => ({
       }
     });
     ctx.stroke();
-    if (chart.width >= ROOMY) figures(chart, bars, style);
+    if (isRoomy(chart.width)) figures(chart, bars, style);
+    else captions(chart, bars, style);
     ctx.restore();
   },
 });
+
+/** @param {number} width */
+const isRoomy = (width) => width >= ROOMY;
+
+/** What every bar is about and says, above it. @param {any} chart @param {any[]} bars @param {Style} style */
+function captions({ ctx, options, width }, bars, style) {
+  ctx.font = `13px ${getComputedStyle(document.body).fontFamily}`;
+  ctx.textBaseline = "middle";
+  const [ink, soft] = [colour("--ink"), colour("--soft")];
+  options.plugins.whiskers.rows.forEach((/** @type {any} */ row, /** @type {number} */ i) => {
+    const said = style.figure(row);
+    ctx.textAlign = "right";
+    ctx.fillStyle = soft;
+    ctx.fillText(said, width - 4, bars[i].y - ABOVE);
+    ctx.textAlign = "left";
+    ctx.fillStyle = ink;
+    ctx.fillText(fitted(ctx, label(row.value), width - 16 - ctx.measureText(said).width), 4, bars[i].y - ABOVE);
+  });
+}
+
+/** As much of a text as has room. @param {any} ctx @param {string} text @param {number} room */
+function fitted(ctx, text, room) {
+  let most = text.length;
+  while (most > 1 && ctx.measureText(short(text, most)).width > room) most -= 1;
+  return short(text, most);
+}
 
 /** The estimate and half its interval; both ends of one that is cut off at 0 or 1. @param {any} row */
 function figure(row) {
@@ -111,7 +141,7 @@ function settings(rows, width, style) {
           data: rows.map(({ estimate }) => estimate),
           backgroundColor: colour("--bar"),
           borderRadius: 3,
-          maxBarThickness: 20,
+          maxBarThickness: isRoomy(width) ? 20 : 10,
         },
       ],
     },
@@ -119,7 +149,7 @@ function settings(rows, width, style) {
       indexAxis: "y",
       animation: false,
       responsive: true,
-      layout: { padding: { right: width >= ROOMY ? Math.max(110, 8 * longest) : 12 } },
+      layout: { padding: { right: isRoomy(width) ? Math.max(110, 8 * longest) : 12, top: isRoomy(width) ? 0 : ABOVE } },
       maintainAspectRatio: false,
       events: ["mousemove", "mouseout", "touchstart"],
       interaction: { mode: "index", axis: "y", intersect: false },
@@ -128,13 +158,13 @@ function settings(rows, width, style) {
           min: low,
           suggestedMax: Math.max(...rows.map(({ high }) => high)),
           border: { display: false },
-          grid: { color: grid },
+          grid: { color: grid, display: isRoomy(width) },
           ticks: { color: soft, font, includeBounds: false, callback: style.tick },
         },
         y: {
           border: { display: false },
           grid: { display: false },
-          ticks: { color: colour("--ink"), font, autoSkip: false },
+          ticks: { display: isRoomy(width), color: colour("--ink"), font, autoSkip: false },
         },
       },
       plugins: {
@@ -177,7 +207,12 @@ export class BarChart {
     /** @type {any[]} */
     this.rows = [];
     this.ordered = false;
+    this.roomy = true;
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw(this.rows, this.ordered));
+    new ResizeObserver(() => {
+      const width = this.box.clientWidth;
+      if (width && isRoomy(width) !== this.roomy) this.draw(this.rows, this.ordered);
+    }).observe(this.box);
   }
 
   /** Draw rows: {value, estimate, low, high, standard_error}. @param {any[]} rows @param {boolean} ordered whether their order
@@ -187,9 +222,13 @@ export class BarChart {
     [this.rows, this.ordered] = [rows, ordered];
     const { shown, note } = chosenBars(rows, ordered);
     this.note.textContent = note;
-    this.box.style.height = `${shown.length * (shown.length > MOST_BARS ? LOW_ROW : ROW) + 44}px`;
+    const width = this.box.clientWidth;
+    // Before it is in the page a chart has no width: then it is drawn for the room of a desk, and again once it is seen.
+    this.roomy = !width || isRoomy(width);
+    const low = shown.length > MOST_BARS ? LOW_ROW : ROW;
+    this.box.style.height = `${shown.length * (this.roomy ? low : NARROW_ROW) + 44}px`;
     this.chart?.destroy();
-    const made = settings(shown, this.box.clientWidth, this.style);
+    const made = settings(shown, this.roomy ? Math.max(width, ROOMY) : width, this.style);
     this.chart = new /** @type {any} */ (globalThis).Chart(this.canvas, made);
   }
 }

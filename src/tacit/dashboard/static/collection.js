@@ -10,6 +10,8 @@ import { PlanCard } from "./plan_card.js";
 import { RangeCard } from "./range_card.js";
 import { RankedCard } from "./ranked_card.js";
 import { SessionCard } from "./session_card.js";
+import { perDay } from "./days.js";
+import { sites } from "./sites.js";
 
 const root = byId("collection");
 const { id, address } = root.dataset;
@@ -53,10 +55,9 @@ function copyField(name, value, id) {
 }
 
 function sharing() {
-  const embed = `<iframe src="${address}" title="${inLanguage(document_.title).replaceAll('"', "&quot;")}" width="100%" height="720"></iframe>`;
-  const where = document_.origins.length
-    ? `It may be shown on ${document_.origins.join(", ")}.`
-    : "The document names no other site that may show it; add its origin before publishing.";
+  const title = inLanguage(document_.title).replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+  const script = new URL("/js/embed.js", address).href;
+  const embed = `<iframe src="${address}" title="${title}" width="100%" height="720" style="border:0"></iframe><script src="${script}" async></script>`;
   return h(
     "section",
     { class: "card", "aria-labelledby": "share-title" },
@@ -70,7 +71,7 @@ function sharing() {
         { class: "stack" },
         copyField("Link", address, "link"),
         copyField("Embed", embed, "embed"),
-        h("p", { class: "soft" }, where),
+        sites(id, document_.origins, admin),
         document_.plan && h("p", { class: "soft" }, "The link leads to whichever round is open."),
       ),
     ),
@@ -240,6 +241,13 @@ function frame() {
       h(
         "div",
         { class: "pair" },
+        !document_.shuffle &&
+          h(
+            "section",
+            { class: "card", "aria-labelledby": "days-title" },
+            h("h2", { id: "days-title" }, "Reports per day"),
+            h("div", { id: "days" }),
+          ),
         h(
           "section",
           { class: "card", "aria-labelledby": "refused-title" },
@@ -397,6 +405,7 @@ async function refresh() {
       byId("state").replaceChildren(pill(status.plan ? (status.plan.finished ? "closed" : "published") : status.state));
       if (status.plan) showPlan(status.plan);
       byId("refused").replaceChildren(refusals(status.rejected));
+      byId("days")?.replaceChildren(perDay(status.days));
       byId("close")?.toggleAttribute("hidden", status.state === "closed");
     }
     await showAnswers(status);

@@ -86,8 +86,9 @@ function ofSet({ kind, candidates, size, inner, length, most }, domain, bytes, s
  * @returns {string}
  */
 function drawn(family, domain, { member, bytes }, say) {
-  const device = family.mechanisms[member];
   const { kind } = family;
+  if (kind === "ticks") return ticked(family, domain, { member, bytes }, say);
+  const device = family.mechanisms[member];
   if (kind === "tree" && ["text", "bits"].includes(domain.kind)) {
     return `${beginning(family, domain, member, say)} ${words(device, domain, bytes, say)}`;
   }
@@ -98,6 +99,13 @@ function drawn(family, domain, { member, bytes }, say) {
   const single = [family.heights[member]].flat().every((height) => height === 0);
   const asked = attributes.length > 1 ? "saysGrid" : single ? "saysLeaves" : "saysGroups";
   return `${say(asked, { groups: device.size, example: decode(0) })} ${words(device, { decode }, bytes, say)}`;
+}
+
+/** Whether one thing of a list is ticked. @param {any} family @param {any} domain @param {{member: number, bytes: number[]}} report
+ * @param {Say} say @returns {string} */
+function ticked({ size, mechanisms: [device] }, domain, { member, bytes }, say) {
+  const said = say(numberOf(bytes) === 1 ? "tickedYes" : "tickedNo");
+  return say("saysTick", { item: domain.decode(member), count: size, ticked: said, ...chances(device) });
 }
 
 /** The neighbouring answers that a node of a tree stands for. @param {any} family @param {any[]} attributes

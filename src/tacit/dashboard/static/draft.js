@@ -6,6 +6,11 @@ const SEVERAL_TASKS = ["ordered", "integers", "buckets", "pair", "items", "text"
 /** How many symbols the alphabets have that have a name, the end of a text included. */
 const SYMBOLS = /** @type {Record<string, number>} */ ({ lower: 27, printable: 96, bytes: 256 });
 
+/** Kinds of questions that need not be answered; a text may be left empty anyway. */
+export const OPTIONAL = ["categories", "ordered", "integers", "buckets", "booleans", "items"];
+
+const DECLINED = "Prefer not to say";
+
 let made = 0;
 
 /** @returns {any} a question as the form holds it: everything is text until the draft is made */
@@ -28,7 +33,17 @@ export const newQuestion = () => ({
   alphabet: "lower",
   characters: "",
   textLength: "8",
+  optional: false,
+  declined: DECLINED,
   parts: [],
+});
+
+/** The same question once more, below it, under a name of its own. @param {any} question */
+export const copyOf = (question) => ({
+  ...structuredClone(question),
+  key: (made += 1),
+  name: "",
+  parts: question.parts.map((/** @type {any} */ part) => ({ ...structuredClone(part), key: (made += 1) })),
 });
 
 /** A question as the form holds it when its kind was chosen. @param {any} question */
@@ -41,7 +56,10 @@ export function completed(question) {
 const newPart = (name) => ({ ...newQuestion(), name, kind: "integers" });
 
 /** Whether a question is asked round by round. @param {any} question */
-export const isAdaptive = ({ kind }) => kind === "items";
+export const isAdaptive = ({ kind, task }) => kind === "items" && task !== "shares";
+
+/** Whether a question may be declined. @param {any} question */
+export const isOptional = ({ kind, optional }) => optional && OPTIONAL.includes(kind);
 
 /** @returns {any} */
 export const newModel = () => ({
@@ -108,6 +126,12 @@ const attributeOf = (part) => ({ ...domainOf(part), name: part.name.trim() });
 
 /** @param {any} question @returns {any} the wire form of its domain */
 function domainOf(question) {
+  const answers = answersOf(question);
+  return isOptional(question) ? { kind: "optional", domain: answers, declined: question.declined.trim() } : answers;
+}
+
+/** @param {any} question @returns {any} the wire form of what can be answered */
+function answersOf(question) {
   const { kind, labels, other, low, high, step, edges, openBelow, openAbove, length, most, textLength } = question;
   if (kind === "pair") return { kind: "product", attributes: question.parts.map(attributeOf) };
   if (kind === "items") return { kind, labels: lines(labels), ...(most && { most: Number(most) }) };
@@ -130,16 +154,28 @@ const chosen = (texts, languages) =>
 export const isOneTask = ({ hasColumns, policy, questions }) =>
   hasColumns || (policy === "joint" && questions.length > 1);
 
+/** The names of all questions: those that were given, and for the others one from what they ask. @param {any} model @returns {string[]} */
+export function namesOf({ questions, languages }) {
+  const taken = new Set(questions.map((/** @type {any} */ { name }) => name));
+  return questions.map((/** @type {any} */ { name, text }, /** @type {number} */ i) => {
+    if (name) return name;
+    let made = nameFrom(text[languages[0]] ?? "", i);
+    if (taken.has(made)) made = `${made.slice(0, 36)}_${i + 1}`;
+    taken.add(made);
+    return made;
+  });
+}
+
 /** The questions of a draft, by different names. @param {any} model */
 function questionsOf(model) {
   const { languages } = model;
-  const taken = new Set();
+  const names = namesOf(model);
   return model.questions.map((/** @type {any} */ question, /** @type {number} */ i) => {
-    let name = question.name || nameFrom(question.text[languages[0]] ?? "", i);
-    if (taken.has(name)) name = `${name.slice(0, 36)}_${i + 1}`;
-    taken.add(name);
+    const name = names[i];
     const task = SEVERAL_TASKS.includes(question.kind) ? question.task : "histogram";
-    const domain = question.kind === "pair" ? domainOf(question) : { ...domainOf(question), name };
+    const made = domainOf(question);
+    // A domain is named after its question, but for those that consist of others.
+    const domain = ["product", "optional"].includes(made.kind) ? made : { ...made, name };
     return { name, text: chosen(question.text, languages), domain, ...(!isOneTask(model) && { task }) };
   });
 }
@@ -220,9 +256,10 @@ function spelt({ alphabet, length }) {
 }
 
 /** @param {any} question */
-function questionOf({ name, text, domain, task }) {
+function questionOf({ name, text, domain: given, task }) {
+  const { domain, ...declining } = given.kind === "optional" ? { domain: given.domain, optional: true, declined: given.declined ?? DECLINED } : { domain: given };
   const rest = { name, text: byLanguage(text), task: task ?? "histogram" };
-  if (domain.kind !== "product") return { ...newQuestion(), ...filled(domain), ...rest };
+  if (domain.kind !== "product") return { ...newQuestion(), ...filled(domain), ...rest, ...declining };
   const parts = domain.attributes.map((/** @type {any} */ one) => ({ ...newPart(one.name), ...filled(one) }));
   return { ...newQuestion(), ...rest, kind: "pair", parts };
 }

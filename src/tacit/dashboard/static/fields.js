@@ -1,6 +1,7 @@
 /** Form fields for every kind of domain. Each field knows how to read an answer that the domain can encode. */
 
 import { h } from "./dom.js";
+import { optionalField } from "./optional_field.js";
 import { setField } from "./set_field.js";
 import { textField } from "./text_field.js";
 
@@ -134,6 +135,7 @@ function bucketRule({ edges, open_below: openBelow, open_above: openAbove }, say
  */
 export function field(name, domain, say, label) {
   const { kind } = domain;
+  if (kind === "optional") return optionalField(name, domain, say, label, field);
   if (kind === "product") return product(name, domain, say, label);
   if (kind === "bits") return bits(name, domain, say, label);
   if (kind === "items") return setField(name, domain, say, label);
@@ -145,12 +147,13 @@ export function field(name, domain, say, label) {
   if (kind === "integers") {
     const { low, high, step } = domain;
     const hint = say(step === 1 ? "range" : "rangeStep", { low: String(low), high: String(high), step: String(step) });
-    return line(
+    const made = line(
       name,
       { type: "number", inputmode: low < 0 ? null : "numeric", min: low, max: high, step },
       hint,
       label,
     );
+    return { ...made, why: () => hint };
   }
   if (kind === "buckets" && domain.size > MOST_BUCKETS) {
     return line(name, { type: "text", inputmode: "decimal" }, bucketRule(domain, say), label);

@@ -17,8 +17,12 @@ const SUMS = /** @type {Record<string, string>} */ ({
   no: "",
 });
 
+/** What is said of shares that need not add up, since people tick several things. */
+const CLIPPED = "Every share is kept within 0 and 100 %. They need not add up: one person may tick several.";
+
 /** What a method promises, in a line. @param {string} name */
 export function promise(name) {
+  if (name === "clip") return CLIPPED;
   const method = find(name);
   if (!method) return "Adjusted to be consistent. Easier to read, but biased.";
   const rules = [method.non_negative && "no share is negative", SUMS[method.sums_to_one]].filter(Boolean);
@@ -42,7 +46,13 @@ export function methodMenu(id, choose, ordered) {
     h("option", { value: name, "data-least": least }, title),
   );
   const menu = h("select", { id, onchange: () => choose(menu.value) }, ...options);
-  const row = h("div", { class: "least" }, h("label", { for: id }, "Adjusted by"), menu);
+  // Most people never need another method than the one that was picked for their data.
+  const row = h(
+    "details",
+    { class: "advanced" },
+    h("summary", {}, "Advanced"),
+    h("div", { class: "least" }, h("label", { for: id }, "Adjusted by"), menu),
+  );
   const show = (/** @type {string} */ name, /** @type {number} */ cells) => {
     row.hidden = !find(name);
     for (const option of options) option.hidden = option.disabled = Number(option.dataset.least) > cells;

@@ -3,7 +3,8 @@
 import { byId, h, inLanguage } from "./dom.js";
 import { describe } from "./describe.js";
 import { field } from "./fields.js";
-import { ratioOf, surest, weakness } from "./odds.js";
+import { tellHeight } from "./height.js";
+import { epsilonOf, promise } from "./promise.js";
 import { publicFields, sentColumns } from "./public_fields.js";
 import { Participation, Preview, canRemember } from "./respond.js";
 import { hindrance, partOf, shufflePromise, waitsFor } from "./shuffled.js";
@@ -96,37 +97,16 @@ function heading() {
   );
 }
 
-/** Epsilon as a number: the exact odds are a 64-bit fraction. */
-const epsilonOf = (/** @type {any} */ { mechanism }) => Math.log(ratioOf(mechanism));
-
 /** The invitation of the link, which never reaches the server before the report does. */
 const invitation = () => new URLSearchParams(location.hash.slice(1)).get("invitation") ?? "";
-
-function promise() {
-  const epsilon = epsilonOf(collection);
-  const ratio = ratioOf(collection.mechanism);
-  const { policy, minimum_cohort: cohort, questions, rows, mechanism, shuffle } = collection;
-  const count = Math.max(cohort, shuffle?.minimum ?? 0);
-  const asked = policy === "joint" ? `joint_${mechanism.family.kind}` : policy;
-  return h(
-    "section",
-    { class: "promise", "aria-labelledby": "promise" },
-    h("h2", { id: "promise" }, say("privacyTitle")),
-    h("p", {}, say(rows ? "privacyRows" : "privacy")),
-    policy !== "single" && h("p", {}, say(asked, { count: questions.length })),
-    collection.plan && h("p", {}, say("plan")),
-    h("p", {}, say("epsilon", { epsilon: Number(epsilon.toPrecision(4)), sure: surest(ratio) }), weakness(ratio, say)),
-    h("p", {}, say(rows ? "cohortRows" : "cohort", { count })),
-    !preview && h("p", {}, h("a", { href: `/c/${id}/privacy`, hreflang: "en" }, say("more"))),
-  );
-}
 
 /** One question: its fields, its error, and what survives a change of language. @param {any} question */
 function ask(question) {
   const label = text(question.text);
   const made = field(question.name, question.domain, say, label);
   const error = h("p", { class: "error", id: `error-${question.name}` });
-  const set = h("fieldset", {}, h("legend", {}, label), made.element, error);
+  const optional = question.domain.kind === "optional" && h("p", { class: "hint first" }, say("optional", { declined: question.domain.declined }));
+  const set = h("fieldset", {}, h("legend", {}, label), optional, made.element, error);
   const inputs = () => [...set.querySelectorAll("input, select")];
   const complain = (/** @type {string} */ words) => {
     error.textContent = words;
@@ -299,7 +279,7 @@ function after() {
       "",
       "reviewTitle",
       say("previewDone"),
-      h("button", { type: "button", onclick: () => show("ask") }, say("again")),
+      h("div", { class: "actions" }, back("button"), h("button", { type: "button", onclick: () => show("ask") }, say("again"))),
     );
   if (entry.state === "pending" && collection.shuffle) {
     const why = h("p", { class: "soft", id: "waits" }, waitsFor(entry, collection.shuffle, say));
@@ -384,7 +364,7 @@ function body() {
       ),
     ];
   if (view === "review") return [review()];
-  return [promise(), ...shuffling(), hindered ? blocked() : form()];
+  return [promise(collection, say, preview ? undefined : `/c/${id}/privacy`), ...shuffling(), hindered ? blocked() : form()];
 }
 
 /** What shuffling adds, where reports are shuffled. */
@@ -396,9 +376,12 @@ function shuffling() {
 /** In the place of the form where a report could not be sealed: there is no way on without. */
 const blocked = () => outcome("!", "wait", "hinderedTitle", hindrance(hindered, say) || reasonOf(hindered));
 
+/** From a preview back to where it is written. @param {string} look */
+const back = (look) => h("a", { class: look, href: `/dashboard/collections/${id}` }, say("back"));
+
 function render() {
   const banners = [
-    preview && h("p", { class: "banner" }, say("preview")),
+    preview && h("p", { class: "banner" }, say("preview"), " ", back("")),
     !preview &&
       view === "ask" &&
       collection.invitations &&
@@ -432,11 +415,17 @@ function firstView() {
 addEventListener("error", ({ error }) => confess(error));
 addEventListener("unhandledrejection", ({ reason }) => confess(reason));
 
+/** Without storage: browsers often refuse it to frames alone, so that there is a way on in a window of its own. */
+const unable = () => [
+  h("h1", {}, say("failedTitle")),
+  h("p", { class: "problem" }, say("storage")),
+  parent !== window && h("a", { class: "button primary", href: location.href, target: "_blank", rel: "noopener" }, say("ownWindow")),
+];
+
 async function start() {
   say = speaker(navigator.language.slice(0, 2));
-  if (!participation) {
-    return page.replaceChildren(h("h1", {}, say("failedTitle")), h("p", { class: "problem" }, say("storage")));
-  }
+  tellHeight();
+  if (!participation) return page.replaceChildren(...unable().filter(Boolean));
   try {
     collection = await participation.open();
   } catch (error) {

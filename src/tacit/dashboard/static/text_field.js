@@ -12,6 +12,12 @@ function belongs(alphabet, one) {
   return alphabet === "printable" ? one >= " " && one <= "~" : [...alphabet].includes(one);
 }
 
+/** Text as the domain spells it: capitals that it does not have become small letters. @param {string} alphabet @param {string} text */
+export function spelt(alphabet, text) {
+  const small = (/** @type {string} */ one) => (!belongs(alphabet, one) && belongs(alphabet, one.toLowerCase()) ? one.toLowerCase() : one);
+  return [...text.trim().normalize("NFC")].map(small).join("");
+}
+
 /** @param {any} domain @param {(key: string, values?: any) => string} say */
 function rule({ alphabet, length }, say) {
   const named = /** @type {Record<string, string>} */ ({
@@ -57,22 +63,37 @@ export function textField(name, domain, say, label) {
   const named = { name, "aria-label": label, "aria-describedby": ids.join(" ") };
   const input = h("input", { type: "text", required: true, ...named, ...quiet });
   const live = h("p", { class: "hint", id: ids[1], role: "status" });
-  const value = () => input.value.trim();
+  const value = () => spelt(domain.alphabet, input.value);
+  const none = h("input", { type: "checkbox", name: `none-${name}`, "data-declines": true });
+  none.addEventListener("change", () => {
+    if (none.checked) input.value = "";
+    look();
+  });
   const look = () => {
     const { wrong, words } = judge(domain, value(), say);
     live.textContent = value() ? words : "";
     live.classList.toggle("error", wrong && value() !== "");
     input.setAttribute("aria-invalid", String(wrong && value() !== ""));
   };
-  input.addEventListener("input", look);
+  input.addEventListener("input", () => {
+    none.checked = false;
+    look();
+  });
+  // Once it is written, the text stands there as it is reported.
+  input.addEventListener("change", () => (input.value = value()));
   return {
-    element: h("div", {}, input, h("p", { class: "hint", id: ids[0] }, rule(domain, say)), live),
-    read: () => value() || undefined,
+    element: h(
+      "div",
+      { class: "optional" },
+      h("div", {}, input, h("p", { class: "hint", id: ids[0] }, rule(domain, say)), live),
+      h("label", { class: "declines" }, none, h("span", {}, say("noText"))),
+    ),
+    read: () => (none.checked ? "" : value() || undefined),
     focus: input,
     why: () => judge(domain, value(), say).words,
-    keep: () => input.value,
+    keep: () => [input.value, none.checked],
     restore: (kept) => {
-      input.value = kept;
+      [input.value, none.checked] = kept;
       look();
     },
   };
