@@ -83,6 +83,10 @@ release: install ## wheels, source distribution, bill of materials and checksums
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[oidc,release]'
 	@$(BIN)/python tools/release.py
 
+site: install ## the documentation as a site in build/site; every link is checked
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[site]'
+	@$(BIN)/python tools/make_site.py
+
 graph: install ## draw the rooms of the package and what they import: docs/rooms.svg
 	@$(BIN)/python tools/make_graph.py
 
