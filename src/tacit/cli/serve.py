@@ -72,7 +72,8 @@ def serve(
     token = read_variable("TACIT_ADMIN_TOKEN")
     settings = server.Settings(
         data, database, host, port, public_url, trusted_proxies, limits, segments=segments, lake=lake, pg=pg,
-        admin_token=token, tls=TlsFiles.given(tls_cert, tls_key), workers=workers,
+        admin_token=token, metrics_token=read_variable("TACIT_METRICS_TOKEN"), tls=TlsFiles.given(tls_cert, tls_key),
+        workers=workers,
     )  # fmt: skip
     # The context object is what serves, where a caller of the command brings its own; nobody at a shell does.
     (run or crew.serve)(settings, click.echo, partial(routes, public_url=settings.public_url, sign_in=sign_in))
