@@ -11,7 +11,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 TWICE := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-spark test-wheel lint bench bench-load bench-scale papers docs js test-js graph kind release site clean
+.PHONY: help install demo test test-all test-spark test-wheel lint bench bench-load bench-scale papers docs js test-js graph kind release wheels site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -86,6 +86,17 @@ docs: install ## run the examples in the README and in docs
 release: install ## wheels, source distribution, bill of materials and checksums in dist/, and a try of the wheel
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[oidc,release]'
 	@$(BIN)/python tools/release.py
+
+wheels: ## after `make release`: everything that a container needs, in dist/wheels
+	@ls dist/*.whl >/dev/null 2>&1 || { echo "first: make release" >&2; exit 1; }
+	@rm -rf dist/wheels
+	@$(BIN)/python -m pip download --quiet --disable-pip-version-check -c constraints.txt -d dist/wheels \
+	  --only-binary=:all: --python-version 3.11 --implementation cp $(addprefix --platform manylinux,_2_34_x86_64 _2_28_x86_64 _2_17_x86_64 2014_x86_64) \
+	  "$$(ls dist/tacit-*manylinux*.whl)[cli,collector,analytics,postgres,shuffle,oidc]"
+
+site: install ## the documentation as a site in build/site; every link is checked
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[site]'
+	@$(BIN)/python tools/make_site.py
 
 graph: install ## draw the rooms of the package and what they import: docs/rooms.svg
 	@$(BIN)/python tools/make_graph.py

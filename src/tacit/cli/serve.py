@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tacit.cli.options.settings import read_variable, setting
+from tacit.cli.options.sign_in import sign_in_options
 from tacit.cli.shuffled.tls import tls_options
 
 
@@ -36,13 +38,14 @@ from tacit.cli.shuffled.tls import tls_options
 @setting("--pg-cert", type=click.Path(path_type=Path, dir_okay=False), help="TLS certificate for --pg-port, PEM.")
 @setting("--pg-key", type=click.Path(path_type=Path, dir_okay=False), help="Key of --pg-cert, PEM.")
 @setting("--pg-insecure", is_flag=True, help="Take tokens in the clear from other machines on --pg-port.")
+@sign_in_options
 @click.pass_obj
 def serve(
     run: Callable[..., None] | None, data: Path | None, database: str, host: str, port: int, public_url: str,
     trusted_proxies: str, rate: float,
     max_body: int, tls_cert: Path | None, tls_key: Path | None, segments: Path | None, lake: str, workers: int,
     pg_port: int | None, pg_host: str, pg_cert: Path | None, pg_key: Path | None,
-    pg_insecure: bool,
+    pg_insecure: bool, sign_in: Any,
 ) -> None:  # fmt: skip
     """Collect reports over HTTP and answer with error bars. SIGTERM finishes what was acknowledged.
 
@@ -69,7 +72,8 @@ def serve(
     token = read_variable("TACIT_ADMIN_TOKEN")
     settings = server.Settings(
         data, database, host, port, public_url, trusted_proxies, limits, segments=segments, lake=lake, pg=pg,
-        admin_token=token, tls=TlsFiles.given(tls_cert, tls_key), workers=workers,
+        admin_token=token, metrics_token=read_variable("TACIT_METRICS_TOKEN"), tls=TlsFiles.given(tls_cert, tls_key),
+        workers=workers,
     )  # fmt: skip
     # The context object is what serves, where a caller of the command brings its own; nobody at a shell does.
-    (run or crew.serve)(settings, click.echo, partial(routes, public_url=settings.public_url))
+    (run or crew.serve)(settings, click.echo, partial(routes, public_url=settings.public_url, sign_in=sign_in))

@@ -8,12 +8,16 @@ collections also the sealed bytes and their slot; for memoised collections also 
 past values, with which whoever takes the file can test guesses of those answers.
 """
 
+from tacit.client.gateway import Delivery, Gateway
 from tacit.client.ledger import AlreadyAnswered, Ledger, LedgerUnusable, Receipt, Spending, Spent
 from tacit.client.respondent import Respondent
+from tacit.client.telemetry import Telemetry
 from tacit.client.transport import Patience, Transport, Unreachable
 
 __all__ = [
     "AlreadyAnswered",
+    "Delivery",
+    "Gateway",
     "Ledger",
     "LedgerUnusable",
     "Patience",
@@ -21,6 +25,7 @@ __all__ = [
     "Respondent",
     "Spending",
     "Spent",
+    "Telemetry",
     "Transport",
     "Unreachable",
 ]

@@ -54,6 +54,8 @@ class Settings:
     """Where tables are served to clients of PostgreSQL, if they are."""
     admin_token: str = field(default="", repr=False)
     """The first admin token, if it is not to be drawn and shown at the first start."""
+    metrics_token: str = field(default="", repr=False)
+    """What whoever reads /metrics has to show; empty if everybody may."""
     tls: TlsFiles | None = None
     """Where the collector ends TLS itself."""
     workers: int = 1
@@ -68,6 +70,12 @@ class Settings:
         if self.data is not None:
             return "main"
         return f"{socket.gethostname()}:{self.port}" + (f"/{worker}" if worker else "")
+
+    @property
+    def wishes(self) -> dict[str, str]:
+        """What `make_app` is told beyond the usual."""
+        given = {"lake": self.lake, "metrics_token": self.metrics_token}
+        return {name: value for name, value in given.items() if value}
 
     @property
     def url(self) -> str:
@@ -121,6 +129,7 @@ def make_app(
     intervals: Intervals | None = None,
     folding: FoldLimits | None = None,
     lake: str = "",
+    metrics_token: str = "",
     sharing: Sharing | None = None,
 ) -> App:
     """The application over a store, with pages where they are given."""
@@ -128,7 +137,7 @@ def make_app(
         store, catalog=catalog, tasks=tasks, shard=shard, clock=clock, intervals=intervals, folding=folding,
         lake=lake, sharing=sharing,
     )  # fmt: skip
-    return App(collector, limits, pages(collector, catalog=catalog) if pages else [])
+    return App(collector, limits, pages(collector, catalog=catalog) if pages else [], metrics_token)
 
 
 def make_config(app: Any, settings: Settings) -> uvicorn.Config:
@@ -195,10 +204,10 @@ def serve(
     if settings.pg is not None:
         settings.pg.context()  # A certificate that cannot be read is refused before anything is touched.
     store = open_store(settings.data, settings.database, settings.segments, clock)
-    lake = {"lake": settings.lake} if settings.lake else {}
     app = make_app(
-        store, settings.limits, shard=settings.shard(), pages=pages, clock=clock, intervals=settings.intervals, **lake
-    )
+        store, settings.limits, shard=settings.shard(), pages=pages, clock=clock, intervals=settings.intervals,
+        **settings.wishes,
+    )  # fmt: skip
     server = make_server(app, settings, settings.pg)
     announce_start(settings, app.collector.access.first_admin(settings.admin_token), announce)
     server.run()

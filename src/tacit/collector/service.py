@@ -411,6 +411,19 @@ class Collector:
         bearer = self.access.bearer(token)
         return None if bearer is None else bearer.scope
 
+    def team_of(self, token: str) -> str:
+        """The team that a valid token is limited to; empty for none."""
+        bearer = self.access.bearer(token)
+        return "" if bearer is None else bearer.team
+
+    def sign_in(self, name: str, scope: str, team: str) -> str:
+        """A token for somebody whom a provider has vouched for."""
+        return self.access.sign_in(name, scope, team)
+
+    def sign_out(self, token: str) -> None:
+        """End a token that was made by signing in; others stay."""
+        self.access.sign_out(token)
+
     def may(self, token: str, action: str, collection: str) -> bool:
         """Whether a token is valid and allows an action on a collection."""
         bearer = self.access.bearer(token)

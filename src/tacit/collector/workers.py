@@ -49,10 +49,9 @@ class _Plan:
         """The application of one process, over a store that it opens itself."""
         settings = self.settings
         store = self.open_store(settings.data, settings.database, settings.segments, self.clock)
-        lake = {"lake": settings.lake} if settings.lake else {}
         return self.make_app(
             store, settings.limits, shard=settings.shard(worker), pages=self.pages, clock=self.clock,
-            intervals=settings.intervals, sharing=sharing, **lake,
+            intervals=settings.intervals, sharing=sharing, **settings.wishes,
         )  # fmt: skip
 
 

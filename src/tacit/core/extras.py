@@ -16,6 +16,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "plot": ("matplotlib",),
     "shuffle": ("cryptography", "gmpy2"),
     "spark": ("pyspark",),
+    "oidc": ("authlib", "joserfc", "requests"),
 }
 """The modules that every extra brings and that Tacit cannot do without where it uses them."""
 

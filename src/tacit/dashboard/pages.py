@@ -29,9 +29,11 @@ from tacit.collector.http.work import answered
 from tacit.collector.ports import CollectionRecord
 from tacit.core.extras import is_installed
 from tacit.dashboard.assets import asset_routes, page, policy
+from tacit.dashboard.oidc import PATH, Provider, SignInFailed, attempt_of, forget_attempt, leave
 from tacit.dashboard.privacy import HELD, WEAK, Facts, facts, surest, texts
 from tacit.dashboard.script import script_routes
 from tacit.dashboard.session import (
+    COOKIE,
     PageState,
     local_path,
     may,
@@ -41,9 +43,11 @@ from tacit.dashboard.session import (
     shown_token,
     signed_in,
     signed_out,
+    team,
     to_login,
 )
 from tacit.dashboard.shuffled import party_origins, shuffle_facts
+from tacit.dashboard.sign_in import SignIn
 from tacit.dashboard.tools import read_wish, tools
 from tacit.device.numbers.exact import WORD
 from tacit.errors import TacitError
@@ -119,6 +123,8 @@ class Pages:
     catalog: Catalog = CATALOG
     public_url: str = ""
     """The public address of the collector; empty for the address that a request was sent to."""
+    provider: Provider | None = None
+    """Who vouches for people that have no token, if somebody does."""
 
     def site(self, request: Request) -> str:
         """Return the address of the collector without a trailing slash, for links and QR codes."""
@@ -132,7 +138,9 @@ class Pages:
 
         def handler(request: Request) -> Response:
             granted = scope(request, self.state)
-            return page(template, scope=granted, site=self.site(request)) if granted else to_login(request)
+            if not granted:
+                return to_login(request)
+            return page(template, scope=granted, team=team(request, self.state), site=self.site(request))
 
         return handler
 
@@ -141,13 +149,55 @@ class Pages:
         if request.method == "GET":
             if await run_in_threadpool(scope, request, self.state):
                 return RedirectResponse("/dashboard", status_code=303)
-            return page("login.html", failed=False, target=local_path(request.query_params.get("next", "")))
+            return self._entrance(local_path(request.query_params.get("next", "")))
         refuse_foreign(request, self.public_url)
         form = await read_form(request)
         token, target = form.get("token", "").strip(), local_path(form.get("next", ""))
         if not token or await run_in_threadpool(self.state.scope_of, token) is None:
-            return page("login.html", status=401, failed=True, target=target)
-        return signed_in(token, target, secure=self._is_secure(request))
+            return self._entrance(target, why="This token is not known here, or it has expired.")
+        return signed_in(token, RedirectResponse(target, status_code=303), secure=self._is_secure(request))
+
+    def _entrance(self, target: str, why: str = "", status: int = 401) -> Response:
+        """The sign-in page, and why it is shown again."""
+        provider = "" if self.provider is None else self.provider.settings.name
+        return page("login.html", status=status if why else 200, why=why, target=target, provider=provider)
+
+    async def oidc_start(self, request: Request) -> Response:
+        """Send a browser to the provider."""
+        target = local_path(request.query_params.get("next", ""))
+
+        def respond() -> Response:
+            assert self.provider is not None
+            try:
+                url, attempt = self.provider.begin(f"{self.site(request)}{PATH}/callback", target)
+            except SignInFailed as error:
+                return self._entrance(target, f"Nobody can sign in this way now: {error}.", 503)
+            return leave(url, attempt, secure=self._is_secure(request))
+
+        return await self._later(request, respond)
+
+    async def oidc_callback(self, request: Request) -> Response:
+        """Take back a browser that the provider has sent."""
+
+        def respond() -> Response:
+            try:
+                return forget_attempt(self._welcome(request))
+            except SignInFailed as error:
+                return forget_attempt(self._entrance("/dashboard", f"You were not signed in: {error}."))
+
+        return await self._later(request, respond)
+
+    def _welcome(self, request: Request) -> Response:
+        """Make a token for whoever the provider vouches for, and lead on."""
+        assert self.provider is not None
+        attempt = attempt_of(request)
+        person = self.provider.finish(f"{self.site(request)}{PATH}/callback", attempt, request.query_params)
+        rule = self.provider.settings.rule_for(person.groups)
+        if rule is None:
+            raise SignInFailed(f"{person.name} is in no group that may use this collector; ask its operator")
+        token = self.state.sign_in(person.name, rule.scope, rule.team)
+        response = page("signed_in.html", target=local_path(attempt.target))
+        return signed_in(token, response, secure=self._is_secure(request))
 
     def _is_secure(self, request: Request) -> bool:
         """Whether the browser is connected by TLS: directly, or through the proxy of the public address."""
@@ -158,6 +208,7 @@ class Pages:
     def logout(self, request: Request) -> Response:
         """Delete the cookie; forms of other sites are refused, so that they cannot sign anybody out."""
         refuse_foreign(request, self.public_url)
+        self.state.sign_out(request.cookies.get(COOKIE, ""))
         return signed_out()
 
     def collection(self, request: Request) -> Response:
@@ -173,8 +224,8 @@ class Pages:
         address, site = self._address(request, record.id), self.site(request)
         methods = json.dumps([method.to_row() for method in METHODS])
         return page(
-            template, scope=granted, id=record.id, state=record.state, address=address, site=site, methods=methods,
-            parquet=is_installed("pyarrow"),
+            template, scope=granted, team=team(request, self.state), id=record.id, state=record.state, address=address,
+            site=site, methods=methods, parquet=is_installed("pyarrow"),
         )  # fmt: skip
 
     async def survey(self, request: Request) -> Response:
@@ -272,7 +323,10 @@ class Pages:
         granted = await run_in_threadpool(scope, request, self.state)
         if not granted:
             return to_login(request)
-        return await self._later(request, lambda: page("tools.html", scope=granted, **tools(*_tool_query(request))))
+        own = await run_in_threadpool(team, request, self.state)
+        return await self._later(
+            request, lambda: page("tools.html", scope=granted, team=own, **tools(*_tool_query(request)))
+        )
 
     async def matrix(self, request: Request) -> Response:
         """Return the heat map of a mechanism of the central model; not local."""
@@ -297,14 +351,18 @@ class Pages:
             return {"title": {"en": "Draft"}}
 
 
-def routes(state: PageState, *, catalog: Catalog = CATALOG, public_url: str = "") -> list[BaseRoute]:
+def routes(
+    state: PageState, *, catalog: Catalog = CATALOG, public_url: str = "", sign_in: SignIn | None = None
+) -> list[BaseRoute]:
     """Return the routes of all pages and their assets, for the collector's application to mount."""
-    pages = Pages(state, catalog, public_url)
+    pages = Pages(state, catalog, public_url, None if sign_in is None else Provider(sign_in))
+    by_provider = [Route(f"{PATH}/start", pages.oidc_start), Route(f"{PATH}/callback", pages.oidc_callback)]
     return [
         Route("/", _home),
         *(Route(f"/dashboard{path}", pages.dashboard_page(template)) for path, template in _PAGES.items()),
         Route("/dashboard/login", pages.login, methods=["GET", "POST"]),
         Route("/dashboard/logout", pages.logout, methods=["POST"]),
+        *(by_provider if sign_in else []),
         Route("/dashboard/tools", pages.tools),
         Route("/dashboard/tools/matrix.svg", pages.matrix),
         Route("/dashboard/collections/{id}", pages.collection),

@@ -49,6 +49,18 @@ class PageState(Protocol):
         """The sites that may show a collection in a frame."""
         ...
 
+    def team_of(self, token: str) -> str:
+        """Return the team that a valid token is limited to; empty for none."""
+        ...
+
+    def sign_in(self, name: str, scope: str, team: str) -> str:
+        """Return a token for somebody whom a provider has vouched for."""
+        ...
+
+    def sign_out(self, token: str) -> None:
+        """End a token that was made by signing in; others stay."""
+        ...
+
     def open_round(self, collection: str) -> str:
         """Return the id of the round of an adaptive plan that takes reports now."""
         ...
@@ -71,6 +83,11 @@ def scope(request: Request, state: PageState) -> str | None:
     """Return the scope of the cookie's or share link's token, or None if there is no valid one."""
     token = shown_token(request)
     return state.scope_of(token) if token else None
+
+
+def team(request: Request, state: PageState) -> str:
+    """Return the team of the cookie's or share link's token; empty for none."""
+    return state.team_of(shown_token(request))
 
 
 def may(request: Request, state: PageState, action: str, collection: str) -> bool:
@@ -137,9 +154,8 @@ def to_login(request: Request) -> Response:
     return RedirectResponse(f"/dashboard/login?next={target}", status_code=303)
 
 
-def signed_in(token: str, target: str, *, secure: bool) -> Response:
+def signed_in(token: str, response: Response, *, secure: bool) -> Response:
     """Store the token in a cookie that scripts cannot read and that requests from other sites do not carry."""
-    response = RedirectResponse(local_path(target), status_code=303)
     response.set_cookie(COOKIE, token, max_age=_HOURS_12, path="/", httponly=True, secure=secure, samesite="strict")
     return response
 

@@ -26,6 +26,8 @@ TOKEN = re.compile(r"tct_[A-Za-z0-9_-]{43}")
 TEAM = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 """The syntax of a team's name. There is no list of teams: one exists when a token or a collection names it."""
 SCOPES = ("admin", "analyst", "reader", "reporter")
+SIGNED_IN = " (signed in)"
+"""How the labels of tokens end that were made by signing in."""
 # In one request; all of them are returned in one response.
 MAX_INVITATIONS = 100_000
 _MAX_LABEL = 80
@@ -193,6 +195,22 @@ class Access:
         self._store.add_token(fresh)
         self._store.revoke_token(old.hash)
         return token, fresh
+
+    def sign_in(self, name: str, scope: str, team: str) -> str:
+        """Create a token for somebody whom a provider has vouched for, and remove those of before that have expired."""
+        for record in self._store.tokens():
+            if record.label.endswith(SIGNED_IN) and record.expires <= self._day():
+                self._store.revoke_token(record.hash)
+        # Two days, of which the first is not whole: a session of some hours must not end at midnight.
+        token, record = self.create(scope, label=name + SIGNED_IN, days=2, team=team)
+        self.note(Bearer(scope, "", record.label, team=team), "sign in", token_id(record))
+        return token
+
+    def sign_out(self, token: str) -> None:
+        """Remove a token that was made by signing in; others stay, as they may be in use elsewhere."""
+        record = self._store.token(hash_token(token)) if token else None
+        if record is not None and record.label.endswith(SIGNED_IN):
+            self._store.revoke_token(record.hash)
 
     def first_admin(self, chosen: str = "") -> str | None:
         """Create an admin token if there is no valid one (first start, or the last one expired); returns the secret.

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from hmac import compare_digest
 from threading import Lock
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
@@ -50,11 +51,11 @@ _ANSWERED = "tacit.answered"
 
 
 class PublicRoutes:
-    """Routes that need no token: health, readiness, metrics, OpenAPI, and documents."""
+    """Routes that need no token of the collector: health, readiness, metrics, OpenAPI, and documents."""
 
-    def __init__(self, collector: Collector) -> None:
-        """Serve a collector."""
-        self._collector = collector
+    def __init__(self, collector: Collector, metrics_token: str = "") -> None:
+        """Serve a collector; whoever reads its metrics has to show the token, if there is one."""
+        self._collector, self._metrics_token = collector, metrics_token
         # A thread of its own: the readiness check must not wait behind other work when the server is busy.
         self._thread = ThreadPoolExecutor(1, "tacit-ready")
 
@@ -82,7 +83,9 @@ class PublicRoutes:
 
     async def metrics(self, request: Request) -> Response:
         """Counters for Prometheus."""
-        del request
+        shown = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if self._metrics_token and not compare_digest(shown.encode(), self._metrics_token.encode()):
+            raise Problem("unauthorized", "send the token of TACIT_METRICS_TOKEN as 'Authorization: Bearer …'")
         return Response(await run_in_threadpool(self._collector.exposition), media_type=METRICS_TYPE)
 
     async def description(self, request: Request) -> Response:
@@ -150,8 +153,9 @@ class App:
     """The ASGI application."""
 
     def __init__(
-        self, collector: Collector, limits: Limits | None = None, extra: "list[BaseRoute] | None" = None
-    ) -> None:
+        self, collector: Collector, limits: Limits | None = None, extra: "list[BaseRoute] | None" = None,
+        metrics_token: str = "",
+    ) -> None:  # fmt: skip
         """Serve a collector; `extra` are the routes of the dashboard's pages."""
         bounds = limits or Limits()
         self.collector, self.reports = collector, ReportRoute(collector, bounds)
@@ -162,7 +166,12 @@ class App:
         self._tables: Tables | None = None
         self._lock = Lock()
         api = [*Api(collector).routes(), *Queries(collector, lambda: self.tables).routes()]
-        routes = [*PublicRoutes(collector).routes(), *ShuffledRoutes(collector).routes(), *api, *(extra or [])]
+        routes = [
+            *PublicRoutes(collector, metrics_token).routes(),
+            *ShuffledRoutes(collector).routes(),
+            *api,
+            *(extra or []),
+        ]
         handler = cast("Callable[[Request, Exception], Awaitable[Response]]", _problem)
         site = Starlette(
             routes=routes,

@@ -1,0 +1,214 @@
+"""Build the documentation site: every page of the repository and a reference out of docstrings, in build/site/VERSION.
+
+Pages are gathered as they lie in the repository, so that a link fits there and on the site. Links to what is no page
+become plain text; every other link and anchor is checked, and one that is broken fails the build. The list of versions
+beside them is the one that the theme's menu of versions reads; a version that is built again takes its own place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^(```.*?^```|<!--.*?-->)", re.MULTILINE | re.DOTALL)
+ITEM = re.compile(r"^(?:[-*]|\d+\.) ")
+ASSETS = ("*.svg", "*.png", "*.json", "*.ipynb", "LICENSE")
+
+NAV: list[Any] = [
+    {"Start": ["README.md", {"What is not protected": "LIMITATIONS.md"}, {"Weaknesses": "SECURITY.md"}]},
+    {"Tutorials": [
+        {"Run a survey": "docs/tutorial/survey.md"},
+        {"Ask from your own application": "docs/tutorial/embed.md"},
+        {"The library in one line": "docs/tutorial/library.md"},
+        {"Notebooks": "examples/notebooks/README.md"},
+    ]},
+    {"How to": [
+        {"Collect": [
+            "docs/howto/run-a-collection.md", "docs/howto/run-a-shuffled-collection.md",
+            "docs/howto/run-a-shuffler.md", {"Shuffle on one machine": "examples/shuffle/README.md"},
+            "docs/howto/domains.md", "docs/howto/choose-an-oracle.md", "docs/howto/find-heavy-hitters.md",
+            "docs/howto/ask-for-joint-tables.md", "docs/howto/query-with-sql.md",
+        ]},
+        {"Operate": [
+            "docs/howto/deploy.md", "docs/howto/settings.md", "docs/howto/sign-in.md", "docs/howto/teams.md",
+            "docs/howto/monitor.md", "docs/howto/upgrade.md", "docs/howto/cli.md",
+        ]},
+        {"Count at scale": [
+            "docs/howto/count-report-files.md", "docs/howto/count-with-spark.md", {"How far it goes": "docs/scale.md"},
+        ]},
+        {"Embed": ["docs/howto/telemetry.md", {"JavaScript": "js/README.md"}]},
+    ]},
+    {"Mechanisms": "docs/mechanisms.md"},
+    {"Mathematics": "docs/maths"},
+    {"Reference": [
+        {"Python": "reference"},
+        {"Formats": [
+            "spec/wire.md", "spec/shuffle.md", "spec/report-files.md", "spec/errors.md", "spec/glossary.md",
+        ]},
+        {"Changes": "CHANGELOG.md"},
+    ]},
+    {"Inside": [
+        "docs/onboarding.md", "CONTRIBUTING.md", {"Decisions": "docs/decisions"},
+        {"Figures": ["benchmarks/RESULTS.md", "benchmarks/LOAD.md", "benchmarks/SCALE.md"]},
+    ]},
+]  # fmt: skip
+"""The order of the pages; a folder stands for all pages in it."""
+
+ROOMS = (
+    "library", "client", "simulate", "testing", "errors", "device", "core", "oracles", "numeric", "post", "decode",
+    "tasks", "sql", "shuffle", "central", "wire", "lake", "distributed", "catalog",
+)  # fmt: skip
+"""Rooms whose classes and functions programs import, in the order in which readers need them."""
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """Files of the repository that fit one of the patterns, relative to its root."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *patterns]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    return [Path(name) for name in sorted(set(names) - {""}) if (ROOT / name).is_file()]
+
+
+def stage(target: Path) -> None:
+    """Copy pages and what they show, and write those that are made of something else."""
+    pages = [path for path in tracked("*.md") if path.parts[0] not in ("tests", "typings")]
+    assets = [path for path in tracked(*ASSETS) if path.parts[0] not in ("tests", "deploy")]
+    known = {path.as_posix() for path in [*pages, *assets]}
+    for path in pages:
+        write(target / path, readable((ROOT / path).read_text(encoding="utf-8"), path, known))
+    for path in [*assets, Path("tools/site.css")]:
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / path, target / path)
+    for room in ROOMS:
+        write(target / "reference" / f"{room}.md", reference(room))
+    write(target / "docs" / "decisions" / "index.md", decisions())
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def readable(text: str, page: Path, known: set[str]) -> str:
+    """A page without links to what is not on the site, and with the empty lines that lists need here."""
+    parts = FENCE.split(text)
+    # Every second part is a fence, which stays as it is.
+    parts[::2] = [separated(LINK.sub(lambda link: kept(link, page, known), part)) for part in parts[::2]]
+    return "".join(parts)
+
+
+def kept(link: re.Match[str], page: Path, known: set[str]) -> str:
+    """A link to a page, to what it shows or to another site; the text alone of any other."""
+    name = link[2].partition("#")[0]
+    if not name or re.match(r"[a-z]+:", name):
+        return link[0]
+    place = (ROOT / page.parent / name).resolve()
+    if place == ROOT or ROOT not in place.parents:
+        return link[1]
+    return link[0] if place.relative_to(ROOT).as_posix() in known else link[1]
+
+
+def separated(text: str) -> str:
+    """Text in which lists stand apart: repositories begin one after any line, this renderer after an empty one."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        above = lines[-1] if lines else ""
+        if ITEM.match(line) and above and not ITEM.match(above) and not above.startswith(" "):
+            lines.append("")
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def reference(room: str) -> str:
+    """The page of a room: all its public modules."""
+    folder = ROOT / "src" / "tacit" / room
+    modules = [f"tacit.{room}"]
+    if folder.is_dir():
+        names = sorted(path.relative_to(folder).with_suffix("") for path in folder.rglob("*.py"))
+        modules += [".".join(("tacit", room, *name.parts)) for name in names if not name.name.startswith("_")]
+    return f"# tacit.{room}\n\n" + "".join(f"::: {name}\n\n" for name in modules)
+
+
+def title(path: Path) -> str:
+    """The first heading of a page."""
+    return next(line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# "))[2:]
+
+
+def decisions() -> str:
+    """The list of decisions."""
+    pages = [path for path in tracked("docs/decisions/*.md")]
+    lines = "".join(f"- [{title(ROOT / path)}]({path.name})\n" for path in pages)
+    return f"# Decisions\n\nWhy it is built as it is, in the order in which it was decided.\n\n{lines}"
+
+
+def nav(items: list[Any], staged: Path) -> list[Any]:
+    """The order of the pages with folders spelt out."""
+    return [nav_item(item, staged) for item in items]
+
+
+def nav_item(item: Any, staged: Path) -> Any:
+    if isinstance(item, dict):
+        ((name, value),) = item.items()
+        return {name: nav(value, staged) if isinstance(value, list) else nav_item(value, staged)}
+    if not (staged / item).is_dir():
+        return item
+    pages = [f"{item}/{room}.md" for room in ROOMS] if item == "reference" else folder_pages(staged / item, staged)
+    return pages
+
+
+def folder_pages(folder: Path, staged: Path) -> list[str]:
+    """Pages of a folder, the one that lists them first."""
+    pages = sorted(folder.glob("*.md"), key=lambda path: (path.stem not in ("README", "index"), path.stem))
+    return [path.relative_to(staged).as_posix() for path in pages]
+
+
+def config(staged: Path, output: Path) -> str:
+    """The configuration of the renderer."""
+    added = {"docs_dir": str(staged), "site_dir": str(output), "nav": nav(NAV, staged)}
+    # As text: the file has a tag of Python's in it, which a plain reader of YAML refuses.
+    text = (ROOT / "tools" / "site.yml").read_text(encoding="utf-8").replace("paths: [src]", f"paths: [{ROOT}/src]")
+    return text + yaml.safe_dump(added, allow_unicode=True)
+
+
+def note_version(folder: Path, version: str) -> None:
+    """Add a version to the list, newest first, and let the bare address lead to the newest."""
+    file = folder / "versions.json"
+    known: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    names = {entry["version"] for entry in known} | {version}
+    ordered = sorted(names, key=lambda name: [int(part) for part in re.findall(r"\d+", name)], reverse=True)
+    newest = ordered[0]
+    write(file, json.dumps([
+        {"version": name, "title": name, "aliases": ["latest"] if name == newest else []} for name in ordered
+    ]))  # fmt: skip
+    write(folder / "index.html", f'<!doctype html><meta http-equiv="refresh" content="0;url={newest}/">\n')
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Build the documentation site.")
+    parser.add_argument("--output", type=Path, default=ROOT / "build" / "site")
+    chosen = parser.parse_args()
+    from tacit import __version__
+
+    staged, version = ROOT / "build" / "site-pages", ".".join(__version__.split(".")[:2])
+    shutil.rmtree(staged, ignore_errors=True)
+    stage(staged)
+    file = ROOT / "build" / "mkdocs.yml"
+    write(file, config(staged, chosen.output / version))
+    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "--quiet", "-f", file])
+    if done.returncode == 0:
+        note_version(chosen.output, version)
+        print(f"the site is in {chosen.output}; look at it with: {sys.executable} -m http.server -d {chosen.output}")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
