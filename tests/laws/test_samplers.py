@@ -33,11 +33,11 @@ from tacit.numeric.bit_flip import DBitFlip
 from tacit.numeric.laplace import DiscreteLaplace
 from tacit.numeric.mean import OneBit
 from tacit.numeric.rounded import Rounded
+from tacit.numeric.square_wave import SquareWave
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRT, HRRSubspace
 from tacit.oracles.hadamard_signed import HRRSigned
-from tacit.numeric.square_wave import SquareWave
 from tacit.oracles.histogram_encoding import SHE
 from tacit.oracles.local_hash import BLH, FLH, OLH, RMP
 from tacit.oracles.sketch import HCMS
