@@ -362,6 +362,15 @@ export class DiscreteLaplace extends Device {
   privatizeOne(value: Int, coins: Coins): Uint8Array;
 }
 
+/** A number reported within a window around it more likely than at any place outside. */
+export class SquareWave extends IndexDevice {
+  static readonly kind: "sw";
+  constructor(fields: { epsilon: WireBudget; size: number; width: number });
+  readonly size: number;
+  readonly width: number;
+  readonly outputs: number;
+}
+
 /** Noisy bits of a few buckets that were drawn without looking at the value. */
 export class DBitFlip extends IndexDevice {
   static readonly kind: "dbitflip";

@@ -37,5 +37,6 @@ export { Memoized } from "./memo.js";
 export { BasicRAPPOR, RAPPOR } from "./rappor.js";
 export { Padded, SetSize, Ticks } from "./sets.js";
 export { CMS, HCMS } from "./sketch.js";
+export { SquareWave } from "./square_wave.js";
 export { OUE, RUE, SUE, THE } from "./unary.js";
 // The lists of kinds end.

@@ -22,6 +22,7 @@ const MODULES = [
   ["cms hcms", () => import("./sketch.js")],
   ["she dlap", () => import("./laplace.js")],
   ["onebit", () => import("./mean.js")],
+  ["sw", () => import("./square_wave.js")],
   ["dbitflip", () => import("./bit_flip.js")],
   ["rounded grid", () => import("./grid.js")],
   ["one_of all_of questions", () => import("./compose.js")],

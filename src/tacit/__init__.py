@@ -47,6 +47,7 @@ _KIND_HOMES = {
     "tacit.numeric.mean": ("OneBit",),
     "tacit.numeric.memo": ("Memoized",),
     "tacit.numeric.rounded": ("Rounded",),
+    "tacit.numeric.square_wave": ("SquareWave",),
     "tacit.oracles.blocks": ("ABR", "CBR", "SS"),
     "tacit.oracles.grr": ("GRR",),
     "tacit.oracles.hadamard": ("HRR", "HRRSubspace", "HRRT"),

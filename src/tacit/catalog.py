@@ -10,6 +10,7 @@ from tacit.numeric.laplace import DiscreteLaplace
 from tacit.numeric.mean import OneBit
 from tacit.numeric.memo import Memoized
 from tacit.numeric.rounded import Rounded
+from tacit.numeric.square_wave import SquareWave
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRT, HRRSubspace
@@ -45,6 +46,7 @@ CATALOG: tuple[type[Mechanism], ...] = (
     SHE,
     OneBit,
     DiscreteLaplace,
+    SquareWave,
     DBitFlip,
     Rounded,
     OneOf,

@@ -34,10 +34,10 @@ class Split(Exception):
 
 
 class Word:
-    """All words of an interval at once, times a factor; only operations that are monotone in the word exist."""
+    """All words of an interval at once, times a factor, less a number; only monotone operations on the word exist."""
 
-    def __init__(self, place: int, low: int, high: int, factor: int = 1) -> None:
-        self.place, self.low, self.high, self.factor = place, low, high, factor
+    def __init__(self, place: int, low: int, high: int, factor: int = 1, less: int = 0) -> None:
+        self.place, self.low, self.high, self.factor, self.less = place, low, high, factor, less
 
     def _one(self, at: int) -> None:
         """Split at word `at`, unless the whole interval lies on one side of it."""
@@ -45,7 +45,7 @@ class Word:
             raise Split(self.place, at)
 
     def __lt__(self, threshold: int) -> bool:
-        assert self.factor == 1
+        assert (self.factor, self.less) == (1, 0)
         self._one(threshold)
         return self.low < threshold
 
@@ -53,11 +53,14 @@ class Word:
         return not self < threshold
 
     def __mul__(self, factor: int) -> "Word":
-        return Word(self.place, self.low, self.high, self.factor * factor)
+        return Word(self.place, self.low, self.high, self.factor * factor, self.less * factor)
+
+    def __sub__(self, number: int) -> "Word":
+        return Word(self.place, self.low, self.high, self.factor, self.less + number)
 
     def __floordiv__(self, divisor: int) -> int:
-        quotient = self.low * self.factor // divisor
-        self._one(-(-(quotient + 1) * divisor // self.factor))
+        quotient = (self.low * self.factor - self.less) // divisor
+        self._one(-(-((quotient + 1) * divisor + self.less) // self.factor))
         return quotient
 
     def __rshift__(self, bits: int) -> int:

@@ -33,6 +33,7 @@ from tacit.numeric.bit_flip import DBitFlip
 from tacit.numeric.laplace import DiscreteLaplace
 from tacit.numeric.mean import OneBit
 from tacit.numeric.rounded import Rounded
+from tacit.numeric.square_wave import SquareWave
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRT, HRRSubspace
@@ -91,6 +92,9 @@ EXACT: dict[str, Callable[[Any], Any]] = {
     "dlap": lambda e: DiscreteLaplace(top=3, epsilon=e),
     "dlap_one": lambda e: DiscreteLaplace(top=1, epsilon=e),
     "dlap_bound": lambda e: DiscreteLaplace(top=4, bound=1, epsilon=e),
+    "sw": lambda e: SquareWave(size=4, epsilon=e),
+    "sw_width": lambda e: SquareWave(size=3, width=3, epsilon=e),
+    "sw_wide": lambda e: SquareWave(size=2, width=5, epsilon=e),
     "dbitflip": lambda e: DBitFlip(size=3, sampled=2, epsilon=e),
     "dbitflip_one": lambda e: DBitFlip(size=3, sampled=1, epsilon=e),
     "dbitflip_all": lambda e: DBitFlip(size=2, sampled=2, epsilon=e),

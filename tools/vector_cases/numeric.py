@@ -39,6 +39,16 @@ CASES: dict[str, list[tuple[str, dict[str, Any], list[Any]]]] = {
         ("two_bytes", {"top": 1000, "epsilon": "0.1"}, [0, 1000]),
         ("tightened", {"top": 4096, "epsilon": "32"}, [0, 4096]),
     ],
+    "sw": [
+        ("two_numbers", {"size": 2, "epsilon": "1"}, [0, 1]),
+        ("sixteen_numbers", {"size": 16, "epsilon": "1"}, [0, 5, 15]),
+        ("width", {"size": 10, "width": 3, "epsilon": "2"}, [0, 9]),
+        ("randomised_response", {"size": 8, "width": 1, "epsilon": "4"}, [0, 7]),
+        ("two_bytes", {"size": 1000, "epsilon": "0.5"}, [0, 999]),
+        ("smallest_epsilon", {"size": 7, "epsilon": "0.001"}, [0, 6]),
+        ("largest_epsilon", {"size": 7, "epsilon": "32"}, [0, 3, 6]),
+        ("share", {"size": 16, "epsilon": {"of": "2", "share": "1/3"}}, [4]),
+    ],
     "dbitflip": [
         ("one_bucket", {"size": 6, "sampled": 1, "epsilon": "1"}, [0, 5]),
         ("two_buckets", _FLIP, [0, 5]),
@@ -84,6 +94,16 @@ BAD: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("bound_negative", {"spec": {"top": 5, "bound": -1, "epsilon": "1"}}, "InvalidSpec"),
         ("value", {"spec": _NUMBER | {"bound": 0}, "value": 11}, "InvalidValue"),
         ("report_out_of_range", {"spec": _NUMBER | {"bound": 0}, "report": "0b"}, "ReportRejected"),
+    ],
+    "sw": [
+        ("size_one", {"spec": {"size": 1, "width": 1, "epsilon": "1"}}, "InvalidSpec"),
+        ("size_too_large", {"spec": {"size": (1 << 16) + 1, "width": 1, "epsilon": "1"}}, "InvalidSpec"),
+        ("width_even", {"spec": {"size": 16, "width": 8, "epsilon": "1"}}, "InvalidSpec"),
+        ("width_missing", {"spec": {"size": 16, "epsilon": "1"}}, "InvalidSpec"),
+        ("width_too_wide", {"spec": {"size": 16, "width": 35, "epsilon": "1"}}, "InvalidSpec"),
+        ("epsilon_too_small", {"spec": {"size": 1 << 16, "width": (1 << 17) + 1, "epsilon": TINY}}, "InvalidSpec"),
+        ("value", {"spec": {"size": 16, "width": 9, "epsilon": "1"}, "value": 16}, "InvalidValue"),
+        ("report_out_of_range", {"spec": {"size": 16, "width": 9, "epsilon": "1"}, "report": "18"}, "ReportRejected"),
     ],
     "dbitflip": [
         ("sampled_zero", {"spec": {"size": 5, "sampled": 0, "epsilon": "1"}}, "InvalidSpec"),

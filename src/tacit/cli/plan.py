@@ -38,6 +38,10 @@ class PlanRequest:
         return f"{len(self.sizes)} attributes" if self.sizes else f"{self.size} values"
 
 
+_MOST_WAVE = 1024
+"""Square waves are simulated for a plan up to this many values."""
+
+
 @dataclass(frozen=True)
 class PlanReport:
     """The result of a planner: the pick, all options best first, and one sentence about it."""
@@ -67,7 +71,20 @@ def _ranges(question: PlanRequest) -> PlanReport:
     answered = {"rmse_answered": expected.normal, "rmse_answered_between": list(expected.between)}
     pick = choice.pick.to_row() | answered | {"spec": choice.pick.mechanism.spec()}
     rows, names = [option.to_row() for option in choice.options], [option.name for option in choice.options]
-    return PlanReport(pick, rows, f"{choice.reason}; {expected.to_words()}", names, str(choice.workload))
+    reason = f"{choice.reason}; {expected.to_words()}{_wave(question, choice.workload)}"
+    return PlanReport(pick, rows, reason, names, str(choice.workload))
+
+
+def _wave(question: PlanRequest, workload: Any) -> str:
+    """What square waves would do, in words; they are biased, and no option beside exact errors."""
+    from tacit.numeric.square_wave import SquareWave
+    from tacit.tasks.ranges.forecast import forecast_monotone
+
+    if question.size > _MOST_WAVE:
+        return ""
+    found = forecast_monotone(SquareWave(size=question.size, epsilon=question.epsilon), question.n, 0.0, workload)
+    low, high = found.between
+    return f"; square waves (sw), which are biased, about {found.normal:.6f} ({low:.6f} to {high:.6f})"
 
 
 def _histogram(question: PlanRequest) -> PlanReport:

@@ -11,9 +11,10 @@ import numpy as np
 from tacit.arrays import F64, I64
 from tacit.core.mechanism import Mechanism
 from tacit.errors import InvalidSpec
+from tacit.numeric.square_wave import SquareWave
 from tacit.post.trees.levels import TreeShape
 from tacit.tasks.ranges.error import Workload
-from tacit.tasks.ranges.forecast import all_ranges_mse, prefixes_mse
+from tacit.tasks.ranges.forecast import all_ranges_mse, prefixes_mse, wave_error
 from tacit.tasks.ranges.options import averaged, expected_error, expected_uncertainty
 from tacit.tasks.ranges.ranges import Ranges, range_levels, solve_ranges
 
@@ -58,6 +59,9 @@ def predicted_mse(mechanism: Mechanism, counts: I64, workload: str = "ranges") -
 
     On very large domains (and large ragged ones) it is that of uniform data, which has a closed form.
     """
+    if isinstance(mechanism, SquareWave):
+        n = max(1, int(counts.sum()))
+        return wave_error(mechanism, n, counts / n, Workload.parse(workload, mechanism.size)) ** 2
     shape, levels = _levels(mechanism)
     n, work = max(2, int(counts.sum())), Workload.parse(workload, shape.size)
     if shape.size <= (_PLUGGED_COMPLETE if shape.complete else _PLUGGED_RAGGED):
@@ -102,14 +106,12 @@ def simulate_ranges(
     advance: Callable[[int], None] | None = None,
 ) -> RangeOutcome:  # fmt: skip
     """Simulate collections, `counts[i]` respondents with value i: errors of all ranges, and intervals of `sample`."""
-    shape, _ = _levels(mechanism)
-    if len(counts) != shape.size or runs < 1 or not counts.sum():
-        raise InvalidSpec(
-            f"ranges: needs at least one run and one respondent, and a count for each of {shape.size} values"
-        )
+    size = mechanism.value_count
+    if len(counts) != size or runs < 1 or not counts.sum():
+        raise InvalidSpec(f"ranges: needs at least one run and one respondent, and a count for each of {size} values")
     start, rng = perf_counter(), np.random.default_rng(seed)
     truth = np.concatenate([[0.0], np.cumsum(counts / counts.sum())])
-    sampled, many = some_ranges(shape.size, sample, rng), some_ranges(shape.size, 1 << 18, rng)
+    sampled, many = some_ranges(size, sample, rng), some_ranges(size, 1 << 18, rng)
     scores: list[tuple[float, float, float, float]] = []
     last: Ranges | None = None  # Earlier answers are not kept: those of a large domain are large.
     for _ in range(runs):
@@ -141,8 +143,8 @@ def _covered(answers: Ranges, truth: F64, low: I64, high: I64) -> float:
 
 def _tally(mechanism: Mechanism, counts: I64, rng: np.random.Generator, advance: Callable[[int], None] | None) -> Any:
     """One simulated collection; in parts where every respondent is drawn, so that a progress bar moves."""
-    _, levels = _levels(mechanism)
-    drawn = not all(member.exact_simulation for _, member, _ in levels)
+    waves = isinstance(mechanism, SquareWave)
+    drawn = not waves and not all(member.exact_simulation for _, member, _ in _levels(mechanism)[1])
     parts = min(_PARTS, 1 + int(counts.sum()) // _PART) if drawn else 1
     tally = None
     for part in range(parts):

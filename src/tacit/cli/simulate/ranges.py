@@ -7,7 +7,7 @@ import click
 
 from tacit.cli.output import print_json, progress
 
-_METHODS = ("auto", "flat", "hh", "haar")
+_METHODS = ("auto", "flat", "hh", "haar", "sw")
 
 
 @click.command()

@@ -17,11 +17,13 @@ from tacit.core.mechanism import Mechanism
 from tacit.core.patience import check
 from tacit.core.statistics.moments import Moments
 from tacit.core.statistics.normal import normal_cdf
+from tacit.numeric.square_wave import SquareWave
 from tacit.oracles.hadamard_signed import HRRSigned
 from tacit.post.frequencies.isotonic import monotone_distribution
 from tacit.post.trees.levels import Level, TreeShape, fit_levels
 from tacit.tasks.ranges.error import Workload
 from tacit.tasks.ranges.ranges import range_levels
+from tacit.tasks.ranges.waves import forecast_errors
 
 MOST_SIMULATED = 1 << 16
 """Larger domains are forecast by the raw error alone, which is an upper bound in practice: a draw takes too long."""
@@ -93,9 +95,21 @@ class MonotoneForecast:
 
 
 def forecast_monotone(mechanism: Mechanism, n: int, raw: float, workload: Workload) -> MonotoneForecast:
-    """Return the forecast for about n respondents, given the exact error of the raw fit."""
+    """Return the forecast for about n respondents, given the exact error of the raw fit.
+
+    Square waves have no raw fit: their errors are simulated on every shape, and the largest stands for it.
+    """
+    if isinstance(mechanism, SquareWave):
+        errors = [wave_error(mechanism, n, reference_shape(shape, mechanism.size), workload) for shape in _SHAPES]
+        return MonotoneForecast(max(errors), *errors)
     ratios = (_ratio(mechanism, n, workload, shape) for shape in _SHAPES)
     return MonotoneForecast(raw, *(raw * ratio for ratio in ratios))
+
+
+def wave_error(mechanism: SquareWave, n: int, shares: F64, workload: Workload) -> float:
+    """Return the root mean squared error over a workload of what square waves answer on a distribution."""
+    errors = forecast_errors(mechanism, max(1, n), tuple(shares.tolist()))
+    return sqrt(float(np.mean([workload_mse(error, workload) for error in errors])))
 
 
 @lru_cache(maxsize=64)

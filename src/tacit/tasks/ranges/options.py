@@ -78,12 +78,14 @@ class RangeOption:
             f"{self.method}:{self.shape.fanout}:{self.oracle}"
             if self.method == "hh"
             else f"{self.method}:{self.oracle}"
+            if self.method != "sw"
+            else self.method
         )
 
     @cached_property
     def mechanism(self) -> Mechanism:
         """The mechanism to publish: one oracle, or one of the levels of a tree."""
-        if self.method == "flat":
+        if self.method in ("flat", "sw"):
             return self.members[0]
         family = Tree(
             size=self.shape.size,

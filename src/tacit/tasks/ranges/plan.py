@@ -12,10 +12,18 @@ from tacit.core.mechanism import MAX_ALL, Mechanism
 from tacit.core.patience import check
 from tacit.device.numbers.budget import Declared, as_budget
 from tacit.errors import InvalidSpec
+from tacit.numeric.square_wave import SquareWave
+from tacit.post.trees.levels import TreeShape
 from tacit.tasks.ranges.error import Workload
+from tacit.tasks.ranges.forecast import forecast_monotone
 from tacit.tasks.ranges.options import KINDS, RangeOption, Workshop
 
 METHODS = ("flat", "hh", "haar")
+"""Methods with unbiased answers and exact errors, which are compared unless told."""
+
+WAVE = "sw"
+"""Square waves: answers are biased and their errors simulated on a smooth shape, so it is compared if asked for."""
+
 FANOUTS = (2, 3, 4, 5, 6, 8, 10, 16)
 LEVEL_ORACLES = ("grr", "oue", "olh", "hrr", "hrr_subspace")
 
@@ -98,7 +106,7 @@ def _check(
         raise InvalidSpec(f"ranges: n is {n}, must be at least 1")
     if target_error is not None and not target_error > 0:
         raise InvalidSpec(f"ranges: target_error is {target_error}, must be above 0")
-    for what, names, known in (("method", methods, METHODS), ("oracle", oracles or (), (*KINDS, "mixed"))):
+    for what, names, known in (("method", methods, (*METHODS, WAVE)), ("oracle", oracles or (), (*KINDS, "mixed"))):
         for name in names:
             if name not in known:
                 raise InvalidSpec(f"ranges: {what} is {name[:40]!r}, must be one of {', '.join(known)}")
@@ -117,6 +125,8 @@ def _options(
         yield from (option for kind in flat if (option := shop.flat(kind, size)))
     if "haar" in methods and (oracles is None or "hrr" in oracles):
         yield shop.haar(size)
+    if WAVE in methods:
+        yield _wave(shop, size)
     if "hh" in methods:
         for fanout in fanouts_for(size) if fanouts is None else fanouts:
             check()
@@ -124,6 +134,14 @@ def _options(
                 raise InvalidSpec(f"ranges: a fan-out of {fanout} is not possible, must be from 2 to {size}")
             trees = (shop.tree(kind, size, fanout) for kind in oracles or (*LEVEL_ORACLES, "mixed"))
             yield from (option for option in trees if option)
+
+
+def _wave(shop: Workshop, size: int) -> RangeOption:
+    """The option of square waves; its error is that of a smooth distribution."""
+    mechanism = SquareWave(size=size, epsilon=shop.budget)
+    error = shop.n * forecast_monotone(mechanism, shop.n, 0.0, shop.workload).normal ** 2
+    shape, bits = TreeShape(size, size), mechanism.report_bits
+    return RangeOption(WAVE, WAVE, shape, (mechanism,), (1,), error, error, shop.n, bits, float(shop.n))
 
 
 def _cheapest(ranked: Sequence[RangeOption]) -> RangeOption:

@@ -21,11 +21,13 @@ from tacit.core.statistics.moments import Moments
 from tacit.core.statistics.score import Law
 from tacit.core.tally import Counts, Log
 from tacit.errors import InvalidSpec
+from tacit.numeric.square_wave import SquareWave
 from tacit.oracles.hadamard_signed import HRRSigned
 from tacit.post.frequencies.isotonic import monotone_distribution
 from tacit.post.frequencies.methods import Processed, find_method
 from tacit.post.trees.levels import Level, fit_levels
 from tacit.post.trees.variance import TreeVariance
+from tacit.tasks.ranges.waves import NOTE, fit_waves
 
 _QUANTILE_POINTS = 1024
 
@@ -47,6 +49,8 @@ class Ranges:
     spans: Callable[[I64, I64], F64]
     linear: Callable[[F64], F64]
     law: Callable[[I64, I64], Law | None] = lambda low, high: None
+    note: str = ""
+    """Why leaves are not unbiased and variances approximate; empty for trees, where they are neither."""
 
     @property
     def size(self) -> int:
@@ -228,11 +232,14 @@ def range_levels(mechanism: Mechanism) -> AskedLevels:
 
 
 def solve_ranges(mechanism: Mechanism, tally: Any, *, respondents: int | None = None) -> Ranges:
-    """Return the fitted ranges of a tally of the levels of a tree, or of one oracle over all leaves.
+    """Return the fitted ranges of a tally of the levels of a tree, of one oracle over all leaves, or of square waves.
 
     `respondents` are those the reports were drawn from at random, where they were asked other questions too.
     """
     everybody = tally.n if respondents is None else respondents
+    if isinstance(mechanism, SquareWave):
+        wave = fit_waves(mechanism, tally)
+        return Ranges(wave.leaves, tally.n, float(everybody), wave.spans, wave.linear, note=NOTE)
     asked = range_levels(mechanism)
     members = zip(asked.heights, asked.members, asked.tallies(tally), strict=True)
     levels = [_level(height, *member) for (height,), *member in members]

@@ -16,6 +16,7 @@ from tacit.device.domains.domain import Domain
 from tacit.device.domains.product import Product
 from tacit.device.numbers.budget import Budget
 from tacit.errors import InvalidSpec, InvalidValue
+from tacit.numeric.square_wave import SquareWave
 from tacit.post.frequencies.methods import Processed
 from tacit.post.trees.levels import TreeShape
 from tacit.tasks.ranges.auc import auc_of_labels, auc_of_two
@@ -90,10 +91,7 @@ def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
     """Return the expected error of a range as it is answered, averaged over all of them, and that of the raw fit."""
     if isinstance(domain, Product):
         return forecast_grid(domain, mechanism, n)
-    asked = range_levels(mechanism)
-    shape, members = TreeShape(domain.size, asked.fanouts[0]), asked.members[::-1]
-    error = expected_error(shape, Workload("ranges"), members, asked.weights[::-1], n)
-    expected = forecast_monotone(mechanism, n, float(np.sqrt(error / n)), Workload("ranges"))
+    expected = forecast_monotone(mechanism, n, _raw_error(domain, mechanism, n), Workload("ranges"))
     found = Forecast(
         expected.normal,
         "a range, on average over all of them",
@@ -105,6 +103,15 @@ def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
     if choice.pick.mechanism != mechanism:
         return found
     return replace(found, why=choice.reason, options=tuple(_compared(choice)))
+
+
+def _raw_error(domain: Domain, mechanism: Mechanism, n: int) -> float:
+    """The exact error of the raw fit of a tree; square waves have none."""
+    if isinstance(mechanism, SquareWave):
+        return 0.0
+    asked = range_levels(mechanism)
+    shape, members = TreeShape(domain.size, asked.fanouts[0]), asked.members[::-1]
+    return float(np.sqrt(expected_error(shape, Workload("ranges"), members, asked.weights[::-1], n) / n))
 
 
 def _compared(choice: RangeChoice) -> Iterable[dict[str, Any]]:
@@ -136,7 +143,9 @@ def _range(domain: Domain, part: QuestionTally, given: Mapping[str, str], level:
     low, high = _index(domain, given, "low", 0), _index(domain, given, "high", domain.size - 1)
     found = solution.shares([low], [high])
     ends = {"from": domain.decode(low), "to": domain.decode(high)}
-    return ends | {"method": found.method.name, "share": _share(found, level), "raw": _share(found, level, raw=True)}
+    note = {"note": solution.note} if solution.note else {}
+    shares = {"share": _share(found, level), "raw": _share(found, level, raw=True)}
+    return ends | {"method": found.method.name} | shares | note
 
 
 def _share(found: Processed, level: float, *, raw: bool = False) -> dict[str, Any]:
