@@ -28,6 +28,9 @@ draw_hashed_bits = _core.draw_hashed_bits
 affine_support = _core.affine_support
 draw_subsets = _core.draw_subsets
 isotonic = _core.isotonic
+report_planes = _core.report_planes
+hash_planes = _core.hash_planes
+co_support = _core.co_support
 
 __all__ = [
     "F64",
@@ -38,6 +41,7 @@ __all__ = [
     "affine_support",
     "bit_columns",
     "buckets_of",
+    "co_support",
     "compiled",
     "count_members",
     "draw_bits",
@@ -45,11 +49,13 @@ __all__ = [
     "draw_subsets",
     "hash32",
     "hash_matches",
+    "hash_planes",
     "hash_support",
     "histogram",
     "isotonic",
     "mix32",
     "pooled_support",
+    "report_planes",
     "uniform",
     "walsh_hadamard",
 ]

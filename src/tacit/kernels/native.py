@@ -26,7 +26,7 @@ _WORD = ctypes.c_uint64
 # Coin words that are drawn ahead for a call of a sampler: one megabyte.
 _COIN_WORDS = 1 << 17
 # The value of `tacit_abi` in tacit.c that these signatures belong to.
-_ABI = 11
+_ABI = 12
 # The fast path of `hash_support` looks the bounds of a bucket up in a table; more buckets than this leave the cache.
 _TABLED_BUCKETS = 1 << 16
 _SHORT_RUN = 48
@@ -272,6 +272,55 @@ class Native:
             _at(values), _at(keep), _SIZE(len(values)), _WORD(size), _WORD(take), _at(words), _at(out)
         )
         return out
+
+    def report_planes(self, packed: U8, values: U32) -> U64:
+        """Return a row of bits per value, one bit per report: whether that bit of the packed report is set."""
+        packed, values = np.ascontiguousarray(packed), np.ascontiguousarray(values, np.uint32)
+        (n, width), d = packed.shape, len(values)
+        planes = np.zeros((d, -(-n // 64)), np.uint64)
+        words = planes.shape[1]
+
+        def part(at: slice) -> I64:
+            self._c.tacit_bit_planes(
+                _at(packed), _SIZE(n), _SIZE(width), _at(values), _SIZE(d), _SIZE(words), _SIZE(at.start),
+                _SIZE(at.stop), _at(planes),
+            )  # fmt: skip
+            return np.zeros(0, np.int64)  # Every slice has written its words of `planes` itself.
+
+        _over_threads(part, words, n * d)
+        return planes
+
+    def hash_planes(self, seeds: U32, buckets: U32, g: int, values: U32) -> U64:
+        """Return a row of bits per value, one bit per report: whether the value hashes to the reported bucket."""
+        bounds, n, d = _bucket_bounds(g), len(seeds), len(values)
+        seeds, values = np.ascontiguousarray(seeds, np.uint32), np.ascontiguousarray(values, np.uint32)
+        low = bounds[buckets.astype(np.intp)]
+        lows, spans = low.astype(np.uint32), (bounds[buckets.astype(np.intp) + 1] - low).astype(np.uint32)
+        planes = np.zeros((d, -(-n // 64)), np.uint64)
+        words = planes.shape[1]
+
+        def part(at: slice) -> I64:
+            self._c.tacit_hash_planes(
+                _at(seeds), _at(lows), _at(spans), _SIZE(n), _at(values), _SIZE(d), _SIZE(words), _SIZE(at.start),
+                _SIZE(at.stop), _at(planes),
+            )  # fmt: skip
+            return np.zeros(0, np.int64)
+
+        _over_threads(part, words, n * d)
+        return planes
+
+    def co_support(self, planes: U64) -> I64:
+        """Return for every pair of planes how many bits both have; the diagonal counts the bits of one."""
+        planes = np.ascontiguousarray(planes)
+        d, words = planes.shape
+
+        def part(at: slice) -> I64:
+            out = np.zeros((d, d), np.int64)
+            self._c.tacit_co_support(_at(planes), _SIZE(d), _SIZE(words), _SIZE(at.start), _SIZE(at.stop), _at(out))
+            return out
+
+        upper = _sum_over_threads(part, words, words * d * d)
+        return upper + np.triu(upper, 1).T
 
     def isotonic(self, values: F64, weights: F64 | None) -> F64:
         """Return the nearest non-decreasing sequence in (weighted) least squares."""
