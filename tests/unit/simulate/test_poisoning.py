@@ -12,7 +12,9 @@ from tacit.cli import cli
 from tacit.core.mechanism import Oracle
 from tacit.errors import InvalidSpec
 from tacit.simulate.poisoning.attacks import Attack, fake_reports, random_reports
+from tacit.simulate.poisoning.composed import composed_fakes
 from tacit.simulate.poisoning.run import PoisoningPlan, simulate_poisoning, summary
+from tacit.simulate.poisoning.tasks import simulate_task_poisoning
 from tacit.simulate.population import zipf_counts
 from tacit.testing.examples import example
 
@@ -119,3 +121,34 @@ def test_the_command_as_it_is_written() -> None:
         .exit_code
         != 0
     )
+
+
+@pytest.mark.parametrize("task", ["ranges", "marginals", "sql"])
+def test_tasks_are_pushed_as_predicted(task: str) -> None:
+    """MGA gains more than RIA, whose gain is at most the share of fakes; predictions hold to a few thousandths."""
+    gains: dict[str, float] = {}
+    for name in ("mga", "ria"):
+        plan = PoisoningPlan(name, 4, 0.05, search=2_000)
+        (run,) = simulate_task_poisoning(task, plan, size=32, epsilon="2", n=6_000)
+        assert run.predicted_gain == pytest.approx(run.gain, abs=0.02)
+        gains[name] = run.gain
+    assert gains["mga"] > 1.3 * gains["ria"] > 0.02
+
+
+@pytest.mark.slow
+def test_strangers_are_pushed_into_a_list_of_heavy_hitters() -> None:
+    plan = PoisoningPlan("mga", 3, 0.1, search=2_000)
+    (run,) = simulate_task_poisoning("heavy-hitters", plan, size=0, epsilon="3", n=20_000)
+    assert run.gain >= 1 and run.predicted_gain is None
+
+
+def test_tasks_that_cannot_be_attacked_are_refused() -> None:
+    plan = PoisoningPlan("mga", 4, 0.05)
+    with pytest.raises(InvalidSpec, match="must be one of"):
+        simulate_task_poisoning("weather", plan, size=8, epsilon="1", n=10)
+    with pytest.raises(InvalidSpec, match="everything"):
+        simulate_task_poisoning("ranges", plan, size=4, epsilon="1", n=10)
+    with pytest.raises(InvalidSpec, match="all_of"):
+        composed_fakes(example("all_of", "1"), Attack("mga", np.array([1])), [[0, 0]], 2, 1)
+    plain = composed_fakes(tacit.OUE(8, "1"), Attack("mga", np.array([1])), [2, 3], 5, 1)
+    assert tacit.OUE(8, "1").valid(plain).all()
