@@ -29,6 +29,9 @@ affine_support = _core.affine_support
 draw_subsets = _core.draw_subsets
 isotonic = _core.isotonic
 sha256_rows = _core.sha256_rows
+report_planes = _core.report_planes
+hash_planes = _core.hash_planes
+co_support = _core.co_support
 
 __all__ = [
     "F64",
@@ -39,6 +42,7 @@ __all__ = [
     "affine_support",
     "bit_columns",
     "buckets_of",
+    "co_support",
     "compiled",
     "count_members",
     "draw_bits",
@@ -46,11 +50,13 @@ __all__ = [
     "draw_subsets",
     "hash32",
     "hash_matches",
+    "hash_planes",
     "hash_support",
     "histogram",
     "isotonic",
     "mix32",
     "pooled_support",
+    "report_planes",
     "sha256_rows",
     "uniform",
     "walsh_hadamard",

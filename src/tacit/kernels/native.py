@@ -280,6 +280,55 @@ class Native:
         self._c.tacit_sha256_rows(ctypes.c_uint8(first), _at(rows), _SIZE(n), _SIZE(width), _at(out))
         return out
 
+    def report_planes(self, packed: U8, values: U32) -> U64:
+        """Return a row of bits per value, one bit per report: whether that bit of the packed report is set."""
+        packed, values = np.ascontiguousarray(packed), np.ascontiguousarray(values, np.uint32)
+        (n, width), d = packed.shape, len(values)
+        planes = np.zeros((d, -(-n // 64)), np.uint64)
+        words = planes.shape[1]
+
+        def part(at: slice) -> I64:
+            self._c.tacit_bit_planes(
+                _at(packed), _SIZE(n), _SIZE(width), _at(values), _SIZE(d), _SIZE(words), _SIZE(at.start),
+                _SIZE(at.stop), _at(planes),
+            )  # fmt: skip
+            return np.zeros(0, np.int64)  # Every slice has written its words of `planes` itself.
+
+        _over_threads(part, words, n * d)
+        return planes
+
+    def hash_planes(self, seeds: U32, buckets: U32, g: int, values: U32) -> U64:
+        """Return a row of bits per value, one bit per report: whether the value hashes to the reported bucket."""
+        bounds, n, d = _bucket_bounds(g), len(seeds), len(values)
+        seeds, values = np.ascontiguousarray(seeds, np.uint32), np.ascontiguousarray(values, np.uint32)
+        low = bounds[buckets.astype(np.intp)]
+        lows, spans = low.astype(np.uint32), (bounds[buckets.astype(np.intp) + 1] - low).astype(np.uint32)
+        planes = np.zeros((d, -(-n // 64)), np.uint64)
+        words = planes.shape[1]
+
+        def part(at: slice) -> I64:
+            self._c.tacit_hash_planes(
+                _at(seeds), _at(lows), _at(spans), _SIZE(n), _at(values), _SIZE(d), _SIZE(words), _SIZE(at.start),
+                _SIZE(at.stop), _at(planes),
+            )  # fmt: skip
+            return np.zeros(0, np.int64)
+
+        _over_threads(part, words, n * d)
+        return planes
+
+    def co_support(self, planes: U64) -> I64:
+        """Return for every pair of planes how many bits both have; the diagonal counts the bits of one."""
+        planes = np.ascontiguousarray(planes)
+        d, words = planes.shape
+
+        def part(at: slice) -> I64:
+            out = np.zeros((d, d), np.int64)
+            self._c.tacit_co_support(_at(planes), _SIZE(d), _SIZE(words), _SIZE(at.start), _SIZE(at.stop), _at(out))
+            return out
+
+        upper = _sum_over_threads(part, words, words * d * d)
+        return upper + np.triu(upper, 1).T
+
     def isotonic(self, values: F64, weights: F64 | None) -> F64:
         """Return the nearest non-decreasing sequence in (weighted) least squares."""
         values = np.ascontiguousarray(values, np.float64)

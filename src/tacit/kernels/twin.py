@@ -46,9 +46,9 @@ def buckets_of(seeds: U32, values: U64, g: int) -> U32:
     return (hash32(seeds, values).astype(np.uint64) * np.uint64(g) >> np.uint64(32)).astype(np.uint32)
 
 
-def _row_chunks(n: int, columns: int) -> "list[slice]":
-    """Slices of n rows whose tables with this many columns have a bounded size."""
-    step = max(1, _CHUNK_CELLS // max(1, columns))
+def _row_chunks(n: int, columns: int, *, multiple: int = 1) -> "list[slice]":
+    """Slices of n rows whose tables with this many columns have a bounded size, and start at multiples."""
+    step = multiple * max(1, _CHUNK_CELLS // (multiple * max(1, columns)))
     return [slice(start, min(n, start + step)) for start in range(0, n, step)]
 
 
@@ -90,6 +90,43 @@ def bit_columns(packed: U8, size: int, weights: I64 | None) -> I64:
     for rows in _row_chunks(len(packed), size):
         bits = np.unpackbits(packed[rows], axis=1, count=size, bitorder="little")
         out += _weighted_columns(bits, None if weights is None else weights[rows])
+    return out
+
+
+def report_planes(packed: U8, values: U32) -> U64:
+    """Return a row of bits per value, one bit per report: whether that bit of the packed report is set.
+
+        reports   r0: 0110...   r1: 1010...          planes   value 0: 01...   value 1: 10...   value 2: 11...
+
+    Planes are words of 64 reports, the first report in the lowest bit; bits beyond the last report are zero.
+    """
+    planes = np.zeros((len(values), 8 * -(-len(packed) // 64)), np.uint8)
+    for rows in _row_chunks(len(packed), 8 * packed.shape[1], multiple=8):
+        bits = packed[rows][:, values >> 3] >> (values & np.uint32(7)).astype(np.uint8) & np.uint8(1)
+        _put(planes, rows, bits)
+    return planes.view("<u8").astype(np.uint64)
+
+
+def hash_planes(seeds: U32, buckets: U32, g: int, values: U32) -> U64:
+    """Return a row of bits per value, one bit per report: whether the value hashes to the reported bucket."""
+    planes = np.zeros((len(values), 8 * -(-len(seeds) // 64)), np.uint8)
+    for rows in _row_chunks(len(seeds), len(values), multiple=8):
+        supported = buckets_of(seeds[rows, None], values[None, :].astype(np.uint64), g) == buckets[rows, None]
+        _put(planes, rows, supported)
+    return planes.view("<u8").astype(np.uint64)
+
+
+def _put(planes: U8, rows: slice, bits: "npt.NDArray[np.bool_] | U8") -> None:
+    """Write the bits of some reports (rows) into the planes; the first report is a multiple of 8."""
+    packed = np.packbits(bits, axis=0, bitorder="little").T
+    planes[:, rows.start // 8 : rows.start // 8 + packed.shape[1]] = packed
+
+
+def co_support(planes: U64) -> I64:
+    """Return for every pair of planes how many bits both have; the diagonal counts the bits of one."""
+    out = np.zeros((len(planes), len(planes)), np.int64)
+    for i, plane in enumerate(planes):
+        out[i] = np.bitwise_count(planes & plane).sum(axis=1, dtype=np.int64)
     return out
 
 

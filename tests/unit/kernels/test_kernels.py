@@ -358,3 +358,29 @@ def test_hashes_of_rows_at_every_edge_of_a_block(width: int):
         assert [bytes(row) for row in core().sha256_rows(0, rows)] == [
             sha256(b"\0" + bytes(row)).digest() for row in rows
         ]
+
+
+@compiled
+@pytest.mark.parametrize("d", [1, 2, 9, 64, 130])
+def test_planes_and_co_support(d: int):
+    for n in (0, 1, 63, 64, 65, 700):
+        packed = rng(n + d).integers(256, size=(n, -(-d // 8)), dtype=np.uint8)
+        values = rng(d).permutation(d)[: max(1, d - 1)].astype(np.uint32)
+        planes = core().report_planes(packed, values)
+        same(planes, twin.report_planes(packed, values))
+        bits = np.unpackbits(packed, axis=1, bitorder="little")[:, values].astype(np.int64)
+        same(core().co_support(planes), twin.co_support(planes))
+        assert np.array_equal(twin.co_support(planes), bits.T @ bits)
+        seeds, buckets = hashed_reports(n, 5)
+        same(core().hash_planes(seeds, buckets, 5, values), twin.hash_planes(seeds, buckets, 5, values))
+        counts = np.diagonal(twin.co_support(twin.hash_planes(seeds, buckets, 5, values)))
+        same(counts.copy(), twin.hash_support(seeds, buckets, 5, values.astype(np.uint64), None))
+
+
+@compiled
+def test_planes_over_threads():
+    packed = rng(1).integers(256, size=(5_003, 16), dtype=np.uint8)
+    values = np.arange(128, dtype=np.uint32)
+    planes = core().report_planes(packed, values)
+    same(planes, twin.report_planes(packed, values))
+    same(core().co_support(planes), twin.co_support(planes))

@@ -7,11 +7,12 @@ table shows by the variance that the mechanism states, so that its level is the 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import erfc, exp, lgamma, log, prod, sqrt
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
 
+from tacit.core.statistics.chi_square import chi_square_tail
 from tacit.core.statistics.normal import normal_isf
 from tacit.errors import InvalidSpec, NoData
 from tacit.post.frequencies.methods import hull
@@ -57,24 +58,6 @@ class Measured:
         """Return plain numbers for JSON; None for NaN and infinity."""
         pairs = vars(self).items()
         return {name: number if np.isfinite(number) else None for name, number in pairs}
-
-
-def chi_square_tail(statistic: float, degrees: int) -> float:
-    """Return the probability that a chi-square of so many degrees of freedom exceeds a value.
-
-    >>> round(chi_square_tail(3.841459, 1), 4), round(chi_square_tail(9.487729, 4), 4)
-    (0.05, 0.05)
-    """
-    if statistic <= 0:
-        return 1.0
-    half = statistic / 2
-    # Recurrence in steps of two degrees: Q(k + 2) = Q(k) + half^(k/2) e^-half / Gamma(k/2 + 1), from one degree (erfc)
-    # or two (exp). Terms are taken through logarithms, since the power overflows for large statistics.
-    tail = erfc(sqrt(half)) if degrees % 2 else exp(-half)
-    start = degrees % 2 or 2
-    for k in range(start, degrees, 2):
-        tail += exp(k / 2 * log(half) - half - lgamma(k / 2 + 1))
-    return min(1.0, tail)
 
 
 def sampling_covariance(p: F64, respondents: float) -> F64:

@@ -11,10 +11,11 @@ from math import log
 import numpy as np
 
 from tacit.arrays import F64
+from tacit.core.statistics.chi_square import chi_square_tail
 from tacit.core.statistics.level import check_level
 from tacit.core.statistics.normal import normal_isf
 from tacit.post.views.answers import simplex
-from tacit.tasks.marginals.association import Measured, chi_square_tail, mutual_information, sampling_covariance
+from tacit.tasks.marginals.association import Measured, mutual_information, sampling_covariance
 from tacit.tasks.marginals.information_region import TableRegion, least_and_most, nearest_table
 from tacit.tasks.marginals.marginals import Table
 

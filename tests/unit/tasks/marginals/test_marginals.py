@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from tacit.baselines.marginals_binary import BinaryEncoded, as_bits
 from tacit.baselines.priview import PriView
 from tacit.cli import cli
+from tacit.core.statistics.chi_square import chi_square_tail
 from tacit.core.statistics.normal import normal_isf
 from tacit.decode.em import maximum_likelihood
 from tacit.device.numbers.coins import ReplayCoins
@@ -29,7 +30,6 @@ from tacit.simulate.marginals import (
     true_table,
 )
 from tacit.tasks.marginals.association import (
-    chi_square_tail,
     conditional,
     correlation,
     mutual_information,
