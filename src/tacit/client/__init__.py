@@ -11,8 +11,10 @@ past values, with which whoever takes the file can test guesses of those answers
 from tacit.client.ledger import AlreadyAnswered, Ledger, LedgerUnusable, Receipt, Spending, Spent
 from tacit.client.respondent import Respondent
 from tacit.client.transport import Patience, Transport, Unreachable
+from tacit.client.windows import AccountView, Tick, WindowedCollection
 
 __all__ = [
+    "AccountView",
     "AlreadyAnswered",
     "Ledger",
     "LedgerUnusable",
@@ -21,6 +23,8 @@ __all__ = [
     "Respondent",
     "Spending",
     "Spent",
+    "Tick",
     "Transport",
     "Unreachable",
+    "WindowedCollection",
 ]
