@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import shuffled_documents as shuffled
+import windowed_documents as windowed
 
 from tacit.device.families.compose import OneOfDevice
 from tacit.device.numbers.coins import ReplayCoins
@@ -23,6 +24,8 @@ from tacit.wire.document import Collection
 
 TARGET = Path(__file__).resolve().parents[1] / "spec" / "vectors" / "documents.json"
 BATCH_ID = bytes(range(16))
+WINDOW = 9
+"""The window that batches of documents with windows name."""
 
 
 def question(name: str, domain: dict[str, Any], task: str = "histogram") -> dict[str, Any]:
@@ -362,6 +365,9 @@ UNSHUFFLED = {
 }
 """What shufflers cannot take."""
 
+UNWINDOWED = {name: UNSHUFFLED[name] for name in ("rows", "rounds", "pairs of answers", "repeated answers")}
+"""What is not asked again and again."""
+
 TEXTS: list[tuple[str, str]] = [
     ("a version with a point", json.dumps(PLAIN | {"version": 1.0})),
     ("a size with a point", json.dumps(PLAIN | {"mechanism": GRR | {"size": 3.0}})),
@@ -391,7 +397,7 @@ def answered(collection: Collection, answers: dict[str, Any], seed: bytes, row: 
     value = collection.encode(answers)
     report = collection.mechanism.privatize_one(value, ReplayCoins(seed))
     block = block_of(collection, report)
-    batch = Batch(collection.id, BATCH_ID, (block,))
+    batch = Batch(collection.id, BATCH_ID, (block,), None if collection.windows is None else WINDOW)
     widths = [len(block.payload)] * (block.member + 1)
     case = {"answers": answers, "value": plain(value), "seed": seed.hex(), "report": report.hex()}
     if collection.shuffle is not None:
@@ -452,10 +458,11 @@ def bad_row(row: Any, collector: bool) -> dict[str, Any]:
 
 def make() -> str:
     """The file, one case a line."""
-    newer = shuffled.good(PLAIN, document([WORD], OLH))
+    newer = [*shuffled.good(PLAIN, document([WORD], OLH)), *windowed.good(PLAIN)]
+    worse = [*shuffled.bad(PLAIN, UNSHUFFLED), *windowed.bad(PLAIN, UNWINDOWED)]
     sections = {
         "good": [good(*case) for case in (*GOOD, *newer)] + [with_rows(*case) for case in WITH_ROWS],
-        "bad_documents": [bad(*case) for case in (*BAD, *SETTINGS, *UNFIT, *shuffled.bad(PLAIN, UNSHUFFLED))],
+        "bad_documents": [bad(*case) for case in (*BAD, *SETTINGS, *UNFIT, *worse)],
         "bad_texts": [bad_text(*case) for case in TEXTS],
         "bad_answers": [bad_answers(*case) for case in BAD_ANSWERS],
         "bad_rows": [bad_row(*case) for case in BAD_ROWS],

@@ -15,12 +15,13 @@ import { checkPlan } from "./plan.js";
 import { domainOf } from "./product.js";
 import { columnsOf, isName, isSqlName, rowOf } from "./rows.js";
 import { checkShuffled } from "./shuffle.js";
+import { checkWindowed } from "./windows.js";
 
 const FIELDS = [
   ...["about", "epsilon", "invitations", "mechanism", "minimum_cohort", "origins", "plan", "policy"],
   ...["questions", "retention_days", "rows", "title", "version"],
 ];
-/** What version 2 adds, each null or an object; the last two have no meaning yet. */
+/** What version 2 adds, each null or an object. */
 const ADDED = ["shuffle", "account", "windows"];
 const MAX_QUESTIONS = 128;
 const MAX_ORIGINS = 64;
@@ -51,9 +52,6 @@ function checkVersion(value) {
   const version = isObject(value) && Object.hasOwn(value, "version") ? value.version : 1;
   insist([1, 2].includes(version), "document.version", "1 or 2; a newer document needs a newer script");
   checkFields("document", version === 1 ? FIELDS : [...FIELDS, ...ADDED].sort(), value);
-  for (const name of version === 1 ? [] : ADDED.slice(1)) {
-    insist(value[name] === null, `document.${name}`, "null: this script does not know it yet, so the document must not be answered");
-  }
 }
 
 /** What the collector is told about itself. @param {any} value the document */
@@ -113,6 +111,10 @@ export class Collection {
     checkPlan(value.plan);
     /** The terms under which reports are shuffled, if they are. @type {any} */
     this.shuffle = null;
+    /** The calendar, where the question is asked again and again, and what its reports are charged to. @type {any} */
+    this.windows = null;
+    /** @type {any} */
+    this.account = null;
     Object.assign(this, value);
     /** @type {Question[]} */
     this.questions = listed(value.questions, "document", "questions").map(question);
@@ -120,6 +122,7 @@ export class Collection {
     /** The privacy budget of one respondent, in wire form. */
     this.epsilon = this.mechanism.epsilon;
     this.#check(value);
+    checkWindowed(value, this.mechanism);
     if (this.shuffle !== null) checkShuffled(value, this.mechanism);
     /** SHA-256 of the canonical document, in hexadecimal. @type {string} */
     this.id = digest(value);

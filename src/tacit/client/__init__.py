@@ -13,8 +13,10 @@ from tacit.client.ledger import AlreadyAnswered, Ledger, LedgerUnusable, Receipt
 from tacit.client.respondent import Respondent
 from tacit.client.telemetry import Telemetry
 from tacit.client.transport import Patience, Transport, Unreachable
+from tacit.client.windows import AccountView, Tick, WindowedCollection
 
 __all__ = [
+    "AccountView",
     "AlreadyAnswered",
     "Delivery",
     "Gateway",
@@ -26,6 +28,8 @@ __all__ = [
     "Spending",
     "Spent",
     "Telemetry",
+    "Tick",
     "Transport",
     "Unreachable",
+    "WindowedCollection",
 ]

@@ -30,6 +30,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
@@ -37,10 +38,12 @@ from typing import Any, cast
 from tacit.device.numbers.budget import as_budget
 from tacit.errors import TacitError
 
-VERSION = 1
-HELD, PENDING, SENT, REFUSED = "held", "pending", "sent", "refused"
+VERSION = 2
+"""Version 2 has accounts and windows; a ledger of version 1 is read, and written back as one of version 2."""
+HELD, PENDING, SENT, REFUSED, EXPIRED = "held", "pending", "sent", "refused", "expired"
 """The states of a report. Held: drawn and stored, but its owner has not agreed to send it; it never left the device.
 Pending: to be sent until the collector acknowledges it; it may have arrived. Sent: acknowledged. Refused: for good.
+Expired: its window takes no more reports.
 """
 
 
@@ -53,7 +56,7 @@ class Receipt:
     epsilon: Any
     """The budget in wire form."""
     state: str
-    """"held", "pending", "sent" or "refused"."""
+    """"held", "pending", "sent", "refused" or "expired"."""
     reason: str = ""
     """Why the collector refused it, or why a sealed report waits."""
     session: str = ""
@@ -100,6 +103,8 @@ class LedgerEntry:
     """The public columns that go along with the report, where the collection has any; they are not protected."""
     sealed: dict[str, Any] | None = None
     """The report as it was sealed for the shufflers of a session (`client.sealed`); sent in place of `report`."""
+    window: int = -1
+    """The window that the report is about, where its collection has windows."""
 
     @property
     def receipt(self) -> Receipt:
@@ -118,6 +123,12 @@ class Kept:
     """32 random bytes in hexadecimal, drawn when the first memoised collection is answered; empty before."""
     memories: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Per memoised collection: keyed hashes of what was answered, and the last report."""
+    born: str = ""
+    """The date on which the ledger was made: a young one may have had a predecessor (`device.windows.account`)."""
+    accounts: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """Per collector and account: its terms, its record, and what each document charged to it."""
+    days: list[list[str]] = field(default_factory=list[list[str]])
+    """Dates and epsilons of charges to all accounts, for a policy of the host."""
 
     def first(self, collection: str, plan: str) -> LedgerEntry | None:
         """Return the first report on a collection, or on any round of its plan; None if there is none."""
@@ -132,6 +143,9 @@ class Kept:
 
     def spent(self, entry: LedgerEntry) -> Fraction:
         """Return what a collection cost: epsilon once; for a memoised one, epsilon for every different value."""
+        if entry.window >= 0:
+            charged = (account["charged"].get(entry.collection) for account in self.accounts.values())
+            return sum((Fraction(cost) for cost in charged if cost is not None), Fraction(0))
         memory = self.memories.get(entry.collection)
         return as_budget(entry.epsilon).declared * (len(memory["seen"]) if memory else 1)
 
@@ -165,10 +179,12 @@ class Ledger:
     several threads may share one ledger, in memory or not.
     """
 
-    def __init__(self, path: "str | os.PathLike[str] | None" = None) -> None:
-        """Use a file, which is created on the first write, or memory."""
+    def __init__(
+        self, path: "str | os.PathLike[str] | None" = None, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        """Use a file, which is created on the first write, or memory; `clock` dates the ledger."""
         self._path = None if path is None else Path(path)
-        self._kept = Kept()
+        self._kept, self._clock = Kept(), clock
         self._mutex = threading.Lock()
 
     def read(self) -> Kept:
@@ -191,6 +207,9 @@ class Ledger:
         """Yield the contents to be changed, under the lock; on disk when the block ends without an exception."""
         with self._locked():
             contents = self.read()
+            # The later of both dates: a ledger must never seem older than it is, in whichever zone it is asked.
+            now = self._clock()
+            contents.born = contents.born or max(now.astimezone(UTC).date(), now.astimezone().date()).isoformat()
             yield contents
             self._write(contents)
 
@@ -276,10 +295,16 @@ def _parse(data: bytes) -> Kept:
     """Parse the contents of a ledger file; ValueError, TypeError or KeyError for anything else."""
     value = json.loads(data)
     # A ledger of a newer version may mean more than we can read: refuse it like a damaged one.
-    if value["version"] != VERSION:
+    if value["version"] not in (1, VERSION):
         raise ValueError("version")
     entries = [LedgerEntry(**cast("dict[str, Any]", entry)) for entry in value["entries"]]
-    return Kept(entries, value["secret"], value["memories"])
+    kept = Kept(entries, value["secret"], value["memories"])
+    # A ledger of version 1 has charged no windows, but it may have replaced one that had: it counts as made today.
+    return (
+        kept
+        if value["version"] == 1
+        else replace(kept, born=value["born"], accounts=value["accounts"], days=value["days"])
+    )
 
 
 def _write_through(path: Path, data: bytes) -> None:

@@ -10,16 +10,19 @@ anything was drawn, and are sent to its shufflers. `client.sealed` does that, an
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any
 
 from tacit.client.ledger import HELD, PENDING, Kept, Ledger, LedgerEntry, Receipt, Spending
 from tacit.client.transport import JSON_TYPE, Address, Transport
+from tacit.client.windows import WindowedCollection
 from tacit.device.kinds.memo import KEY_BYTES, MemoizedDevice, Memory
 from tacit.device.numbers.coins import Coins, SystemCoins
+from tacit.device.windows.account import DevicePolicy
 from tacit.errors import InvalidSpec, InvalidValue, MissingExtra
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
 from tacit.wire.document import Collection
@@ -41,12 +44,15 @@ class Respondent:
         *,
         coins: Coins | None = None,
         transport: Transport | None = None,
+        policy: DevicePolicy | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Set up ledger and transport; InvalidSpec for coins that somebody could predict, such as seeded ones."""
         self._coins = coins or SystemCoins()
         if not self._coins.secure:
             raise InvalidSpec(f"coins: {type(self._coins).__name__} are not secure; real reports need SystemCoins")
-        self._ledger = store if isinstance(store, Ledger) else Ledger(store)
+        self._ledger = store if isinstance(store, Ledger) else Ledger(store, clock=clock)
+        self._policy, self._clock = policy, clock
         self._transport = transport or Transport()
 
     def open(self, url: str) -> Collection:
@@ -71,6 +77,13 @@ class Respondent:
         second answer raises `AlreadyAnswered`, which carries the receipt of the first, unless the mechanism memoises.
         """
         return self._send(self._record(self._find(where, collector), answers, row, invitation)).receipt
+
+    def join(self, where: "str | Collection", *, collector: str = "") -> WindowedCollection:
+        """Take part in a collection that asks again and again: call `tick(value)` of the result once a day."""
+        document, address = self._find(where, collector)
+        return WindowedCollection(
+            document, address.base, self._ledger, self._coins, self._send, self._policy, self._clock
+        ).checked()
 
     def prepare(
         self,
@@ -101,6 +114,8 @@ class Respondent:
     ) -> LedgerEntry:
         """Perturb once and store the report; nothing is sent."""
         collection, address = found
+        if collection.windows is not None:
+            raise InvalidSpec(f"collection {collection.id}: asks again and again; take part with Respondent.join")
         # Everything that can fail for a wrong answer fails here, before coins are drawn and epsilon is spent.
         value, columns = collection.encode(answers), _row(collection, row)
         mechanism = collection.mechanism
@@ -240,4 +255,5 @@ def _batch_bytes(entry: LedgerEntry) -> bytes:
         report = {"member": entry.member, "report": entry.report, "row": entry.row}
         return json.dumps({"collection": entry.collection, "batch": entry.batch, "reports": [report]}).encode()
     block = Block(entry.member, 1, bytes.fromhex(entry.report))
-    return encode_batch(Batch(entry.collection, bytes.fromhex(entry.batch), (block,)))
+    window = entry.window if entry.window >= 0 else None
+    return encode_batch(Batch(entry.collection, bytes.fromhex(entry.batch), (block,), window))

@@ -7,7 +7,8 @@
 
 Integers are little-endian. Width is fixed per member, so a server decodes a block without looking at its reports; a
 device sends one block of one. The batch id is made by the client and kept with the noisy bytes: sending the same
-batch again never counts twice.
+batch again never counts twice. Batches of a document with windows begin with "TCB2" instead, and have the window (u32)
+after the batch id.
 """
 
 import secrets
@@ -18,7 +19,8 @@ from typing import Any, cast
 
 from tacit.errors import ReportRejected
 
-MAGIC = b"TCB1"
+MAGIC, WINDOWED = b"TCB1", b"TCB2"
+"""The first bytes of a batch, and of one that names its window."""
 MEDIA_TYPE = "application/vnd.tacit.batch"
 # Magic, collection digest and batch id: offsets 0, 4 and 36 of a batch.
 _HEAD = len(MAGIC) + 32 + 16
@@ -41,6 +43,8 @@ class Batch:
     collection: str
     batch: bytes
     blocks: tuple[Block, ...]
+    window: int | None = None
+    """The window that all reports are about, where the document has windows."""
 
     @property
     def count(self) -> int:
@@ -61,7 +65,8 @@ def invitation_hash(invitation: str) -> bytes:
 
 def encode_batch(batch: Batch) -> bytes:
     """Return the binary form of a batch."""
-    head = MAGIC + bytes.fromhex(batch.collection) + batch.batch
+    head = bytes.fromhex(batch.collection) + batch.batch
+    head = MAGIC + head if batch.window is None else WINDOWED + head + batch.window.to_bytes(4, "little")
     blocks = (
         block.member.to_bytes(4, "little") + block.count.to_bytes(4, "little") + block.payload for block in batch.blocks
     )
@@ -70,7 +75,8 @@ def encode_batch(batch: Batch) -> bytes:
 
 def read_head(data: bytes) -> tuple[str, bytes]:
     """Return collection id and batch id of a binary batch; the blocks are decoded once the collection is known."""
-    if len(data) < _HEAD or data[: len(MAGIC)] != MAGIC:
+    magic = data[: len(MAGIC)]
+    if len(data) < _HEAD + 4 * (magic == WINDOWED) or magic not in (MAGIC, WINDOWED):
         raise ReportRejected("batch: not a report batch; it begins with other bytes or is too short")
     return data[4:36].hex(), bytes(data[36:52])
 
@@ -79,7 +85,8 @@ def decode_batch(data: bytes, widths: Sequence[int]) -> Batch:
     """Decode a binary batch; `widths` are the report widths of the collection's members, in bytes."""
     collection, batch_id = read_head(data)
     blocks: list[Block] = []
-    at = _HEAD
+    window = int.from_bytes(data[_HEAD : _HEAD + 4], "little") if data.startswith(WINDOWED) else None
+    at = _HEAD if window is None else _HEAD + 4
     # Every block is checked against the bytes that are there before it is cut out.
     while at < len(data):
         if len(data) - at < 8:
@@ -93,7 +100,7 @@ def decode_batch(data: bytes, widths: Sequence[int]) -> Batch:
             raise ReportRejected(f"batch: a block claims {count} reports of {widths[member]} bytes; it has other bytes")
         blocks.append(Block(member, count, bytes(data[at + 8 : end])))
         at = end
-    return Batch(collection, batch_id, tuple(blocks))
+    return Batch(collection, batch_id, tuple(blocks), window)
 
 
 def batch_to_json(batch: Batch, widths: Sequence[int]) -> dict[str, Any]:
@@ -106,16 +113,21 @@ def batch_to_json(batch: Batch, widths: Sequence[int]) -> dict[str, Any]:
         for block in batch.blocks
         for i in range(block.count)
     ]
-    return {"collection": batch.collection, "batch": batch.batch.hex(), "reports": reports}
+    window = {} if batch.window is None else {"window": batch.window}
+    return {"collection": batch.collection, "batch": batch.batch.hex(), "reports": reports} | window
 
 
 def batch_from_json(value: Any, widths: Sequence[int]) -> Batch:
     """Read the JSON form; unknown fields, upper-case digits and wrong lengths are refused."""
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    if fields.keys() != {"collection", "batch", "reports"} or not isinstance(fields["reports"], list):
+    window = fields.get("window")
+    if fields.keys() - {"window"} != {"collection", "batch", "reports"} or not isinstance(fields["reports"], list):
         raise ReportRejected('batch: must be an object with "collection", "batch" and a list of "reports"')
+    # `type` and not `isinstance`, as below; a window that is stated must be a number, and null is none.
+    if "window" in fields and (type(window) is not int or not 0 <= window < 1 << 32):
+        raise ReportRejected('batch: "window" must be the number of a window')
     blocks = tuple(_report(item, widths) for item in cast("list[Any]", fields["reports"]))
-    return Batch(_hex(fields["collection"], 32).hex(), _hex(fields["batch"], 16), blocks)
+    return Batch(_hex(fields["collection"], 32).hex(), _hex(fields["batch"], 16), blocks, window)
 
 
 def _report(value: Any, widths: Sequence[int]) -> Block:

@@ -17,17 +17,17 @@ from tacit.device.catalog import KINDS, device_of
 from tacit.device.domains.domain import Domain
 from tacit.device.domains.product import domain_of
 from tacit.device.numbers.canonical import canonical, digest
+from tacit.device.windows.terms import AccountTerms, WindowTerms
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.wire.fields import is_short_text, stated_fields, whole_number
 from tacit.wire.rows import Rows, check_word
 from tacit.wire.shuffled import ShuffleTerms
+from tacit.wire.windows import account_from_json, check_windowed, windows_from_json
 
 OLDEST, NEWEST = 1, 2
 """Versions of a document. The second has all fields of the first, and `ADDED`."""
 ADDED = ("shuffle", "windows", "account")
 """What version 2 adds, each null or an object. A document is published in the oldest version that can say it."""
-RESERVED_FIELDS = ("windows", "account")
-"""Fields that have a name and no meaning yet."""
 POLICIES = ("single", "one_of", "all_of", "joint")
 """How several questions are asked: one of them, drawn by the device; all, at a share of epsilon each; or together."""
 MAX_QUESTIONS = 128
@@ -150,12 +150,17 @@ class Collection:
     """Public columns that come with every report and stay linked to it."""
     shuffle: ShuffleTerms | None = None
     """Where reports are sealed for shufflers: who they are, and under which terms they mix reports."""
+    windows: WindowTerms | None = None
+    """Where the question is asked again and again: the calendar, and which windows a device answers."""
+    account: AccountTerms | None = None
+    """What reports of all windows are charged to on a device."""
     version: int = OLDEST
     """The version that the document was written in; raised to the oldest that can say what is meant."""
 
     def __post_init__(self) -> None:
         """Raise the version to one that has a field for everything that is said."""
-        needed = OLDEST if self.shuffle is None else NEWEST
+        added = (getattr(self, name) for name in ADDED)
+        needed = OLDEST if all(part is None for part in added) else NEWEST
         object.__setattr__(self, "version", max(self.version, needed))
 
     @classmethod
@@ -185,6 +190,8 @@ class Collection:
             plan=None if given["plan"] is None else PlanRound.from_json(given["plan"]),
             rows=None if given["rows"] is None else Rows.from_json(given["rows"]),
             shuffle=None if given.get("shuffle") is None else ShuffleTerms.from_json(given["shuffle"]),
+            windows=None if given.get("windows") is None else windows_from_json(given["windows"]),
+            account=None if given.get("account") is None else account_from_json(given["account"]),
             version=given["version"],
         )
         made.check()
@@ -195,6 +202,7 @@ class Collection:
     def check(self) -> None:
         """Refuse a mechanism that does not fit the questions or the shufflers, and rows with a private column."""
         self._check_rows()
+        check_windowed(self)
         if self.shuffle is not None:
             self._check_shuffled(self.shuffle)
         if self.policy == "joint":
@@ -307,8 +315,10 @@ class Collection:
             "plan": None if self.plan is None else self.plan.to_json(),
             "rows": None if self.rows is None else self.rows.to_json(),
         }
-        terms = None if self.shuffle is None else self.shuffle.to_json()
-        return pairs if self.version == OLDEST else pairs | dict.fromkeys(ADDED) | {"shuffle": terms}
+        if self.version == OLDEST:
+            return pairs
+        parts = {name: getattr(self, name) for name in ADDED}
+        return pairs | {name: None if part is None else part.to_json() for name, part in parts.items()}
 
     @cached_property
     def id(self) -> str:
@@ -347,14 +357,7 @@ def _versioned(value: Any) -> dict[str, Any]:
             f"document.version is {str(version)[:20]}, must be from {OLDEST} to {NEWEST}; a newer document needs a "
             "newer version of tacit"
         )
-    given = stated_fields(value, "document", _FIELDS if version == OLDEST else (*_FIELDS, *ADDED))
-    for name in RESERVED_FIELDS:
-        if given.get(name) is not None:
-            raise InvalidSpec(
-                f"document.{name} must be null: this version of tacit does not know what else it means yet, so the "
-                "document must not be answered; update tacit"
-            )
-    return given
+    return stated_fields(value, "document", _FIELDS if version == OLDEST else (*_FIELDS, *ADDED))
 
 
 def _questions(value: Any) -> tuple[Question, ...]:

@@ -11,7 +11,9 @@ from tacit.device.base import Device
 from tacit.device.catalog import FAMILIES, KINDS
 from tacit.device.domains.product import DOMAINS
 from tacit.device.families.compose import Family
-from tacit.wire.document import ADDED, MAX_QUESTIONS, NEWEST, OLDEST, POLICIES, RESERVED_FIELDS
+from tacit.device.windows.calendar import EVERY, MAX_WINDOWS, ZONES
+from tacit.device.windows.terms import GUARANTEES, MAX_LATE
+from tacit.wire.document import ADDED, MAX_QUESTIONS, NEWEST, OLDEST, POLICIES
 from tacit.wire.rows import KEYWORDS, MAX_COLUMNS, RESERVED, SYSTEM, TYPES
 from tacit.wire.shuffled import (
     DELTA,
@@ -23,6 +25,7 @@ from tacit.wire.shuffled import (
     MODES,
     URL,
 )
+from tacit.wire.windows import ACCOUNT_FIELDS, WINDOW_FIELDS
 
 Schema = dict[str, Any]
 """A JSON Schema, or a part of one."""
@@ -234,8 +237,40 @@ def _shuffle() -> Schema:
     return {"title": "shuffle"} | pairs | {"allOf": [*by_mode, relayed]}
 
 
+def _windows(required: tuple[str, ...]) -> Schema:
+    """The windows of a document; of a draft, which has defaults for some fields."""
+    pairs: Schema = {
+        "every": {"enum": list(EVERY)},
+        "first": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+        "count": _whole(1, MAX_WINDOWS),
+        "zone": {"enum": list(ZONES)},
+        "late": _whole(0, MAX_LATE),
+        "per": _whole(1, MAX_WINDOWS),
+        "schedule": {"const": "fixed"},
+        "guarantee": {"enum": list(GUARANTEES)},
+    }
+    return _partly(pairs, required)
+
+
+def _account(required: tuple[str, ...]) -> Schema:
+    """The account of a document, or of a draft."""
+    cap: Schema = {"type": "string", "pattern": "^(0|[1-9][0-9]?)(\\.[0-9]{0,17}[1-9])?$"}
+    pairs: Schema = {
+        "name": _NAME,
+        "run": _whole(1, MAX_WINDOWS),
+        "run_epsilon": cap,
+        "lifetime_epsilon": {"anyOf": [{"type": "null"}, cap]},
+    }
+    return _partly(pairs, required)
+
+
+def _partly(pairs: Schema, required: tuple[str, ...]) -> Schema:
+    needed = {name: pairs[name] for name in required}
+    return _record(needed, {name: part for name, part in pairs.items() if name not in required})
+
+
 def _by_version() -> list[Schema]:
-    """Which fields a document of a version has, and what a shuffled one must be like."""
+    """Which fields a document of a version has, and what one that is shuffled or asks again must be like."""
     added: Schema = {"required": list(ADDED)}
     absent: Schema = {"properties": dict.fromkeys(ADDED, False)}
     words = [kind.kind for kind in KINDS if kind.fits_word]
@@ -245,11 +280,22 @@ def _by_version() -> list[Schema]:
         "plan": {"type": "null"},
         "rows": {"type": "null"},
     }
+    windowed: Schema = {
+        "account": {"type": "object"},
+        "policy": {"const": "single"},
+        "mechanism": {"properties": {"kind": {"not": {"const": "memo"}}}},
+        "invitations": {"const": False},
+    } | {name: {"type": "null"} for name in ("plan", "rows", "shuffle")}
     return [
         {"if": {"properties": {"version": {"const": OLDEST}}}, "then": absent, "else": added},
         {
             "if": {"required": ["shuffle"], "properties": {"shuffle": {"type": "object"}}},
             "then": {"properties": shuffled},
+        },
+        {
+            "if": {"required": ["windows"], "properties": {"windows": {"type": "object"}}},
+            "then": {"properties": windowed},
+            "else": {"properties": {"account": {"type": "null"}}},
         },
     ]
 
@@ -271,8 +317,7 @@ def _document() -> Schema:
     named: Schema = {"items": {"properties": {"name": _ref("sql_name")}}}
     in_tables: Schema = {"if": with_rows, "then": {"properties": {"plan": {"type": "null"}, "questions": named}}}
     rules = [*_by_policy(), in_tables, *_by_version()]
-    added: Schema = {"shuffle": {"anyOf": [{"type": "null"}, _ref("shuffle")]}}
-    added |= {name: {"type": "null"} for name in RESERVED_FIELDS}
+    added: Schema = {name: {"anyOf": [{"type": "null"}, _ref(name)]} for name in ADDED}
     return {"description": "A published document."} | _record(pairs | _settings(), added) | {"allOf": rules}
 
 
@@ -289,6 +334,8 @@ def _draft() -> Schema:
         "k": {"anyOf": [_whole(1, 4096), {"type": "null"}]},
         "rows": _rows(),
         "shuffle": {"anyOf": [{"type": "null"}, _ref("shuffle")]},
+        "windows": {"anyOf": [{"type": "null"}, _windows(("every", "first", "count", "per"))]},
+        "account": {"anyOf": [{"type": "null"}, _account(())]},
         "queries": _items({"type": "string", "maxLength": 20_000}, 0, 64),
     }
     description = "What `tacit collection create` takes; everything but title, questions and epsilon has a default."
@@ -312,6 +359,8 @@ def definitions() -> Schema:
         "question": _record(question),
         "draft_question": _record(drafted_question, {"task": _NAME}),
         "shuffle": _shuffle(),
+        "windows": {"title": "windows"} | _windows(WINDOW_FIELDS),
+        "account": {"title": "account"} | _account(ACCOUNT_FIELDS),
         "origin": {"type": "string", "pattern": "^(https?://[a-z0-9.-]+(:[0-9]{1,5})?|\\*)$"},
         "sql_name": _NAME | {"not": {"anyOf": [{"enum": list(KEYWORDS)}, {"pattern": f"^{SYSTEM}"}]}},
         "integer": _INTEGER,

@@ -1,5 +1,6 @@
 """What a document says about time: its windows, and the account that all its reports are charged to."""
 
+import re
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -13,6 +14,7 @@ from tacit.errors import InvalidSpec
 
 GUARANTEES = ("event", "run", "lifetime", "pattern")
 MAX_LATE = 31
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 FUTURE, OPEN, SETTLING, FINAL = "future", "open", "settling", "final"
 """The states of a window by the clock: before it, during it, while late reports are taken, and after."""
 
@@ -89,9 +91,8 @@ class AccountTerms:
 
     def __post_init__(self) -> None:
         """Caps are decimal text in canonical form, so that two documents of an account can be compared."""
-        named = isinstance(self.name, str)  # pyright: ignore[reportUnnecessaryIsInstance] - read from JSON
-        if not named or not 1 <= len(self.name) <= 64 or not self.name.isprintable():
-            raise InvalidSpec("account.name must be text of 1 to 64 characters")
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidSpec("account.name must be a lower-case word of up to 40 letters, digits and underscores")
         _whole(self.run, "account.run", 1, MAX_WINDOWS)
         _cap(self.run_epsilon, "account.run_epsilon")
         if self.lifetime_epsilon is not None:
