@@ -29,7 +29,7 @@ def mechanism_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AuditRequest:
     """The options that name a mechanism, as they were given."""
 
     kind: str | None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tacit.cli.audits.asked import Asked, mechanism_options
+from tacit.cli.audits.asked import AuditRequest, mechanism_options
 from tacit.cli.output import print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def client(
 
     if (command is None) == (preset is None):
         raise click.UsageError("give either --command or --preset")
-    mechanism = Asked(**asked).mechanism()
+    mechanism = AuditRequest(**asked).mechanism()
     program = Program(command or preset_command(str(preset), mechanism), timeout)
     values = audit_values(mechanism)
     chosen = None if pairs is None else _pairs(pairs, mechanism, values)

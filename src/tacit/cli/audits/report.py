@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tacit.cli.audits.asked import Asked, mechanism_options
+from tacit.cli.audits.asked import AuditRequest, mechanism_options
 from tacit.cli.output import progress
 
 
@@ -24,7 +24,7 @@ def report(presets: tuple[str, ...], commands: tuple[str, ...], runs: int, outpu
     from tacit.cli.reports import writing
     from tacit.wire.document import Collection
 
-    options = Asked(**asked)
+    options = AuditRequest(**asked)
     mechanism = options.mechanism()
     document = None if options.document is None else Collection.from_text(Path(options.document).read_bytes())
     found = dossier(mechanism, document, _clients(mechanism, presets, commands, runs))
