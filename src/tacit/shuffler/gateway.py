@@ -11,7 +11,7 @@ from typing import Any
 from tacit.errors import OpenFailed, ReportRejected
 from tacit.hosting.problems import Problem
 from tacit.shuffle.crypto.bhttp import BinaryRequest
-from tacit.shuffle.crypto.ohttp import OhttpGateway, ResponseSealer
+from tacit.shuffle.crypto.ohttp import Gateway, ResponseSealer
 from tacit.shuffle.crypto.stream import AesStream
 from tacit.shuffle.protocol.relayed import (
     ACCEPTED,
@@ -37,7 +37,7 @@ class GatewayDoor:
         """Uploads go to `take`, questions to `status` (of a session) and `proof` (of a slot in a session)."""
         self._store, self._take, self._status, self._proof = store, take, status, proof
         self._stream = AesStream.from_system()
-        self._gateways: list[OhttpGateway] = []
+        self._gateways: list[Gateway] = []
 
     async def uploads(self, sealed: Sequence[bytes]) -> list[bytes]:
         """The responses to requests that are to be uploads; everything else is refused, and looks the same."""
@@ -87,7 +87,7 @@ class GatewayDoor:
             return
         known = {gateway.config.public for gateway in self._gateways}
         keys = [key for key in self._store.seal_keys() if key.public not in known]
-        self._gateways += [OhttpGateway(gateway_config(key.public).key_id, key) for key in keys]
+        self._gateways += [Gateway(gateway_config(key.public).key_id, key) for key in keys]
 
 
 def _body_of(asked: BinaryRequest) -> tuple[str, bytes]:

@@ -5,7 +5,7 @@ client: a key of one's own would be a name. Whoever runs a gateway keeps the `en
 gives every request a response of the same size.
 
     >>> from tacit.device.numbers.coins import ReplayCoins
-    >>> gateway = OhttpGateway(1, HpkeKey.draw(ReplayCoins(b"gateway")))
+    >>> gateway = Gateway(1, HpkeKey.draw(ReplayCoins(b"gateway")))
     >>> sent, waiting = encapsulate(gateway.config, b"request", ReplayCoins(b"client"))
     >>> request, answer = gateway.open(sent)
     >>> request, waiting.open(answer.seal(b"response", ReplayCoins(b"nonce")))
@@ -139,7 +139,7 @@ def encapsulate(config: KeyConfig, request: bytes, coins: Coins) -> tuple[bytes,
     return config.header + context.enc + context.seal(request), ResponseOpener(context, context.enc)
 
 
-class OhttpGateway:
+class Gateway:
     """A gateway's private key under its number."""
 
     def __init__(self, key_id: int, key: HpkeKey) -> None:

@@ -12,7 +12,7 @@ from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.crypto.ohttp import (
     OVERHEAD,
     KeyConfig,
-    OhttpGateway,
+    Gateway,
     encapsulate,
     read_keys,
     request_enc,
@@ -28,7 +28,7 @@ def as_coins(content: str) -> ScriptedCoins:
 
 
 def test_the_example_of_the_rfc():
-    gateway = OhttpGateway(1, HpkeKey(bytes.fromhex(RFC["sk_r"])))
+    gateway = Gateway(1, HpkeKey(bytes.fromhex(RFC["sk_r"])))
     config = KeyConfig.from_bytes(bytes.fromhex(RFC["key_config"]))
     assert config == gateway.config
     request = BinaryRequest("GET", "https", "example.com", "/")
@@ -59,7 +59,7 @@ def test_key_lists_are_read_and_written():
 
 
 def test_requests_of_one_size_stay_of_one_size():
-    gateway = OhttpGateway(3, HpkeKey.draw(ReplayCoins(b"g")))
+    gateway = Gateway(3, HpkeKey.draw(ReplayCoins(b"g")))
     coins = ReplayCoins(b"c")
     most = 384 - len(request(b"").to_bytes(multiple=1)) - 1
     bodies = [request(bytes(size)).to_bytes() for size in range(most - 63, most + 1)]
@@ -73,7 +73,7 @@ def request(content: bytes) -> BinaryRequest:
 
 
 def test_rejects_and_accepts_have_one_size():
-    coins, gateway = ReplayCoins(b"c"), OhttpGateway(3, HpkeKey.draw(ReplayCoins(b"g")))
+    coins, gateway = ReplayCoins(b"c"), Gateway(3, HpkeKey.draw(ReplayCoins(b"g")))
     sizes: set[int] = set()
     for _ in range(3):
         _, answer = gateway.open(encapsulate(gateway.config, b"x", coins)[0])
@@ -82,7 +82,7 @@ def test_rejects_and_accepts_have_one_size():
 
 
 def test_altered_requests_and_responses_do_not_open():
-    gateway, coins = OhttpGateway(3, HpkeKey.draw(ReplayCoins(b"g"))), ReplayCoins(b"c")
+    gateway, coins = Gateway(3, HpkeKey.draw(ReplayCoins(b"g"))), ReplayCoins(b"c")
     sent, waiting = encapsulate(gateway.config, b"x", coins)
     for i in range(0, len(sent), 5):
         altered = sent[:i] + bytes([sent[i] ^ 1]) + sent[i + 1 :]
