@@ -50,6 +50,7 @@ from tacit.shuffler.letters import (
     ENVELOPES,
     ERASURE,
     LEAVES,
+    PROTOCOL,
     STATEMENT,
     Letter,
     RosterStatement,
@@ -170,7 +171,9 @@ class StandIn:
         signatures = {party_name(COLLECTOR): session.sign(self.store.identity)}
         first = SignedSession(session=session, signatures=signatures)
         for number, party in enumerate(session.shufflers, start=1):
-            status, reply = request(f"{party.url}/sessions", "POST", canonical(first.to_json()))
+            status, reply = request(
+                f"{party.url}/sessions", "POST", canonical(first.to_json() | {"protocol": PROTOCOL})
+            )
             assert status == 200, reply
             signatures[party_name(number)] = json.loads(reply)["signature"]
         signed = SignedSession(session=session, signatures=signatures)
@@ -179,7 +182,9 @@ class StandIn:
 
     def open(self, signed: SignedSession) -> None:
         for party in signed.session.shufflers:
-            status, reply = request(f"{party.url}/sessions", "POST", canonical(signed.to_json()))
+            status, reply = request(
+                f"{party.url}/sessions", "POST", canonical(signed.to_json() | {"protocol": PROTOCOL})
+            )
             assert status == 200, reply
 
     def write(self, phase: str, document: Any, receivers: Sequence[int] = ()) -> None:
