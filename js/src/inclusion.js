@@ -5,13 +5,12 @@
 
 import { areDifferent, isObject, matches } from "./checks.js";
 import { areIntegers } from "./exact.js";
-import { subtle } from "./hpke.js";
 import { demand, isChain, isSigned } from "./session.js";
 import { concat, hex, sha256, unhex } from "./sha256.js";
 
 const HASH = /^[0-9a-f]{64}$/;
-/** Nodes that are hashed at a time. */
-const BATCH = 4096;
+/** Bytes of a level that are hashed at a time. */
+const BATCH = 64 * 4096;
 
 /** @param {number} kind 0 for a leaf, 1 for a node, so that neither can be shown as the other @param {...Uint8Array} parts */
 const hashed = (kind, ...parts) => sha256(concat(Uint8Array.of(kind), ...parts));
@@ -87,6 +86,9 @@ export async function rosterOf({ shuffle: { shufflers, mode, minimum, spot_check
 /**
  * What shows that a slot is in the list of a transcript; null if it is not. Nobody is asked about the slot.
  * ProtocolViolation if the hashes are not under the root that shufflers signed.
+ *
+ * All hashes are needed for that, also for a slot that is there: the path to the root is made of them. A collector that
+ * sent the path alone would have to be told the slot first, and would know whose it is.
  * @param {Awaited<ReturnType<typeof rosterOf>>} roster
  * @param {string} slot
  */
@@ -94,27 +96,24 @@ export async function proofIn({ root, n, leaves }, slot) {
   const index = leaves.indexOf(hex(hashed(0, unhex(slot))));
   /** @type {string[]} */
   const path = [];
-  let level = leaves.map(unhex);
-  for (let place = index; level.length > 1; place >>= 1) {
-    const other = level[place ^ 1];
-    if (other) path.push(hex(other));
+  let level = unhex(leaves.join(""));
+  for (let place = index; level.length > 32; place >>= 1) {
+    const other = 32 * (place ^ 1);
+    if (index >= 0 && other < level.length) path.push(hex(level.subarray(other, other + 32)));
     level = await above(level);
   }
-  demand(hex(level[0]) === root, "transcript: its hashes are not those that shufflers signed");
+  demand(hex(level) === root, "transcript: its hashes are not those that shufflers signed");
   return index < 0 ? null : { slot, index, path, root, n };
 }
 
-/** The nodes above those of a level; the last may have no neighbour, and moves up. @param {Uint8Array[]} level */
+/** The nodes above those of a level, end to end; the last may have no neighbour, and moves up. @param {Uint8Array} level */
 async function above(level) {
-  /** @type {Uint8Array[]} */
-  const nodes = [];
-  // By the browser's own hash, as there may be a million, and not all at once, as each is an object until it is done.
-  for (let start = 0; start < level.length; start += BATCH) {
-    const pairs = Array.from({ length: Math.ceil(Math.min(BATCH, level.length - start) / 2) }, (_, i) => start + 2 * i);
-    nodes.push(...(await Promise.all(pairs.map((i) => (i + 1 < level.length ? nodeOf(level[i], level[i + 1]) : level[i])))));
+  const nodes = new Uint8Array(32 * Math.ceil(level.length / 64));
+  for (let start = 0; start < level.length; start += 64) {
+    // There may be a million: the page gets a turn now and then.
+    if (start % BATCH === 0) await new Promise((done) => setTimeout(done));
+    const pair = level.subarray(start, start + 64);
+    nodes.set(pair.length === 64 ? hashed(1, pair) : pair, start / 2);
   }
   return nodes;
 }
-
-/** @param {Uint8Array} left @param {Uint8Array} right */
-const nodeOf = async (left, right) => new Uint8Array(await subtle().digest("SHA-256", concat(Uint8Array.of(1), left, right)));

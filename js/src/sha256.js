@@ -10,8 +10,8 @@ for (let n = 2; primes.length < 64; n += 1) if (primes.every((p) => n % p)) prim
 const fractions = (degree) =>
   primes.map((p) => Number(BigInt.asIntN(32, integerRoot(BigInt(p) << (32n * degree), degree))));
 
-const ROUNDS = fractions(3n);
-const START = fractions(2n).slice(0, 8);
+const ROUNDS = Int32Array.from(fractions(3n));
+const START = Int32Array.from(fractions(2n).slice(0, 8));
 
 /** @param {number} x @param {number} n */
 const rotate = (x, n) => (x >>> n) | (x << (32 - n));
@@ -31,25 +31,42 @@ function padded(message) {
   return view;
 }
 
+/** The 64 words that a block is expanded to: one place for all, as a receipt may be looked up among a million hashes. */
+const w = new Int32Array(64);
+
 /**
- * The 64 words that a block of 64 bytes is expanded to.
+ * Take a block of 64 bytes into the state.
+ * @param {Int32Array} state
  * @param {DataView} view
  * @param {number} offset
- * @returns {Int32Array}
  */
-function schedule(view, offset) {
-  const w = new Int32Array(64);
-  for (let i = 0; i < 64; i += 1) {
-    if (i < 16) {
-      w[i] = view.getInt32(offset + 4 * i);
-    } else {
-      const a = w[i - 15];
-      const b = w[i - 2];
-      const small = rotate(a, 7) ^ rotate(a, 18) ^ (a >>> 3);
-      w[i] = w[i - 16] + small + w[i - 7] + (rotate(b, 17) ^ rotate(b, 19) ^ (b >>> 10));
-    }
+function compress(state, view, offset) {
+  for (let i = 0; i < 16; i += 1) w[i] = view.getInt32(offset + 4 * i);
+  for (let i = 16; i < 64; i += 1) {
+    const x = w[i - 15];
+    const y = w[i - 2];
+    const small = rotate(x, 7) ^ rotate(x, 18) ^ (x >>> 3);
+    w[i] = w[i - 16] + small + w[i - 7] + (rotate(y, 17) ^ rotate(y, 19) ^ (y >>> 10));
   }
-  return w;
+  let [a, b, c, d] = [state[0], state[1], state[2], state[3]];
+  let [e, f, g, h] = [state[4], state[5], state[6], state[7]];
+  for (let i = 0; i < 64; i += 1) {
+    const choice = (e & f) ^ (~e & g);
+    const one = (h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice + ROUNDS[i] + w[i]) | 0;
+    const majority = (a & b) ^ (a & c) ^ (b & c);
+    const two = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority;
+    // One by one: an array of all eight would be made anew in every step, which takes longer than the step.
+    h = g;
+    g = f;
+    f = e;
+    e = (d + one) | 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (one + two) | 0;
+  }
+  const mixed = [a, b, c, d, e, f, g, h];
+  for (let i = 0; i < 8; i += 1) state[i] += mixed[i];
 }
 
 /**
@@ -58,22 +75,10 @@ function schedule(view, offset) {
  */
 export function sha256(message) {
   const view = padded(message);
-  const state = Int32Array.from(START);
-  for (let offset = 0; offset < view.byteLength; offset += 64) {
-    const w = schedule(view, offset);
-    let mixed = [...state];
-    for (let i = 0; i < 64; i += 1) {
-      const [a, b, c, d, e, f, g, h] = mixed;
-      const choice = (e & f) ^ (~e & g);
-      const one = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice + ROUNDS[i] + w[i];
-      const majority = (a & b) ^ (a & c) ^ (b & c);
-      const two = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority;
-      mixed = [(one + two) | 0, a, b, c, (d + one) | 0, e, f, g];
-    }
-    mixed.forEach((x, i) => (state[i] += x));
-  }
+  const state = START.slice();
+  for (let offset = 0; offset < view.byteLength; offset += 64) compress(state, view, offset);
   const digest = new DataView(new ArrayBuffer(32));
-  state.forEach((x, i) => digest.setInt32(4 * i, x));
+  for (let i = 0; i < 8; i += 1) digest.setInt32(4 * i, state[i]);
   return new Uint8Array(digest.buffer);
 }
 
@@ -107,4 +112,8 @@ export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padS
 export const utf8 = (text) => new TextEncoder().encode(text);
 
 /** @param {string} text hexadecimal digits @returns {Uint8Array} */
-export const unhex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+export function unhex(text) {
+  const bytes = new Uint8Array(text.length >> 1);
+  for (let i = 0; i < bytes.length; i += 1) bytes[i] = Number.parseInt(text.slice(2 * i, 2 * i + 2), 16);
+  return bytes;
+}

@@ -50,6 +50,7 @@ from tacit.shuffler.letters import (
     ENVELOPES,
     ERASURE,
     LEAVES,
+    PROTOCOL,
     STATEMENT,
     Letter,
     RosterStatement,
@@ -148,6 +149,11 @@ class ShufflerProcess:
         self._process.join()
 
 
+def shown(signed: SignedSession) -> bytes:
+    """A session as a collector shows it to shufflers."""
+    return canonical(signed.to_json() | {"protocol": PROTOCOL})
+
+
 class StandIn:
     """The collector's side: a store, a courier and a reception, without anything that a collector does besides."""
 
@@ -170,7 +176,7 @@ class StandIn:
         signatures = {party_name(COLLECTOR): session.sign(self.store.identity)}
         first = SignedSession(session=session, signatures=signatures)
         for number, party in enumerate(session.shufflers, start=1):
-            status, reply = request(f"{party.url}/sessions", "POST", canonical(first.to_json()))
+            status, reply = request(f"{party.url}/sessions", "POST", shown(first))
             assert status == 200, reply
             signatures[party_name(number)] = json.loads(reply)["signature"]
         signed = SignedSession(session=session, signatures=signatures)
@@ -179,7 +185,7 @@ class StandIn:
 
     def open(self, signed: SignedSession) -> None:
         for party in signed.session.shufflers:
-            status, reply = request(f"{party.url}/sessions", "POST", canonical(signed.to_json()))
+            status, reply = request(f"{party.url}/sessions", "POST", shown(signed))
             assert status == 200, reply
 
     def write(self, phase: str, document: Any, receivers: Sequence[int] = ()) -> None:

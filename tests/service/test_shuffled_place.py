@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from tests.service.memory import MemoryStore
 from tests.service.plain import SHUFFLE, Client, draft, serving
@@ -12,9 +13,12 @@ from tests.service.waiting import wait_until
 
 from tacit.collector.server import make_app
 from tacit.collector.service import Collector
+from tacit.device.numbers.coins import ReplayCoins
 from tacit.errors import MissingExtra
 from tacit.hosting.clock import Clock
+from tacit.shuffle.protocol.rehearsal import rehearse
 from tacit.shuffler.joining import Offer
+from tacit.shuffler.letters import PROTOCOL
 from tacit.shuffler.party_store import PartyStore, PhaseChange
 from tacit.shuffler.server import listening, make_shuffler
 
@@ -89,6 +93,25 @@ def test_another_shuffler_at_the_address_and_a_mode_that_is_not_offered_are_noti
         assert noted(client, mine, "it has another identity than the document names")["state"] == "none"
         opened = client.api("POST", f"/collections/{mine}/session")
         assert opened.status_code == 409 and "another identity" in opened.json()["detail"]
+
+
+@pytest.mark.parametrize(("spoken", "older"), [(1, "update http://"), (9, "update this side")])
+def test_a_shuffler_of_another_release_is_named_with_both_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoken: int, older: str
+) -> None:
+    monkeypatch.setattr("tacit.shuffler.http.PROTOCOL", spoken)
+    with alone(tmp_path, Offer(any_collector=True)) as (client, _, terms):
+        mine = client.publish(draft(shuffle=terms))
+        note = noted(client, mine, f"it speaks version {spoken} of the protocol between parties")["note"]
+        assert f"this side version {PROTOCOL}" in note and older in note
+
+
+def test_a_collector_of_another_release_is_told_both_versions(tmp_path: Path) -> None:
+    made = rehearse(ReplayCoins(b"old"))
+    with listening(make_shuffler(PartyStore(tmp_path), "North", Offer(any_collector=True))) as url:
+        reply = httpx.post(f"{url}/sessions", json=made.signed.to_json())
+    assert reply.status_code == 403
+    assert "collector: it speaks version 1 of the protocol" in reply.json()["detail"]
 
 
 def test_a_shuffler_that_is_late_is_named_and_the_session_given_up(tmp_path: Path) -> None:

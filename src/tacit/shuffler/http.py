@@ -1,6 +1,6 @@
 """The HTTP interface of a shuffler.
 
-    GET  /identity.json            name, identity, seal_key, modes: signed, for operators and collectors
+    GET  /identity.json            name, identity, seal_key, modes, protocol: signed, for operators and collectors
     POST /sessions                 a signed session; the reply is the own signature (`joining`)
     GET  /s/{session}/status       state, signed, and number of uploads
     POST /s/{session}/uploads      slot, sealed part, token if one is needed; always 202, empty
@@ -41,7 +41,7 @@ from tacit.shuffle.protocol.status import signed_status
 from tacit.shuffler.driver import ShufflerDriver
 from tacit.shuffler.gateway import GatewayDoor
 from tacit.shuffler.intake import UploadWriter
-from tacit.shuffler.letters import LENGTH_BYTES, MAX_HEAD_BYTES, read_object
+from tacit.shuffler.letters import LENGTH_BYTES, MAX_HEAD_BYTES, PROTOCOL, check_protocol, read_object
 from tacit.shuffler.modes import read_upload
 from tacit.shuffler.party_store import OPENING, SessionRecord
 from tacit.shuffler.party_uploads import NewUpload
@@ -134,13 +134,15 @@ class ShufflerRoutes:
         return json_response(await run_in_threadpool(self.identity_document), headers=ANYBODY)
 
     def identity_document(self) -> dict[str, Any]:
-        """Name, keys and modes, signed."""
+        """Name, keys, modes and version, signed."""
         return identity_document(self._driver, self._name)
 
     async def join(self, request: Request) -> Response:
         """Sign a session, or open it."""
         document = read_object(await _body(request, MAX_SESSION_BYTES), "session")
         try:
+            # Collectors of the first version did not say which one they speak.
+            check_protocol("collector", document.pop("protocol", 1))
             signature = await run_in_threadpool(self._driver.join, document)
         except Exception as error:
             self._tallies.count("tacit_shuffler_joined_total", f'status="{as_problem(error).status}"')
@@ -264,6 +266,7 @@ def identity_document(driver: ShufflerDriver, name: str) -> dict[str, Any]:
         "identity": store.identity.public.hex(),
         "seal_key": store.seal_key.public.hex(),
         "modes": list(driver.offer.modes),
+        "protocol": PROTOCOL,
     }
     return {**document, "signature": store.identity.sign(IDENTITY_LABEL, document)}
 

@@ -23,7 +23,7 @@ attempt, round, phase, from, to) is used once. All letters travel as `POST` to `
 
 The order in which a session goes, seen from the collector:
 
-    POST {shuffler}/sessions with its own signature     -> {"signature"} of each shuffler
+    POST {shuffler}/sessions with its own signature     -> {"signature"} of each shuffler; with "protocol", the version
     letters `admissions`, where invitations are needed, until they are acknowledged
     POST {shuffler}/sessions with all signatures        -> the shuffler opens for uploads
     letters `close`                                     -> letters `statement` from all shufflers, all the same,
@@ -49,6 +49,9 @@ from tacit.shuffle.protocol.resharing import COMMIT, OUTPUT, RESHARE, REVEAL, SP
 from tacit.shuffle.protocol.sealing import CIPHERTEXT_BYTES, SLOT_BYTES, onion_bytes
 from tacit.shuffle.protocol.session import PEOS, RESHARING, ShuffleSession
 from tacit.shuffle.protocol.transcript import HOP_PHASE, expected_places
+
+PROTOCOL = 2
+"""The version of all this. In version 1 random summands travelled as rows, and nobody sent hashes of slots."""
 
 ATTEMPT = 1
 """A session is tried once; who tries again makes a new session, with fresh shares of the same reports."""
@@ -112,6 +115,16 @@ def read_object(body: bytes, what: str) -> dict[str, Any]:
 def read_head(head: bytes) -> Envelope:
     """The envelope of a head without its length."""
     return Envelope.from_json(read_object(head, "envelope"))
+
+
+def check_protocol(who: str, spoken: Any) -> None:
+    """Raise ProtocolViolation unless a party speaks the version of the protocol that is spoken here."""
+    if spoken != PROTOCOL:
+        older = who if not isinstance(spoken, int) or spoken < PROTOCOL else "this side"
+        raise ProtocolViolation(
+            f"{who}: it speaks version {spoken} of the protocol between parties of a shuffle, this side version "
+            f"{PROTOCOL}; update {older}, and begin a new session"
+        )
 
 
 def place_of(session: ShuffleSession, phase: str, sender: int, receiver: int, round_number: int = 0) -> MessagePlace:

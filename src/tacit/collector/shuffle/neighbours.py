@@ -9,6 +9,7 @@ from tacit.errors import ProtocolViolation
 from tacit.shuffle.crypto.signing import is_signed
 from tacit.shuffle.protocol.session import SignedSession
 from tacit.shuffler.http import IDENTITY_LABEL
+from tacit.shuffler.letters import PROTOCOL, check_protocol
 
 _ONCE = Patience(attempts=1, timeout_seconds=15.0)
 """Nothing is tried again here: the driver comes back by itself."""
@@ -32,13 +33,15 @@ class Neighbours:
         # The seal key is believed for this signature alone: whoever answers at the address could name a key of theirs.
         if not is_signed(bytes.fromhex(identity), IDENTITY_LABEL, shown, signature):
             raise ProtocolViolation(f"{url}: it has another identity than the document names; ask its operator")
+        check_protocol(url, shown.get("protocol", 1))
         if mode not in (shown.get("modes") or ()):
             raise ProtocolViolation(f"{url}: it does not offer mode {mode}; ask its operator")
         return str(shown.get("seal_key", ""))
 
     def sign(self, url: str, signed: SignedSession) -> str:
         """Show a session to a shuffler and return its signature; SessionRefused with its reason."""
-        reply = self._transport.post(f"{url}/sessions", json.dumps(signed.to_json()).encode(), JSON_TYPE)
+        document = {**signed.to_json(), "protocol": PROTOCOL}
+        reply = self._transport.post(f"{url}/sessions", json.dumps(document).encode(), JSON_TYPE)
         if 200 <= reply.status < 300:
             return str(_fields(reply).get("signature", ""))
         # What a shuffler refuses is said to the operator in its own words; everything else is a matter of time.
