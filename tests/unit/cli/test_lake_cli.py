@@ -64,7 +64,7 @@ def test_files_of_two_collections_in_a_folder_are_refused_by_what_differs(tmp_pa
     write_folder(tmp_path / "more", two, reports_on(two.mechanism, 90), files=1)
     refused = run("tally", lake, "-o", tmp_path / "all.tally")
     assert isinstance(refused.exception, SpecMismatch)
-    assert "more/0.parquet" in str(refused.exception) and "documents differ in about.title" in str(refused.exception)
+    assert "more/0.parquet" in str(refused.exception) and "documents differ in about.en" in str(refused.exception)
     assert not (tmp_path / "all.tally").exists()
 
 
