@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import scale_spark
 from lines import Row, rate
 from timing import cpu_seconds, seconds_of, wall_seconds
 
@@ -119,7 +120,16 @@ def command(scale: Scale) -> None:
     scale.rows.append(Row("its peak memory", f"{size / 1e6:.0f} MB", "", "", "< 1000 MB", size < 1e9))
 
 
-LINES: tuple[Callable[[Scale], None], ...] = (embedded, command)
+def on_spark(scale: Scale) -> None:
+    """Spark against the embedded engine, on the same files; one line says so where there is no Java."""
+    if shutil.which("java") is None:
+        scale.rows.append(Row("Spark", "not measured: there is no Java", "", "", "-", None))
+        return
+    (scale.folder / "tally").symlink_to(scale.lake)
+    scale.rows += scale_spark.lines(scale.reports, scale.folder)
+
+
+LINES: tuple[Callable[[Scale], None], ...] = (embedded, command, on_spark)
 """What is measured over the same lake, in this order."""
 
 

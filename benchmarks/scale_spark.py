@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -139,20 +139,48 @@ WORK: dict[str, tuple[Callable[[Path, Any], Any], bool]] = {
 def measure(name: str, folder: Path, small: Path) -> dict[str, Any]:
     """Run one side in this process: seconds of start-up (with a job over a few rows) and of the work."""
     work, needs_spark = WORK[name]
-    begun = wall_seconds()
-    if not needs_spark:
-        work(small, None)
-        started = wall_seconds()
-        answer = work(folder, None)
-        return {"start": started - begun, "work": wall_seconds() - started, "answer": answer}
     from tacit.distributed.spark.sessions import session
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    with session(MASTER) as opened:
+    begun = wall_seconds()
+    with session(MASTER) if needs_spark else nullcontext() as opened:
         work(small, opened)
-        started = wall_seconds()
+        started, cpu = wall_seconds(), tree_seconds(os.getpid())
         answer = work(folder, opened)
-        return {"start": started - begun, "work": wall_seconds() - started, "answer": answer}
+        return {
+            "start": started - begun, "work": wall_seconds() - started, "cpu": tree_seconds(os.getpid()) - cpu,
+            "answer": answer, "executor": executor_bytes(os.getpid()),
+        }  # fmt: skip
+
+
+def tree(pid: int) -> Iterator[int]:
+    """A process and all that it started, as far as they are still there."""
+    yield pid
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in task.read_text().split():
+            yield from tree(int(child))
+
+
+def tree_seconds(pid: int) -> float:
+    """CPU time of a process and of all that it started; of those that have ended, if they were waited for."""
+    spent = 0
+    for each in tree(pid):
+        spent += sum(int(word) for word in Path(f"/proc/{each}/stat").read_text().rsplit(")", 1)[1].split()[11:15])
+    return spent / os.sysconf("SC_CLK_TCK")
+
+
+def executor_bytes(pid: int) -> int:
+    """The peak memory of the largest executor: Java and all Python workers, pages that they share counted twice."""
+    peaks = [0]
+    for each in tree(pid):
+        if b"CoarseGrainedExecutorBackend" in Path(f"/proc/{each}/cmdline").read_bytes():
+            peaks.append(sum(_peak(one) for one in tree(each)))
+    return max(peaks)
+
+
+def _peak(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next((1024 * int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
 
 
 def measured(name: str, folder: Path, small: Path) -> dict[str, Any]:
@@ -162,22 +190,32 @@ def measured(name: str, folder: Path, small: Path) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(what: str, n: int, folder: Path, write: Callable[[Path, int], None]) -> Row:
-    """One line: Spark with two executors against the embedded engine, on the same files."""
+def compare(what: str, n: int, folder: Path, write: Callable[[Path, int], None]) -> Iterator[Row]:
+    """Spark with two executors against the embedded engine, on the same files."""
     whole, small = folder / what, folder / f"{what}-small"
-    write(whole, n)
+    if not whole.exists():
+        write(whole, n)
     write(small, min(n, 20_000))
     here, there = (measured(f"{side}_{what}", whole, small) for side in ("spark", "embedded"))
-    assert abs(here["answer"] - there["answer"]) <= 1e-9 * abs(there["answer"]), (here, there)
-    ratio = here["work"] / there["work"]
-    line = f"Spark {what}, {n:,} reports, two executors; start-up {here['start']:.0f} s not counted"
-    told = f"{here['work']:.1f} s", f"embedded {there['work']:.1f} s"
-    return Row(line, *told, f"{ratio:.2f}", f"<= {MOST}", ratio <= MOST)
+    if abs(here["answer"] - there["answer"]) > 1e-9 * abs(there["answer"]):
+        raise SystemExit(f"Spark says {here['answer']} and the embedded engine {there['answer']}")
+    name = f"Spark {what} of {n:,} reports, two executors"
+    for clock, note in (
+        ("work", f"start-up, {here['start']:.0f} s, not counted"),
+        ("cpu", "CPU time of all processes"),
+    ):
+        ratio = here[clock] / there[clock]
+        told = f"{here[clock]:.1f} s", f"embedded {there[clock]:.1f} s"
+        # The target is about time on the clock; CPU time is told because it is the same on a busy machine.
+        target, met = (f"<= {MOST}", ratio <= MOST) if clock == "work" else ("-", None)
+        yield Row(f"{name}; {note}", *told, f"{ratio:.2f}", target, met)
+    peak = here["executor"]
+    yield Row("its largest executor, Java and Python", f"{peak / 1e6:.0f} MB", "", "", "< 1000 MB", peak < 1e9)
 
 
 def lines(n: int, folder: Path) -> list[Row]:
-    """Both lines; whoever calls this writes them down."""
-    return [compare("tally", n, folder, write_reports), compare("query", n, folder, write_rows)]
+    """All lines; whoever calls this writes them down."""
+    return [*compare("tally", n, folder, write_reports), *compare("query", n, folder, write_rows)]
 
 
 def main() -> None:
@@ -188,9 +226,7 @@ def main() -> None:
     parser.add_argument("--small", type=Path)
     given = parser.parse_args()
     if given.side:
-        told = measure(given.side, given.folder, given.small)
-        told["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        print(json.dumps(told))
+        print(json.dumps(measure(given.side, given.folder, given.small)))
         return
     with tempfile.TemporaryDirectory(prefix="tacit-scale-", dir=given.folder) as folder:
         for row in lines(given.reports, Path(folder)):

@@ -10,10 +10,13 @@ from click.testing import CliRunner, Result
 from tests.service.memory import MemoryStore
 from tests.service.plain import DRAFT, Client, draft, plain_app, serving
 from tests.service.test_ranges import upload
+from tests.unit.distributed.crowds import reports_on, write_folder
 
+from tacit.catalog import parse
 from tacit.cli import cli
 from tacit.collector.server import make_app
 from tacit.dashboard.pages import routes
+from tacit.lake.about import About
 from tacit.tasks.marginals.joint import JOINT
 from tacit.tasks.table import TASKS, queries_of
 
@@ -100,3 +103,29 @@ def test_text_with_a_colon_is_told_to_need_quotes(tmp_path: Path) -> None:
     (tmp_path / "draft.yaml").write_text("title: How? yes, no: maybe\n")
     refused = run("create", str(tmp_path / "draft.yaml"), "--data", str(tmp_path))
     assert refused.exit_code == 2 and "line 1" in refused.stderr and "put text with a colon in quotes" in refused.stderr
+
+
+def test_a_tally_that_was_made_elsewhere_is_imported_once(tmp_path: Path) -> None:
+    """By whichever command it was counted, into its own collection alone, and answered from its cohort on."""
+    domain = {"kind": "integers", "low": 0, "high": 9}
+    asked = [DRAFT["questions"][0] | {"domain": domain, "task": "mean"}]
+    with serving(make_app(MemoryStore())) as client:
+        mine, other = (client.publish(draft(questions=asked, minimum_cohort=150, title=title)) for title in "ab")
+        document = client.http.get(f"/c/{mine}/document.json").json()
+        mechanism = parse(document["mechanism"])
+        folders = [
+            write_folder(tmp_path / str(seed), About(mechanism, document), reports_on(mechanism, 100, seed))
+            for seed in range(2)
+        ]
+        place = ["--server", str(client.http.base_url), "--token", client.token]
+        for folder in folders:
+            assert CliRunner().invoke(cli, ["tally", str(folder), "-o", f"{folder}.tally"]).exit_code == 0
+        first = run("import", f"{folders[0]}.tally", "--into", mine, *place)
+        assert first.exit_code == 0 and "100 reports" in first.output
+        again = run("import", f"{folders[0]}.tally", "--into", mine, *place)
+        assert again.exit_code == 0 and "before" in again.output
+        refused = run("import", f"{folders[1]}.tally", "--into", other, *place)
+        assert refused.exit_code == 2 and f"files of collection {mine[:6]}" in refused.stderr
+        assert client.answers(mine)["status"] == "below_minimum_cohort"
+        assert run("import", f"{folders[1]}.tally", "--into", mine, *place).exit_code == 0
+        assert (client.answers(mine)["n"], client.status(other)["reports"]) == (200, 0)

@@ -18,7 +18,7 @@ from tacit.errors import ReportRejected
 from tacit.hosting.problems import Problem
 from tacit.oracles.grr import GRR
 from tacit.wire.document import Collection
-from tacit.wire.files import read_tally, sources_of, write_tally
+from tacit.wire.files import Origin, read_tally, sources_of, write_tally
 from tacit.wire.tallies import dump_tally
 
 A = "a" * 64
@@ -48,9 +48,10 @@ def test_a_tally_is_added_once_with_its_sources(store: Store):
     assert store.add_tally("b" * 64, one, IDS[:2]) == CLOSED
 
 
-def tally_file(tally: Any, *sources: str) -> bytes:
+def tally_file(tally: Any, *sources: str, collection: str = "") -> bytes:
     stream = BytesIO()
-    write_tally(stream, tally, None, [source * 64 for source in sources])
+    origin = Origin(collection, tuple(source * 64 for source in sources)) if sources else None
+    write_tally(stream, tally, None, origin)
     return stream.getvalue()
 
 
@@ -91,6 +92,7 @@ def test_what_is_not_imported(collector: Collector):
     for faulty, words in (
         (tally_file(other.tally(np.zeros(9, other.report_dtype)), "1"), "epsilon"),
         (tally_file(mechanism.tally(np.zeros(9, mechanism.report_dtype), np.arange(9)), "1"), "weighted"),
+        (tally_file(tally, "1", collection="b" * 64), "files of collection bbbbbb"),
     ):
         with pytest.raises(Problem, match=words):
             collector.import_tally(id, faulty)
@@ -98,10 +100,11 @@ def test_what_is_not_imported(collector: Collector):
     for bad in (b"", whole[:50], whole[:-1], whole[:60] + b"x" + whole[61:]):
         with pytest.raises(ReportRejected):
             collector.import_tally(id, bad)
+    assert collector.import_tally(id, tally_file(tally, "4", collection=id))["reports"] == 9
     collector.close(id)
     with pytest.raises(Problem, match="no more reports"):
         collector.import_tally(id, whole)
-    assert collector.status(id)["reports"] == 0
+    assert collector.status(id)["reports"] == 9
 
 
 def test_the_manifest_of_a_file():

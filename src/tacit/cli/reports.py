@@ -3,17 +3,20 @@
 import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from io import TextIOWrapper
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
 from tacit.cli.options.post import POST
 from tacit.cli.output import percent, print_json, print_table, progress
 from tacit.core.statistics.level import check_level, selected_level
+
+if TYPE_CHECKING:
+    from tacit.cli.lake.source import TallyPart
 
 POST_COLUMNS = ("processed", "processed_low", "processed_high")
 
@@ -150,8 +153,8 @@ def tally(files: tuple[str, ...], output: str) -> None:
     click.echo(f"tacit: {n} reports counted", err=True)
 
 
-def _tallies(files: tuple[str, ...]) -> Iterator[tuple[Any, dict[str, Any] | None]]:
-    """The tally of every .reports file, and one of all Parquet files together, each with its labels."""
+def _tallies(files: tuple[str, ...]) -> "Iterator[TallyPart]":
+    """The tally of every .reports file, and one of all Parquet files together."""
     from tacit.cli.lake.source import is_lake, tally_lake
 
     lakes = [path for path in files if is_lake(path)]
@@ -164,7 +167,8 @@ def _tallies(files: tuple[str, ...]) -> Iterator[tuple[Any, dict[str, Any] | Non
                 yield _tally_file(path, advance)
 
 
-def _tally_file(path: str, advance: Any) -> tuple[Any, dict[str, Any] | None]:
+def _tally_file(path: str, advance: Any) -> "TallyPart":
+    from tacit.cli.lake.source import TallyPart
     from tacit.wire.files import REPORTS_MAGIC, Reader, report_blocks
 
     with _reading(path) as stream:
@@ -175,23 +179,25 @@ def _tally_file(path: str, advance: Any) -> tuple[Any, dict[str, Any] | None]:
         for reports in report_blocks(reader):
             total = total + mechanism.tally(reports)
             advance(len(reports))
-    return total, reader.header.domain
+    return TallyPart(total, reader.header.domain)
 
 
-def _write_sum(parts: Iterable[tuple[Any, dict[str, Any] | None]], output: str) -> int:
-    """Add tallies of the same mechanism and domain and write the sum; returns the number of reports."""
+def _write_sum(parts: "Iterable[TallyPart]", output: str) -> int:
+    """Add tallies of the same mechanism, domain and collection and write the sum; returns the number of reports."""
+    from tacit.cli.lake.source import origin_of
     from tacit.errors import SpecMismatch
     from tacit.wire.files import write_tally
 
     # Mechanisms are compared by the tallies' own addition; labels are not part of a mechanism, so they are here.
-    total, domain = None, None
-    for part, part_domain in parts:
+    total, domain, origins = None, None, list[Any]()
+    for part, part_domain, origin in parts:
         if total is not None and domain != part_domain:
             raise SpecMismatch("cannot merge tallies: their labels differ; the same index would mean different values")
         total, domain = part if total is None else total + part, part_domain
+        origins.append(origin)
     with writing(output) as sink:
         assert total is not None
-        write_tally(sink, total, domain)
+        write_tally(sink, total, domain, origin_of(origins))
     return total.n
 
 
@@ -200,8 +206,17 @@ def _write_sum(parts: Iterable[tuple[Any, dict[str, Any] | None]], output: str) 
 @click.option("-o", "--output", default="-", help="The .tally file to write.")
 def merge(files: tuple[str, ...], output: str) -> None:
     """Add tally FILES of the same mechanism."""
-    total = _write_sum((read_tally_file(path) for path in files), output)
+    total = _write_sum((_read_part(path) for path in files), output)
     click.echo(f"tacit: {total} reports in {len(files)} tallies", err=True)
+
+
+def _read_part(path: str) -> "TallyPart":
+    from tacit.cli.lake.source import TallyPart
+    from tacit.wire.files import read_origin, read_tally
+
+    with _reading(path) as stream:
+        data = stream.read()
+    return TallyPart(*read_tally(BytesIO(data), path), read_origin(data, path))
 
 
 def read_tally_file(path: str) -> tuple[Any, dict[str, Any] | None]:

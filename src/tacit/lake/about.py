@@ -162,12 +162,24 @@ def same_reports(here: About, there: About, name: str) -> None:
             "count a collection's files and other reports apart"
         )
     # Mechanisms agree, but a title, a cohort or a retention may differ: those are two promises to respondents.
-    fields = sorted({**(a or {}), **(b or {})})
-    differing = next((key for key in fields if (a or {}).get(key) != (b or {}).get(key)), None)
-    if differing is not None:
+    differing = _differing(a or {}, b or {})
+    if differing:
         raise SpecMismatch(
             f"{name}: cannot count these files together: they are of two collections whose documents differ in "
             f"{differing} (ids {here.digest[:6]}…, {there.digest[:6]}…)"
         )
     if here.domain != there.domain:
         raise SpecMismatch(f"{name}: cannot count these files together: their labels (domain) differ")
+
+
+def _differing(a: dict[str, Any], b: dict[str, Any]) -> str:
+    """The first field in which two documents differ, such as about.title; empty if they are equal."""
+    for key in sorted({**a, **b}):
+        here, there = a.get(key), b.get(key)
+        if isinstance(here, dict) and isinstance(there, dict):
+            within = _differing(cast("dict[str, Any]", here), cast("dict[str, Any]", there))
+            if within:
+                return f"{key}.{within}"
+        elif here != there:
+            return key
+    return ""

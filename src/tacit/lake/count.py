@@ -12,6 +12,7 @@ from tacit.kernels.native import thread_count
 from tacit.lake.about import About, same_reports
 from tacit.lake.files import ReportFile
 from tacit.lake.layout import reports_of, weights_of
+from tacit.wire.files import Origin
 from tacit.wire.tallies import empty_tally
 
 Advance = Callable[[int], None]
@@ -63,6 +64,16 @@ def survey(files: Sequence[ReportFile]) -> tuple[About, int]:
     if first is None:
         raise ReportRejected("lake: there are no report files; nothing was counted")
     return first, rows
+
+
+def origin_of_files(files: Sequence[ReportFile], about: About) -> Origin | None:
+    """What a collector is to know of a tally of these files, whichever engine counts them.
+
+    None if two files are equal, since a file counts once; such a tally stands for itself.
+    """
+    found = sorted(file.checksum for file in files)
+    collection = about.digest if about.document is not None else ""
+    return Origin(collection, tuple(found)) if len(set(found)) == len(found) else None
 
 
 def _batches(files: Sequence[ReportFile], about: About) -> Iterator[tuple[str, Any]]:

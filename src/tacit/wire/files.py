@@ -11,7 +11,7 @@ file can be read years later by anyone. Readers stream; a truncated, altered or 
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
@@ -146,15 +146,26 @@ def report_blocks(reader: Reader, at_least: int = 1 << 18) -> Iterator[npt.NDArr
         yield mechanism.decode(bytes(waiting))
 
 
-def write_tally(
-    stream: BinaryIO, tally: AnyTally, domain: dict[str, Any] | None = None, manifest: Iterable[str] = ()
-) -> None:
-    """Write a tally with everything needed to go on adding to it.
+@dataclass(frozen=True)
+class Origin:
+    """Where the reports of a tally come from, for a collector that is to count them once."""
 
-    `manifest` are the SHA-256 of the files that were counted, where a collector is to know them: see `sources_of`.
-    """
-    files = sorted(manifest)
-    extra: dict[str, Any] = ({} if domain is None else {"domain": domain}) | ({"manifest": files} if files else {})
+    collection: str
+    """The id of the collection that the files belong to; empty if they do not say."""
+    files: tuple[str, ...]
+    """The SHA-256 of every file that was counted."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields of a tally's header; the order of files does not matter."""
+        named = {"collection": self.collection} if self.collection else {}
+        return named | {"manifest": sorted(self.files)}
+
+
+def write_tally(
+    stream: BinaryIO, tally: AnyTally, domain: dict[str, Any] | None = None, origin: Origin | None = None
+) -> None:
+    """Write a tally with everything needed to go on adding to it, and where its reports come from if that is known."""
+    extra: dict[str, Any] = ({} if domain is None else {"domain": domain}) | (origin.to_json() if origin else {})
     mechanism = tally.mechanism
     assert isinstance(mechanism, Mechanism)
     if isinstance(tally, PerMember):
@@ -212,15 +223,24 @@ def sources_of(data: bytes, name: str) -> list[str]:
 
     Two tallies with a source in common hold some reports twice.
     """
-    manifest = Reader(BytesIO(data), TALLY_MAGIC, name).header.extra.get("manifest")
+    origin = read_origin(data, name)
+    return [sha256(data).hexdigest()] if origin is None else list(origin.files)
+
+
+def read_origin(data: bytes, name: str) -> Origin | None:
+    """Where the reports of a tally file come from; None if it does not say."""
+    extra = Reader(BytesIO(data), TALLY_MAGIC, name).header.extra
+    manifest, collection = extra.get("manifest"), extra.get("collection", "")
     if manifest is None:
-        return [sha256(data).hexdigest()]
+        return None
     files = cast("list[Any]", manifest) if isinstance(manifest, list) else []
     if not files or not all(isinstance(item, str) and re.fullmatch("[0-9a-f]{64}", item) for item in files):
         raise ReportRejected(f"{name}: the manifest must be a list of SHA-256 in hexadecimal; the file is damaged")
     if len(set(files)) < len(files):
         raise ReportRejected(f"{name}: the manifest names a file twice, whose reports are counted twice")
-    return cast("list[str]", files)
+    if not isinstance(collection, str) or not re.fullmatch("([0-9a-f]{64})?", collection):
+        raise ReportRejected(f"{name}: the collection must be an id of 64 hexadecimal digits; the file is damaged")
+    return Origin(collection, tuple(files))
 
 
 def _read_counts(mechanism: Mechanism, data: bytes, reader: Reader, shape: tuple[int, ...], weighted: bool) -> Counts:

@@ -25,10 +25,15 @@ def settings(folder: Path, **more: str) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "512m",
         "spark.sql.shuffle.partitions": "2",
+        # A few hundred rows: compiling a query, or planning it again after each stage, takes longer than running it.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
         # One compiler and one collector thread: tests are over before more of them would pay off.
-        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dderby.system.home={folder}",
+        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-BytecodeVerificationRemote "
+        f"-Dderby.system.home={folder}",
     } | more
 
 

@@ -1,5 +1,7 @@
 """Spark counts the same bits as one machine. One session for all of these; they come first, see tests/conftest.py."""
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from tests.unit.distributed.crowds import reports_on, write_folder
 
 from tacit.catalog import CATALOG
+from tacit.cli import cli
 from tacit.core.compose import AllOf, OneOf, Questions
 from tacit.device.domains.reals import Integers
 from tacit.device.numbers.budget import Share
-from tacit.distributed.spark import log_tally, run_plan, tally
+from tacit.distributed.spark import log_tally, run_plan, sessions, tally
 from tacit.distributed.spark.counting import FEW_CELLS
 from tacit.distributed.spark.lakes import read_lake
 from tacit.distributed.spark.logs import FrameLog
@@ -28,6 +32,7 @@ from tacit.tasks.hitters.plan import plan_lengths
 from tacit.tasks.hitters.spelling import spelling_of
 from tacit.tasks.plans import Diary
 from tacit.testing.examples import examples
+from tacit.wire.files import sources_of
 from tacit.wire.tallies import dump_tally
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
@@ -35,26 +40,31 @@ pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully suppo
 EXAMPLES = [mechanism for cls in CATALOG for mechanism in examples(cls.kind, "1")]
 
 
-@pytest.mark.parametrize("number", range(len(EXAMPLES)), ids=lambda i: f"{EXAMPLES[i].kind}-{i}")
-def test_every_kind_counts_the_same_bits(spark: Any, tmp_path: Path, number: int) -> None:
+FEW = ["grr", "oue", "olh", "onebit", "one_of", "all_of"]
+"""One of every shape of report and tally; all kinds are counted by `test_parts`, and by Spark in the slow tests."""
+SOME = [i for i, mechanism in enumerate(EXAMPLES) if mechanism.kind in FEW]
+
+
+def counts_the_same_bits(spark: Any, folder: Path, number: int, *, weighted: bool) -> None:
     mechanism, n = EXAMPLES[number], 300
     reports = reports_on(mechanism, n)
-    # Every other kind with weights; both of every kind are in the slow test.
-    weights = np.random.default_rng(2).integers(-3, 9, n) if number % 2 else None
-    folder = write_folder(tmp_path, About(mechanism), reports, weights)
-    found = tally(spark.read.parquet(str(folder)), mechanism)
+    weights = np.random.default_rng(2).integers(-3, 9, n) if weighted else None
+    written = write_folder(folder, About(mechanism), reports, weights)
+    found = tally(spark.read.parquet(str(written)), mechanism)
     assert dump_tally(found) == dump_tally(mechanism.tally(reports, weights))
+
+
+def test_kinds_count_the_same_bits(spark: Any, tmp_path: Path) -> None:
+    assert {EXAMPLES[i].kind for i in SOME} == set(FEW)
+    for number in SOME:
+        counts_the_same_bits(spark, tmp_path / str(number), number, weighted=number % 2 == 1)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("number", range(len(EXAMPLES)), ids=lambda i: f"{EXAMPLES[i].kind}-{i}")
-def test_every_kind_counts_the_same_bits_the_other_way(spark: Any, tmp_path: Path, number: int) -> None:
-    mechanism, n = EXAMPLES[number], 300
-    reports = reports_on(mechanism, n)
-    weights = None if number % 2 else np.random.default_rng(2).integers(-3, 9, n)
-    folder = write_folder(tmp_path, About(mechanism), reports, weights)
-    found = tally(spark.read.parquet(str(folder)), mechanism)
-    assert dump_tally(found) == dump_tally(mechanism.tally(reports, weights))
+def test_every_kind_counts_the_same_bits(spark: Any, tmp_path: Path, number: int, weighted: bool) -> None:
+    counts_the_same_bits(spark, tmp_path, number, weighted=weighted)
 
 
 MANY = [
@@ -64,7 +74,10 @@ MANY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("mechanism", MANY, ids=lambda m: m.kind)
+@pytest.mark.parametrize(
+    "mechanism",
+    [pytest.param(m, id=m.kind, marks=() if m.kind == "one_of" else pytest.mark.slow) for m in MANY],
+)
 def test_large_tallies_are_rows_that_the_engine_sums(spark: Any, tmp_path: Path, mechanism: Any) -> None:
     assert mechanism.cell_count > FEW_CELLS
     columns = {"oue": 1, "one_of": 2, "all_of": 2}[mechanism.kind]
@@ -101,7 +114,7 @@ def test_a_search_for_heavy_hitters_drives_jobs_over_a_cached_frame(spark: Any, 
     frame.unpersist()
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("weighted", [pytest.param(False, id="plain", marks=pytest.mark.slow), True])
 def test_a_log_in_a_frame_gives_the_same_estimate(spark: Any, tmp_path: Path, weighted: bool) -> None:
     mechanism = OLH(size=1 << 40, epsilon="2", state="log")
     reports = mechanism.privatize(np.arange(200) % 5, SimulationCoins(3))
@@ -170,3 +183,35 @@ def test_files_that_must_not_be_counted(spark: Any, tmp_path: Path) -> None:
     path.write_bytes(bytes(data[:100]))
     with pytest.raises(ReportRejected, match=r"2\.parquet.*not a Parquet file"):
         read_lake(spark, [str(folder)])
+
+
+@pytest.fixture
+def on_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Commands of the group `spark`, in the one session that all tests share."""
+
+    @contextmanager
+    def shared(master: str | None) -> Generator[Any]:
+        assert master == "local[2]"
+        yield spark
+
+    monkeypatch.setattr(sessions, "session", shared)
+
+    def run(*words: Any) -> str:
+        done = CliRunner().invoke(cli, ["spark", words[0], "--master", "local[2]", *map(str, words[1:])])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    return run
+
+
+def test_the_command_writes_the_same_file_as_on_one_machine(on_spark: Callable[..., str], tmp_path: Path) -> None:
+    """Down to the manifest: whichever of both is imported first, the other one is known."""
+    mechanism = OLH(size=64, epsilon="1")
+    lake = write_folder(
+        tmp_path / "lake", About(mechanism), mechanism.privatize(np.arange(500) % 64, SimulationCoins(1))
+    )
+    files = [tmp_path / f"{name}.tally" for name in ("here", "there")]
+    assert CliRunner().invoke(cli, ["tally", str(lake), "-o", str(files[0])]).exit_code == 0
+    on_spark("tally", "--input", lake, "-o", files[1])
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert len(sources_of(files[1].read_bytes(), "tally")) == 3

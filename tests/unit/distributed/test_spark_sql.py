@@ -1,5 +1,7 @@
 """SQL on Spark answers as the embedded engine does."""
 
+import json
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,12 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from tests.service.rows import PEOPLE, crowd
 
 from tacit.catalog import CATALOG
+from tacit.cli import cli
 from tacit.collector.collections.publish import Planner
 from tacit.core.members import as_bytes
-from tacit.distributed.spark import open_rows, tally_collection
+from tacit.distributed.spark import open_rows, sessions, tally_collection
 from tacit.distributed.spark.rows import FrameTable
 from tacit.errors import InvalidQuery
 from tacit.lake.about import About
@@ -121,6 +125,21 @@ def test_what_is_refused(spark: Any, lake: Any, opened: FrameTable) -> None:
         open_rows(spark.read.parquet(str(folder)).limit(50), document)
     with pytest.raises(InvalidQuery, match="no rows"):
         open_rows(spark.read.parquet(str(folder)), document | {"rows": None})
+
+
+def test_the_command_prints_what_the_engine_answers(
+    spark: Any, lake: Any, opened: FrameTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "session", lambda master: nullcontext(spark))
+    words = ["spark", "query", QUERIES[1], "--master", "local[2]", "--input", str(lake[0])]
+    shown, told = (CliRunner().invoke(cli, [*words, *more]) for more in ([], ["--json"]))
+    assert (shown.exit_code, told.exit_code) == (0, 0), shown.output + told.output
+    answer = json.loads(told.stdout)
+    expected = [cell.estimate for cell in opened.query(QUERIES[1]).cells()]
+    assert [cell["estimate"] for cell in answer["rows"][0]] == expected
+    assert (answer["table"], answer["n"]) == ("people", PEOPLE_ROWS) and "±" in shown.stdout
+    refused = CliRunner().invoke(cli, [*words[:2], "SELECT SUM(hour) FROM people", *words[3:]])
+    assert isinstance(refused.exception, InvalidQuery) and "there is no column" in str(refused.exception)
 
 
 def test_the_reports_of_a_collection_with_rows_are_tallied_too(spark: Any, lake: Any) -> None:

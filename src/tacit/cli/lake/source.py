@@ -1,10 +1,40 @@
 """What `tacit tally` counts: .reports files, Parquet files, folders of them, and URLs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from tacit.wire.files import Origin
 
 _PARQUET = b"PAR1"
+
+
+class TallyPart(NamedTuple):
+    """What is added to others and written as one tally."""
+
+    tally: Any
+    domain: dict[str, Any] | None
+    """The labels of the values, where there are some."""
+    origin: "Origin | None" = None
+    """Where the reports come from, if that is known."""
+
+
+def origin_of(parts: "Sequence[Origin | None]") -> "Origin | None":
+    """Where the reports of several tallies come from; None unless that is known of all of them.
+
+    ReportRejected for a file that is counted in two of them, SpecMismatch for two collections.
+    """
+    from tacit.errors import ReportRejected, SpecMismatch
+    from tacit.wire.files import Origin
+
+    known = [part for part in parts if part is not None]
+    if len({part.collection for part in known}) > 1:
+        raise SpecMismatch("cannot merge tallies: their reports are of two collections; add those of one")
+    files = [file for part in known for file in part.files]
+    if len(set(files)) < len(files):
+        raise ReportRejected("cannot merge tallies: a report file is counted in two of them; tally all files at once")
+    return Origin(known[0].collection, tuple(files)) if len(known) == len(parts) else None
 
 
 def is_lake(path: str) -> bool:
@@ -18,11 +48,11 @@ def is_lake(path: str) -> bool:
         return stream.read(len(_PARQUET)) == _PARQUET or path.endswith(".parquet")
 
 
-def tally_lake(paths: list[str], total: Callable[[int], Callable[[int], None]]) -> tuple[Any, dict[str, Any] | None]:
-    """The tally of the Parquet files of all paths, and the labels of their values; `total` is told how many reports."""
-    from tacit.lake.count import survey, tally_files
+def tally_lake(paths: list[str], total: Callable[[int], Callable[[int], None]]) -> TallyPart:
+    """The tally of the Parquet files of all paths; `total` is told how many reports there are."""
+    from tacit.lake.count import origin_of_files, survey, tally_files
     from tacit.lake.folder import find_files
 
     files = [file for path in paths for file in find_files(path)]
     about, rows = survey(files)
-    return tally_files(files, about, total(rows)), about.domain
+    return TallyPart(tally_files(files, about, total(rows)), about.domain, origin_of_files(files, about))

@@ -31,13 +31,14 @@ def tally(inputs: tuple[str, ...], master: str | None, output: str) -> None:
     """Count Parquet files of reports into one tally, as `tacit tally` does."""
     from tacit.distributed.spark.lakes import read_lake
     from tacit.distributed.spark.sessions import session
+    from tacit.lake.count import origin_of_files
     from tacit.wire.files import write_tally
 
     with session(master) as opened:
         lake = read_lake(opened, inputs)
         found = lake.tally()
     with writing(output) as sink:
-        write_tally(sink, found, lake.about.domain, lake.manifest())
+        write_tally(sink, found, lake.about.domain, origin_of_files(lake.files, lake.about))
     click.echo(f"tacit: {found.n} reports counted", err=True)
 
 

@@ -14,7 +14,7 @@ from tacit.collector.ports import CLOSED, DUPLICATE, OVERLAP, Store, StoredTally
 from tacit.core.tally import same_mechanism
 from tacit.errors import SpecMismatch
 from tacit.hosting.problems import Problem
-from tacit.wire.files import read_tally, sources_of
+from tacit.wire.files import Origin, read_origin, read_tally, sources_of
 from tacit.wire.tallies import dump_tally
 
 MEDIA_TYPE = "application/vnd.tacit.tally"
@@ -30,6 +30,7 @@ def import_tally(store: Store, active: Active, data: bytes) -> dict[str, Any]:
         same_mechanism(active.mechanism, tally.mechanism, action="import this tally")
     except SpecMismatch as error:
         raise Problem("conflict", str(error)) from None
+    _refuse_other(active, read_origin(data, "tally"))
     if tally.is_weighted:
         raise Problem("conflict", "the tally is weighted, and reports of a collection are not")
     sources = [_id(source) for source in sources_of(data, "tally")]
@@ -43,6 +44,15 @@ def import_tally(store: Store, active: Active, data: bytes) -> dict[str, Any]:
             "some of the files in this tally were imported before and others were not; tally only the new files",
         )
     return {"reports": tally.n, "sources": len(sources), "duplicate": outcome == DUPLICATE}
+
+
+def _refuse_other(active: Active, origin: Origin | None) -> None:
+    """Two collections may ask by one mechanism; the files of a collection say which one they are of."""
+    if origin is not None and origin.collection not in ("", active.id):
+        raise Problem(
+            "conflict",
+            f"the tally is of files of collection {origin.collection[:6]}…, not of this one; import it there",
+        )
 
 
 def _id(source: str) -> bytes:

@@ -37,13 +37,6 @@ class LakeFrame:
     reports: int
     files: tuple[ReportFile, ...]
 
-    def manifest(self) -> list[str]:
-        """The SHA-256 of all files, by which a collector knows what it has counted already."""
-        found = [file.checksum for file in self.files]
-        if len(set(found)) < len(found):
-            raise ReportRejected("spark: the same file is there twice, and its reports would count twice")
-        return found
-
     def table(self, level: float = 0.95) -> FrameTable:
         """The rows of a collection as a table for SQL."""
         if self.about.document is None:
