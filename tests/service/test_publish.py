@@ -193,3 +193,34 @@ def test_texts_that_are_looked_up_fit_a_word():
 def test_what_cannot_be_shuffled_is_refused_with_the_rule(changes: dict[str, Any], rule: str):
     with pytest.raises(InvalidSpec, match=rule):
         PLANNER.plan(draft(**changes))
+
+
+MIXED: list[dict[str, Any]] = [
+    {"name": "pets", "text": "Pets?", "task": "shares",
+     "domain": {"kind": "optional", "domain": {"kind": "items", "labels": ["cat", "dog"]}}},
+    {"name": "age", "text": "Age?",
+     "domain": {"kind": "optional", "domain": {"kind": "integers", "low": 17, "high": 80}}},
+    COLOUR | {"text": "Colour?"},
+]  # fmt: skip
+
+
+def test_ticks_and_optional_questions_mix_with_others_at_the_whole_epsilon():
+    collection, _ = PLANNER.plan(draft(questions=MIXED, epsilon="1"))
+    assert collection.policy == "one_of" and collection.mechanism.budget.to_spec() == "1"
+    assert [member.domain_size for member in collection.members] == [3, 65, 2]
+    assert collection.questions[1].domain.spec()["declined"] == "Prefer not to say"
+    encoded = collection.encode({"pets": None, "age": None, "colour": True})
+    assert encoded == ((2,), 64, 1)
+    for task in ("mean", "ranges"):
+        with pytest.raises(InvalidSpec, match=r"optional|must be"):
+            PLANNER.plan(draft(questions=[MIXED[1] | {"task": task}]))
+    with pytest.raises(InvalidSpec, match="set its task to shares"):
+        PLANNER.plan(draft(questions=[MIXED[0] | {"task": "histogram"}]))
+
+
+def test_a_group_that_answers_for_everybody_is_forecast_with_its_sampling_error():
+    """Yes or no at epsilon 1: e/(e - 1)^2 of noise and 1/4 (1 - 1/2) of having asked half of the people, per report."""
+    two = [COLOUR | {"text": "Colour?"}, COLOUR | {"name": "second", "text": "Second?"}]
+    found = PLANNER.predict(draft(questions=two, epsilon="1", respondents=20_000))
+    assert found[0]["standard_error"] == pytest.approx(((0.92067359 + 0.125) / 10_000) ** 0.5, rel=1e-4)
+    assert found[0]["options"][0]["standard_error"] == pytest.approx(found[0]["standard_error"])

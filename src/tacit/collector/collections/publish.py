@@ -4,6 +4,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any, cast
 
 from tacit.collector.collections.active import ID, Catalog, parsed_json
@@ -134,8 +135,24 @@ class Planner:
             assert isinstance(member, Mechanism) and isinstance(task, QuestionTask | AdaptiveTask)
             # What fakes add to the variance is forecast as well.
             forecast = task.forecast(question.domain, answering(collection, member), reports)
+            if task is HISTOGRAM and reports < n:
+                forecast = _of_a_group(forecast, question.domain.size, reports, n)
             predictions.append(_prediction(question, member, forecast, reports))
         return predictions
+
+
+def _of_a_group(forecast: Forecast, size: int, reports: int, n: int) -> Forecast:
+    """The forecast of shares that a random group answers for everybody, with the error of having asked a group.
+
+    That is f(1 - f)/n_g (n - n_g)/(n - 1), as in docs/maths/one_of.md, for answers that are equally frequent.
+    """
+    sampling = (1 / size) * (1 - 1 / size) / reports * (n - reports) / max(1, n - 1)
+
+    def whole(error: float) -> float:
+        return sqrt(error**2 + sampling)
+
+    options = tuple({**option, "standard_error": whole(option["standard_error"])} for option in forecast.options)
+    return replace(forecast, standard_error=whole(forecast.standard_error), options=options)
 
 
 def _prediction(question: Question, member: Mechanism, forecast: Forecast, n: int) -> dict[str, Any]:

@@ -79,9 +79,9 @@ function compared({ name, options = [], half_width_95: half, raw_standard_error:
   return h("details", { open: open.has(name), ontoggle: toggle }, h("summary", {}, "Compare the methods"), table);
 }
 
-/** The error of what is answered, where answers are better than their intervals say. @param {any} question */
-function answered({ between, standard_error: error }) {
-  if (!between) return null;
+/** The error of what is answered, where answers are better than their intervals say. @param {any} question @param {string} task */
+function answered({ between, standard_error: error }, task) {
+  if (!between || task === "shares") return null;
   const [low, high] = between.map((/** @type {number} */ share) => (100 * share).toFixed(share < 0.1 ? 2 : 1));
   const typical = (100 * error).toFixed(error < 0.1 ? 2 : 1);
   return `Made monotone, answers are typically off by ${typical} points (${low} to ${high}, by the shape of the data).`;
@@ -100,7 +100,7 @@ function row(question, asked, n, several) {
     h("span", {}, `With ${count(n)} respondents ${what}`),
     h("span", { class: "big" }, big),
     h("small", { class: "soft" }, `in 19 of 20 cases · ${bits} per report, by ${spelled(picked)}`),
-    answered(question) && h("small", { class: "soft" }, answered(question)),
+    answered(question, asked.task) && h("small", { class: "soft" }, answered(question, asked.task)),
     ROUNDS[asked.task] && h("small", { class: "soft" }, ROUNDS[asked.task]),
     question.why && h("small", { class: "soft why" }, `Why: ${reason(question.why).replace(/\.$/, "")}.`),
     compared(question),

@@ -21,6 +21,7 @@ export function promise(collection, say, more) {
   const details = [
     asking(collection, say),
     plan && say("plan"),
+    collection.questions.some((/** @type {any} */ { domain }) => domain.kind === "optional") && say("declining"),
     say("epsilon", { epsilon: Number(epsilonOf(collection).toPrecision(4)), sure: surest(ratio) }) + weakness(ratio, say),
     say(rows ? "cohortRows" : "cohort", { count: Math.max(cohort, shuffle?.minimum ?? 0) }),
   ].filter(Boolean);

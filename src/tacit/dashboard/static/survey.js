@@ -105,7 +105,9 @@ function ask(question) {
   const label = text(question.text);
   const made = field(question.name, question.domain, say, label);
   const error = h("p", { class: "error", id: `error-${question.name}` });
-  const optional = question.domain.kind === "optional" && h("p", { class: "hint first" }, say("optional", { declined: question.domain.declined }));
+  const { kind, domain, declined } = question.domain;
+  // Of things to tick, none is an answer of its own.
+  const optional = kind === "optional" && domain.kind !== "items" && h("p", { class: "hint first" }, say("optional", { declined }));
   const set = h("fieldset", {}, h("legend", {}, label), optional, made.element, error);
   const inputs = () => [...set.querySelectorAll("input, select")];
   const complain = (/** @type {string} */ words) => {

@@ -22,7 +22,7 @@ export default {
   setChosen: "{count} angekreuzt.",
   setOver: "{count} angekreuzt, höchstens {most} sind möglich.",
   setHidden: "{count} weitere werden nicht gezeigt; suchen Sie danach.",
-  textLower: "Höchstens {length} Kleinbuchstaben von a bis z.",
+  textLower: "Höchstens {length} Buchstaben von a bis z; große werden klein geschrieben.",
   textPrintable:
     "Höchstens {length} Zeichen: Buchstaben ohne Akzente und Umlaute, Ziffern, Leerzeichen und übliche Zeichen.",
   textBytes:
@@ -33,7 +33,8 @@ export default {
   textLeft: "Noch Platz für {count}.",
   details: "Mehr dazu",
   back: "Zurück zum Entwurf",
-  optional: "Sie müssen das nicht beantworten. Bleibt es leer, wird „{declined}“ gemeldet, mit demselben Rauschen wie jede Antwort.",
+  optional: "Freiwillig. Bleibt es leer, zählt es als „{declined}“.",
+  declining: "Auch keine Angabe ist eine Antwort: Sie wird mit demselben Rauschen gemeldet wie jede andere, so dass niemand sieht, wer nichts angegeben hat.",
   noText: "Ich möchte nichts schreiben",
   ticks: "Von den {count} Dingen auf der Liste wählt Ihr Browser zufällig eines und meldet mit Rauschen, ob Sie dieses angekreuzt haben.",
   saysTick: "Ihr Browser hat „{item}“ aus {count} Dingen gewählt. Die Meldung sagt, dass Sie es {ticked} haben. Sie sagt die Wahrheit mit einer Wahrscheinlichkeit von {own} % und das Gegenteil mit {other} %.",

@@ -22,7 +22,7 @@ export default {
   setChosen: "{count} ticked.",
   setOver: "{count} ticked, at most {most} are possible.",
   setHidden: "{count} more are not shown; search to find them.",
-  textLower: "At most {length} letters from a to z, in lower case.",
+  textLower: "At most {length} letters from a to z; capitals are written small.",
   textPrintable: "At most {length} characters: letters without accents, digits, spaces and common signs.",
   textBytes:
     "Short: room for {length} plain letters or digits; accents, other scripts and emoji take the room of two to four.",
@@ -32,7 +32,8 @@ export default {
   textLeft: "Room for {count} more.",
   details: "More about this",
   back: "Back to the builder",
-  optional: "You need not answer this. Leaving it empty is reported as “{declined}”, with the same noise as any answer.",
+  optional: "Optional. Left empty, it counts as “{declined}”.",
+  declining: "Declining is an answer too: it is reported with the same noise as any other, so that nobody can see who declined.",
   noText: "I would rather write nothing",
   ticks: "Of the {count} things on the list, your browser picks one at random and reports, with noise, whether you ticked that one.",
   saysTick: "Your browser picked “{item}” out of {count} things. The report says that you {ticked}. It says the truth with a probability of {own} %, and the opposite with {other} %.",

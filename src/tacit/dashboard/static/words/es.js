@@ -22,7 +22,7 @@ export default {
   setChosen: "Casillas marcadas: {count}.",
   setOver: "Casillas marcadas: {count}; {most} como máximo son posibles.",
   setHidden: "No se muestran: {count}; búsquelos.",
-  textLower: "Como máximo {length} letras de la a a la z, en minúsculas.",
+  textLower: "Como máximo {length} letras de la a a la z; las mayúsculas se escriben en minúscula.",
   textPrintable: "Como máximo {length} caracteres: letras sin acento, cifras, espacios y signos corrientes.",
   textBytes:
     "Corto: caben {length} letras sencillas o cifras; los acentos, otras escrituras y los emojis ocupan el sitio de dos a cuatro.",
@@ -32,7 +32,8 @@ export default {
   textLeft: "Sitio restante: {count}.",
   details: "Más información",
   back: "Volver al borrador",
-  optional: "No tiene que contestar. Si lo deja vacío, se comunica «{declined}», con el mismo ruido que cualquier respuesta.",
+  optional: "Opcional. Si queda vacío, cuenta como «{declined}».",
+  declining: "No contestar también es una respuesta: se comunica con el mismo ruido que cualquier otra, de modo que nadie ve quién no ha contestado.",
   noText: "Prefiero no escribir nada",
   ticks: "De las {count} cosas de la lista, su navegador elige una al azar e informa, con ruido, de si la ha marcado.",
   saysTick: "Su navegador ha elegido «{item}» entre {count} cosas. El informe dice que usted {ticked}. Dice la verdad con una probabilidad de {own} %, y lo contrario con {other} %.",

@@ -22,7 +22,7 @@ export default {
   setChosen: "Cases cochées : {count}.",
   setOver: "Cases cochées : {count} ; {most} au plus sont possibles.",
   setHidden: "Non affichés : {count} ; cherchez pour les trouver.",
-  textLower: "{length} lettres de a à z au plus, en minuscules.",
+  textLower: "Au plus {length} lettres de a à z ; les majuscules deviennent minuscules.",
   textPrintable: "{length} caractères au plus : lettres sans accent, chiffres, espaces et signes courants.",
   textBytes:
     "Court : place pour {length} lettres simples ou chiffres ; les accents, les autres écritures et les emojis prennent la place de deux à quatre.",
@@ -32,7 +32,8 @@ export default {
   textLeft: "Place restante : {count}.",
   details: "En savoir plus",
   back: "Retour au brouillon",
-  optional: "Vous n’êtes pas obligé de répondre. Sans réponse, « {declined} » est transmis, avec le même bruit que toute réponse.",
+  optional: "Facultatif. Sans réponse, cela compte comme « {declined} ».",
+  declining: "Ne pas répondre est aussi une réponse : elle est transmise avec le même bruit que toute autre, et personne ne voit qui n’a pas répondu.",
   noText: "Je préfère ne rien écrire",
   ticks: "Parmi les {count} éléments de la liste, votre navigateur en tire un au hasard et indique, avec du bruit, si vous l’avez coché.",
   saysTick: "Votre navigateur a tiré « {item} » parmi {count} éléments. Le rapport dit que vous {ticked}. Il dit vrai avec une probabilité de {own} %, et le contraire avec {other} %.",
