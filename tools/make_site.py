@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ ITEM = re.compile(r"^(?:[-*]|\d+\.) ")
 ASSETS = ("*.svg", "*.png", "*.json", "*.ipynb", "LICENSE")
 
 NAV: list[Any] = [
-    {"Start": ["README.md", {"What is not protected": "LIMITATIONS.md"}, {"Weaknesses": "SECURITY.md"}]},
+    {"Start": ["README.md", {"All pages": "docs/README.md"}, {"What is not protected": "LIMITATIONS.md"}, {"Weaknesses": "SECURITY.md"}]},
     {"Tutorials": [
         {"Run a survey": "docs/tutorial/survey.md"},
         {"Ask from your own application": "docs/tutorial/embed.md"},
@@ -150,8 +152,26 @@ def decisions() -> str:
     return f"# Decisions\n\nWhy it is built as it is, in the order in which it was decided.\n\n{lines}"
 
 
+def whole_nav(staged: Path) -> list[Any]:
+    """The order of the pages; those that nobody has given a place come last."""
+    placed = nav(NAV, staged)
+    known = set(pages_in(placed))
+    pages = (path.relative_to(staged).as_posix() for path in sorted(staged.rglob("*.md")))
+    rest = [page for page in pages if page not in known]
+    return [*placed, {"More": rest}] if rest else placed
+
+
+def pages_in(items: Any) -> Iterator[str]:
+    """All pages of a part of the order."""
+    if isinstance(items, str):
+        yield items
+        return
+    for item in items.values() if isinstance(items, dict) else items:
+        yield from pages_in(item)
+
+
 def nav(items: list[Any], staged: Path) -> list[Any]:
-    """The order of the pages with folders spelt out."""
+    """A part of the order, with folders spelt out."""
     return [nav_item(item, staged) for item in items]
 
 
@@ -173,7 +193,7 @@ def folder_pages(folder: Path, staged: Path) -> list[str]:
 
 def config(staged: Path, output: Path) -> str:
     """The configuration of the renderer."""
-    added = {"docs_dir": str(staged), "site_dir": str(output), "nav": nav(NAV, staged)}
+    added = {"docs_dir": str(staged), "site_dir": str(output), "nav": whole_nav(staged)}
     # As text: the file has a tag of Python's in it, which a plain reader of YAML refuses.
     text = (ROOT / "tools" / "site.yml").read_text(encoding="utf-8").replace("paths: [src]", f"paths: [{ROOT}/src]")
     return text + yaml.safe_dump(added, allow_unicode=True)
@@ -203,11 +223,16 @@ def main() -> int:
     stage(staged)
     file = ROOT / "build" / "mkdocs.yml"
     write(file, config(staged, chosen.output / version))
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "--quiet", "-f", file])
-    if done.returncode == 0:
-        note_version(chosen.output, version)
-        print(f"the site is in {chosen.output}; look at it with: {sys.executable} -m http.server -d {chosen.output}")
-    return done.returncode
+    # Not --quiet: it hides warnings from the count that --strict goes by.
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(file)]
+    quieter = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=quieter)
+    if done.returncode != 0:
+        print("\n".join(line for line in done.stderr.splitlines() if not line.startswith("INFO")), file=sys.stderr)
+        return done.returncode
+    note_version(chosen.output, version)
+    print(f"the site is in {chosen.output}; look at it with: {sys.executable} -m http.server -d {chosen.output}")
+    return 0
 
 
 if __name__ == "__main__":
