@@ -27,7 +27,10 @@ ITEM = re.compile(r"^(?:[-*]|\d+\.) ")
 ASSETS = ("*.svg", "*.png", "*.json", "*.ipynb", "LICENSE")
 
 NAV: list[Any] = [
-    {"Start": ["README.md", {"All pages": "docs/README.md"}, {"What is not protected": "LIMITATIONS.md"}, {"Weaknesses": "SECURITY.md"}]},
+    {"Start": [
+        "README.md", {"All pages": "docs/README.md"}, {"What is not protected": "LIMITATIONS.md"},
+        {"Weaknesses": "SECURITY.md"},
+    ]},
     {"Tutorials": [
         {"Run a survey": "docs/tutorial/survey.md"},
         {"Ask from your own application": "docs/tutorial/embed.md"},

@@ -39,7 +39,7 @@ def test_links_to_what_is_no_page_become_text_and_lists_stand_apart() -> None:
 def test_every_room_of_the_reference_exists_and_private_modules_are_left_out() -> None:
     for room in SITE["ROOMS"]:
         assert (ROOT / "src" / "tacit" / room).is_dir() or (ROOT / "src" / "tacit" / f"{room}.py").is_file()
-    assert "::: tacit.client.gateway" in SITE["reference"]("client") and "._" not in SITE["reference"]("device")
+    assert "::: tacit.client.trustee" in SITE["reference"]("client") and "._" not in SITE["reference"]("device")
 
 
 def test_versions_are_listed_newest_first_and_a_version_once(tmp_path: Path) -> None:
@@ -59,4 +59,4 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (version,) = (path for path in tmp_path.iterdir() if path.is_dir())
     assert (version / "search" / "search_index.json").stat().st_size > 1 << 20
-    assert "Gateway" in (version / "reference" / "client" / "index.html").read_text(encoding="utf-8")
+    assert "Trustee" in (version / "reference" / "client" / "index.html").read_text(encoding="utf-8")

@@ -8,16 +8,15 @@ collections also the sealed bytes and their slot; for memoised collections also 
 past values, with which whoever takes the file can test guesses of those answers.
 """
 
-from tacit.client.gateway import Delivery, Gateway
 from tacit.client.ledger import AlreadyAnswered, Ledger, LedgerUnusable, Receipt, Spending, Spent
 from tacit.client.respondent import Respondent
 from tacit.client.telemetry import Telemetry
 from tacit.client.transport import Patience, Transport, Unreachable
+from tacit.client.trustee import Delivery, Trustee
 
 __all__ = [
     "AlreadyAnswered",
     "Delivery",
-    "Gateway",
     "Ledger",
     "LedgerUnusable",
     "Patience",
@@ -27,5 +26,6 @@ __all__ = [
     "Spent",
     "Telemetry",
     "Transport",
+    "Trustee",
     "Unreachable",
 ]
