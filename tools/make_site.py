@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from site_text import literal, separated
 
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^(```.*?^```|<!--.*?-->)", re.MULTILINE | re.DOTALL)
-ITEM = re.compile(r"^(?:[-*]|\d+\.) ")
 ASSETS = ("*.svg", "*.png", "*.json", "*.ipynb", "LICENSE")
 
 NAV: list[Any] = [
@@ -107,7 +107,7 @@ def readable(text: str, page: Path, known: set[str]) -> str:
     """A page without links to what is not on the site, and with the empty lines that lists need here."""
     parts = FENCE.split(text)
     # Every second part is a fence, which stays as it is.
-    parts[::2] = [separated(LINK.sub(lambda link: kept(link, page, known), part)) for part in parts[::2]]
+    parts[::2] = [literal(separated(LINK.sub(lambda link: kept(link, page, known), part))) for part in parts[::2]]
     return "".join(parts)
 
 
@@ -120,17 +120,6 @@ def kept(link: re.Match[str], page: Path, known: set[str]) -> str:
     if place == ROOT or ROOT not in place.parents:
         return link[1]
     return link[0] if place.relative_to(ROOT).as_posix() in known else link[1]
-
-
-def separated(text: str) -> str:
-    """Text in which lists stand apart: repositories begin one after any line, this renderer after an empty one."""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        above = lines[-1] if lines else ""
-        if ITEM.match(line) and above and not ITEM.match(above) and not above.startswith(" "):
-            lines.append("")
-        lines.append(line)
-    return "\n".join(lines)
 
 
 def reference(room: str) -> str:
@@ -199,6 +188,7 @@ def config(staged: Path, output: Path) -> str:
     added = {"docs_dir": str(staged), "site_dir": str(output), "nav": whole_nav(staged)}
     # As text: the file has a tag of Python's in it, which a plain reader of YAML refuses.
     text = (ROOT / "tools" / "site.yml").read_text(encoding="utf-8").replace("paths: [src]", f"paths: [{ROOT}/src]")
+    text = text.replace("[tools/site_docstrings.py]", f"[{ROOT}/tools/site_docstrings.py]")
     return text + yaml.safe_dump(added, allow_unicode=True)
 
 
@@ -228,8 +218,8 @@ def main() -> int:
     write(file, config(staged, chosen.output / version))
     # Not --quiet: it hides warnings from the count that --strict goes by.
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(file)]
-    quieter = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=quieter)
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "tools")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         print("\n".join(line for line in done.stderr.splitlines() if not line.startswith("INFO")), file=sys.stderr)
         return done.returncode

@@ -10,7 +10,18 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SITE: dict[str, Any] = runpy.run_path(str(ROOT / "tools" / "make_site.py"))
+
+
+def tool(name: str) -> dict[str, Any]:
+    """A module of tools/, which import each other by their names."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        return runpy.run_path(str(ROOT / "tools" / f"{name}.py"))
+    finally:
+        sys.path.remove(str(ROOT / "tools"))
+
+
+SITE, TEXT = tool("make_site"), tool("site_text")
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +45,12 @@ def test_links_to_what_is_no_page_become_text_and_lists_stand_apart() -> None:
     assert made == "See code, [page](cli.md#a) and [site](https://a.example).\n\n- one\n- two\n"
     fenced = "```\n[code](../x.py)\n- one\n```\n"
     assert SITE["readable"](fenced, page, set()) == fenced
+
+
+def test_examples_are_fenced_and_brackets_of_mathematics_are_no_links() -> None:
+    text = "Words.\n\n>>> f(1)\n[1, 2]\n>>> [3]\n[3]\n\nMore `a[i][j]` and P[i][j].\n"
+    made = TEXT["literal"](TEXT["fenced"](text))
+    assert made == ("Words.\n\n```pycon\n>>> f(1)\n[1, 2]\n>>> [3]\n[3]\n```\n\nMore `a[i][j]` and P[i]\\[j].\n")
 
 
 def test_every_room_of_the_reference_exists_and_private_modules_are_left_out() -> None:
