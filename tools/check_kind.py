@@ -222,7 +222,7 @@ POINTS = (
     Point("glossary", "spec/glossary.md", row("spec/glossary.md", "`KIND`")),
     Point("schema", "spec/collection.schema.json, by tools/make_schema.py", in_schema),
     Point("list of pages", "docs/maths/README.md", row("docs/maths/README.md", "[KIND](KIND.md)")),
-    Point("row in the README", "README.md", row("README.md", "[`KIND`](docs/maths/KIND.md)")),
+    Point("row in the table", "docs/mechanisms.md", row("docs/mechanisms.md", "[`KIND`](maths/KIND.md)")),
     Point("chooser", f"src/tacit/tasks/choose.py, {_REASON}", lambda k: k in {o.kind for o, _ in OPTIONS}),
     Point("benchmark", "benchmarks/kinds.py, by itself", has_benchmark),
     Point("number of a paper", f"tests/papers/, {_REASON}", named_in("tests/papers")),

@@ -9,25 +9,31 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
+from site_text import literal, separated
 
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^(```.*?^```|<!--.*?-->)", re.MULTILINE | re.DOTALL)
-ITEM = re.compile(r"^(?:[-*]|\d+\.) ")
 ASSETS = ("*.svg", "*.png", "*.json", "*.ipynb", "LICENSE")
 
 NAV: list[Any] = [
-    {"Start": ["README.md", {"What is not protected": "LIMITATIONS.md"}, {"Weaknesses": "SECURITY.md"}]},
+    {"Start": [
+        "README.md", {"All pages": "docs/README.md"}, {"What is not protected": "LIMITATIONS.md"},
+        {"Weaknesses": "SECURITY.md"},
+    ]},
     {"Tutorials": [
         {"Run a survey": "docs/tutorial/survey.md"},
+        {"Run a survey from the terminal": "docs/tutorial/terminal.md"},
         {"Ask from your own application": "docs/tutorial/embed.md"},
         {"The library in one line": "docs/tutorial/library.md"},
         {"Notebooks": "examples/notebooks/README.md"},
@@ -102,7 +108,7 @@ def readable(text: str, page: Path, known: set[str]) -> str:
     """A page without links to what is not on the site, and with the empty lines that lists need here."""
     parts = FENCE.split(text)
     # Every second part is a fence, which stays as it is.
-    parts[::2] = [separated(LINK.sub(lambda link: kept(link, page, known), part)) for part in parts[::2]]
+    parts[::2] = [literal(separated(LINK.sub(lambda link: kept(link, page, known), part))) for part in parts[::2]]
     return "".join(parts)
 
 
@@ -115,17 +121,6 @@ def kept(link: re.Match[str], page: Path, known: set[str]) -> str:
     if place == ROOT or ROOT not in place.parents:
         return link[1]
     return link[0] if place.relative_to(ROOT).as_posix() in known else link[1]
-
-
-def separated(text: str) -> str:
-    """Text in which lists stand apart: repositories begin one after any line, this renderer after an empty one."""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        above = lines[-1] if lines else ""
-        if ITEM.match(line) and above and not ITEM.match(above) and not above.startswith(" "):
-            lines.append("")
-        lines.append(line)
-    return "\n".join(lines)
 
 
 def reference(room: str) -> str:
@@ -150,8 +145,26 @@ def decisions() -> str:
     return f"# Decisions\n\nWhy it is built as it is, in the order in which it was decided.\n\n{lines}"
 
 
+def whole_nav(staged: Path) -> list[Any]:
+    """The order of the pages; those that nobody has given a place come last."""
+    placed = nav(NAV, staged)
+    known = set(pages_in(placed))
+    pages = (path.relative_to(staged).as_posix() for path in sorted(staged.rglob("*.md")))
+    rest = [page for page in pages if page not in known]
+    return [*placed, {"More": rest}] if rest else placed
+
+
+def pages_in(items: Any) -> Iterator[str]:
+    """All pages of a part of the order."""
+    if isinstance(items, str):
+        yield items
+        return
+    for item in items.values() if isinstance(items, dict) else items:
+        yield from pages_in(item)
+
+
 def nav(items: list[Any], staged: Path) -> list[Any]:
-    """The order of the pages with folders spelt out."""
+    """A part of the order, with folders spelt out."""
     return [nav_item(item, staged) for item in items]
 
 
@@ -173,9 +186,10 @@ def folder_pages(folder: Path, staged: Path) -> list[str]:
 
 def config(staged: Path, output: Path) -> str:
     """The configuration of the renderer."""
-    added = {"docs_dir": str(staged), "site_dir": str(output), "nav": nav(NAV, staged)}
+    added = {"docs_dir": str(staged), "site_dir": str(output), "nav": whole_nav(staged)}
     # As text: the file has a tag of Python's in it, which a plain reader of YAML refuses.
     text = (ROOT / "tools" / "site.yml").read_text(encoding="utf-8").replace("paths: [src]", f"paths: [{ROOT}/src]")
+    text = text.replace("[tools/site_docstrings.py]", f"[{ROOT}/tools/site_docstrings.py]")
     return text + yaml.safe_dump(added, allow_unicode=True)
 
 
@@ -203,11 +217,16 @@ def main() -> int:
     stage(staged)
     file = ROOT / "build" / "mkdocs.yml"
     write(file, config(staged, chosen.output / version))
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "--quiet", "-f", file])
-    if done.returncode == 0:
-        note_version(chosen.output, version)
-        print(f"the site is in {chosen.output}; look at it with: {sys.executable} -m http.server -d {chosen.output}")
-    return done.returncode
+    # Not --quiet: it hides warnings from the count that --strict goes by.
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(file)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "tools")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        print("\n".join(line for line in done.stderr.splitlines() if not line.startswith("INFO")), file=sys.stderr)
+        return done.returncode
+    note_version(chosen.output, version)
+    print(f"the site is in {chosen.output}; look at it with: {sys.executable} -m http.server -d {chosen.output}")
+    return 0
 
 
 if __name__ == "__main__":

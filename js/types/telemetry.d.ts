@@ -6,7 +6,7 @@ export type Mode = "on" | "local" | "off";
 export const MODES: readonly Mode[];
 
 /** One report as its owner may see it: all that leaves the device, and where it stands. */
-export interface SentReport {
+export interface ShownReport {
   collection: string;
   title: string;
   epsilon: WireBudget;
@@ -29,7 +29,7 @@ export class Telemetry {
   /** Answer a collection as far as the user allows; null if that is not at all. */
   report(address: string, answers: Record<string, unknown>, options?: { row?: Row }): Promise<Receipt | null>;
   /** Everything that was drawn on this device, sent or not. */
-  shown(): SentReport[];
+  shown(): ShownReport[];
   /** Send what was kept while it was local only; nothing unless the mode is on. */
   release(): Promise<Receipt[]>;
   /** Send what waits for a network; nothing unless the mode is on. */

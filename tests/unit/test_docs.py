@@ -56,8 +56,8 @@ def test_every_kind_has_a_page_of_mathematics(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_has_a_row_in_the_readme(kind: str) -> None:
-    assert re.search(rf"^\| \[`{kind}`\]\(docs/maths/{kind}\.md\) \|", read("README.md"), re.MULTILINE)
+def test_every_kind_has_a_row_in_the_table_of_mechanisms(kind: str) -> None:
+    assert re.search(rf"^\| \[`{kind}`\]\(maths/{kind}\.md\) \|", read("docs/mechanisms.md"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,18 +8,17 @@ collections also the sealed bytes and their slot; for memoised collections also 
 past values, with which whoever takes the file can test guesses of those answers.
 """
 
-from tacit.client.gateway import Delivery, Gateway
 from tacit.client.ledger import AlreadyAnswered, Ledger, LedgerUnusable, Receipt, Spending, Spent
 from tacit.client.respondent import Respondent
 from tacit.client.telemetry import Telemetry
 from tacit.client.transport import Patience, Transport, Unreachable
+from tacit.client.trustee import Delivery, Trustee
 from tacit.client.windows import AccountView, Tick, WindowedCollection
 
 __all__ = [
     "AccountView",
     "AlreadyAnswered",
     "Delivery",
-    "Gateway",
     "Ledger",
     "LedgerUnusable",
     "Patience",
@@ -30,6 +29,7 @@ __all__ = [
     "Telemetry",
     "Tick",
     "Transport",
+    "Trustee",
     "Unreachable",
     "WindowedCollection",
 ]

@@ -25,7 +25,7 @@ _MODE_FILE, _LEDGER_FILE = "mode", "ledger.json"
 
 
 @dataclass(frozen=True)
-class SentReport:
+class ShownReport:
     """One report as its owner may see it: all that leaves the device, and where it stands."""
 
     collection: str
@@ -84,10 +84,10 @@ class Telemetry:
             return before.receipt
         return made.receipt if isinstance(made, LedgerEntry) else made
 
-    def shown(self) -> list[SentReport]:
+    def shown(self) -> list[ShownReport]:
         """Everything that was drawn on this device, sent or not."""
         return [
-            SentReport(entry.collection, entry.title.get("en") or next(iter(entry.title.values()), ""), entry.epsilon,
+            ShownReport(entry.collection, entry.title.get("en") or next(iter(entry.title.values()), ""), entry.epsilon,
                   entry.state, entry.report, entry.row, entry.base)
             for entry in self._ledger.read().entries
         ]  # fmt: skip

@@ -40,11 +40,11 @@ class Delivery:
         return Delivery(self.sent + other.sent, self.pending + other.pending, self.refused + other.refused)
 
 
-class Gateway:
+class Trustee:
     """Sends reports of many people on one collection.
 
-    `outbox` is a folder of this gateway alone, in which batches wait that could not be sent; without one they wait in
-    memory. One gateway belongs to one thread.
+    `outbox` is a folder of this trustee alone, in which batches wait that could not be sent; without one they wait in
+    memory. One trustee belongs to one thread.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Gateway:
         """Fetch the document and verify that its digest is the one in the address; InvalidSpec if it cannot be used."""
         self._coins, self._transport = coins or SystemCoins(), transport or Transport()
         if not 1 <= size <= MOST_REPORTS:
-            raise InvalidSpec(f"gateway: size is {size}, must be from 1 to {MOST_REPORTS}")
+            raise InvalidSpec(f"trustee: size is {size}, must be from 1 to {MOST_REPORTS}")
         self._address, self._size = Address.parse(address), size
         # As a respondent does it: documents are verified, and coins that somebody could predict refused.
         self.collection = _usable(Respondent(coins=self._coins, transport=self._transport).open(address))
@@ -142,7 +142,7 @@ class Gateway:
 def _usable(collection: Collection) -> Collection:
     """The document, if it can be answered on behalf of others."""
     if collection.shuffle is not None or collection.invitations:
-        raise InvalidSpec("gateway: the collection is shuffled or by invitation; every device has to answer it itself")
+        raise InvalidSpec("trustee: the collection is shuffled or by invitation; every device has to answer it itself")
     if isinstance(collection.mechanism, MemoizedDevice):
-        raise InvalidSpec("gateway: the mechanism memoises, which needs a memory for every person; answer on devices")
+        raise InvalidSpec("trustee: the mechanism memoises, which needs a memory for every person; answer on devices")
     return collection

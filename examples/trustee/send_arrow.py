@@ -9,16 +9,16 @@ import sys
 
 import pyarrow.dataset as ds
 
-from tacit.client import Gateway
+from tacit.client import Trustee
 
 
 def main(file: str, address: str, outbox: str) -> None:
-    gateway = Gateway(address, outbox=outbox)
-    names = [question.name for question in gateway.collection.questions]
-    total = gateway.flush()  # What an earlier run left behind.
+    trustee = Trustee(address, outbox=outbox)
+    names = [question.name for question in trustee.collection.questions]
+    total = trustee.flush()  # What an earlier run left behind.
     for batch in ds.dataset(file).to_batches(columns=names):
-        total += gateway.add_many(batch.to_pylist())
-    total += gateway.flush()
+        total += trustee.add_many(batch.to_pylist())
+    total += trustee.flush()
     print(f"{total.sent} batches sent, {total.pending} pending, {total.refused} refused")
 
 

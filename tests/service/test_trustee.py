@@ -11,11 +11,11 @@ import pytest
 from tests.service.memory import MemoryStore
 from tests.service.plain import Client, draft, serving, wide_draft
 
-from tacit.client import Delivery, Gateway, Patience, Telemetry, Transport
+from tacit.client import Delivery, Patience, Telemetry, Transport, Trustee
 from tacit.collector.server import make_app
 from tacit.errors import InvalidSpec, InvalidValue
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "gateway" / "send_arrow.py"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "trustee" / "send_arrow.py"
 TWO = [
     {"name": "pet", "text": "Which?", "domain": {"kind": "categories", "labels": ["cat", "dog", "fish"]}},
     {"name": "old", "text": "Old?", "domain": {"kind": "booleans"}},
@@ -33,7 +33,7 @@ def address(client: Client, collection: str) -> str:
 
 
 class Network:
-    """The transport of a gateway, which can be cut."""
+    """The transport of a trustee, which can be cut."""
 
     def __init__(self) -> None:
         self.real, self.cut, self.bodies = Transport(Patience(attempts=1)), False, []
@@ -51,14 +51,14 @@ class Network:
 def test_batches_survive_a_crash_and_lost_replies_and_count_once(client: Client, tmp_path: Path) -> None:
     collection = client.publish(draft(questions=TWO, policy="one_of", epsilon="8"))
     network: Any = Network()
-    first = Gateway(address(client, collection), outbox=tmp_path / "out", size=100, transport=network)
+    first = Trustee(address(client, collection), outbox=tmp_path / "out", size=100, transport=network)
     network.cut = True
     people = [{"pet": "dog", "old": True}] * 250
     assert first.add_many(people) == Delivery(pending=3)  # One batch, then it and another.
     assert len(list((tmp_path / "out").glob("*.batch"))) == 2
     del first  # What was buffered is lost with the process; what was in the outbox is not.
     network.cut = False
-    second = Gateway(address(client, collection), outbox=tmp_path / "out", size=100, transport=network)
+    second = Trustee(address(client, collection), outbox=tmp_path / "out", size=100, transport=network)
     assert second.flush() == Delivery(sent=2)
     assert not list((tmp_path / "out").iterdir())
     assert second.add_many(people[:50]) == Delivery() and second.flush() == Delivery(sent=1)
@@ -69,14 +69,14 @@ def test_batches_survive_a_crash_and_lost_replies_and_count_once(client: Client,
 
 
 def test_wrong_answers_are_refused_before_anything_is_drawn(client: Client) -> None:
-    gateway = Gateway(address(client, client.publish(draft())))
+    trustee = Trustee(address(client, client.publish(draft())))
     for wrong in ({"pet": "horse"}, {}, {"pet": 3}):
         with pytest.raises(InvalidValue) as found:
-            gateway.add(wrong)
+            trustee.add(wrong)
         assert "horse" not in str(found.value)
     with pytest.raises(InvalidValue, match="no public columns"):
-        gateway.add({"pet": "cat"}, row={"city": "Utrecht"})
-    assert gateway.flush() == Delivery()
+        trustee.add({"pet": "cat"}, row={"city": "Utrecht"})
+    assert trustee.flush() == Delivery()
 
 
 def test_public_columns_go_along(tmp_path: Path) -> None:
@@ -85,9 +85,9 @@ def test_public_columns_go_along(tmp_path: Path) -> None:
     with serving(make_app(SqliteStore(tmp_path / "data"))) as client:
         rows = {"table": "people", "columns": [{"name": "city", "type": "text"}]}
         collection = client.publish(wide_draft(8, rows=rows, minimum_cohort=5))
-        gateway = Gateway(address(client, collection), size=10)
+        trustee = Trustee(address(client, collection), size=10)
         for value in range(20):
-            gateway.add({"value": value % 8}, row={"city": "Utrecht"})
+            trustee.add({"value": value % 8}, row={"city": "Utrecht"})
         assert client.status(collection)["reports"] == 20
         asked = {"sql": "SELECT city, COUNT(*) FROM people GROUP BY city"}
         found = client.api("POST", f"/collections/{collection}/query", asked).json()
@@ -96,22 +96,22 @@ def test_public_columns_go_along(tmp_path: Path) -> None:
 
 def test_collections_that_devices_must_answer_themselves(client: Client) -> None:
     with pytest.raises(InvalidSpec, match="by invitation"):
-        Gateway(address(client, client.publish(draft(invitations=True))))
+        Trustee(address(client, client.publish(draft(invitations=True))))
 
 
 def test_arguments_and_refusals(client: Client, tmp_path: Path) -> None:
     collection = client.publish(draft())
     with pytest.raises(InvalidSpec, match="size is 0"):
-        Gateway(address(client, collection), size=0)
+        Trustee(address(client, collection), size=0)
     from tacit import ReplayCoins
 
     with pytest.raises(InvalidSpec, match="not secure"):
-        Gateway(address(client, collection), coins=ReplayCoins(b"x"))
-    gateway = Gateway(address(client, collection), outbox=tmp_path)
-    gateway.add({"pet": "cat"})
+        Trustee(address(client, collection), coins=ReplayCoins(b"x"))
+    trustee = Trustee(address(client, collection), outbox=tmp_path)
+    trustee.add({"pet": "cat"})
     client.api("POST", f"/collections/{collection}/close")
-    assert gateway.flush() == Delivery(refused=1)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".refused"] and gateway.flush() == Delivery()
+    assert trustee.flush() == Delivery(refused=1)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".refused"] and trustee.flush() == Delivery()
 
 
 def test_the_example_with_arrow(client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,76 @@
+"""The commands of tutorials, typed as they stand: every box marked `sh`, in order, in one shell."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from tacit.cli import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+BOX = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# A reader waits until the collector says where it is; a script has to be told to.
+WAIT = """
+for i in $(seq 600); do
+  python -c "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/readyz')" 2>/dev/null && break; sleep 0.1
+done
+"""
+
+
+def script(page: str) -> str:
+    text = "\n".join(BOX.findall((ROOT / page).read_text(encoding="utf-8")))
+    return re.sub(r"^(tacit serve .*&)$", lambda line: line[0] + WAIT, text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["docs/tutorial/terminal.md", "docs/tutorial/embed.md"])
+def test_commands_of_tutorials_exist_with_their_options(page: str) -> None:
+    lines = [line for line in re.findall(r"tacit [a-z][^\n)]*", script(page)) if not line.startswith("tacit.")]
+    assert len(lines) > 3
+    for line in lines:
+        command: Any = cli
+        for word in line.split()[1:]:
+            if isinstance(command, click.Group):
+                command = command.get_command(click.Context(command), word)
+                assert command is not None, line
+        known = {flag for parameter in command.params for flag in parameter.opts}
+        assert {word for word in line.split() if word.startswith("--")} <= known, line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "seen"),
+    [
+        ("docs/tutorial/terminal.md", ["/c/", "below_minimum_cohort|no answers yet|estimate", "is closed"]),
+        ("docs/tutorial/embed.md", [r"Delivery\(sent=1, pending=0, refused=0\)", "2.0", "usage"]),
+    ],
+)
+def test_a_tutorial_can_be_typed(page: str, seen: list[str], tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    # Another port, as the usual one may be taken here; the page is not changed otherwise.
+    text = "set -e\n" + script(page).replace(":8000", f":{port}")
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TACIT_")}
+    process = subprocess.Popen(
+        ["bash", "-c", text], cwd=tmp_path, env=environment | {"PATH": path, "TACIT_PORT": port}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    try:
+        code = process.wait(timeout=300)
+    finally:
+        # The collector is in the session of the shell and outlives it.
+        os.killpg(process.pid, signal.SIGTERM)
+    assert process.stdout is not None
+    said = process.stdout.read()
+    process.stdout.close()
+    assert code == 0, said
+    for words in seen:
+        assert re.search(words, said), (words, said)
