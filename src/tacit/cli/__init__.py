@@ -14,7 +14,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "backup": ("tacit.cli.backup:backup", "Copy a whole collector to one file."),
     "central": ("tacit.cli.central:central", "Release histograms of a trusted curator (not local)."),
     "collection": ("tacit.cli.collection:collection", "Create, publish, close and read collections."),
-    "compare": ("tacit.cli.simulate.compare:compare", "Run every method of a task on your own data, and show what wins."),
+    "compare": ("tacit.cli.simulate.compare:compare", "Run every method of a task on your own data."),
     "count": ("tacit.cli.count:count", "Release the count of a small group with noise (not local)."),
     "demo": (
         "tacit.demo.command:demo",
