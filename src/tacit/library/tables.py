@@ -101,9 +101,9 @@ def _labels(inquiry: Inquiry, table: Table, shown: list[int]) -> list[tuple[Any,
 
 def _notes(names: tuple[str, ...], table: Table) -> list[str]:
     """What is to be said about a table that was not asked as a whole."""
-    if table.status != "reconstructed":
+    if table.status not in ("independent", "reconstructed"):
         return []
-    return [f"nobody was asked about all of {', '.join(names)} together; the intervals do not count what that adds"]
+    return [f"nobody was asked about all of {', '.join(names)} together; what was not asked is taken for independent"]
 
 
 @explained

@@ -81,6 +81,22 @@ def fit_entropy(shape: Sequence[int], targets: Targets, count: int = 1) -> Fitte
     return Fitted(tables, worst)
 
 
+def rake(tables: F64, targets: Targets, *, sweeps: int = 20) -> Fitted:
+    """Return a stack of tables scaled to these margins, as close to the given ones as proportional fitting keeps them.
+
+    >>> rake(np.array([[[.4, .1], [.1, .4]]]), [((0,), np.array([[.5, .5]])), ((1,), np.array([[.2, .8]]))]).violation
+    array([0.])
+    """
+    floored = [(axes, _floored(target, len(axes))) for axes, target in targets]
+    out = _floored(tables, tables.ndim - 1)
+    for _ in range(sweeps):
+        out = _sweep(out, floored)
+        # Most tables are there after a few sweeps.
+        if float(_violation(out, floored).max(initial=0.0)) < VIOLATION:
+            break
+    return Fitted(out, _violation(out, floored).round(12))
+
+
 def _floored(target: F64, axes: int) -> F64:
     """Targets with a tiny share instead of zeros, which multiplication could never leave where another target must."""
     lifted = np.maximum(target, _FLOOR)

@@ -82,7 +82,7 @@ def _check_pair(table: Table) -> None:
     """Raise for anything but a table of two attributes that were asked together."""
     if len(table.shape) != 2 or min(table.shape) < 2:
         raise InvalidSpec("association: needs a table of two attributes with at least two answers each")
-    if table.status in ("no_data", "unseen", "reconstructed"):
+    if table.status != "covered":
         raise NoData(f"association: these attributes were not asked together ({table.status}); plan for tables of two")
 
 
@@ -135,8 +135,8 @@ def _interaction_gradient(rows: F64, columns: F64) -> F64:
 
 
 def naive_chi_square(table: Table) -> Verdict:
-    """Test as if the consistent table were counts (chi-square). Wrong on noisy tables; for comparison only."""
-    p = table.consistent
+    """Test as if the projected table were counts (chi-square). Wrong on noisy tables; for comparison only."""
+    p = table.projected
     if p.ndim != 2:
         raise InvalidSpec("association: needs a table of two attributes")
     expected = np.outer(p.sum(axis=1), p.sum(axis=0))
@@ -179,7 +179,7 @@ class Information:
 
 
 def mutual_information(table: Table) -> Information:
-    """Return the mutual information of the consistent table, and the bias that the variance of the raw one explains.
+    """Return the mutual information of the projected table, and the bias that the variance of the raw one explains.
 
     To second order, noise adds half the trace of (Hessian times covariance). The Hessian is that at independence, which
     is right where it matters: far from independence the bias is small next to the information. Cells with shares below
@@ -196,7 +196,7 @@ def mutual_information(table: Table) -> Information:
     hessian -= np.kron(np.diag(1 / rows), np.ones((c, c))) + np.kron(np.ones((r, r)), np.diag(1 / columns))
     hessian += 1.0
     bias = max(0.0, float(np.sum(hessian * covariance)) / 2)
-    return Information(entropy_gain(table.consistent), bias)
+    return Information(entropy_gain(table.projected), bias)
 
 
 def delta_method(

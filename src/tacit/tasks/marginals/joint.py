@@ -6,7 +6,6 @@ table `JOINT` at the end lists them for the HTTP interface and the command line.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 from math import prod
 from typing import Any, cast
@@ -16,7 +15,6 @@ import numpy as np
 from tacit.device.domains.domain import Booleans, Categories, Domain, Ordered
 from tacit.device.domains.reals import Buckets, Integers
 from tacit.errors import InvalidSpec
-from tacit.post.frequencies.methods import hull
 from tacit.tasks.marginals.association import (
     Measured,
     conditional,
@@ -92,17 +90,14 @@ def _missing(asked: JointQuestions, table: Table) -> list[list[str]]:
 
 
 def _table(asked: JointQuestions, part: QuestionTally, given: Mapping[str, str], level: float) -> dict[str, Any]:
-    """Handle `table`: every cell raw with its interval, and consistent with the hull of both intervals."""
+    """Handle `table`: every cell raw and consistent, each with its interval."""
     places = _chosen(asked, given, "attributes", 1, 8)
     table = _table_of(asked, part, places, MAX_CELLS)
     about, missing = _attributes(asked, places), _missing(asked, table)
     raw, (low, high) = table.raw, table.raw.interval(level)
     columns = [_ordered(table, places, flat) for flat in (raw.value, raw.standard_error, low, high)]
     consistent = _ordered(table, places, table.consistent)
-    # The consistent value is biased. Its interval is the hull of the one around the raw value and the one around
-    # itself, so that it covers whichever of the two is nearer to the truth.
-    around_consistent = replace(raw, value=table.consistent.ravel()).interval(level)
-    ends = [_ordered(table, places, flat) for flat in hull((low, high), around_consistent)]
+    ends = [_ordered(table, places, flat) for flat in table.interval(level)]
     names = ("estimate", "standard_error", "low", "high")
     cells: list[dict[str, Any]] = [
         {

@@ -125,8 +125,8 @@ class _Search:
         """Fill the cache of plugged-in information per link: the sum of the parts' entropies less the joint entropy."""
         tables = self._answers.tables([(*given, *new) for given, new in steps])
         for step, table in zip(steps, tables, strict=True):
-            alone = sum(_entropy(margin(table.consistent, table.attributes, part)) for part in _parts(step))
-            self._rough[step] = (alone - _entropy(table.consistent)) / _links(step)
+            alone = sum(_entropy(margin(table.projected, table.attributes, part)) for part in _parts(step))
+            self._rough[step] = (alone - _entropy(table.projected)) / _links(step)
 
     def _bias(self, step: Step) -> float:
         """Return the bias that noise adds to the plugged-in information per link."""
@@ -173,7 +173,7 @@ def _excess(table: Table) -> float:
     cells; but the consistent table clips those at zero, so the standard error stands in for shares that are smaller.
     """
     variance = table.raw.variance
-    share = np.maximum(table.consistent.ravel(), np.sqrt(variance))
+    share = np.maximum(table.projected.ravel(), np.sqrt(variance))
     return float(np.sum(variance / np.where(share > 0, share, 1.0))) / 2
 
 

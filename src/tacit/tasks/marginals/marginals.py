@@ -8,6 +8,7 @@ version without negative cells, and says what of it was asked, what was complete
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import combinations
 from math import prod
 from typing import Literal, get_args
 
@@ -16,15 +17,17 @@ import numpy as np
 from tacit.core.estimate import Estimate, check_choice, no_data
 from tacit.core.statistics.score import Law, law_between, placed
 from tacit.errors import InvalidSpec
+from tacit.post.frequencies.methods import Processed, find_method, hull
 from tacit.post.views.answers import answer_tables, simplex
 from tacit.post.views.components import Components
 from tacit.post.views.nonneg import NonNegative, settle
 from tacit.post.views.reconstruct import Fitted, Targets, fit_entropy, fit_least_squares, fit_linear_program
-from tacit.post.views.table import Attributes, cell_labels, checked_attributes, margin, shape_of
+from tacit.post.views.table import Attributes, cell_labels, checked_attributes, margin, shape_of, subsets
+from tacit.tasks.marginals.shrunken import ShrunkenTables
 from tacit.tasks.marginals.sources import F64, FromEach, FromViews, Share, TableSource
 
 Reconstruct = Literal["entropy", "least_squares", "linear_program"]
-Status = Literal["covered", "reconstructed", "unseen", "no_data"]
+Status = Literal["covered", "independent", "reconstructed", "unseen", "no_data"]
 _FITS: dict[Reconstruct, Callable[[Sequence[int], Targets, int], Fitted]] = {
     "entropy": fit_entropy, "least_squares": fit_least_squares, "linear_program": fit_linear_program,
 }  # fmt: skip
@@ -43,7 +46,8 @@ class Table:
     consistent: F64
     """Non-negative, summing to one, agreeing with the tables around it as well as may be. Biased."""
     status: Status
-    """`covered`: all was asked. `reconstructed`: some interactions were not. `unseen`: no reports on an attribute."""
+    """`covered`: all was asked. `independent`: two attributes that were not asked together. `reconstructed`: some
+    interactions of more were not. `unseen`: no reports on an attribute."""
     missing: tuple[Attributes, ...]
     """The smallest sets of attributes whose interaction is not known."""
     agrees: bool
@@ -83,6 +87,49 @@ class Table:
             variance = np.full(cells, np.inf)
         law = None if self.status == "unseen" or not inner else self._law
         return Estimate(value, variance, self.n, labels=labels, covariance=linear, effective=self.respondents, law=law)
+
+    @cached_property
+    def projected(self) -> F64:
+        """The raw cells made a distribution and no more: for measures that take the noise off by themselves."""
+        return simplex(self.cells)
+
+    def interval(self, level: float = 0.95) -> tuple[F64, F64]:
+        """Return intervals of the consistent cells, flat, which hold at least as often as the level says.
+
+        Of a table that was asked as a whole they are the raw ones, cut to [0, 1] and stretched to hold the cell. Else
+        they are what the parts that were asked allow (Fréchet's bounds), each part at a level that allows for all.
+        """
+        value = self.consistent.ravel()
+        if self.status in ("covered", "unseen", "no_data") or not self._varied:
+            consistent = replace(self.raw, value=value, covariance=None)
+            return Processed(find_method("norm_sub"), self.raw, consistent).interval(level)
+        return hull(self._allowed(level), (value, value))
+
+    def _allowed(self, level: float) -> tuple[F64, F64]:
+        """The least and the largest cells that agree with intervals of all parts that were asked as a whole."""
+        parts = _asked_parts(self._varied, self.missing)
+        each = 1 - (1 - level) / len(parts)
+        ends = {part: self._part(part).interval(each) for part in parts}
+        low, high = (
+            {part: self._widened(part, np.clip(ends[part][side], 0, 1)) for part in parts} for side in range(2)
+        )
+        least = np.zeros(prod(self.shape))
+        # Two parts that hold all attributes between them share at least what they have beyond one.
+        for one, other in combinations(parts, 2):
+            if set(one) | set(other) == set(self._varied):
+                least = np.maximum(least, low[one] + low[other] - 1)
+        return least, np.min([high[part] for part in parts], axis=0)
+
+    def _part(self, attributes: Attributes) -> Estimate:
+        """The raw table of some of the attributes, all of which were asked together."""
+        shape = tuple(self.shape[self.attributes.index(a)] for a in attributes)
+        flat = np.zeros(shape)
+        return replace(self, attributes=attributes, shape=shape, consistent=flat, status="covered", missing=()).raw
+
+    def _widened(self, attributes: Attributes, flat: F64) -> F64:
+        """Numbers of a part, repeated over the cells of the whole table."""
+        wide = [size if a in attributes else 1 for a, size in zip(self.attributes, self.shape, strict=True)]
+        return np.broadcast_to(flat.reshape(wide), self.shape).ravel()
 
     @property
     def _law(self) -> Law | None:
@@ -144,6 +191,8 @@ class Marginals:
     reconstruct: Reconstruct = "entropy"
     non_negative: NonNegative = "norm_sub"
     rounds: int = 3
+    shrink: bool = True
+    """Whether interactions are kept by how far they stand out of the noise; else as CALM's paper has it."""
 
     def table(self, attributes: Iterable[int]) -> Table:
         """Return the table of some attributes; the axes are in rising order of attributes."""
@@ -160,7 +209,7 @@ class Marginals:
     def _table(self, attributes: Attributes, inner: Attributes, made: tuple[F64, bool]) -> Table:
         """Put a table together: its status by what is missing, and its source under the question's numbering."""
         missing = self.source.missing(inner) if inner else []
-        status: Status = "covered" if not missing else "reconstructed"
+        status: Status = "covered" if not missing else "independent" if len(inner) == 2 else "reconstructed"
         # A missing single attribute is worse than a missing interaction: not even its own shares are known.
         if any(len(unknown) == 1 for unknown in missing):
             status = "unseen"
@@ -177,15 +226,22 @@ class Marginals:
         if self.n == 0:
             shapes = [shape_of(self.source.sizes, a) for a in inner]
             return [(np.full(shape, 1 / prod(shape)), True) for shape in shapes]
-        if isinstance(self.source, FromViews):
-            return answer_tables(self._settled, inner, _FITS[self.reconstruct])
         # Of one report per attribute the maximum likelihood table is non-negative by itself.
         if isinstance(self.source, FromEach):
             from tacit.tasks.marginals.each import most_likely
 
             source = self.source
             return [(most_likely(source, a).table, True) if a else (np.ones(()), True) for a in inner]
+        if self.shrink:
+            return self.shrunken.tables(inner)
+        if isinstance(self.source, FromViews):
+            return answer_tables(self._settled, inner, _FITS[self.reconstruct])
         return [(simplex(self.source.raw(a)), True) if a else (np.ones(()), True) for a in inner]
+
+    @cached_property
+    def shrunken(self) -> ShrunkenTables:
+        """The tables as they are answered, numbered as in the source."""
+        return ShrunkenTables(self.source)
 
     @cached_property
     def _settled(self) -> Components:
@@ -228,6 +284,16 @@ class _Renamed:
 
     def step(self, attributes: Attributes) -> float:
         return self.source.step(self._inner(attributes))
+
+
+def _asked_parts(attributes: Attributes, missing: Sequence[Attributes]) -> list[Attributes]:
+    """The largest sets of attributes without an interaction that is missing."""
+    found: list[Attributes] = []
+    for inner in sorted(subsets(attributes), key=len, reverse=True):
+        lacks = any(set(unknown) <= set(inner) for unknown in missing)
+        if inner and not lacks and not any(set(inner) <= set(other) for other in found):
+            found.append(inner)
+    return found
 
 
 def kept_attributes(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -8,9 +8,12 @@ oracle.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
-from math import comb, exp, prod, sqrt
+from math import comb, exp, gcd, prod, sqrt
 from typing import Any
+
+import numpy as np
 
 from tacit.core.compose import AllOf, OneOf
 from tacit.core.mechanism import Mechanism
@@ -25,7 +28,11 @@ from tacit.oracles.hadamard import HRR
 from tacit.oracles.local_hash import OLH
 from tacit.oracles.sketch import HCMS
 from tacit.oracles.unary import OUE, SUE
+from tacit.post.views.shrink import STRONG, WEAK
+from tacit.post.views.table import Attributes
 from tacit.tasks.marginals.calm import ViewPlan, cover_plan, select_views, views_of
+from tacit.tasks.marginals.covering import cover_design, lower_bound
+from tacit.tasks.marginals.forecast import TableForecast, law_of
 from tacit.tasks.marginals.marginals import kept_attributes
 
 MAX_WHOLE = 1 << 22
@@ -36,6 +43,13 @@ LEAST_GROUP = 30
 
 _MAX_UNARY = 1 << 16
 """The most cells of a unary report, one bit each; beyond it reports would be longer than 8 KiB."""
+ALONE = (0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.0)
+"""Shares of the respondents that are asked about one attribute alone, where all others are asked about pairs."""
+
+_LARGEST_VIEW, _MOST_VIEW_CELLS, _MOST_COVERED = 6, 1 << 12, 64
+"""Views of more attributes or cells, or out of more attributes, are not planned by forecast."""
+
+_SAMPLED_TABLES = 12
 _WEIGHT_UNIT = 1000
 """Sampling weights are published as integers, so that devices draw exactly; real weights are scaled by this."""
 
@@ -52,6 +66,8 @@ class Ask:
     """Draw all Hadamard coefficients alike, as the papers do."""
     cover: bool = False
     """Make the views of CALM cover all tables, whatever the threshold says."""
+    law: tuple[float, ...] | None = None
+    """Supposed strengths of association between attributes, by which plans are compared; None if nothing is known."""
 
     @property
     def cells(self) -> int:
@@ -66,7 +82,7 @@ class Ask:
 
 def ask(
     sizes: Sequence[int], k: int, epsilon: Declared, n: int, *,
-    uniform: bool = False, cover: bool = False,
+    uniform: bool = False, cover: bool = False, association: str | Sequence[float] = "mixed",
 ) -> Ask:  # fmt: skip
     """Check a request; attributes with one answer are known without asking and are dropped."""
     varied = kept_attributes(sizes)
@@ -77,7 +93,7 @@ def ask(
     if n < 1:
         raise InvalidSpec(f"marginals: n is {n}, must be at least 1")
     plain = tuple(sizes[i] for i in varied)
-    return Ask(plain, k, as_budget(epsilon), n, uniform, cover)
+    return Ask(plain, k, as_budget(epsilon), n, uniform, cover, law_of(association))
 
 
 def adaptive_oracle(cells: int, budget: Budget) -> Mechanism:
@@ -103,10 +119,99 @@ def _whole(make: Callable[..., Mechanism], most: int = MAX_WHOLE) -> Callable[[A
     return made
 
 
-def one_of_views(sizes: Sequence[int], views: Sequence[tuple[int, ...]], oracle: Callable[[int], Device]) -> OneOf:
+def one_of_views(
+    sizes: Sequence[int], views: Sequence[tuple[int, ...]], oracle: Callable[[int], Device],
+    weights: Sequence[int] = (),
+) -> OneOf:  # fmt: skip
     """A mechanism that asks every respondent for one view; `oracle` gives the mechanism for a number of cells."""
     cells = sorted({prod(sizes[a] for a in view) for view in views})
-    return OneOf(family=Views(sizes=tuple(sizes), views=tuple(views), mechanisms=tuple(oracle(c) for c in cells)))
+    mechanisms = tuple(oracle(c) for c in cells)
+    return OneOf(family=Views(sizes=tuple(sizes), views=tuple(views), mechanisms=mechanisms, weights=tuple(weights)))
+
+
+def split_views(question: Ask, alone: float) -> Mechanism:
+    """Ask this share of the respondents about one attribute each, and all others about a pair; all alike."""
+    m = len(question.sizes)
+    singles = [(a,) for a in range(m)] if alone > 0 else []
+    pairs = list(combinations(range(m), 2)) if alone < 1 else []
+    if pairs and question.n * (1 - alone) < LEAST_GROUP * len(pairs):
+        raise InvalidSpec(f"marginals: {len(pairs)} pairs leave fewer than {LEAST_GROUP} respondents for each")
+    # Whole numbers in the proportion alone/m to (1 - alone)/pairs, in lowest terms.
+    each, both = round(_WEIGHT_UNIT * alone) * max(1, len(pairs)), round(_WEIGHT_UNIT * (1 - alone)) * m
+    least = gcd(each, both) or 1
+    weights = [each // least] * len(singles) + [both // least] * len(pairs)
+    return one_of_views(
+        question.sizes, [*singles, *pairs], lambda cells: adaptive_oracle(cells, question.budget), weights
+    )
+
+
+def _split(question: Ask) -> Mechanism:
+    """Return the split of least forecast error between single attributes and pairs."""
+    if len(question.sizes) < 2 or question.k < 2:
+        raise InvalidSpec("marginals: pairs are of two attributes; ask each alone")
+    return _least_error(question, [partial(split_views, question, alone) for alone in ALONE])
+
+
+def _views_of_pairs(question: Ask) -> Mechanism:
+    """Return the views of three to six attributes that cover all pairs with the least forecast error."""
+
+    m = len(question.sizes)
+
+    def made(s: int) -> Mechanism:
+        # The bound stands in for the design, whose search takes long.
+        if question.n < LEAST_GROUP * lower_bound(m, s, 2) or _most_cells(question.sizes, s) > _MOST_VIEW_CELLS:
+            raise InvalidSpec(f"marginals: views of {s} attributes leave too few respondents for each cell")
+        views = cover_design(m, s, 2)
+        return one_of_views(question.sizes, views, lambda cells: adaptive_oracle(cells, question.budget))
+
+    if m > _MOST_COVERED:
+        raise InvalidSpec(f"marginals: views that cover all pairs of {m} attributes take long to find; ask for pairs")
+    largest = min(_LARGEST_VIEW, m)
+    return _least_error(question, [partial(made, s) for s in range(3, largest + 1)])
+
+
+def _most_cells(sizes: Sequence[int], s: int) -> int:
+    return prod(sorted(sizes)[-s:])
+
+
+def _least_error(question: Ask, builders: Sequence[Callable[[], Mechanism]]) -> Mechanism:
+    """The mechanism of least forecast error, averaged over some tables, among those that can be built."""
+    best: tuple[float, Mechanism] | None = None
+    for build in builders:
+        try:
+            mechanism = build()
+        except InvalidSpec:  # Too few respondents, or too many cells.
+            continue
+        error = forecast_errors(mechanism, question)[0]
+        if best is None or error < best[0]:
+            best = error, mechanism
+    if best is None:
+        raise InvalidSpec("marginals: no split of the respondents leaves enough of them for each question")
+    return best[1]
+
+
+def forecast_errors(mechanism: Mechanism, question: Ask) -> tuple[float, float, float]:
+    """Return the forecast squared error of a table of k attributes, and those under weak and strong association.
+
+    Where nothing is known of the association the first is between the other two, by their ratio and not by their
+    difference: strong associations would outweigh weak ones by far, which are three times as common among real tables.
+    """
+    forecast = TableForecast.of(mechanism, question.sizes, question.n)
+    tables = sampled_tables(len(question.sizes), question.k)
+
+    def mean(law: Sequence[float]) -> float:
+        return sum(forecast.squared_error(table, law) for table in tables) / len(tables)
+
+    weak, strong = mean(WEAK), mean(STRONG)
+    return weak**0.75 * strong**0.25 if question.law is None else mean(question.law), weak, strong
+
+
+def sampled_tables(m: int, k: int) -> list[Attributes]:
+    """All tables of k attributes where they are few, else a random sample (with a fixed seed, for stable plans)."""
+    if comb(m, k) <= _SAMPLED_TABLES:
+        return list(combinations(range(m), k))
+    rng = np.random.default_rng(0)
+    return [tuple(sorted(rng.choice(m, k, replace=False).tolist())) for _ in range(_SAMPLED_TABLES)]
 
 
 def _all_tables(make: Callable[[int, Budget], Device]) -> Callable[[Ask], Mechanism]:
@@ -188,6 +293,9 @@ def _sketch(*, size: int, epsilon: Budget) -> Mechanism:
 
 
 METHODS: dict[str, Callable[[Ask], Mechanism]] = {
+    "one_way": partial(split_views, alone=1.0),
+    "pairs": _split,
+    "views": _views_of_pairs,
     "inp_ht": _signs,
     "calm": _calm,
     "marg_ps": _all_tables(lambda cells, budget: GRR(size=cells, epsilon=budget)),
@@ -203,7 +311,8 @@ METHODS: dict[str, Callable[[Ask], Mechanism]] = {
     "inp_hcms": _whole(_sketch),
     "em": _each,
 }
-"""Builders by name. The papers' RR methods flip every bit at epsilon/2 (SUE); the `_oue` variants use OUE instead."""
+"""Builders by name. `one_way` asks about single attributes alone, so that all tables are products. The papers' RR
+methods flip every bit at epsilon/2 (SUE); the `_oue` variants use OUE instead."""
 
 ALIASES = {"inp_em": "em", "inp_inv": "em"}
 

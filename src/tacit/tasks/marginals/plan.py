@@ -1,14 +1,14 @@
-"""Which method to use for tables over several attributes, by exact error (SEL-MARGINALS).
+"""Which method to use for tables over several attributes, by the error of what will be answered (SEL-MARGINALS).
 
-All methods are compared by the squared error that their raw tables of k attributes would have on uniform data, noise
-and sampling of groups included, summed over the cells and averaged over tables. Other data changes it by a few per
-cent. What completing a table adds, where the views of CALM do not cover it, depends on the data and is not in it.
+All methods are compared by the squared error of tables of k attributes as they are answered, summed over the cells and
+averaged over tables: noise, sampling of groups, and what is taken for independent because it was not measured or drowns
+in noise (`marginals.forecast`). The last depends on how strongly attributes go together, which nobody knows beforehand,
+so that the errors under weak and under strong association are stated, and a compromise of both decides.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from math import ceil, comb, inf, log2, prod, sqrt
+from math import ceil, inf, log2, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -20,19 +20,18 @@ from tacit.device.numbers.budget import Declared
 from tacit.errors import InvalidSpec
 from tacit.post.views.table import MAX_TABLE, Attributes, shape_of
 from tacit.tasks.choose import TOLERANCE
-from tacit.tasks.marginals.methods import METHODS, Ask, ask, calm_plan, make_method
+from tacit.tasks.marginals.methods import METHODS, Ask, ask, calm_plan, forecast_errors, make_method, sampled_tables
 from tacit.tasks.marginals.solve import expected_source
 from tacit.tasks.marginals.sources import F64, FromViews
 
 COMPARED = (
-    "inp_ht", "calm", "marg_ps", "marg_ht", "marg_rr", "marg_rr_oue", "fc", "inp_ps", "inp_rr", "inp_olh", "em",
+    "one_way", "pairs", "views", "inp_ht", "calm", "marg_ps", "marg_ht", "marg_rr", "marg_rr_oue", "fc", "inp_ps",
+    "inp_rr", "inp_olh", "em",
 )  # fmt: skip
 """Methods whose error is compared; the others are variants of them."""
 
 MAX_OPERATIONS = 1e12
 """Options that need more server work than this are picked only where all do."""
-
-_SAMPLED_TABLES = 12
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,11 @@ class MarginalOption:
     method: str
     mechanism: Mechanism
     sse: float
-    """Squared error of a raw table, summed over its cells, on uniform data: noise and sampling."""
+    """Forecast squared error of a table as it is answered, summed over its cells."""
+    raw_sse: float
+    """Squared error of a raw table on uniform data, summed over its cells: noise and sampling of what is measured."""
+    between: tuple[float, float]
+    """The forecast under weak and under strong association."""
     cells: int
     covered: float
     """The share of the tables of k attributes that are asked as a whole."""
@@ -53,13 +56,27 @@ class MarginalOption:
 
     @property
     def rmse(self) -> float:
-        """The root mean squared error of a cell."""
+        """The root mean squared error of a cell, as it is answered."""
         return sqrt(self.sse / self.cells)
+
+    @property
+    def raw_rmse(self) -> float:
+        """The root mean squared error of a raw cell."""
+        return sqrt(self.raw_sse / self.cells)
+
+    @property
+    def rmse_between(self) -> tuple[float, float]:
+        """The root mean squared error of a cell under weak and under strong association."""
+        low, high = (sqrt(sse / self.cells) for sse in self.between)
+        return low, high
 
     def to_row(self) -> dict[str, Any]:
         """Plain numbers for JSON and tables."""
+        weak, strong = self.rmse_between
         row = {
-            "method": self.method, "rmse": self.rmse, "sse": self.sse, "prediction": "noise + sampling",
+            "method": self.method, "rmse": self.rmse, "rmse_weak": weak, "rmse_strong": strong,
+            "raw_rmse": self.raw_rmse, "sse": self.sse, "raw_sse": self.raw_sse,
+            "prediction": "noise + sampling + what is taken for independent",
             "covered": self.covered, "report_bits": self.report_bits, "server_operations": self.server_operations,
         } | dict(self.extra)  # fmt: skip
         return row if self.n_needed is None else row | {"n_needed": self.n_needed}
@@ -84,15 +101,17 @@ def choose_marginals(
     max_report_bits: int | None = None,
     methods: Sequence[str] = COMPARED,
     cover: bool = False,
+    association: str | Sequence[float] = "mixed",
 ) -> MarginalChoice:
     """Choose how to ask for tables of up to k attributes with these numbers of answers, at `epsilon`, of n respondents.
 
-    Options within 3 % of the least squared error compete on server work, then on report size.
+    `association` is weak or strong if that is known, a list of strengths phi^2 that a pilot found (of yes-or-no
+    questions, squared correlations), or mixed. Options within 3 % of the least squared error compete on server work.
 
-    >>> choose_marginals(sizes=[2] * 8, k=3, epsilon="2", n=2**16).pick.method
-    'calm'
+    >>> choose_marginals(sizes=[2] * 8, k=2, epsilon="1", n=2**16).pick.method
+    'pairs'
     """
-    question = ask(sizes, k, epsilon, n, cover=cover)
+    question = ask(sizes, k, epsilon, n, cover=cover, association=association)
     if target_error is not None and not target_error > 0:
         raise InvalidSpec(f"marginals: target_error is {target_error}, must be above 0")
     options = [option for name in methods if (option := _option(name, question, target_error))]
@@ -112,28 +131,24 @@ def _option(name: str, question: Ask, target: float | None) -> MarginalOption | 
     check()
     try:
         mechanism = make_method(name, question)
-        sse, cells, covered = expected_sse(mechanism, question)
+        raw_sse, cells, covered = expected_sse(mechanism, question)
+        errors = forecast_errors(mechanism, question)
     except InvalidSpec:  # Too many combinations, tables or coefficients for this many respondents.
         return None
     extra = _view_fields(question, mechanism) if name == "calm" else ()
-    # Variances are proportional to 1/n, so the number of respondents for a target error follows by scaling.
-    needed = None if target is None else ceil(sse / cells / target**2 * question.n)
-    work = _operations(mechanism, question)
-    return MarginalOption(name, mechanism, sse, cells, covered, mechanism.report_bits, work, extra, needed)
+    # Variances are proportional to 1/n, so the respondents that a target error of raw cells needs follow by scaling.
+    needed = None if target is None else ceil(raw_sse / cells / target**2 * question.n)
+    work, (sse, *between) = _operations(mechanism, question), errors
+    return MarginalOption(
+        name, mechanism, sse, raw_sse, (between[0], between[1]), cells, covered, mechanism.report_bits, work, extra,
+        needed,
+    )  # fmt: skip
 
 
 def _view_fields(question: Ask, mechanism: Mechanism) -> tuple[tuple[str, Any], ...]:
     plan = calm_plan(question)
     fields = {"views": mechanism.member_count, "view_size": plan.size, "noise_error": plan.noise_error}
     return tuple((fields | {"sampling_error": plan.sampling_error}).items())
-
-
-def sampled_tables(m: int, k: int) -> list[Attributes]:
-    """All tables of k attributes where they are few, else a random sample (with a fixed seed, for stable plans)."""
-    if comb(m, k) <= _SAMPLED_TABLES:
-        return list(combinations(range(m), k))
-    rng = np.random.default_rng(0)
-    return [tuple(sorted(rng.choice(m, k, replace=False).tolist())) for _ in range(_SAMPLED_TABLES)]
 
 
 def expected_sse(mechanism: Mechanism, question: Ask) -> tuple[float, int, float]:
@@ -159,10 +174,14 @@ def expected_sse(mechanism: Mechanism, question: Ask) -> tuple[float, int, float
     return float(np.mean(sums)), round(float(np.mean(cells))), covered
 
 
-def expected_rmse(mechanism: Mechanism, question: Ask) -> float:
-    """The root mean squared error of a cell on uniform data, for a mechanism that need not be an option."""
-    sse, cells, _ = expected_sse(mechanism, question)
-    return sqrt(sse / cells)
+def option_of(mechanism: Mechanism, question: Ask) -> MarginalOption:
+    """A mechanism that is published already, as the option that it would be."""
+    raw_sse, cells, covered = expected_sse(mechanism, question)
+    sse, *between = forecast_errors(mechanism, question)
+    work = _operations(mechanism, question)
+    return MarginalOption(
+        "published", mechanism, sse, raw_sse, (between[0], between[1]), cells, covered, mechanism.report_bits, work
+    )
 
 
 def _operations(mechanism: Mechanism, question: Ask) -> float:
@@ -179,11 +198,11 @@ def _cheapest(ranked: Sequence[MarginalOption]) -> MarginalOption:
     doable = [option for option in ranked if option.server_operations <= MAX_OPERATIONS] or list(ranked)
     close = [option for option in doable if option.sse <= TOLERANCE * doable[0].sse]
     # Work that differs by less than a factor of two is the same work.
-    return min(close, key=lambda o: (round(log2(o.server_operations)), o.report_bits, o.sse))
+    return min(close, key=lambda o: (round(log2(o.server_operations)), o.sse, o.report_bits))
 
 
 def _reason(pick: MarginalOption, ranked: Sequence[MarginalOption]) -> str:
     other = next((option for option in ranked if option is not pick), None)
     ahead = "" if other is None else f", {pick.rmse / other.rmse:.0%} of the error of {other.method}"
-    partly = "" if pick.covered == 1 else "; tables that no view covers are completed, which adds an error not counted"
-    return f"{pick.method} has the least noise and sampling error{ahead}{partly}"
+    partly = "" if pick.covered == 1 else "; what no respondent is asked together is taken for independent"
+    return f"{pick.method} has the least forecast error of tables as they are answered{ahead}{partly}"

@@ -46,11 +46,13 @@ def solve_marginals(
     reconstruct: Reconstruct = "entropy",
     non_negative: NonNegative = "norm_sub",
     rounds: int = 3,
+    shrink: bool = True,
 ) -> Marginals:
     """The answers that a tally holds: of views, coefficients, one oracle over all combinations, or every attribute.
 
     `sizes` are the numbers of answers of all attributes, those with one answer included; an oracle over all
     combinations needs them. `respondents` are those the reports were drawn from, where they were asked other questions.
+    Without `shrink` tables are made consistent as in CALM's paper: `non_negative`, `rounds` and `reconstruct` say how.
     """
     everybody = float(tally.n if respondents is None else respondents)
     solver = SOLVERS.get(asked_by(mechanism))
@@ -64,7 +66,7 @@ def solve_marginals(
     kept = kept_attributes(whole)
     if shape_of(whole, kept) != source.sizes:
         raise InvalidSpec("marginals: the sizes are not those of the mechanism; give the published ones")
-    return Marginals(whole, source, tally.n, everybody, kept, reconstruct, non_negative, rounds)
+    return Marginals(whole, source, tally.n, everybody, kept, reconstruct, non_negative, rounds, shrink)
 
 
 def asked_by(mechanism: Mechanism) -> str:

@@ -18,7 +18,7 @@ def cramers_v(table: Table) -> float:
     The noise adds the variance of every interaction over its expected share; interactions are p_ij - p_i p_j with the
     margins taken as known, which they are much better than the cells.
     """
-    p = table.consistent
+    p = table.projected
     expected = np.outer(p.sum(axis=1), p.sum(axis=0))
     rows, columns = p.shape
     scale = np.maximum(expected, _LEAST_SHARE)

@@ -23,7 +23,7 @@ from tacit.tasks.marginals.covering import covers
 from tacit.tasks.marginals.dependence import DependenceTree, tree_of
 from tacit.tasks.marginals.marginals import Marginals, Status, Table
 from tacit.tasks.marginals.methods import ask
-from tacit.tasks.marginals.plan import MarginalChoice, choose_marginals, expected_rmse
+from tacit.tasks.marginals.plan import MarginalChoice, choose_marginals, option_of
 from tacit.tasks.marginals.solve import solve_marginals
 from tacit.tasks.task import UNPLANNED, Answer, Forecast, JointQuestions, JointTask, QuestionTally
 
@@ -33,7 +33,7 @@ DEFAULT_K = 2
 MAX_CELLS = 2048
 """The most cells of a table that is planned for, or shown."""
 
-CARRIED = ("inp_ht", "calm", "marg_ps", "marg_ht", "marg_rr", "marg_rr_oue")
+CARRIED = ("one_way", "pairs", "views", "inp_ht", "calm", "marg_ps", "marg_ht", "marg_rr", "marg_rr_oue")
 """The methods that a document of questions asked together can carry: views and coefficients."""
 
 MAX_TESTED = 256
@@ -68,17 +68,9 @@ def _check(asked: JointQuestions, k: int) -> None:
 def plan_choice(sizes: tuple[int, ...], budget: Budget, n: int, k: int) -> MarginalChoice:
     """Return the comparison of the methods that documents can carry, cached, since planning and forecast both need it.
 
-    The option with the least predicted error is picked. Views that leave out tables would look precise for what they
-    do not answer, so they are taken only where no views can be found that cover all tables; every question is in one.
+    The option with the least forecast error is picked; what it leaves out is in its error.
     """
-    choice = choose_marginals(sizes=sizes, k=k, epsilon=budget, n=n, methods=CARRIED)
-    if _covered(choice.pick.mechanism, k):
-        return choice
-    # The plan of least error leaves tables out: plan again with views that cover everything, unless there are none.
-    try:
-        return choose_marginals(sizes=sizes, k=k, epsilon=budget, n=n, methods=CARRIED, cover=True)
-    except InvalidSpec:
-        return choice
+    return choose_marginals(sizes=sizes, k=k, epsilon=budget, n=n, methods=CARRIED)
 
 
 def _covered(mechanism: Mechanism, k: int) -> bool:
@@ -102,8 +94,9 @@ def _forecast(asked: JointQuestions, mechanism: Mechanism, n: int, k: int) -> Fo
         for option in choice.options
     )
     of = "a share" if k == 1 else f"a cell of a table of {k} questions"
-    error = pick.rmse if pick is not None else expected_rmse(mechanism, ask(asked.sizes, k, mechanism.budget, n))
-    return Forecast(error, of, _why(mechanism, k, planned=pick is choice.pick), rows)
+    found = pick or option_of(mechanism, ask(asked.sizes, k, mechanism.budget, n))
+    why = _why(mechanism, k, planned=pick is choice.pick)
+    return Forecast(found.rmse, of, why, rows, raw=found.raw_rmse, between=found.rmse_between)
 
 
 def _why(mechanism: Mechanism, k: int, *, planned: bool) -> str:
@@ -115,10 +108,11 @@ def _why(mechanism: Mechanism, k: int, *, planned: bool) -> str:
     sizes = sorted({len(view) for view in family.views})
     some = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     asked = f"each respondent reports on {some} of the {len(family.sizes)} questions, drawn by the device"
-    if not _covered(mechanism, k):
-        asked += "; tables of questions that are never drawn together are completed, which adds an error not counted"
-        return asked if planned else f"{asked}; {UNPLANNED}"
-    best = f"no other way that answers every table of {k} has a smaller predicted error"
+    if not _covered(mechanism, min(2, k)):
+        asked += "; questions that are never drawn together are taken for independent, which the forecast counts"
+    elif not _covered(mechanism, k):
+        asked += f"; tables of {k} are completed from those of two"
+    best = "no other way has a smaller forecast error for tables as they are answered"
     return f"{asked}; {best if planned else UNPLANNED}"
 
 

@@ -46,10 +46,15 @@ def table_words(names: Sequence[str], missing: Sequence[Sequence[str]], table: T
     if table.status == "unseen":
         unknown = [names_of_one[0] for names_of_one in missing if len(names_of_one) == 1]
         return f"No report says anything about {spoken(unknown)}; its shares here are not measured."
-    if table.status == "reconstructed":
+    if table.status == "independent":
+        first = f"Nobody was asked about {spoken(names)} together."
+        second = "They are taken for independent; the intervals are what the shares of each allow."
+    elif table.status == "reconstructed":
         parts = "; ".join(spoken(part) for part in missing[:_MANY]) + ("; and more" if len(missing) > _MANY else "")
         first = f"Nobody was asked about these together: {parts}."
-        second = "The table is completed as if there were nothing more between them, which the intervals do not count."
+        second = (
+            "The table is completed as if there were nothing more between them; intervals allow for more."
+        )
     elif len(names) == 1:
         first, second = f"The shares of {spoken(names)} come with intervals for the noise.", ""
     else:

@@ -298,7 +298,7 @@ def test_plan_ranks_by_error_and_knows_the_paper():
     calm = next(option for option in choice.options if option.method == "calm")
     assert (dict(calm.extra)["views"], dict(calm.extra)["view_size"]) == (14, 4)
     assert [o.sse for o in choice.options] == sorted(o.sse for o in choice.options)
-    assert calm.to_row()["prediction"] == "noise + sampling"
+    assert calm.to_row()["prediction"] == "noise + sampling + what is taken for independent"
     assert calm.n_needed is not None
 
 
