@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -27,6 +28,11 @@ class PlanRequest:
     cover: bool = False
     domain: Any = None
     """The domain of heavy hitters, where more than its size is known."""
+    shares: tuple[float, ...] = ()
+    words: tuple[str, ...] = ()
+    """What is known of the values of heavy hitters: shares of the first ranks, and the values themselves."""
+    simulated: bool = True
+    """Whether what is only said in words is simulated too."""
 
     @property
     def values(self) -> str:
@@ -80,7 +86,7 @@ def _wave(question: PlanRequest, workload: Any) -> str:
     from tacit.numeric.square_wave import SquareWave
     from tacit.tasks.ranges.forecast import forecast_monotone
 
-    if question.size > _MOST_WAVE:
+    if question.size > _MOST_WAVE or not question.simulated:
         return ""
     found = forecast_monotone(SquareWave(size=question.size, epsilon=question.epsilon), question.n, 0.0, workload)
     low, high = found.between
@@ -133,11 +139,35 @@ def _heavy_hitters(question: PlanRequest) -> PlanReport:
     from tacit.tasks.hitters.options import hitters_options
 
     options, reason = hitters_options(
-        size=question.size, domain=question.domain, epsilon=question.epsilon, n=question.n, k=question.k
-    )
+        size=question.size, domain=question.domain, epsilon=question.epsilon, n=question.n, k=question.k,
+        reference=_reference(question), simulated=question.simulated,
+    )  # fmt: skip
     rows = [option.to_row() for option in options]
     pick = rows[0] | {"spec": options[0].plan.mechanism.spec()}
     return PlanReport(pick, rows, reason, [option.name for option in options], f"the {question.k} most frequent values")
+
+
+def _reference(question: PlanRequest) -> Any:
+    """What the user knows of the values: head shares, and a list of words, most frequent first."""
+    from tacit.errors import InvalidValue
+    from tacit.tasks.hitters.forecast import counted_reference, told_reference
+    from tacit.tasks.hitters.spelling import spelling_of, values_below
+
+    domain, held = question.domain, dict[int, int]()
+    for line in question.words:
+        word, _, count = line.partition("\t")
+        try:
+            value = domain.encode(word) if domain is not None else int(word)
+            held[value] = held.get(value, 0) + int(count or 0)
+        except (InvalidValue, ValueError):
+            continue  # A list of words may hold some that are outside the domain.
+    values = list(held)
+    if sum(held.values()) and not question.shares:
+        return counted_reference(values, list(held.values()))
+    if not question.shares:
+        return None
+    spelling = spelling_of(domain) if domain is not None else values_below(question.size)
+    return told_reference(spelling, question.k, question.shares, values)
 
 
 PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
@@ -157,6 +187,12 @@ PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
 @click.option("--binary", type=click.IntRange(1, 1024), help="Number of binary attributes (task marginals).")
 @click.option("--sizes", help="Numbers of answers of the attributes, with commas (task marginals).")
 @click.option("--k", type=int, help="Attributes of one table (marginals: 2), or values to find (heavy-hitters: 32).")
+@click.option("--shares", help="Shares of the ranks 1, k/4, k and 4k, with commas, as far as known (heavy-hitters).")
+@click.option(
+    "--words",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Values of that kind, one a line, the most frequent first; or with a tab and a count (heavy-hitters).",
+)
 @click.option("--cover", is_flag=True, help="Views of CALM must cover all tables (task marginals).")
 @click.option("--epsilon", help="Privacy budget, as decimal text; without it, the one that --target-error needs.")
 @click.option("--n", type=int, required=True, help="Expected number of respondents.")
@@ -178,7 +214,8 @@ PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
     task: str, size: int | None, bits: int | None, alphabet: str | None, length: int | None, binary: int | None,
-    sizes: str | None, k: int | None, cover: bool, epsilon: str | None, n: int, workload: str | None,
+    sizes: str | None, k: int | None, shares: str | None, words: Path | None, cover: bool,
+    epsilon: str | None, n: int, workload: str | None,
     target_error: float | None, max_report_bits: int | None, even_levels: bool,
     delta: str, cap: str | None, epsilon_others: str | None, every: str | None, run: int | None, windows: int | None,
     frequency: float | None, drift: float | None, everything: bool, as_json: bool,
@@ -217,6 +254,8 @@ def plan(
         k=k,
         cover=cover,
         domain=domain,
+        shares=_numbers(shares),
+        words=tuple(words.read_text(encoding="utf-8").splitlines()) if words else (),
     )
     chosen = None
     if epsilon is None:
@@ -236,12 +275,19 @@ def plan(
         click.echo(f"epsilon: {chosen.words}")
 
 
+def _numbers(text: str | None) -> tuple[float, ...]:
+    try:
+        return tuple(float(item) for item in text.split(",")) if text else ()
+    except ValueError:
+        raise click.UsageError("--shares must be numbers with commas, such as 0.03,0.01,0.004") from None
+
+
 def _least(question: PlanRequest, planner: Callable[[PlanRequest], PlanReport]) -> Any:
     """The least epsilon whose pick reaches the wanted error."""
     from tacit.tasks.outcome import least_epsilon
 
     def error(epsilon: str) -> float:
-        pick = planner(replace(question, epsilon=epsilon)).pick
+        pick = planner(replace(question, epsilon=epsilon, simulated=False)).pick
         # Levels of a tree are asked as the workload likes best, unless they are asked alike.
         return float(pick.get("rmse_weighted", pick["rmse"]))
 

@@ -29,7 +29,7 @@ from tacit.core.patience import check
 from tacit.core.statistics.level import selected_level
 from tacit.core.tally import Log, Tally
 from tacit.errors import InvalidSpec
-from tacit.tasks.hitters.plan import MOST_CANDIDATES, MOST_EVALUATIONS, SLACK, branching
+from tacit.tasks.hitters.plan import LEAST_LIST, MOST_CANDIDATES, MOST_EVALUATIONS, SLACK, branching
 from tacit.tasks.hitters.score import EVERYTHING, Beliefs, update
 from tacit.tasks.hitters.spelling import Spelling
 
@@ -40,7 +40,7 @@ FEW_CHILDREN = 0.1
 
 _BLOCK = 1 << 16
 """Candidates per call of an oracle: bounds memory, and how long a deadline can be overrun."""
-_SCORED = 4096
+SCORED = 4096
 """The candidates with the highest estimates that are scored; lower ones are noise almost surely."""
 
 
@@ -174,14 +174,16 @@ def find_hitters(
     the last group alone, as the literature does.
     """
     groups = groups_of(mechanism, tally, spelling)
-    walk = _Walk(spelling, k, keep or affordable_keep(groups, spelling, k, most_evaluations), plain, advance)
+    # A short list is the beginning of a longer one, so that asking for fewer values never finds fewer of them.
+    wanted = k if plain else max(k, LEAST_LIST)
+    walk = Walk(spelling, wanted, keep or affordable_keep(groups, spelling, wanted, most_evaluations), plain, advance)
     everybody = tally.n if respondents is None else respondents
     # Only the last group reports whole values; groups before it may be empty, but not this one.
     if not groups[-1].tally.n:
         return nothing_found("no_data")
     if threshold is not None:
-        return walk.down(groups, everybody, _guarded(groups, spelling, threshold, slack))
-    return walk.down(groups, everybody, None)
+        return walk.down(groups, everybody, _guarded(groups, spelling, threshold, slack)).take(k).by_estimate()
+    return walk.down(groups, everybody, None).take(k).by_estimate()
 
 
 def nothing_found(*flags: str) -> Hitters:
@@ -275,7 +277,7 @@ def _least(fits: Callable[[float], bool]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Walk:
+class Walk:
     """One walk down the prefix tree; see the module for a sketch."""
 
     spelling: Spelling
@@ -304,15 +306,14 @@ class _Walk:
             parent = np.searchsorted(prefixes, candidates // np.uint64(extensions)).astype(np.int64)
             final = i == len(groups) - 1
             least = None if cut is None else cut.shares[i]
-            chosen, beliefs = self._best(last, parent, beliefs, group.noise, extensions, least, final)
+            chosen, beliefs = self.best(last, parent, beliefs, group.noise, extensions, least, final)
             prefixes, length = candidates[chosen], group.length
             last = last.take(chosen)
         # p-values against the group itself, before the variance is widened to speak for all respondents.
         tails = absent_tail(groups[-1].oracle, groups[-1].tally, last.value)
         last = against_everyone(last, groups[-1].tally, respondents)
         flags += _about_tails(groups[-1], examined)
-        result = Hitters(prefixes, last, beliefs, tails, examined, evaluations, tuple(dict.fromkeys(flags)))
-        return result.take(self.k).by_estimate()
+        return Hitters(prefixes, last, beliefs, tails, examined, evaluations, tuple(dict.fromkeys(flags)))
 
     def _can_skip(self, prefixes: U64, length: int, to: int) -> bool:
         return len(prefixes) * self.spelling.fanout ** (to - length) <= MOST_CANDIDATES
@@ -328,7 +329,7 @@ class _Walk:
         # All blocks come from one tally, so that everything but the cells is the same in each of them.
         return replace(parts[0], value=value, variance=variance, labels=None, covariance=None)
 
-    def _best(
+    def best(
         self, found: Estimate, parent: I64, before: Beliefs, noise: float, extensions: int, least: float | None,
         final: bool,
     ) -> tuple[I64, Beliefs]:  # fmt: skip
@@ -336,7 +337,7 @@ class _Walk:
         largest = np.argsort(-found.value, kind="stable")
         if least is not None:
             largest = largest[found.value[largest] > least]
-        scored = largest[: max(_SCORED, 8 * self.keep)]
+        scored = largest[: max(SCORED, 8 * self.keep)]
         if self.plain or not found.n:
             beliefs = Beliefs(np.ones(len(scored)), found.value[scored], np.full(len(scored), noise))
         else:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tacit.device.domains.domain import Domain
 from tacit.device.numbers.budget import Declared
+from tacit.tasks.hitters.forecast import ReferenceValues, forecast_f1, usual_references
 from tacit.tasks.hitters.plan import MOST_EVALUATIONS, HittersPlan, plan_pem
 from tacit.tasks.hitters.spelling import spelling_of, values_below
 
@@ -39,11 +40,13 @@ class HittersOption:
 
 
 def hitters_options(
-    *, epsilon: Declared, n: int, k: int, size: int | None = None, domain: Domain | None = None
-) -> tuple[list[HittersOption], str]:
+    *, epsilon: Declared, n: int, k: int, size: int | None = None, domain: Domain | None = None,
+    reference: ReferenceValues | None = None, simulated: bool = True,
+) -> tuple[list[HittersOption], str]:  # fmt: skip
     """Return plans, smallest detectable share first, and a sentence about the best.
 
-    They are over the values of a domain, whose texts share beginnings, or over `size` values without structure.
+    They are over the values of a domain, whose texts share beginnings, or over `size` values without structure. With a
+    `reference` its F1 score is forecast, without one those of several supposed populations, if `simulated`.
     """
     spelling = spelling_of(domain) if domain is not None else values_below(size)
     best = plan_pem(spelling, epsilon=epsilon, n=n, k=k)
@@ -53,9 +56,17 @@ def hitters_options(
     plans = [plan_pem(spelling, epsilon=epsilon, n=n, k=k, groups=count) for count in others if count != groups]
     affordable = [plan for plan in plans if plan.evaluations <= MOST_EVALUATIONS]
     ranked = [best, *sorted(affordable, key=lambda plan: plan.detectable())]
-    recall = best.expected_recall()
-    expected = f"Of the {k} most frequent values, {recall:.0%} are expected to be found if shares fall like rank^-1.1."
-    return [HittersOption(plan) for plan in ranked], f"pem g={groups}. {detectable_words(best)} {expected}"
+    options = [HittersOption(plan) for plan in ranked]
+    expected = f" {_expected_words(best, k, reference)}" if simulated else ""
+    return options, f"pem g={groups}. {detectable_words(best)}{expected}"
+
+
+def _expected_words(plan: HittersPlan, k: int, reference: ReferenceValues | None) -> str:
+    """Say how many of the k most frequent values will be found, by simulated walks."""
+    supposed = usual_references(plan.spelling, k) if reference is None else (reference,)
+    scores = ", ".join(f"{forecast_f1(plan, one, k=k, walks=2):.2f} ({one.name})" for one in supposed)
+    doubt = "" if reference else "; give --words (and --shares) for a forecast of your data"
+    return f"Of the {k} most frequent values this share is expected to be found: {scores}{doubt}."
 
 
 def detectable_words(plan: HittersPlan) -> str:

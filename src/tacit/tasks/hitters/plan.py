@@ -8,6 +8,7 @@ says which share stands out in one group; here it is applied to all groups of a 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from math import ceil, log, sqrt
 
 import numpy as np
@@ -29,6 +30,8 @@ MOST_EVALUATIONS = 50_000_000_000
 MOST_CANDIDATES = 1 << 22
 """The most candidates of one group: bounds memory."""
 MOST_GROUPS = 64
+LEAST_LIST = 32
+"""Searches for fewer values are planned and walked for this many, and their list is cut at the end."""
 SLACK = 1.645
 """Standard deviations below the threshold at which prefixes still survive: 95 % of those at the threshold do."""
 _KEPT = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
@@ -128,12 +131,18 @@ class HittersPlan:
 
     @cached_property
     def candidates(self) -> tuple[int, ...]:
-        """The most candidates of every group: all prefixes of the first, then extensions of the kept ones."""
+        """The candidates of every group that are looked at: all of the first, then extensions of the kept ones."""
         s = self.spelling
         nodes = [node_count(s.size, s.fanout, s.digits - length) for length in self.lengths]
-        steps = np.diff(self.lengths)
-        extensions = [min(node, self.keep * s.fanout ** int(step)) for node, step in zip(nodes[1:], steps, strict=True)]
-        return (nodes[0], *extensions)
+        extensions = [
+            min(node, self.keep * self.branches(*ends))
+            for node, ends in zip(nodes[1:], pairwise(self.lengths), strict=True)
+        ]
+        return (min(nodes[0], self.branches(0, self.lengths[0])), *extensions)
+
+    def branches(self, length: int, to: int) -> int:
+        """How many prefixes of `to` digits extend one of `length` digits, impossible ones left out."""
+        return self.spelling.branches(length, to)
 
     @property
     def evaluations(self) -> float:
@@ -178,7 +187,7 @@ class HittersPlan:
 
     def certified(self, probability: float = 0.5, *, alpha: float = 0.05) -> float:
         """The smallest share that is found and significant, at family-wise error `alpha`, with this probability."""
-        n, (p, q) = max(1, round(self.group_sizes[-1])), self._support
+        n, (p, q) = max(1, round(self.group_sizes[-1])), self.support
         least = least_significant(n, q, alpha / self.candidates[-1])
         low, high, inner = 0.0, 1.0, len(self.lengths) - 1
         # A grid search with 33 points per round: recall is vectorised, so that beats bisection.
@@ -193,7 +202,8 @@ class HittersPlan:
         return high
 
     @cached_property
-    def _support(self) -> tuple[float, float]:
+    def support(self) -> tuple[float, float]:
+        """The probabilities p and q that a report supports its own prefix, and any other."""
         oracle = self._oracle(self.spelling.digits)
         return float(oracle.p), float(oracle.q)
 
@@ -238,7 +248,7 @@ def plan_pem(
     if groups is not None and not 1 <= groups <= min(MOST_GROUPS, spelling.digits):
         most = min(MOST_GROUPS, spelling.digits)
         raise InvalidSpec(f"heavy hitters: groups is {groups}, must be from 1 to {most}")
-    return _best_plan(spelling, as_budget(epsilon), n, k, groups, float(most_evaluations))
+    return _best_plan(spelling, as_budget(epsilon), n, max(k, LEAST_LIST), groups, float(most_evaluations))
 
 
 @lru_cache(maxsize=16)

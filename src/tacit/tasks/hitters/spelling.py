@@ -45,6 +45,29 @@ class Spelling:
             longer = longer[longer < np.uint64(nodes)]
         return longer if self.possible is None else longer[self.possible(longer, to)]
 
+    def branches(self, length: int, to: int) -> int:
+        """How many prefixes of `to` digits extend one of `length` digits that goes on with ordinary letters.
+
+        Where some prefixes are impossible they are counted byte by byte (or digit by digit), each after a letter.
+        """
+        return self.fanout ** (to - length) if self.possible is None else _branches(self, length, to)
+
+
+_UNIT = 8
+_LETTER = 0x61
+"""The byte that stands for what is before a prefix: `a`, which any text may follow."""
+
+
+@lru_cache(maxsize=4096)
+def _branches(spelling: Spelling, length: int, to: int) -> int:
+    unit = _UNIT if spelling.fanout == 2 else 1
+    if to - length > unit - length % unit:
+        middle = length + unit - length % unit
+        return _branches(spelling, length, middle) * _branches(spelling, middle, to)
+    digits = f"{_LETTER:08b}" * (length // _UNIT + 1) if spelling.fanout == 2 else "1" * (length + 1)
+    prefix = np.array([int(digits[:length] or "0", 2 if spelling.fanout == 2 else spelling.fanout)], np.uint64)
+    return len(spelling.extend(prefix, length, to))
+
 
 def bit_strings(bits: int) -> Spelling:
     """Return the spelling of bit strings: binary digits, all values possible."""

@@ -67,7 +67,7 @@ def test_a_plan_keeps_to_its_cap_and_more_respondents_detect_less() -> None:
     found = []
     for n in (10_000, 100_000, 1_000_000):
         plan = plan_pem(bit_strings(64), epsilon="2", n=n, k=16)
-        assert plan.evaluations <= 5e10 and plan.lengths[-1] == 64 and 16 <= plan.keep <= 48
+        assert plan.evaluations <= 5e10 and plan.lengths[-1] == 64 and 32 <= plan.keep <= 96
         assert plan.recall(plan.detectable(0.9)) == pytest.approx(0.9, abs=1e-3)
         found.append(plan.detectable())
     assert found == sorted(found, reverse=True)
