@@ -139,3 +139,17 @@ def test_answers_fold_what_is_waiting_first():
     assert collector.answers(active.id, 0.95).n == 20
     assert store.fold_some(active.id, "main", lambda tally, batches: b"", 10) == 0
     collector.stop()
+
+
+def test_answers_say_how_far_forged_reports_can_push_them():
+    active = noisy_active()
+    result = answer(active, tally(active, [0] * 600 + [1] * 300))
+    influence, mechanism = result.questions[0]["influence"], active.mechanism
+    assert influence["coalition_share"] == 0.01
+    assert influence["coalition"] == pytest.approx(0.01 / float(mechanism.p - mechanism.q))
+    assert 0 < influence["one_report"] < influence["coalition"]
+    exported = to_csv(result).splitlines()
+    assert float(exported[1].split(",")[COLUMNS.index("coalition_influence")]) == pytest.approx(influence["coalition"])
+    # Means are no shares of values, so that nothing is said about them here.
+    number = noisy_active(questions=[AGE])
+    assert answer(number, tally(number, [1] * 200)).questions[0]["influence"] is None

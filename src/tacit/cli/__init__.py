@@ -25,6 +25,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
         "Run a collector, ask a simulated crowd over HTTP, and show truth against answers.",
     ),
     "estimate": ("tacit.cli.reports:estimate", "Turn a tally into frequencies with intervals."),
+    "integrity": ("tacit.cli.audits.integrity:integrity", "Look for forged reports in report files."),
     "merge": ("tacit.cli.reports:merge", "Add tallies of the same mechanism."),
     "oracle": ("tacit.cli.oracle:oracle", "Compare frequency oracles and choose one."),
     "plan": ("tacit.cli.plan:plan", "Compare the mechanisms for a question by exact error and choose one."),

@@ -28,13 +28,14 @@ def choose(
         candidates = [option.to_row() for option in choice.options]
         print_json({"pick": choice.pick.kind, "reason": choice.reason, "candidates": candidates})
         return
-    header = ["oracle", "standard error", "report bits", "server operations"]
+    header = ["oracle", "standard error", "report bits", "server operations", "1 % can move"]
     rows = [
         [
             option.kind,
             f"{option.standard_error:.6f}",
             str(option.report_bits),
             f"{option.server_operations:.2g}",
+            "-" if option.coalition_influence is None else f"{option.coalition_influence:.4f}",
         ]
         for option in choice.options
     ]

@@ -109,7 +109,8 @@ def _histogram(question: PlanRequest) -> PlanReport:
     def row(option: Any) -> Row:
         # The same names as in plans for ranges, so that scripts read both alike.
         whole = option.to_row()
-        shared = {name: whole[name] for name in ("report_bits", "server_operations", "n_needed") if name in whole}
+        names = ("report_bits", "server_operations", "coalition_influence", "n_needed")
+        shared = {name: whole[name] for name in names if name in whole}
         return {"method": "flat", "oracle": option.kind, "rmse": option.standard_error} | shared
 
     pick = row(choice.pick) | {"spec": choice.pick.mechanism.spec()}
@@ -332,6 +333,8 @@ def _table(report: PlanReport, most: int, question: PlanRequest) -> None:
     header = ["option", "rmse", "report bits", "server operations"]
     weighted = any("gain" in row for row in report.options)
     header += ["rmse, weighted levels"] if weighted else []
+    pushed = any("coalition_influence" in row for row in report.options)
+    header += ["1 % can move"] if pushed else []
     # Heavy hitters are planned for what is found, which more respondents change in more ways than one.
     counted = any("n_needed" in row for row in report.options)
     header += [f"n for {question.target_error:g}"] if counted and question.target_error is not None else []
@@ -339,6 +342,7 @@ def _table(report: PlanReport, most: int, question: PlanRequest) -> None:
     for name, row in list(zip(report.names, report.options, strict=True))[:most]:
         cells = [name, f"{row['rmse']:.6f}", str(row["report_bits"]), f"{row['server_operations']:.2g}"]
         cells += [f"{row['rmse_weighted']:.6f}"] if weighted else []
+        cells += [f"{row['coalition_influence']:.4f}"] if pushed else []
         rows.append([*cells, f"{row['n_needed']:,}"] if "n_needed" in row else cells)
     title = f"{question.values}, epsilon {question.epsilon}, {question.n:,} respondents, error over {report.over}"
     print_table(header, rows, title)

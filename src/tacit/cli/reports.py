@@ -45,7 +45,8 @@ def writing(path: str, *, whole: bool = False) -> Generator[BinaryIO]:
 
 
 @contextmanager
-def _reading(path: str) -> Generator[BinaryIO]:
+def reading(path: str) -> Generator[BinaryIO]:
+    """Open a binary input: a file, or standard input."""
     if path == "-":
         yield sys.stdin.buffer
         return
@@ -171,7 +172,7 @@ def _tally_file(path: str, advance: Any) -> "TallyPart":
     from tacit.cli.lake.source import TallyPart
     from tacit.wire.files import REPORTS_MAGIC, Reader, report_blocks
 
-    with _reading(path) as stream:
+    with reading(path) as stream:
         reader = Reader(stream, REPORTS_MAGIC, path)
         mechanism = reader.header.mechanism
         # Block by block onto an empty tally: memory does not grow with the file.
@@ -223,7 +224,7 @@ def read_tally_file(path: str) -> tuple[Any, dict[str, Any] | None]:
     """Return a tally and, where it has labels, the spec of its domain."""
     from tacit.wire.files import read_tally
 
-    with _reading(path) as stream:
+    with reading(path) as stream:
         return read_tally(stream, path)
 
 

@@ -12,6 +12,7 @@ from tacit.core.mechanism import Oracle
 from tacit.device.arguments import explained
 from tacit.device.numbers.budget import Budget, Declared, as_budget
 from tacit.errors import InvalidSpec
+from tacit.integrity.influence import influence_cap
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRSubspace
@@ -36,6 +37,12 @@ class OracleOption:
     server_operations: float
     n_needed: int | None = None
 
+    @property
+    def coalition_influence(self) -> float | None:
+        """The most that a coalition that sends 1 % of all reports can move the share of a value."""
+        cap = influence_cap(self.mechanism)
+        return None if cap is None else cap.coalition()
+
     def to_row(self) -> dict[str, Any]:
         """Plain numbers for JSON and tables."""
         row = {
@@ -45,6 +52,7 @@ class OracleOption:
             "report_bits": self.report_bits,
             "report_bytes": self.mechanism.report_dtype.itemsize,
             "server_operations": self.server_operations,
+            "coalition_influence": self.coalition_influence,
             "spec": self.mechanism.spec(),
         }
         return row if self.n_needed is None else row | {"n_needed": self.n_needed}

@@ -5,10 +5,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.vectors.mutations import documents
 
+import tacit
 from tacit.cli import cli
 
 # Randomised response over 8 values with an epsilon of its own; the answer, or a uniform other one.
@@ -114,3 +116,26 @@ def test_conformance() -> None:
     command = f"{sys.executable} -S -c \"import sys; [print('{{}}') for _ in sys.stdin]\""
     assert run("conformance", "--command", command, "--kind", "grr").exit_code == 1
     assert run("conformance").exit_code == 2
+
+
+def test_forged_reports_in_files_are_found_and_repaired(tmp_path: Path) -> None:
+    from tacit.simulate.coins import SimulationCoins
+    from tacit.simulate.poisoning.attacks import Attack, fake_reports
+    from tacit.wire.files import REPORTS_MAGIC, Writer
+
+    mechanism = tacit.OUE(32, "1")
+    genuine = mechanism.privatize(np.arange(20_000) % 32, SimulationCoins(1))
+    fakes = fake_reports(mechanism, Attack("mga", np.array([4, 9, 20, 30])), 800, 1)
+    for name, reports in (("clean", genuine), ("forged", fakes)):
+        with (tmp_path / f"{name}.reports").open("wb") as stream:
+            writer = Writer(stream, REPORTS_MAGIC, mechanism)
+            writer.block(reports.tobytes(), len(reports))
+            writer.close()
+    clean = run("integrity", tmp_path / "clean.reports", "--json")
+    assert clean.exit_code == 0 and json.loads(clean.output)["state"] != "alarm"
+    both = (tmp_path / "clean.reports", tmp_path / "forged.reports", "--repair", "rec_hist")
+    found = json.loads(run("integrity", *both, "--json").output)
+    assert found["state"] == "alarm" and found["hot"] == [4, 9, 20, 30]
+    assert all(row["repaired"] < row["raw"] - 0.03 for row in found["repair"]["rows"])
+    assert "pushed together: 4, 9, 20, 30" in run("integrity", *both).output
+    assert run("integrity", tmp_path / "clean.reports", "--alpha", 2).exit_code == 2

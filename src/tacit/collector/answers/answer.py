@@ -19,6 +19,7 @@ from tacit.core.estimate import Estimate
 from tacit.core.extras import load
 from tacit.core.statistics.level import check_level, selected_level
 from tacit.device.numbers.exact import log_upper
+from tacit.integrity.influence import influence_cap
 from tacit.post.frequencies.methods import NAMES, Processed, find_method, hull, process
 from tacit.tasks.plans import PlanResult
 from tacit.tasks.table import TASKS, find_task
@@ -29,7 +30,8 @@ OK, BELOW, ASKING, SQL = "ok", "below_minimum_cohort", "asking", "sql"
 # Columns of CSV and Parquet downloads, in order; part of the public interface.
 COLUMNS: tuple[str, ...] = (
     "question", "task", "unit", "value", "estimate", "standard_error", "low", "high",
-    "consistent_estimate", "consistent_low", "consistent_high", "method", "reports", "level", "epsilon",
+    "consistent_estimate", "consistent_low", "consistent_high", "method", "reports", "level",
+    "one_report_influence", "coalition_influence", "epsilon",
     "shuffled_epsilon", "shuffled_epsilon_others", "shuffled_delta",
 )  # fmt: skip
 
@@ -160,7 +162,17 @@ def _answered(
         {"value": plain_label(label), "raw": raw[i], "consistent": None if consistent is None else consistent[i]}
         for i, label in enumerate(labels)
     ]
-    return about | {"status": OK, "rows": rows}
+    return about | {"status": OK, "rows": rows, "influence": influence_of(result, part)}
+
+
+def influence_of(result: Answer, part: QuestionTally) -> dict[str, Any] | None:
+    """The most that one report, and a coalition of 1 %, can move the raw share of a value; None where not known.
+
+    Known where every cell of the answer is a value of the mechanism itself, so not for what is put together of levels.
+    """
+    cap = influence_cap(part.mechanism)
+    plain = result.unit == "share" and len(result.raw) == getattr(part.mechanism, "size", 0)
+    return cap.to_json(part.tally.n) if cap is not None and plain else None
 
 
 def _with_method(result: Answer, post: str | None) -> Answer:
@@ -207,8 +219,15 @@ def _flat(answers: CollectionAnswers, question: dict[str, Any], row: dict[str, A
         | {f"consistent_{name}": consistent.get(name) for name in ("estimate", "low", "high")}
         | {"method": question["method"], "reports": question["n"], "level": answers.level}
         | {"epsilon": as_text(answers.epsilon)}
+        | _influence_cells(question.get("influence"))
         | _shuffled_cells(answers.shuffle)
     )
+
+
+def _influence_cells(influence: dict[str, Any] | None) -> dict[str, float | None]:
+    """The columns about how far reports can push an answer."""
+    known = influence or {}
+    return {"one_report_influence": known.get("one_report"), "coalition_influence": known.get("coalition")}
 
 
 def _shuffled_cells(claim: dict[str, Any] | None) -> dict[str, str | None]:

@@ -16,6 +16,12 @@ export const holds = (mode, level) =>
     ? `Intervals hold the true number in ${Math.round(100 * level)} of 100 cases.`
     : `Intervals allow for the bias: they hold the true share in at least ${Math.round(100 * level)} of 100 cases.`;
 
+/** How far forged reports could push a share. @param {{coalition_share: number, coalition: number} | null} [influence] */
+export const pushed = (influence) =>
+  influence
+    ? ` A coalition of ${percent(influence.coalition_share)} could move a share by at most ${percent(influence.coalition)}.`
+    : "";
+
 /** @param {any} unit @param {any} cell @param {string} name */
 function shown(unit, cell, name) {
   if (!cell) return "";
@@ -108,7 +114,7 @@ export function answerCard(first, domain, process, ask) {
     mode = next;
     toggle.press(mode);
     if (question.rows.length) methods.show(mode === "raw" ? "" : question.method, question.rows.length);
-    based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, level)}`;
+    based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, level)}${pushed(question.influence)}`;
     draw();
   };
   const toggle = modeSwitch(choose);
