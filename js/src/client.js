@@ -139,6 +139,7 @@ export class Respondent {
   async #record(address, answers, { collection, ...options } = {}, state = undefined) {
     const { base, id } = locate(address);
     const opened = collection?.id === id ? collection : await this.open(address);
+    if (opened.windows) throw new InvalidSpec("collection: asks again and again, which this script does not do yet; use an application that does");
     // A session that is not as it must be is refused before anything is drawn. There is no way on in the clear.
     if (opened.shuffle) await this.session(address, { collection: opened });
     return this.store.record(opened, answers, { ...options, coins: this.coins, base, state });

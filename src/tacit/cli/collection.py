@@ -10,11 +10,15 @@ from tacit.cli.draft_file import read_draft
 from tacit.cli.output import print_json, print_table
 from tacit.cli.place import open_place, place_options
 from tacit.cli.post_option import POST
+from tacit.cli.time.series import series
 
 
 @click.group()
 def collection() -> None:
     """Create, publish, close and read collections."""
+
+
+collection.add_command(series)
 
 
 @collection.command()

@@ -10,8 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from struct import Struct
+from typing import Any
 
-from tacit.collector.ports import CLOSED, DUPLICATE, OVERLAP, SPENT, STORED, NewBatch, Outcome, StoredBatch
+from tacit.collector.ports import (
+    CLOSED,
+    DUPLICATE,
+    OVERLAP,
+    SPENT,
+    STORED,
+    NewBatch,
+    Outcome,
+    StoredBatch,
+    WindowNumbers,
+    window_number,
+)
 from tacit.lake.about import BatchSet
 
 Mark = tuple[str, bytes]
@@ -123,3 +135,9 @@ def unpack(payload: bytes) -> list[StoredBatch]:
     ends = list(accumulate(numbers[1 + size :], initial=head.size))
     batches = [StoredBatch(payload[a:b], n) for (a, b), n in zip(pairwise(ends), numbers[1 : 1 + size], strict=True)]
     return [replace(batches[0], ids=int.from_bytes(payload[ends[-1] :], "big")), *batches[1:]]
+
+
+def window_numbers(rows: Sequence[Sequence[Any]]) -> list[WindowNumbers]:
+    """Rows of (id, state, folded, waiting) of windows, in the order of their numbers."""
+    made = (WindowNumbers(window_number(row[0]), str(row[1]), int(row[2]), int(row[3])) for row in rows)
+    return sorted(made, key=lambda numbers: numbers.window)

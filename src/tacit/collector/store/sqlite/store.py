@@ -26,9 +26,19 @@ from tacit.collector.ports import (
     Outcome,
     StoredTally,
     TokenRecord,
+    WindowNumbers,
 )
-from tacit.collector.store.checksums import COLUMNS, TallyRow, checked, stored
-from tacit.collector.store.intake import decide, decide_tally, invitations, pack, plain_group, refusals, unpack
+from tacit.collector.store.checksums import COLUMNS, TallyRow, by_window, checked, stored
+from tacit.collector.store.intake import (
+    decide,
+    decide_tally,
+    invitations,
+    pack,
+    plain_group,
+    refusals,
+    unpack,
+    window_numbers,
+)
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.store.sqlite import statements as sql
@@ -143,12 +153,14 @@ class SqliteStore:
 
     # Collections.
 
-    def add_collection(self, record: CollectionRecord) -> None:
+    def add_collection(self, record: CollectionRecord, windows: int = 0) -> None:
         """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
         day = 0 if record.state == "draft" else self._today()
         text = "INSERT INTO collections (id, state, document, published) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
         with self._write() as db:
             db.run(text, record.id, record.state, record.document, day)
+            if windows:
+                db.run(sql.ADD_WINDOWS, record.id, windows, day)
 
     def replace_draft(self, record: CollectionRecord) -> None:
         """Replace the document of a draft; `InvalidSpec` if there is none, for published documents never change."""
@@ -174,9 +186,17 @@ class SqliteStore:
 
     def collections(self) -> list[CollectionRecord]:
         """All collections, in order of creation."""
-        return [
-            CollectionRecord(*row) for row in self._query("SELECT id, state, document FROM collections ORDER BY key")
-        ]
+        text = "SELECT id, state, document FROM collections WHERE instr(id, '.') = 0 ORDER BY key"
+        return [CollectionRecord(*row) for row in self._query(text)]
+
+    def windows(self, collection: str) -> list[WindowNumbers]:
+        """The windows of a collection, in their order."""
+        return window_numbers(self._query(sql.WINDOWS, collection))
+
+    def window_tallies(self, collection: str) -> dict[int, list[StoredTally]]:
+        """The verified tallies of all windows that have any, by window."""
+        text = f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE {sql.OF_WINDOWS} ORDER BY id, shard"
+        return by_window(self._query(text, collection))
 
     def published_day(self, collection: str) -> int:
         """Unix day of publication; 0 for a draft."""
