@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "shuffled": (409, "The collection takes reports from its shufflers alone"),
     "no_data": (409, "There are no reports to answer from"),
     "below_minimum_cohort": (409, "Too few reports are stored to answer from"),
-    "window_future": (409, "The window of the reports has not begun"),
+    "window_future": (425, "The window of the reports has not begun"),
     "closed": (410, "The collection takes no more reports"),
     "window_closed": (410, "The window of the reports takes no more of them"),
     "too_large": (413, "The request is too large"),
