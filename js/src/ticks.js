@@ -46,7 +46,7 @@ function plus([a, b], [c, d]) {
 const exceeds = ([a, b], [c, d]) => a * d > c * b;
 
 /** @param {Fraction} of @returns {string} as Python writes it */
-const written = ([top, bottom]) => (bottom === 1n ? `${top}` : `${top}/${bottom}`);
+const written = ([top, bottom]) => (bottom === 1n ? [top] : [top, bottom]).join("/");
 
 /** @param {string} label @param {...Uint8Array} parts each preceded by its length @returns {Uint8Array} */
 function message(label, ...parts) {
@@ -68,7 +68,7 @@ function bigEndian(x) {
  */
 export function slotOf(secret, id, per) {
   const block = hmac(unhex(secret), message("LDP-SLOT-1", unhex(id)));
-  return Number((BigInt(`0x${hex(block.slice(0, 8))}`) * BigInt(per)) >> 64n);
+  return Number((BigInt("0x".concat(hex(block.slice(0, 8)))) * BigInt(per)) >> 64n);
 }
 
 /** The batch id that a window always has. @param {string} secret @param {string} id @param {number} window */
@@ -191,31 +191,31 @@ export const fresh = () => ({ born: "", secret: "", accounts: {}, entries: [] })
 
 /**
  * @param {import("./client.js").Respondent} client
- * @param {import("./document.js").Collection} document
+ * @param {import("./document.js").Collection} collection
  * @param {string} base
  * @param {{store?: WindowStore}} [options]
  */
-export function join(client, document, base, { store } = {}) {
-  if (!document.windows) throw new InvalidSpec(`collection ${document.id}: has no windows; answer it once, with answer`);
-  return new WindowedCollection(client, document, base, store ?? new IndexedWindows());
+export function join(client, collection, base, { store } = {}) {
+  if (!collection.windows) throw new InvalidSpec(`collection ${collection.id}: has no windows; answer it once, with answer`);
+  return new WindowedCollection(client, collection, base, store ?? new IndexedWindows());
 }
 
 /** A document with windows, opened on this device; made by `Respondent.join`. */
 export class WindowedCollection {
   /**
    * @param {import("./client.js").Respondent} client
-   * @param {import("./document.js").Collection} document
+   * @param {import("./document.js").Collection} collection
    * @param {string} base
    * @param {WindowStore} store
    */
-  constructor(client, document, base, store) {
-    [this.client, this.document, this.base, this.store] = [client, document, base, store];
-    this.epsilon = asBudget(document.epsilon).declared;
+  constructor(client, collection, base, store) {
+    [this.client, this.collection, this.base, this.store] = [client, collection, base, store];
+    this.epsilon = asBudget(collection.epsilon).declared;
   }
 
   /** The date that decides the window. */
   today() {
-    return dateAt(this.client.now(), this.document.windows.zone);
+    return dateAt(this.client.now(), this.collection.windows.zone);
   }
 
   /**
@@ -225,12 +225,12 @@ export class WindowedCollection {
    * @returns {Promise<{window: number, state: string, reason: string}>}
    */
   async tick(value, { day } = {}) {
-    const { document } = this;
-    const answers = typeof value === "object" && value !== null ? value : { [document.questions[0].name]: value };
+    const { collection } = this;
+    const answers = typeof value === "object" && value !== null ? value : { [collection.questions[0].name]: value };
     // Everything that can fail for a wrong value fails here, before coins are drawn and epsilon is spent.
-    const [encoded, today] = [document.encode(answers), this.today()];
+    const [encoded, today] = [collection.encode(answers), this.today()];
     await this.flush();
-    const window = windowOf(document.windows, day ?? today);
+    const window = windowOf(collection.windows, day ?? today);
     const { entry, reason } = await this.#change((kept) => this.#decided(kept, window, today, encoded));
     if (!entry) return { window, state: "skipped", reason };
     const { state, reason: why } = reason ? entry : await this.#send(entry);
@@ -239,7 +239,7 @@ export class WindowedCollection {
 
   /** Send reports that wait; those whose window takes none any more expire, and stay charged. */
   async flush() {
-    const { windows, id } = this.document;
+    const { windows, id } = this.collection;
     const now = windowOf(windows, this.today());
     const waiting = await this.#change(({ entries }) => entries.filter((one) => one.collection === id && one.state === "pending"));
     for (const entry of waiting) {
@@ -250,7 +250,7 @@ export class WindowedCollection {
 
   /** What the account has cost this device: in the run that ends today, and in all. */
   async view() {
-    const { account, windows } = this.document;
+    const { account, windows } = this.collection;
     const now = windowOf(windows, this.today());
     const record = await this.#change(({ accounts }) => accounts[this.#key]?.record ?? emptyRecord());
     const run = within(record, Math.max(now, record.high), account.run);
@@ -258,7 +258,7 @@ export class WindowedCollection {
   }
 
   get #key() {
-    return `${this.base} ${this.document.account.name}`;
+    return `${this.base} ${this.collection.account.name}`;
   }
 
   /** @template T @param {(kept: Kept) => T} decide @returns {Promise<T>} */
@@ -273,7 +273,7 @@ export class WindowedCollection {
 
   /** @param {Kept} kept @param {number} window @param {string} today @param {any} value @returns {{entry?: Entry, reason: string}} */
   #decided(kept, window, today, value) {
-    const { windows, account, id } = this.document;
+    const { windows, account, id } = this.collection;
     const known = this.#account(kept);
     kept.secret ||= hex(randomBytes(this.client.coins, 4));
     const before = kept.entries.find((one) => one.collection === id && one.window === window);
@@ -293,7 +293,7 @@ export class WindowedCollection {
 
   /** @param {Kept} kept @param {number} window @param {any} value @returns {Entry} */
   #drawn({ secret }, window, value) {
-    const { id, epsilon, mechanism } = this.document;
+    const { id, epsilon, mechanism } = this.collection;
     const { member, payload } = mechanism.unpack(mechanism.privatizeOne(value, this.client.coins));
     return {
       ...{ collection: id, base: this.base, batch: batchIdOf(secret, id, window), member, report: hex(payload), window, epsilon },
@@ -303,7 +303,7 @@ export class WindowedCollection {
 
   /** The account in the ledger; a document that states other numbers for it is refused. @param {Kept} kept */
   #account(kept) {
-    const { account, windows: { every, first, zone } } = this.document;
+    const { account, windows: { every, first, zone } } = this.collection;
     const terms = { ...account, every, first, zone };
     const known = (kept.accounts[this.#key] ??= { terms, record: emptyRecord(), charged: {} });
     const other = Object.keys(terms).find((name) => known.terms[name] !== terms[name]);

@@ -207,7 +207,7 @@ export class AlreadyAnswered extends TacitError {
 
 /** A collection that asks again and again, on this device; made by `Respondent.join`. */
 export interface WindowedCollection {
-  readonly document: Collection;
+  readonly collection: Collection;
   /** The date that decides the window. */
   today(): string;
   /** Report on the window of a day, today unless told, if this device may; call it once a day with the value. */
