@@ -15,7 +15,7 @@ import { SystemCoins } from "./coins.js";
 import { Collection } from "./document.js";
 import { InvalidSpec, TacitError } from "./errors.js";
 import { HELD, Ledger, receiptOf } from "./ledger.js";
-import { loadSealing } from "./load.js";
+import { loadSealing, loadTicks } from "./load.js";
 import { concat, unhex, utf8 } from "./sha256.js";
 
 const FIRST_WAIT = 500;
@@ -37,15 +37,16 @@ function locate(address) {
 
 /**
  * A batch of one report, the same bytes at every attempt: binary, or its JSON twin where a row goes along.
- * @param {Pick<import("./ledger.js").Entry, "collection" | "batch" | "member" | "report" | "row">} entry
+ * @param {Pick<import("./ledger.js").Entry, "collection" | "batch" | "member" | "report" | "row" | "window">} entry
  */
-export function batchOf({ collection, batch, member, report, row }) {
+export function batchOf({ collection, batch, member, report, row, window }) {
   if (row) return JSON.stringify({ collection, batch, reports: [{ member, report, row }] });
   const block = concat(littleEndian(member, 4), littleEndian(1, 4), unhex(report));
-  return concat(utf8("TCB1"), unhex(collection), unhex(batch), block);
+  const [magic, about] = window === undefined ? ["TCB1", []] : ["TCB2", [littleEndian(window, 4)]];
+  return concat(utf8(magic), unhex(collection), unhex(batch), ...about, block);
 }
 
-/** @param {import("./ledger.js").Entry} entry */
+/** @param {Pick<import("./ledger.js").Entry, "base" | "collection">} entry */
 const target = ({ base, collection }) => `${base}/c/${collection}/reports`;
 
 /** The upload of a report. @param {import("./ledger.js").Entry} entry @returns {RequestInit} */
@@ -109,6 +110,23 @@ export class Respondent {
   }
 
   /**
+   * Take part in a collection that asks again and again: call `tick(value)` of the result once a day.
+   * @param {string} address
+   * @param {{store?: import("./ticks.js").WindowStore}} [options]
+   * @returns {Promise<import("./ticks.js").WindowedCollection>}
+   */
+  async join(address, options) {
+    const { join } = await loadTicks();
+    return join(this, await this.open(address), locate(address).base, options);
+  }
+
+  /** One attempt to send a report; undefined if it has to be sent again. @param {any} entry */
+  async attempt(entry) {
+    const { status, bytes, after } = await this.request(target(entry), uploadOf(entry));
+    return { change: outcome(status, jsonOf(bytes)), after };
+  }
+
+  /**
    * Perturb once, remember and hold: the noisy report can be shown, and nothing is sent before `release`.
    * @param {string} address
    * @param {Record<string, any>} answers
@@ -145,6 +163,7 @@ export class Respondent {
   async #record(address, answers, { collection, ...options } = {}, state = undefined) {
     const { base, id } = locate(address);
     const opened = collection?.id === id ? collection : await this.open(address);
+    if (opened.windows) throw new InvalidSpec("collection: asks again and again; take part with join");
     // A session that is not as it must be is refused before anything is drawn. There is no way on in the clear.
     if (opened.shuffle) await this.session(address, { collection: opened });
     return this.store.record(opened, answers, { ...options, coins: this.coins, base, state });
@@ -214,11 +233,7 @@ export class Respondent {
    */
   async #send(entry) {
     if (entry.sealed !== undefined) return this.#sendSealed(entry);
-    const attempt = async () => {
-      const { status, bytes, after } = await this.request(target(entry), uploadOf(entry));
-      return { change: outcome(status, jsonOf(bytes)), after };
-    };
-    return this.#persist(entry, attempt);
+    return this.#persist(entry, () => this.attempt(entry));
   }
 
   /**
@@ -298,6 +313,6 @@ function outcome(status, body) {
     const [refused] = body.accepted || body.duplicate ? [] : body.rejected;
     return { state: refused ? "refused" : "sent", reason: refused?.reason ?? "", invitation: "" };
   }
-  if (status < 400 || status > 499 || status === 408 || status === 429) return undefined;
+  if (status < 400 || status > 499 || [408, 425, 429].includes(status)) return undefined;
   return { state: "refused", reason: String(body?.title ?? status), invitation: "" };
 }

@@ -17,6 +17,7 @@
  * @property {string} plan what is answered once: the first document of an adaptive plan, or the collection itself
  * @property {string} invitation what has to be sent along; empty once it was
  * @property {Record<string, any> | null} [row] the public columns that go along with it
+ * @property {number} [window] the window that it is about, where the collection has windows
  * @property {Sealed | null} [sealed] where reports are shuffled: what is sent in the place of `report`, null before it
  * was sealed. A report that has this field is never sent in the clear
  * @typedef {object} Sealed a report as it was sealed for one session; these bytes never change

@@ -69,6 +69,9 @@ async function fetched(load, what) {
 /** What seals reports for shufflers. @returns {Promise<typeof import("./sealing.js")>} */
 export const loadSealing = () => fetched(() => import("./sealing.js"), "sealing");
 
+/** What takes part in collections that ask again and again. @returns {Promise<typeof import("./ticks.js")>} */
+export const loadTicks = () => fetched(() => import("./ticks.js"), "windows");
+
 /**
  * The device half of a wire spec, with the kinds that it needs.
  * @param {any} spec

@@ -11,24 +11,22 @@ import { checkFields } from "./nested.js";
 import { isName } from "./rows.js";
 
 const MAX_WINDOWS = 4096;
-const DAY = 86_400_000;
 const LAST_YEAR = "9000-12-31";
 
 /** @param {unknown} text @returns {Date | null} midnight of a date in its one written form, such as 2030-01-07 */
-export function dateOf(text) {
+function dateOf(text) {
   if (!matches(text, /^\d{4}-\d\d-\d\d$/)) return null;
   const day = new Date(`${text}T00:00:00Z`);
   // A day that does not exist is read as a later one, or as none.
   return !Number.isNaN(Number(day)) && day.toISOString().startsWith(text) ? day : null;
 }
 
-/** @param {any} windows @returns {Date} */
-function checkedFirst({ every, first }) {
+/** @param {any} windows */
+function checkFirst({ every, first }) {
   const day = dateOf(first);
   if (day === null || first < "0001" || first > LAST_YEAR) throw new InvalidSpec('windows.first must be a date such as "2030-01-07"');
   insist(every !== "week" || day.getUTCDay() === 1, "windows.first", "a Monday for windows of a week");
   insist(every !== "month" || day.getUTCDate() === 1, "windows.first", "the 1st of a month for windows of a month");
-  return day;
 }
 
 /** @param {any} windows */
@@ -41,7 +39,7 @@ function checkWindows(windows) {
   insist(areIntegers([per], 1, count), "windows.per", "an integer from 1 to the number of windows");
   insist(["utc", "local"].includes(zone), "windows.zone", "utc or local");
   insist(schedule === "fixed", "windows.schedule", '"fixed"');
-  checkedFirst(windows);
+  checkFirst(windows);
   const fresh = per === 1 ? "event" : "run";
   insist(guarantee === (per === count ? "lifetime" : fresh), "windows.guarantee", "what one report in so many windows keeps");
 }
@@ -80,16 +78,4 @@ export function checkWindowed({ windows = null, account = null, shuffle, rows, p
   insist([shuffle, rows, plan].every((one) => one === null), "document", "without rows, plan and shufflers where there are windows");
   insist(policy === "single" && !invitations, "document", 'of policy "single" and without invitations where there are windows');
   insist(mechanism.kind !== "memo", "document.mechanism", "of a kind that draws fresh noise where there are windows");
-}
-
-/**
- * The number of the window that a date is in; negative before the first one.
- * @param {any} windows
- * @param {string} date
- */
-export function windowOf(windows, date) {
-  const [first, day] = [checkedFirst(windows), dateOf(date)];
-  if (day === null) throw new InvalidSpec('date must be one such as "2030-01-07"');
-  if (windows.every === "month") return 12 * (day.getUTCFullYear() - first.getUTCFullYear()) + day.getUTCMonth() - first.getUTCMonth();
-  return Math.floor((Number(day) - Number(first)) / DAY / (windows.every === "week" ? 7 : 1));
 }

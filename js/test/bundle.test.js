@@ -165,7 +165,7 @@ async function story(Respondent, { id, cases }) {
 }
 
 test("the client of the bundle sends and keeps the same", { skip }, async () => {
-  for (const document of documents.good.filter(({ cases, document: { shuffle } }) => cases.length && !shuffle)) {
+  for (const document of documents.good.filter(({ cases, document: { shuffle, windows } }) => cases.length && !shuffle && !windows)) {
     assert.deepEqual(await story(bundle.Respondent, document), await story(modules.Respondent, document));
   }
 });

@@ -205,6 +205,19 @@ export class AlreadyAnswered extends TacitError {
   readonly receipt: Receipt;
 }
 
+/** A collection that asks again and again, on this device; made by `Respondent.join`. */
+export interface WindowedCollection {
+  readonly collection: Collection;
+  /** The date that decides the window. */
+  today(): string;
+  /** Report on the window of a day, today unless told, if this device may; call it once a day with the value. */
+  tick(value: any, options?: { day?: string }): Promise<{ window: number; state: string; reason: string }>;
+  /** Send reports that wait; those whose window takes none any more expire, and stay charged. */
+  flush(): Promise<void>;
+  /** What the account has cost this device: epsilons as exact fractions, in the run that ends today and in all. */
+  view(): Promise<{ name: string; run: string; runCap: string; spent: string; lifetimeCap: string | null }>;
+}
+
 /** One person on one device. */
 export class Respondent {
   constructor(options?: {
@@ -224,6 +237,10 @@ export class Respondent {
    * for its session, which is verified first: CannotSeal or ProtocolViolation before anything is drawn.
    */
   answer(address: string, answers: Record<string, any>, options?: Options): Promise<Receipt>;
+  /** Take part in a collection that asks again and again; needs https or localhost, and Web Locks. */
+  join(address: string): Promise<WindowedCollection>;
+  /** One attempt to send a report; `change` is undefined if it has to be sent again. */
+  attempt(entry: Entry): Promise<{ change?: Partial<Entry>; after: number }>;
   /** Perturb once, remember and hold; nothing is sent before `release`. */
   prepare(address: string, answers: Record<string, any>, options?: Options): Promise<Entry>;
   /** Send a report that was held; its owner has agreed. */

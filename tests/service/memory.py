@@ -21,6 +21,9 @@ from tacit.collector.ports import (
     StoredBatch,
     StoredTally,
     TokenRecord,
+    WindowNumbers,
+    window_id,
+    window_number,
 )
 from tacit.collector.store.intake import decide, decide_tally, invitations
 from tacit.collector.store.sqlite.statements import need
@@ -76,12 +79,33 @@ class MemoryStore:
         need(collection in self._records, collection, "is unknown")
         return self._reports[collection]
 
-    def add_collection(self, record: CollectionRecord) -> None:
+    def add_collection(self, record: CollectionRecord, windows: int = 0) -> None:
         """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
+        inside = [CollectionRecord(window_id(record.id, k), "published", b"{}") for k in range(windows)]
         with self._lock:
-            if record.id not in self._records:
-                self._records[record.id] = record
-                self._reports[record.id] = _Reports(day=0 if record.state == "draft" else self._today())
+            for made in (record, *inside):
+                if made.id not in self._records:
+                    self._records[made.id] = made
+                    self._reports[made.id] = _Reports(day=0 if made.state == "draft" else self._today())
+
+    def windows(self, collection: str) -> list[WindowNumbers]:
+        """The windows of a collection, in their order."""
+        with self._lock:
+            found: list[WindowNumbers] = []
+            for name, record in self._records.items():
+                if name.startswith(f"{collection}."):
+                    kept = self._reports[name]
+                    folded = sum(tally.reports for tally in kept.tallies.values())
+                    waiting = sum(batch.count for batch in kept.waiting)
+                    found.append(WindowNumbers(window_number(name), record.state, folded, waiting))
+            return sorted(found, key=lambda one: one.window)
+
+    def window_tallies(self, collection: str) -> dict[int, list[StoredTally]]:
+        """The tallies of all windows that have any, by window."""
+        with self._lock:
+            names = [name for name in self._records if name.startswith(f"{collection}.")]
+            pairs = ((window_number(name), list(self._reports[name].tallies.values())) for name in names)
+            return {window: tallies for window, tallies in pairs if tallies}
 
     def _need_draft(self, collection: str) -> None:
         record = self._records.get(collection)
@@ -104,7 +128,8 @@ class MemoryStore:
         with self._lock:
             record = self._records.get(collection)
             need(record is not None and record.state != "draft", collection, "was never published")
-            self._records[collection] = replace(self._records[collection], state="closed")
+            for name in [collection, *(name for name in self._records if name.startswith(f"{collection}."))]:
+                self._records[name] = replace(self._records[name], state="closed")
 
     def assign(self, collection: str, team: str) -> None:
         """Give a collection to a team, or to none; `InvalidSpec` if there is no such collection."""
@@ -119,7 +144,7 @@ class MemoryStore:
     def collections(self) -> list[CollectionRecord]:
         """All collections, in order of creation."""
         with self._lock:
-            return list(self._records.values())
+            return [record for record in self._records.values() if "." not in record.id]
 
     def add_batches(self, batches: Sequence[NewBatch]) -> list[Outcome]:
         """Store batches in one step and say what became of each."""

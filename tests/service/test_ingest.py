@@ -81,7 +81,7 @@ def test_every_reason_is_told_and_counted(collector: Collector):
     active = active_of(collector, draft())
     good = binary(active.id, bytes([1]))
     cases = {
-        "malformed": [b"", b"garbage", good[:40], b"TCB2" + good[4:]],
+        "malformed": [b"", b"garbage", good[:40], b"TCB3" + good[4:]],
         "wrong_collection": [binary("00" * 32, bytes([1]))],
         "width": [good[:-1], good + b"\0", good + bytes(8), good[:52] + b"\1" + good[53:]],
     }

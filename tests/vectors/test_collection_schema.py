@@ -23,7 +23,19 @@ DOCUMENT = jsonschema_rs.Draft202012Validator(SCHEMA)
 DRAFT = jsonschema_rs.Draft202012Validator({"$defs": SCHEMA["$defs"], "$ref": "#/$defs/draft"})
 PLANNER = Planner(CATALOG)
 
+WINDOWS = {"every": "day", "first": "2030-01-07", "count": 7, "per": 7}
 UNSEEN = {
+    "windows that begin on no date",
+    "windows that begin in the year 0",
+    "windows that begin in the year 9999",
+    "windows of a week from a Tuesday",
+    "windows of a month from the 7th",
+    "windows with more slots than windows",
+    "windows with another guarantee",
+    "an account with a cap out of range",
+    "an account with a cap that a slot exceeds",
+    "an account with a run that holds two slots",
+    "an account with a cap for life below one report",
     "text that is not NFC",
     "a question twice",
     "another epsilon than the mechanism's",
@@ -241,7 +253,9 @@ def test_a_shuffled_draft_has_the_shape_of_a_draft_and_becomes_a_document() -> N
         {"shuffle": TERMS | {"mode": "ss"}},
         {"shuffle": TERMS | {"relay": None}},
         {"shuffle": TERMS | {"delta": "0.1"}},
-        {"shuffle": TERMS, "windows": None},
+        {"windows": {}},
+        {"windows": {"every": "hour", "first": "2030-01-07", "count": 7, "per": 7}},
+        {"windows": WINDOWS, "account": {"run_epsilon": 1}},
     ],
 )
 def test_drafts_of_a_wrong_shape_are_refused_by_both(change: dict[str, Any]) -> None:

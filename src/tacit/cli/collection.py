@@ -10,12 +10,15 @@ from tacit.cli.draft_file import read_draft
 from tacit.cli.options.post import POST
 from tacit.cli.output import CommandRefused, print_json, print_table
 from tacit.cli.place import open_place, place_options
+from tacit.cli.time.series import series
 
 
 @click.group()
 def collection() -> None:
     """Create, publish, close and read collections."""
 
+
+collection.add_command(series)
 
 _TEAM = click.option("--team", default="", help="The team that gets it; else that of the token, if it has one.")
 

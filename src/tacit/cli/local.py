@@ -112,6 +112,13 @@ class LocalOperator:
             return to_parquet(answers)
         return to_csv(answers).encode() if form == "csv" else json.dumps(answers.to_json(), ensure_ascii=False).encode()
 
+    def series(self, collection: str, given: dict[str, str], level: float, form: str = "json") -> bytes:
+        """Return the series of a collection with windows, as JSON or CSV."""
+        from tacit.collector.answers.series import SeriesRequest, series_csv
+
+        found = self._collector.series(collection, SeriesRequest.from_query(given, level))
+        return (series_csv(found) if form == "csv" else json.dumps(found, ensure_ascii=False)).encode()
+
     def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
         """Return the answer to a query about one question."""
         return self._collector.ask(collection, question, query, given, level)

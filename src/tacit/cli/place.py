@@ -97,6 +97,10 @@ class Place(Protocol):
         """Return the answers as JSON, CSV or Parquet."""
         ...
 
+    def series(self, collection: str, given: dict[str, str], level: float, form: str = "json") -> bytes:
+        """Return the series of a collection with windows, as JSON or CSV."""
+        ...
+
     def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
         """Return the answer to a query about one question."""
         ...

@@ -101,6 +101,11 @@ class Operator:
         chosen = {"level": str(level)} | ({} if post is None else {"post": post})
         return self._call("GET", f"{_path(collection)}/answers{suffix}?{urlencode(chosen)}")
 
+    def series(self, collection: str, given: dict[str, str], level: float, form: str = "json") -> bytes:
+        """Return the series of a collection with windows, as JSON or CSV; `given` are parameters such as `by`."""
+        suffix = "" if form == "json" else f".{form}"
+        return self._call("GET", f"{_path(collection)}/series{suffix}?{urlencode(given | {'level': str(level)})}")
+
     def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
         """Return the answer to a query about one question, such as a range or quantiles."""
         path = f"{_path(collection)}/questions/{quote(question, '')}/{quote(query, '')}"

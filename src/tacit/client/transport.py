@@ -25,8 +25,8 @@ JSON_TYPE = "application/json"
 MAX_DOCUMENT_BYTES = 1 << 24
 MAX_REPLY_BYTES = 1 << 16
 _PATH = re.compile(r"(.*)/c/([0-9a-f]{64})(?:/document\.json)?/?")
-_ANSWERED_LATER = (408, 429)
-"""Client errors that ask for a retry: request timeout, and too many requests."""
+_ANSWERED_LATER = (408, 425, 429)
+"""Client errors that ask for a retry: request timeout, a window that has not begun, and too many requests."""
 
 
 class Unreachable(TacitError):

@@ -123,6 +123,33 @@ class AuditEntry:
     """The team that this is about; empty for none, and then only who is in no team reads it."""
 
 
+@dataclass(frozen=True)
+class WindowNumbers:
+    """The reports of one window of a collection that asks again and again."""
+
+    window: int
+    state: str
+    """"published", or "closed": with the collection, or because its reports were dropped."""
+    folded: int
+    waiting: int
+    """Reports that are in a tally, and reports that wait."""
+
+    @property
+    def reports(self) -> int:
+        """All reports that are stored."""
+        return self.folded + self.waiting
+
+
+def window_id(collection: str, window: int) -> str:
+    """The id under which a store keeps the reports of a window, as those of a collection of its own."""
+    return f"{collection}.{window}"
+
+
+def window_number(stored: str) -> int:
+    """The window of an id that `window_id` made."""
+    return int(stored.rpartition(".")[2])
+
+
 Fold = Callable[[bytes | None, list[StoredBatch]], bytes]
 """A pure function (tally of a shard or None, batches) -> new tally; stores call it inside `fold_some`."""
 
@@ -166,8 +193,12 @@ class Store(BatchIntake, Protocol):
         """Open the database for keys, sessions and letters of shuffles; it is made at the first call."""
         ...
 
-    def add_collection(self, record: CollectionRecord) -> None:
-        """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
+    def add_collection(self, record: CollectionRecord, windows: int = 0) -> None:
+        """Add a draft or a published collection, published today; one whose id is there already is left as it is.
+
+        With windows, so many of them are added along (`window_id`): each takes batches, has tallies and is dropped like
+        a collection, and is listed by `windows` alone.
+        """
         ...
 
     def replace_draft(self, record: CollectionRecord) -> None:
@@ -179,7 +210,7 @@ class Store(BatchIntake, Protocol):
         ...
 
     def close_collection(self, collection: str) -> None:
-        """Take no more reports; `InvalidSpec` if it was never published."""
+        """Take no more reports, in none of its windows; `InvalidSpec` if it was never published."""
         ...
 
     def assign(self, collection: str, team: str) -> None:
@@ -192,6 +223,14 @@ class Store(BatchIntake, Protocol):
 
     def collections(self) -> list[CollectionRecord]:
         """All collections, in order of creation."""
+        ...
+
+    def windows(self, collection: str) -> list[WindowNumbers]:
+        """The windows of a collection, in their order."""
+        ...
+
+    def window_tallies(self, collection: str) -> dict[int, list[StoredTally]]:
+        """The tallies of all windows that have any, by window; StorageDamaged if one is corrupt."""
         ...
 
     def count_rejected(self, collection: str, reasons: Mapping[str, int]) -> None:

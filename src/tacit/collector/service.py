@@ -6,12 +6,14 @@ It knows nothing of HTTP, which is a layer on top (`http`); the command line use
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from tacit.catalog import CATALOG
 from tacit.collector.answers.answer import CollectionAnswers, answer, answer_plan, answer_rows
 from tacit.collector.answers.ask import ask, ask_joint
 from tacit.collector.answers.rounds import Rounds
+from tacit.collector.answers.series import SeriesRequest, WindowClock, answer_series
 from tacit.collector.collections import publish as publishing
 from tacit.collector.collections.access import Access, Bearer
 from tacit.collector.collections.active import Active, Catalog, Shelf, parsed_json
@@ -23,12 +25,12 @@ from tacit.collector.ingest.damage import Damage
 from tacit.collector.ingest.fold import Folder, Housekeeping
 from tacit.collector.ingest.imports import import_tally
 from tacit.collector.ingest.readiness import Readiness
-from tacit.collector.ingest.totals import TallyCache
+from tacit.collector.ingest.totals import TallyCache, WindowTotals
 from tacit.collector.ingest.uploads import Ingest, Rejections
 from tacit.collector.ingest.writer import BatchWriter
 from tacit.collector.limits import MOST_WAITING_BYTES, FoldLimits, Intervals
 from tacit.collector.metrics import Metrics
-from tacit.collector.ports import BatchIntake, CollectionRecord, Store
+from tacit.collector.ports import BatchIntake, CollectionRecord, Store, window_id
 from tacit.collector.rows.open import open_files
 from tacit.collector.rows.segments import RowSegment
 from tacit.collector.shuffle.front import ShuffleFront
@@ -94,11 +96,13 @@ class Collector:
         self.files = open_files(store.segments, lake, clock, intervals)
         self.shelf, self.rejections, self.writer = Shelf(store, catalog), Rejections(), _writer(store, sharing)
         self.shuffle = ShuffleFront(store, self.shelf, self.touch, clock, alone=sharing.workers == 1)
-        self.planner = Planner(catalog, tasks, takes_rows=self.files.is_ready, check_shuffled=self.shuffle.check)
+        self.planner = Planner(
+            catalog, tasks, takes_rows=self.files.is_ready, check_shuffled=self.shuffle.check, in_lake=bool(lake)
+        )
         self.access, self.metrics, self.origins = Access(store, clock.day), Metrics(), Origins(store)
         self.work = Work(work)
         self.readiness = Readiness(store, self.writer, clock)
-        self.ingest = Ingest(self.shelf, self.rejections, takes_rows=self.files.is_ready)
+        self.ingest = Ingest(self.shelf, self.rejections, takes_rows=self.files.is_ready, now=clock.now)
         self.folder = Folder(
             store, self.shelf, self.files, shard=shard, clock=clock, intervals=intervals, limits=folding
         )
@@ -107,7 +111,7 @@ class Collector:
         self.retention = Retention(store, clock, intervals, self._forget)
         self.rounds = Rounds(store, self.shelf, self.folder, tasks)
         # Answers of one tally are computed again and again with other levels or queries.
-        self._totals = TallyCache(store, self.folder)
+        self._totals, self._window_totals = TallyCache(store, self.folder), WindowTotals(store, self.folder)
         self.started = clock.seconds()
         # Collections with batches to fold. Written by request threads and read by the housekeeping thread: single set
         # operations are atomic, and `touch_all` finds whatever is lost.
@@ -154,7 +158,15 @@ class Collector:
 
     def touch_all(self) -> None:
         """Mark all collections: another process may have crashed and left batches behind."""
-        self._touched.update(self.shelf.all_ids())
+        for collection in self.shelf.all_ids():
+            self._touched.update(self._stored_under(collection))
+
+    def _stored_under(self, collection: str) -> list[str]:
+        """The ids under which reports of a collection wait: its own, or those of its windows."""
+        active = self.shelf.find(collection)
+        if active is None or active.collection.windows is None:
+            return [collection]
+        return [window_id(collection, one.window) for one in self.store.windows(collection) if one.waiting]
 
     def fold_touched(self) -> None:
         """Fold all marked collections; one that fails does not hold up the others, and waits for `touch_all`."""
@@ -228,9 +240,10 @@ class Collector:
         return 0 if damaged else self._respondents(active.id, fakes), damaged
 
     def _respondents(self, collection: str, fakes: int) -> int:
-        """Stored reports but for the fakes of sessions, each of which is one batch."""
+        """Stored reports but for the fakes of sessions, each of which is one batch; those of windows add up."""
         if not fakes:
-            return self.store.stored_reports(collection)
+            inside = sum(one.reports for one in self.store.windows(collection))
+            return inside + self.store.stored_reports(collection)
         numbers = self.store.batch_numbers(collection)
         return numbers.reports - numbers.batches * fakes
 
@@ -246,6 +259,7 @@ class Collector:
         """Drop the reports of collections that are past the retention in their documents."""
         self.retention.look()
         self._totals.forget()
+        self._window_totals.forget()
 
     def when_dropped(self, forget: Callable[[str], None]) -> None:
         """Register a callback that gets the id of every collection whose reports are dropped, to clear caches."""
@@ -273,6 +287,24 @@ class Collector:
             self.folder.check(collection, rows=True)
             return answer_rows(active, self.store.stored_reports(collection), level=level)
         return answer(*self._folded(collection), level=level, tasks=self.tasks, post=post)
+
+    def series(self, collection: str, request: SeriesRequest) -> dict[str, Any]:
+        """The series of a collection with windows, after folding what is waiting."""
+        active = self.find(collection)
+        windows = active.collection.windows
+        if windows is None:
+            raise Problem("conflict", "the collection has no windows; read its answers instead")
+        self._fold(collection)
+        tallies = self._window_totals.of(active)
+        today = date.fromordinal(date(1970, 1, 1).toordinal() + self.clock.day())
+        clock = WindowClock(windows, active.collection.retention_days, self.clock.now(), today)
+        return answer_series(active, tallies, request, clock)
+
+    def _fold(self, collection: str) -> None:
+        """Fold what is waiting of a collection, or of its windows, within a time limit for all together."""
+        end = self.clock.seconds() + FRESH_SECONDS
+        for under in self._stored_under(collection):
+            self.folder.fold_all(under, max(0.0, end - self.clock.seconds()))
 
     def publish(self, draft: str) -> CollectionRecord:
         """Publish a draft; a shuffled one gets its first session as soon as all shufflers have signed it."""
@@ -315,7 +347,7 @@ class Collector:
         active = self.find(collection)
         if active.collection.rows is not None:
             raise Problem("conflict", "the reports of this collection come with rows; ask for them with SQL")
-        self.folder.fold_all(collection, FRESH_SECONDS)
+        self._fold(collection)
         return active, self._totals.total(active)
 
     def status(self, collection: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from tacit.collector.ingest.totals import TallyCache
 
-ACTIVE = cast("Any", SimpleNamespace(id="a", collection=SimpleNamespace(shuffle=None), mechanism=None))
+ACTIVE = cast("Any", SimpleNamespace(id="a", collection=SimpleNamespace(shuffle=None, windows=None), mechanism=None))
 STORE = cast("Any", SimpleNamespace(tallies=lambda _: [SimpleNamespace(content=b"x")]))
 
 

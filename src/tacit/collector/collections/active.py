@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -19,6 +19,8 @@ Catalog = tuple[type[Mechanism], ...]
 
 ID = re.compile(r"draft-[0-9a-f]{32}|[0-9a-f]{64}")
 """The ids of drafts and of published collections; anything else never reaches the database."""
+_WINDOW = re.compile(r"([0-9a-f]{64})\.(0|[1-9][0-9]{0,3})")
+"""What `ports.window_id` makes; no request names one."""
 
 # A parsed collection is small, but a large catalogue of them must not stay in memory.
 _MAX_KEPT = 256
@@ -40,7 +42,7 @@ class Active:
     sampled: bool
     """Whether respondents answer one of several questions, so that an upload has a block per member."""
     plain: bool
-    """Whether uploads may take the fast path: no rows, no shufflers."""
+    """Whether uploads may take the fast path: no rows, no shufflers, no windows."""
 
     @cached_property
     def head(self) -> bytes:
@@ -68,7 +70,7 @@ def activate(record: CollectionRecord, catalog: Catalog) -> Active:
     if not isinstance(mechanism, Mechanism):
         raise InvalidSpec(f"{mechanism.kind}: the catalogue has no server half of this kind")
     widths, sampled = mechanism.payload_widths, mechanism.drawn_from is not None
-    plain = collection.rows is None and collection.shuffle is None
+    plain = collection.rows is None and collection.shuffle is None and collection.windows is None
     return Active(record.id, record.document, collection, mechanism, widths, mechanism.report_dtype, sampled, plain)
 
 
@@ -92,6 +94,11 @@ class Shelf:
         active = self.kept(collection)
         if active is not None:
             return active
+        inside = _WINDOW.fullmatch(collection)
+        if inside is not None:
+            # A window is counted like a collection of its own, by the document of the whole one.
+            whole = self.find(inside[1])
+            return None if whole is None else replace(whole, id=collection)
         record = self._store.collection(collection) if ID.fullmatch(collection) else None
         if record is None or record.state == "draft":
             return None

@@ -12,6 +12,7 @@ from tacit.collector.collections.draft_texts import check_texts
 from tacit.collector.collections.parts import Total, answering, check_fakes, parts_of
 from tacit.collector.collections.policies import Wanted, asked_of, plan_policy, reports_each, wanted_k
 from tacit.collector.collections.rehearsal import rehearse
+from tacit.collector.collections.windowed import check_windows, windowed_fields
 from tacit.collector.ports import NO_FOLDER, CollectionRecord, Store
 from tacit.core.mechanism import Mechanism
 from tacit.core.patience import check
@@ -42,6 +43,8 @@ _DEFAULTS: dict[str, Any] = {
     "k": None,
     "rows": None,
     "shuffle": None,
+    "windows": None,
+    "account": None,
     "queries": [],
 }
 _KNOWN = ("title", "questions", "epsilon", *_DEFAULTS)
@@ -62,6 +65,8 @@ class Planner:
     """Whether the collector has a folder for segments."""
     check_shuffled: Callable[[Collection], None] = _anybody
     """Refuses shuffled collections that could not be run on this collector."""
+    in_lake: bool = False
+    """Whether the collector keeps reports in a lake, which windows are not."""
 
     def plan(self, draft: Mapping[str, Any]) -> tuple[Collection, int]:
         """The collection that a draft describes, and its number of respondents; InvalidSpec if there is none."""
@@ -86,11 +91,13 @@ class Planner:
         }
         kept = {name: fields[name] for name in ("minimum_cohort", "retention_days", "origins", "invitations")}
         # Version 1 unless there is something to say that it has no field for: every client reads that one.
-        if fields["shuffle"] is not None:
-            kept |= dict.fromkeys(ADDED) | {"version": NEWEST, "shuffle": fields["shuffle"]}
+        added = {"shuffle": fields["shuffle"]} | windowed_fields(fields, document["epsilon"])
+        if any(part is not None for part in added.values()):
+            kept |= dict.fromkeys(ADDED) | {"version": NEWEST} | added
         # Through the parser that devices use: what it refuses is not published, and defaults are those of the wire.
         collection = Collection.from_json(document | kept, self.catalog)
         check_texts(collection)
+        check_windows(collection, in_lake=self.in_lake)
         self._rehearse(collection)
         check_fakes(collection, mechanism)
         self.check_shuffled(collection)
@@ -286,7 +293,7 @@ def publish_document(store: Store, collection: Collection, team: str = "") -> Co
     """Publish a document after a rehearsal; idempotent, as the id is the digest of the document."""
     rehearse(collection)
     record = CollectionRecord(collection.id, "published", canonical(collection.to_json()), team)
-    store.add_collection(record)
+    store.add_collection(record, 0 if collection.windows is None else collection.windows.count)
     # The id is the digest of the document: if it was published before, it may be closed by now.
     return store.collection(record.id) or record
 

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from tacit.collector.answers.answer import to_csv, to_parquet
 from tacit.collector.answers.ask import records_csv
+from tacit.collector.answers.series import SeriesRequest, series_csv
 from tacit.collector.collections import publish as publishing
 from tacit.collector.collections.access import PREFIX, READ, WRITE, Bearer, check_team, token_id
 from tacit.collector.collections.active import Active, parsed_json
@@ -123,6 +124,8 @@ class Api:
             self._route("GET", f"{one}/answers", READ, self.answers, heavy=True),
             self._route("GET", f"{one}/answers.csv", READ, self.answers_csv, heavy=True),
             self._route("GET", f"{one}/answers.parquet", READ, self.answers_parquet, heavy=True),
+            self._route("GET", f"{one}/series", READ, self.series, heavy=True),
+            self._route("GET", f"{one}/series.csv", READ, self.series_csv, heavy=True),
             self._route("GET", f"{one}/questions/{{question}}/{{query}}", READ, self.ask, heavy=True),
             self._route("GET", f"{one}/joint/synthetic.csv", READ, self.synthetic_csv, heavy=True),
             self._route("GET", f"{one}/joint/{{query}}", READ, self.joint, heavy=True),
@@ -325,6 +328,18 @@ class Api:
         """Answers as Parquet."""
         data = to_parquet(self._answers(call))
         return _download(data, "application/vnd.apache.parquet", self._file(call, "answers", "parquet"))
+
+    def _series(self, call: Call) -> dict[str, Any]:
+        return self._collector.series(call.id, SeriesRequest.from_query(call.given, call.level))
+
+    def series(self, call: Call) -> Response:
+        """The series of a collection with windows."""
+        return json_response(self._series(call), headers=disposition(self._file(call, "series", "json"), "inline"))
+
+    def series_csv(self, call: Call) -> Response:
+        """The series as CSV."""
+        data = series_csv(self._series(call)).encode()
+        return _download(data, "text/csv; charset=utf-8", self._file(call, "series", "csv"))
 
     def _file(self, call: Call, what: str, end: str) -> str:
         return file_name(self._collector.find(call.id).collection.title, call.id, what, end)

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from tacit import __version__
+from tacit.collector.answers.series import PARAMETERS as SERIES_PARAMETERS
 from tacit.collector.collections.access import MAX_INVITATIONS, SCOPES, TEAM
 from tacit.collector.ingest.imports import MEDIA_TYPE as TALLY
 from tacit.collector.ingest.uploads import REASONS
@@ -209,6 +210,10 @@ SCHEMAS: dict[str, Any] = {
         },
         shuffle=_CLAIM,
     ),
+    "Series": _fields(
+        {"id": _TEXT, "by": _TEXT, "level": {"type": "number"}, "words": _list(_TEXT), "changes": _list(_OBJECT)}
+        | {"series": _list(_fields({"from": _WHOLE, "to": _WHOLE, "n": _WHOLE, "status": _TEXT}))}
+    ),
     "Plan": _fields({"questions": _list(_PREDICTION)}, problem=_ref("Problem")),
     "ShuffleIdentity": _fields({"identity": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}),
     "NewSession": _closed({}, days={"type": "integer", "minimum": 1, "maximum": MAX_SESSION_DAYS}),
@@ -328,6 +333,9 @@ def _document() -> dict[str, Any]:
     return operation
 
 
+_SERIES = [_ID, _LEVEL, *({"name": name, "in": "query", "schema": _TEXT} for name in SERIES_PARAMETERS)]
+
+
 def _query() -> dict[str, Any]:
     """The route of task queries; every task defines the parameters and the result of its own."""
     queries = {query.name: query for task in TASKS for query in queries_of(task)}
@@ -392,6 +400,8 @@ def _collection_paths() -> dict[str, Any]:
         f"{one}/answers": {"get": _operation("Answers with intervals", "Answers", parameters=[_ID, _LEVEL, _POST])},
         f"{one}/answers.csv": {"get": _plain("Answers as CSV", "text/csv", parameters=[_ID, _LEVEL, _POST])},
         f"{one}/answers.parquet": {"get": parquet},
+        f"{one}/series": {"get": _operation("Windows with intervals", "Series", parameters=_SERIES)},
+        f"{one}/series.csv": {"get": _plain("Windows as CSV", "text/csv", parameters=_SERIES)},
         f"{one}/questions/{{question}}/{{query}}": {"get": _query()},
         f"{one}/joint/{{query}}": {"get": _joint()},
         f"{one}/joint/synthetic.csv": {"get": _records()},

@@ -38,7 +38,7 @@ from tacit.hosting.responses import (
     send_plain,
     send_problem,
 )
-from tacit.wire.batch import MAGIC, MEDIA_TYPE, invitation_hash
+from tacit.wire.batch import MAGIC, MEDIA_TYPE, WINDOWED, invitation_hash
 
 Head = dict[bytes, bytes]
 
@@ -139,7 +139,7 @@ class ReportRoute:
             raise
         begun = perf_counter()
         if form is Form.TEXT:
-            form = Form.BINARY if body.startswith(MAGIC) else Form.JSON
+            form = Form.BINARY if body.startswith((MAGIC, WINDOWED)) else Form.JSON
         invitation = head.get(b"tacit-invitation", b"").decode("latin-1") or _from_query(scope)
         if form is Form.BINARY and len(body) <= _IN_THREAD_BYTES[form]:
             batch = plain_batch(active, body, invitation)
@@ -226,13 +226,14 @@ class ReportRoute:
         else:
             told = self._ingest.settle(active, upload, outcome)
             status, receipt = 200 if told["duplicate"] else 201, encode_json(told)
-        self.settled(active, outcome, upload.accepted if outcome == STORED else 0, begun)
+        under = active.id if upload.batch is None else upload.batch.collection
+        self.settled(under, outcome, upload.accepted if outcome == STORED else 0, begun)
         return status, receipt
 
-    def settled(self, active: Active, outcome: Outcome, accepted: int, begun: float) -> None:
-        """Note that a batch was decided about."""
-        # Folding is asynchronous: the collection is only marked here.
-        self._collector.touch(active.id)
+    def settled(self, under: str, outcome: Outcome, accepted: int, begun: float) -> None:
+        """Note that a batch was decided about, which is stored under this id."""
+        # Folding is asynchronous: the collection, or its window, is only marked here.
+        self._collector.touch(under)
         self._metrics.batch(outcome, accepted, perf_counter() - begun)
 
 
@@ -259,7 +260,7 @@ class _Ticket:
 
     def set_result(self, outcome: Outcome, /) -> None:
         if outcome == STORED and self.upload is None:
-            self._route.settled(self.active, outcome, self._batch.count, self._begun)
+            self._route.settled(self._batch.collection, outcome, self._batch.count, self._begun)
             self._answer(_created(self._batch.count, self._cors))
             return
         try:

@@ -67,5 +67,7 @@ def _refuse_unfit(active: Active) -> None:
         raise Problem("conflict", "reports of this collection come with rows, which a tally does not have; send rows")
     if document.shuffle is not None:
         raise Problem("conflict", "reports of this collection are shuffled, and are counted by its sessions alone")
+    if document.windows is not None:
+        raise Problem("conflict", "reports of this collection belong to windows, which a tally does not name")
     if document.invitations:
         raise Problem("conflict", "reports of this collection need invitations, which a tally cannot spend")

@@ -8,10 +8,13 @@ from tacit.collector.collections.active import Active
 from tacit.collector.collections.parts import Total, settled
 from tacit.collector.ingest.fold import Folder
 from tacit.collector.ports import Store, StoredTally
+from tacit.core.members import AnyTally
 from tacit.errors import StorageUnavailable
 
 _MOST_TALLIES = 8
 _ATTEMPTS = 5
+_MOST_CELLS = 1 << 20
+"""Cells of all windows that are kept in memory, at most."""
 
 
 class TallyCache:
@@ -57,6 +60,9 @@ class TallyCache:
 
     def _read(self, active: Active) -> tuple[list[StoredTally], int]:
         """The tallies of a collection and, of a shuffled one, how many sessions are in them: each is one batch."""
+        if active.collection.windows is not None:
+            # All windows together, as integers add.
+            return [item for stored in self._store.window_tallies(active.id).values() for item in stored], 1
         if active.collection.shuffle is None:
             return self._store.tallies(active.id), 1
         for _ in range(_ATTEMPTS):
@@ -65,3 +71,36 @@ class TallyCache:
             if sum(item.reports for item in stored) == numbers.folded_reports:
                 return stored, numbers.folded
         raise StorageUnavailable(f"collection {active.id}: its reports are being counted; ask again in a moment")
+
+
+class WindowTotals:
+    """Sums of the tallies of windows, kept while the store holds the same bytes: most windows never change again."""
+
+    def __init__(self, store: Store, folder: Folder) -> None:
+        """Read from a store."""
+        self._store, self._folder, self._lock = store, folder, Lock()
+        self._kept: dict[tuple[str, int], tuple[bytes, AnyTally]] = {}
+
+    def forget(self) -> None:
+        """Forget all: reports past their retention must not stay in memory either."""
+        with self._lock:
+            self._kept = {}
+
+    def of(self, active: Active) -> dict[int, AnyTally]:
+        """The tally of every window that has reports."""
+        with self._lock:
+            known = self._kept
+        found: dict[tuple[str, int], tuple[bytes, AnyTally]] = {}
+        for window, stored in self._store.window_tallies(active.id).items():
+            key, digest = (
+                (active.id, window),
+                sha256(b"".join(sha256(item.content).digest() for item in stored)).digest(),
+            )
+            kept = known.get(key)
+            found[key] = kept if kept is not None and kept[0] == digest else (digest, self._folder.sum(active, stored))
+        # One collection at a time, and of a size: whoever looks at a chart looks at one.
+        if len(found) * active.mechanism.cell_count <= _MOST_CELLS:
+            with self._lock:
+                # What was read before `forget` is not kept.
+                self._kept = found if self._kept is known else self._kept
+        return {window: tally for (_, window), (_, tally) in found.items()}

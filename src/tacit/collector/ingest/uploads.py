@@ -6,10 +6,11 @@ receipt is written only after the store has committed, so that an acknowledged r
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from threading import Lock
+from time import time
 from typing import Any, cast
 
 import msgspec
@@ -17,8 +18,9 @@ import numpy as np
 
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.limits import MOST_WAITING_BYTES
-from tacit.collector.ports import CLOSED, DUPLICATE, INVALID, NO_FOLDER, SPENT, NewBatch, Outcome, Store
+from tacit.collector.ports import CLOSED, DUPLICATE, INVALID, NO_FOLDER, SPENT, NewBatch, Outcome, Store, window_id
 from tacit.collector.rows.batches import Judged, judge_arrow, judge_json, split_rows
+from tacit.device.windows.terms import FINAL, FUTURE
 from tacit.errors import ReportRejected
 from tacit.hosting.problems import Problem
 from tacit.wire.batch import Batch, batch_from_json, decode_batch, invitation_hash, read_head
@@ -34,6 +36,8 @@ REASONS = (
     "duplicate",
     "too_large",
     "invitation",
+    "window_future",
+    "window_closed",
 )
 """The reasons under which refusals are counted, in the store and in the metrics."""
 
@@ -120,9 +124,14 @@ class JudgedBatch:
 class Ingest:
     """Decodes and validates uploads, and writes receipts; storing is the writer's part."""
 
-    def __init__(self, shelf: Shelf, rejections: Rejections, *, takes_rows: bool = True) -> None:
-        """Work with the collections of a shelf; `takes_rows` if there is a folder for segments."""
-        self._shelf, self._rejections, self._takes_rows = shelf, rejections, takes_rows
+    def __init__(
+        self, shelf: Shelf, rejections: Rejections, *, takes_rows: bool = True, now: Callable[[], float] = time
+    ) -> None:
+        """Work with the collections of a shelf; `takes_rows` if there is a folder for segments.
+
+        `now`, in seconds since 1970, decides which windows take reports.
+        """
+        self._shelf, self._rejections, self._takes_rows, self._now = shelf, rejections, takes_rows, now
 
     def find(self, collection: str) -> Active:
         """The published or closed collection of an id; Problem `not_found` if there is none."""
@@ -147,7 +156,7 @@ class Ingest:
             batch = _read_binary(active, body) if form is Form.BINARY else _read_json(active, _read_text(body))
             _check_names(active, batch)
             spends = _invitation(active, batch.count, invitation)
-            return _of_a_size(_judged(active, batch, spends))
+            return _of_a_size(_judged(active, batch, spends, _stored_under(active, batch, self._now)))
         except Problem as problem:
             # Counted here, because a batch that is refused as a whole never reaches the store, which counts others.
             self._rejections.add(active.id, problem.kind)
@@ -198,6 +207,28 @@ def _refuse_unshuffled(active: Active) -> None:
 def _check_names(active: Active, batch: Batch) -> None:
     if batch.collection != active.id:
         raise Problem("wrong_collection", "the batch names another collection than the address it was sent to")
+
+
+def _stored_under(active: Active, batch: Batch, now: Callable[[], float]) -> str:
+    """The id that a batch is stored under: that of its window, if the collection has windows and this one is open.
+
+    The time decides and is not kept. Problem `window_future` or `window_closed` for a window that takes no reports.
+    """
+    windows = active.collection.windows
+    if windows is None or batch.window is None:
+        if windows is not None:
+            raise Problem("malformed", "batch: this collection has windows; a batch must name one (TCB2, or window)")
+        if batch.window is not None:
+            raise Problem("malformed", "batch: this collection has no windows, so a batch must not name one")
+        return active.id
+    if batch.window >= windows.count:
+        raise Problem("malformed", f"batch: the window must be below {windows.count}")
+    state = windows.state(batch.window, now())
+    if state == FUTURE:
+        raise Problem("window_future", "the window has not begun; check the clock of the device")
+    if state == FINAL:
+        raise Problem("window_closed", "the window takes no more reports; the report stays charged and is not counted")
+    return window_id(active.id, batch.window)
 
 
 def _of_a_size(upload: JudgedBatch) -> JudgedBatch:
@@ -269,7 +300,7 @@ def _invitation(active: Active, count: int, invitation: str) -> bytes | None:
 _NONE: Mapping[str, int] = {}
 
 
-def _judged(active: Active, batch: Batch, invitation: bytes | None) -> JudgedBatch:
+def _judged(active: Active, batch: Batch, invitation: bytes | None, under: str) -> JudgedBatch:
     """Validate the reports of a batch one by one; the valid ones are kept, in the mechanism's layout."""
     _need_reports(batch)
     payload = active.payload(batch)
@@ -279,13 +310,13 @@ def _judged(active: Active, batch: Batch, invitation: bytes | None) -> JudgedBat
     accepted = int(np.count_nonzero(valid))
     # Fast path: nearly every batch is valid as a whole, and its payload is stored as it came.
     if accepted == n:
-        return JudgedBatch(NewBatch(active.id, batch.batch, payload, n, _NONE, invitation), n)
+        return JudgedBatch(NewBatch(under, batch.batch, payload, n, _NONE, invitation), n)
     places = tuple(np.flatnonzero(~valid).tolist())
     if not accepted:
         return JudgedBatch(None, 0, places)
     payload = np.ascontiguousarray(reports[valid]).tobytes()
     counts = {"range": len(places)}
-    return JudgedBatch(NewBatch(active.id, batch.batch, payload, accepted, counts, invitation), accepted, places)
+    return JudgedBatch(NewBatch(under, batch.batch, payload, accepted, counts, invitation), accepted, places)
 
 
 def _upload(active: Active, name: bytes, judged: Judged, invitation: bytes | None) -> JudgedBatch:

@@ -5,13 +5,13 @@ all that is left of its reports. So every tally row has a SHA-256 over all of it
 included: a row that ends up under another collection is detected as well. It protects against damage, not attackers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from hmac import compare_digest
 from struct import Struct
 from typing import Any, LiteralString, NamedTuple
 
-from tacit.collector.ports import StoredTally, tally_damaged
+from tacit.collector.ports import StoredTally, tally_damaged, window_number
 
 _NUMBERS = Struct("<QQQQ")
 
@@ -62,3 +62,11 @@ def stored(values: Iterable[Any]) -> StoredTally:
     """The verified row as the storage port returns it."""
     row = checked(values)
     return StoredTally(row.shard, row.reports, row.content)
+
+
+def by_window(rows: Iterable[Sequence[Any]]) -> dict[int, list[StoredTally]]:
+    """The verified rows of the windows of a collection, by window."""
+    found: dict[int, list[StoredTally]] = {}
+    for row in rows:
+        found.setdefault(window_number(row[0]), []).append(stored(row))
+    return found

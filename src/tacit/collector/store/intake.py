@@ -12,7 +12,18 @@ from itertools import accumulate
 from struct import Struct
 from typing import Any
 
-from tacit.collector.ports import CLOSED, DUPLICATE, OVERLAP, SPENT, STORED, NewBatch, Outcome, StoredBatch
+from tacit.collector.ports import (
+    CLOSED,
+    DUPLICATE,
+    OVERLAP,
+    SPENT,
+    STORED,
+    NewBatch,
+    Outcome,
+    StoredBatch,
+    WindowNumbers,
+    window_number,
+)
 from tacit.lake.about import BatchSet
 
 Mark = tuple[str, bytes]
@@ -133,3 +144,9 @@ def unpack(payload: bytes) -> list[StoredBatch]:
     parts = map(payload.__getitem__, map(slice, ends, ends[1:]))
     ids = [int.from_bytes(payload[ends[-1] :], "big"), *[0] * (size - 1)]
     return list(map(StoredBatch, parts, numbers[1 : 1 + size], ids))
+
+
+def window_numbers(rows: Sequence[Sequence[Any]]) -> list[WindowNumbers]:
+    """Rows of (id, state, folded, waiting) of windows, in the order of their numbers."""
+    made = (WindowNumbers(window_number(row[0]), str(row[1]), int(row[2]), int(row[3])) for row in rows)
+    return sorted(made, key=lambda numbers: numbers.window)

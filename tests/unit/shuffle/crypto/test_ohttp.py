@@ -11,8 +11,8 @@ from tacit.shuffle.crypto.bhttp import BinaryRequest, BinaryResponse, padded, wr
 from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.crypto.ohttp import (
     OVERHEAD,
-    KeyConfig,
     Gateway,
+    KeyConfig,
     encapsulate,
     read_keys,
     request_enc,

@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 
 from psycopg.errors import SerializationFailure
 
-from tacit.collector.ports import STORED, Fold, NewBatch, Outcome, StoredTally
+from tacit.collector.ports import STORED, CollectionRecord, Fold, NewBatch, Outcome, StoredTally
 from tacit.collector.store.checksums import COLUMNS, TallyRow, checked
 from tacit.collector.store.intake import Mark, decide, decide_tally, invitations, refusals, segments, unpack
 from tacit.collector.store.postgres.connection import Connection
@@ -21,6 +21,27 @@ FOLD_SEGMENTS = 256
 
 
 TALLIES: LiteralString = "tacit.tallies JOIN tacit.collections ON key = collection"
+
+
+WINDOWS: LiteralString = """SELECT id, state,
+    (SELECT coalesce(sum(reports), 0)::bigint FROM tacit.tallies WHERE collection = key),
+    (SELECT coalesce(sum(reports), 0)::bigint FROM tacit.waiting WHERE collection = key)
+    FROM tacit.collections WHERE id LIKE %s"""
+
+
+def add_collection(db: Connection, record: CollectionRecord, day: int, windows: int) -> None:
+    """Insert a collection and, with ids that follow from its own, its windows."""
+    db.execute(
+        """INSERT INTO tacit.collections (id, state, document, published, team) VALUES (%s, %s, %s, %s, %s)
+        ON CONFLICT DO NOTHING""",
+        (record.id, record.state, record.document, day, record.team),
+    )
+    db.execute(
+        """INSERT INTO tacit.collections (id, state, document, published)
+        SELECT %s || '.' || k, 'published', '{}'::bytea, %s FROM generate_series(0, %s - 1) AS k
+        ON CONFLICT DO NOTHING""",
+        (record.id, day, windows),
+    )
 
 
 def rows(db: Connection, text: LiteralString, *values: Any) -> list[tuple[Any, ...]]:
@@ -44,6 +65,7 @@ def close(db: Connection, collection: str) -> int:
     text = "UPDATE tacit.collections SET state = 'closed' WHERE id = %s AND state <> 'draft' RETURNING key"
     found = rows(db, text, collection)
     need(len(found), collection, "was never published")
+    db.execute("UPDATE tacit.collections SET state = 'closed' WHERE id LIKE %s", (f"{collection}.%",))
     return int(found[0][0])
 
 

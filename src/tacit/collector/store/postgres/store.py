@@ -15,9 +15,10 @@ from tacit.collector.ports import (
     Outcome,
     StoredTally,
     TokenRecord,
+    WindowNumbers,
 )
-from tacit.collector.store.checksums import COLUMNS, checked, stored
-from tacit.collector.store.intake import by_collection
+from tacit.collector.store.checksums import COLUMNS, by_window, checked, stored
+from tacit.collector.store.intake import by_collection, window_numbers
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.postgres import statements as sql
 from tacit.collector.store.postgres.connection import Connection, Pool
@@ -61,14 +62,10 @@ class PostgresStore:
 
     # Collections.
 
-    def add_collection(self, record: CollectionRecord) -> None:
+    def add_collection(self, record: CollectionRecord, windows: int = 0) -> None:
         """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
         day = 0 if record.state == "draft" else self._today()
-        self._change(
-            """INSERT INTO tacit.collections (id, state, document, published, team) VALUES (%s, %s, %s, %s, %s)
-            ON CONFLICT DO NOTHING""",
-            *(record.id, record.state, record.document, day, record.team),
-        )
+        self._pool.run(lambda db: sql.add_collection(db, record, day, windows))
 
     def replace_draft(self, record: CollectionRecord) -> None:
         """Replace the document of a draft; `InvalidSpec` if there is none, for published documents never change."""
@@ -96,8 +93,17 @@ class PostgresStore:
 
     def collections(self) -> list[CollectionRecord]:
         """All collections, in order of creation."""
-        rows = self._query("SELECT id, state, document, team FROM tacit.collections ORDER BY key")
-        return [CollectionRecord(*row) for row in rows]
+        text = "SELECT id, state, document, team FROM tacit.collections WHERE position('.' in id) = 0 ORDER BY key"
+        return [CollectionRecord(*row) for row in self._query(text)]
+
+    def windows(self, collection: str) -> list[WindowNumbers]:
+        """The windows of a collection, in their order."""
+        return window_numbers(self._query(sql.WINDOWS, f"{collection}.%"))
+
+    def window_tallies(self, collection: str) -> dict[int, list[StoredTally]]:
+        """The verified tallies of all windows that have any, by window."""
+        text = f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE id LIKE %s ORDER BY id, shard"
+        return by_window(self._query(text, f"{collection}.%"))
 
     def published_day(self, collection: str) -> int:
         """Unix day of publication; 0 for a draft."""

@@ -17,6 +17,16 @@ from tacit.hosting.sqlite import Database, array
 KEY = "(SELECT key FROM collections WHERE id = ?1)"
 TALLIES = "tallies JOIN collections ON key = collection"
 
+# A window has the id of its collection, a dot and its number; "/" is the character after the dot.
+OF_WINDOWS = "id > ?1 || '.' AND id < ?1 || '/'"
+ADD_WINDOWS = """WITH RECURSIVE numbers (k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM numbers WHERE k + 1 < ?2)
+    INSERT INTO collections (id, state, document, published)
+    SELECT ?1 || '.' || k, 'published', CAST('{}' AS BLOB), ?3 FROM numbers WHERE true ON CONFLICT DO NOTHING"""
+WINDOWS = f"""SELECT id, state,
+    (SELECT coalesce(sum(reports), 0) FROM tallies WHERE collection = key),
+    (SELECT coalesce(sum(reports), 0) FROM waiting WHERE collection = key)
+    FROM collections WHERE {OF_WINDOWS}"""
+
 STORED_IDS = "EXISTS (SELECT 1 FROM batches WHERE collection = ?1 AND batch = value)"
 UNSPENT = "EXISTS (SELECT 1 FROM invitations WHERE collection = ?1 AND hash = value AND NOT spent)"
 
@@ -53,9 +63,10 @@ def key_of(db: Database, collection: str) -> int:
 
 
 def close(db: Database, collection: str) -> None:
-    """Close a published collection."""
+    """Close a published collection, with its windows."""
     text = "UPDATE collections SET state = 'closed' WHERE id = ? AND state <> 'draft'"
     need(db.change(text, collection), collection, "was never published")
+    db.run(f"UPDATE collections SET state = 'closed' WHERE {OF_WINDOWS}", collection)
 
 
 def count(db: Database, key: int, reasons: Mapping[str, int]) -> None:

@@ -26,8 +26,9 @@ from tacit.collector.ports import (
     Outcome,
     StoredTally,
     TokenRecord,
+    WindowNumbers,
 )
-from tacit.collector.store.checksums import COLUMNS, TallyRow, checked, stored
+from tacit.collector.store.checksums import COLUMNS, TallyRow, by_window, checked, stored
 from tacit.collector.store.intake import (
     by_collection,
     decide,
@@ -37,6 +38,7 @@ from tacit.collector.store.intake import (
     plain_group,
     refusals,
     unpack,
+    window_numbers,
 )
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
@@ -152,13 +154,15 @@ class SqliteStore:
 
     # Collections.
 
-    def add_collection(self, record: CollectionRecord) -> None:
+    def add_collection(self, record: CollectionRecord, windows: int = 0) -> None:
         """Add a draft or a published collection, published today; one whose id is there already is left as it is."""
         day = 0 if record.state == "draft" else self._today()
         columns, places = "id, state, document, published, team", "?, ?, ?, ?, ?"
         text = f"INSERT INTO collections ({columns}) VALUES ({places}) ON CONFLICT DO NOTHING"
         with self._write() as db:
             db.run(text, record.id, record.state, record.document, day, record.team)
+            if windows:
+                db.run(sql.ADD_WINDOWS, record.id, windows, day)
 
     def replace_draft(self, record: CollectionRecord) -> None:
         """Replace the document of a draft; `InvalidSpec` if there is none, for published documents never change."""
@@ -190,10 +194,17 @@ class SqliteStore:
 
     def collections(self) -> list[CollectionRecord]:
         """All collections, in order of creation."""
-        return [
-            CollectionRecord(*row)
-            for row in self._query("SELECT id, state, document, team FROM collections ORDER BY key")
-        ]
+        text = "SELECT id, state, document, team FROM collections WHERE instr(id, '.') = 0 ORDER BY key"
+        return [CollectionRecord(*row) for row in self._query(text)]
+
+    def windows(self, collection: str) -> list[WindowNumbers]:
+        """The windows of a collection, in their order."""
+        return window_numbers(self._query(sql.WINDOWS, collection))
+
+    def window_tallies(self, collection: str) -> dict[int, list[StoredTally]]:
+        """The verified tallies of all windows that have any, by window."""
+        text = f"SELECT {COLUMNS} FROM {sql.TALLIES} WHERE {sql.OF_WINDOWS} ORDER BY id, shard"
+        return by_window(self._query(text, collection))
 
     def published_day(self, collection: str) -> int:
         """Unix day of publication; 0 for a draft."""
