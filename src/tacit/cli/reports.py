@@ -215,7 +215,7 @@ def _read_part(path: str) -> "TallyPart":
     from tacit.cli.lake.source import TallyPart
     from tacit.wire.files import read_origin, read_tally
 
-    with _reading(path) as stream:
+    with reading(path) as stream:
         data = stream.read()
     return TallyPart(*read_tally(BytesIO(data), path), read_origin(data, path))
 
