@@ -12,6 +12,7 @@ from tacit.shuffle.certificate import Certificate
 
 PLAN = "plan --task shuffle --size 256 --n 20000 --epsilon 0.5 --delta 1e-9"
 CERTIFY = "shuffle certify --kind grr --size 64 --local-epsilon 4 --n 20000 --delta 1e-9"
+MANY = CERTIFY.replace("20000", "9999999")
 
 
 def run(command: str) -> tuple[int, str, str]:
