@@ -39,10 +39,17 @@ def shuffle() -> None:
 @click.option("--fakes", type=int, default=0, show_default=True, help="Honest uniform words among the reports.")
 @click.option("--accountant", default="", help="Use this one, such as amp_clone or published_bbgn.")
 @click.option("--fragmented", is_flag=True, help="Every bit of a report is shuffled on its own.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Also say what so many rounds with the same people, each with fresh noise, keep together.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def certify(
     kind: str, size: int | None, local_epsilon: str, settings: tuple[str, ...], n: int, delta: str, fakes: int,
-    accountant: str, fragmented: bool, as_json: bool,
+    accountant: str, fragmented: bool, rounds: int, as_json: bool,
 ) -> None:  # fmt: skip
     """Issue a certificate: the epsilon that shuffled reports keep, against whom, and by which accountant."""
     from tacit.cli.reports import make_mechanism
@@ -60,11 +67,13 @@ def certify(
         accountant=accountant,
         fragmented=fragmented,
     )
+    together = "" if rounds == 1 else _composed(mechanism, n, certificate, rounds)
     if exact * n >= 1:
         click.echo(f"tacit: delta is {delta}, at least one over {n} respondents; take a much smaller one", err=True)
     if as_json:
         certified = certificate.to_json()
         numbers = {name: float(certified[name]) for name in ("epsilon", "epsilon_others", "local_epsilon", "delta")}
+        numbers |= {"rounds": rounds, "rounds_epsilon": float(together)} if together else {}
         print_json(numbers | {"accountant": certificate.accountant, "n_min": n, "fakes": certificate.fakes}
                    | {"spec": mechanism.spec(), "certificate": certified})  # fmt: skip
         return
@@ -73,8 +82,20 @@ def certify(
         ["the collector and all other respondents", certificate.epsilon_others, certificate.delta],
         ["the collector and the shufflers", certificate.local_epsilon, "0"],
     ]
+    rows += [[f"the collector, after {rounds} rounds", together, certificate.delta]] if together else []
     title = f"{kind}, local epsilon {certificate.local_epsilon}, at least {n:,} honest respondents, {fakes:,} fakes"
     print_table(["against", "epsilon", "delta"], rows, f"{title}, {certificate.accountant}")
+
+
+def _composed(mechanism: Any, n: int, certificate: Any, rounds: int) -> str:
+    """The epsilon of several rounds alike against the collector; no certificate claims it for one session."""
+    from tacit.shuffle.accounting.compose import ShuffleRound, compose_epsilon
+    from tacit.shuffle.certificate import decimal_text
+
+    if certificate.fragmented or not certificate.accountant.startswith("amp_"):
+        raise click.UsageError("--rounds composes what amp_blanket and amp_clone account for; leave the accountant out")
+    alike = ShuffleRound(mechanism, n, certificate.fakes, rounds)
+    return decimal_text(compose_epsilon([alike], float(certificate.delta)))
 
 
 @shuffle.command()

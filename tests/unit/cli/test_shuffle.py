@@ -12,6 +12,7 @@ from tacit.shuffle.certificate import Certificate
 
 PLAN = "plan --task shuffle --size 256 --n 20000 --epsilon 0.5 --delta 1e-9"
 CERTIFY = "shuffle certify --kind grr --size 64 --local-epsilon 4 --n 20000 --delta 1e-9"
+MANY = CERTIFY.replace("20000", "9999999")
 
 
 def run(command: str) -> tuple[int, str, str]:
@@ -54,9 +55,23 @@ def test_a_certificate_as_a_table() -> None:
     assert "delta is 1e-3, at least one over 20000 respondents" in err
 
 
+def test_several_rounds_keep_less_than_one_and_more_than_their_sum() -> None:
+    _, out, _ = run(f"{CERTIFY} --rounds 4 --json")
+    answer = json.loads(out)
+    assert answer["rounds"] == 4
+    assert answer["epsilon"] < answer["rounds_epsilon"] < 3 * answer["epsilon"]
+    assert "rounds" not in answer["certificate"]
+    last = run(f"{CERTIFY} --rounds 4")[1].splitlines()[-1]
+    assert last.startswith("the collector, after 4 rounds") and str(answer["rounds_epsilon"]) in last
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
+        (
+            CERTIFY.replace("20000", "9999999") + " --rounds 2 --accountant published_bbgn",
+            "--rounds composes what amp_blanket and amp_clone",
+        ),
         (CERTIFY.replace("1e-9", "nothing"), "must be a number such as 0.5 or 1e-9"),
         (f"{PLAN} --cap x", "--cap is 'x'"),
         (PLAN.replace("--size 256", ""), "--size is needed"),
