@@ -72,6 +72,7 @@ bench: install ## the benchmarks
 
 bench-load: install ## the collector under load
 	@$(BIN)/python benchmarks/load.py
+	@$(BIN)/python benchmarks/steps.py --write
 	@$(BIN)/python benchmarks/capacity.py --write
 
 bench-scale: install ## report files at scale: benchmarks/SCALE.md

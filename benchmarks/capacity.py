@@ -3,7 +3,8 @@
     .venv/bin/python benchmarks/capacity.py            print the tables
     .venv/bin/python benchmarks/capacity.py --write    and put them into docs/scale.md
 
-Rates come from `rates.json`, which `make bench-load` writes. Everything else is arithmetic, and a simulated day
+Rates come from `rates.json`, which `make bench-load` writes, and the parts of a report's way from `steps.json`, which
+`steps.py --write` does. Everything else is arithmetic, and a simulated day
 (`surge.py`).
 """
 
@@ -19,6 +20,7 @@ from surge import DAY, Course, Day, Fleet, Simulation
 
 HERE = Path(__file__).resolve().parent
 RATES, PAGE = HERE / "rates.json", HERE.parent / "docs" / "scale.md"
+STEPS = HERE / "steps.json"
 BEGIN, END = "<!-- capacity.py writes from here -->\n", "<!-- to here -->\n"
 LOADS = [10**n for n in range(6, 11)]
 PEAK, FLASH = Day(1).peak, Day(1).flash
@@ -102,13 +104,23 @@ def _row(what: str, number: int, course: Course) -> list[str]:
     return [what, str(number), *told, f"{minutes:,.1f} min", f"{100 * course.stored / course.arrived:.4f} %"]
 
 
-def tables(kept: dict[str, Any]) -> str:
+def steps(kept: dict[str, Any]) -> list[str]:
+    """What a report's CPU time is spent on."""
+    rows = [[name, *(f"{each:.1f}" for each in spent)] for name, spent in kept["steps"].items()]
+    return table(
+        ["part of a single report's way, without the network", "event loop, CPU us", "other threads, CPU us"], rows
+    )
+
+
+def tables(kept: dict[str, Any], parts_of_way: dict[str, Any]) -> str:
     """All tables of the page."""
     rates = kept["rates"]
     parts = [
         f"Measured by `{kept['command']}` on {kept['machine']} (server and load generator share the "
         f"cores; load average {kept['load']} at the end).\n",
         "### What a report costs\n", *costs(rates), "",
+        f"`benchmarks/steps.py` on {parts_of_way['machine']}, each line with what the lines above it do:\n",
+        *steps(parts_of_way), "",
         "### What a day takes\n", *capacity(rates), "",
         "### The largest day, simulated\n", *surges(rates),
     ]  # fmt: skip
@@ -125,7 +137,7 @@ def main() -> None:
     """Print or write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the tables into docs/scale.md")
-    new = tables(json.loads(RATES.read_text()))
+    new = tables(json.loads(RATES.read_text()), json.loads(STEPS.read_text()))
     print(new)
     if parser.parse_args().write:
         PAGE.write_text(page(PAGE.read_text(), new))

@@ -36,6 +36,7 @@ from tacit.device.numbers.coins import SystemCoins
 from tacit.hosting.connection import HttpConnection, Proxies, Watch
 from tacit.hosting.heads import KnownHeads, ParsedHead
 from tacit.hosting.limits import Limits
+from tacit.lake.about import BatchSet
 from tacit.wire.batch import Batch, Block, encode_batch
 
 KEPT = Path(__file__).resolve().with_name("steps.json")
@@ -184,6 +185,7 @@ class Bench:
             "and: batch and origin looked at, reports validated together, handed to the writer and back":
                 lambda: self._run(self.to_nowhere.reports, known),
             "and: one durable transaction for all that waits": lambda: self._run(self.app.reports, known),
+            "of that: hashes of the batch ids, which files of a lake state": hashes,
             "and: folded into the tally, ids sorted in": lambda: self._run(self.app.reports, known, fold=True),
         }  # fmt: skip
 
@@ -197,6 +199,16 @@ class Bench:
             folder.fold_all(self.id, 1e9)
             others += 1e6 * (time.thread_time() - before) / REPORTS
         return mine, others
+
+
+def hashes() -> tuple[float, float]:
+    """What the writer spends on the digests of batch ids, in groups as large as there are connections."""
+    ids = [secrets.token_bytes(16) for _ in range(CONNECTIONS)]
+    times = REPORTS // CONNECTIONS
+    before = time.thread_time()
+    for _ in range(times):
+        BatchSet.of(ids)
+    return 0.0, 1e6 * (time.thread_time() - before) / (times * CONNECTIONS)
 
 
 def page(figures: dict[str, list[float]]) -> list[str]:
