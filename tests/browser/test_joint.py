@@ -42,6 +42,7 @@ def test_one_noisy_report_on_a_few_answers_leaves_the_browser(page: Any, asked: 
     mechanism = site.collector.find(collection).mechanism
     assert mechanism.family.kind == "views"
     page.goto(f"{site.url}/c/{collection}")
+    page.click(".promise summary")
     page.wait_for_selector("text=draws by itself which few of your answers go together")
     page.wait_for_selector("text=ε is spent once, not once per question")
     fill(page)

@@ -148,7 +148,8 @@ export function answerCard(first, domain, process, ask) {
 function drawInto({ question, mode, chart, note, figure, ordered, largest }) {
   const { rows, unit } = question;
   if (!rows.length) {
-    note.textContent = "Too few reports on this question so far.";
+    note.textContent =
+      "Too few reports on this question so far. Where there are several questions, each person reports on one of them, so it takes longer; ask more people.";
     return figure.replaceChildren();
   }
   if (unit !== "share") {

@@ -49,7 +49,7 @@ export function methodMenu(id, choose, ordered) {
   // Most people never need another method than the one that was picked for their data.
   const row = h(
     "details",
-    { class: "advanced" },
+    { class: "advanced", hidden: true },
     h("summary", {}, "Advanced"),
     h("div", { class: "least" }, h("label", { for: id }, "Adjusted by"), menu),
   );
