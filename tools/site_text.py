@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 EXAMPLE = re.compile(r"^( *)>>> .*(?:\n\1(?! *$).*)*", re.MULTILINE)
-CODE = re.compile(r"(^```.*?^```|^ {4,}.*$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"(^```.*?^```|^ {4,}[^\n]*$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
 ITEM = re.compile(r"^(?:[-*]|\d+\.) ")
 
 

@@ -48,6 +48,7 @@ def test_links_to_what_is_no_page_become_text_and_lists_stand_apart() -> None:
 
 
 def test_examples_are_fenced_and_brackets_of_mathematics_are_no_links() -> None:
+    assert TEXT["literal"]("    a[i][j]\n\nP[i][j]") == "    a[i][j]\n\nP[i]\\[j]"
     text = "Words.\n\n>>> f(1)\n[1, 2]\n>>> [3]\n[3]\n\nMore `a[i][j]` and P[i][j].\n"
     made = TEXT["literal"](TEXT["fenced"](text))
     assert made == ("Words.\n\n```pycon\n>>> f(1)\n[1, 2]\n>>> [3]\n[3]\n```\n\nMore `a[i][j]` and P[i]\\[j].\n")
