@@ -52,9 +52,7 @@ def table_words(names: Sequence[str], missing: Sequence[Sequence[str]], table: T
     elif table.status == "reconstructed":
         parts = "; ".join(spoken(part) for part in missing[:_MANY]) + ("; and more" if len(missing) > _MANY else "")
         first = f"Nobody was asked about these together: {parts}."
-        second = (
-            "The table is completed as if there were nothing more between them; intervals allow for more."
-        )
+        second = "The table is completed as if there were nothing more between them; intervals allow for more."
     elif len(names) == 1:
         first, second = f"The shares of {spoken(names)} come with intervals for the noise.", ""
     else:
