@@ -19,6 +19,7 @@ from tacit.collector.service import Collector
 from tacit.core.compose import AllOf
 from tacit.simulate.coins import SimulationCoins
 from tacit.tasks.marginals import task as marginal_task
+from tacit.tasks.marginals.task import plan_choice
 from tacit.wire.batch import Batch, Block, encode_batch, new_batch_id
 
 
@@ -69,7 +70,7 @@ def test_tables_hold_the_truth_in_the_order_that_was_asked(client: Client, habit
 def test_a_table_that_nobody_was_asked_for_says_so(client: Client, habits: str) -> None:
     body = found(client, habits, "table", attributes="smoker,age_group,sport")
     assert body["coverage"] == "reconstructed" and body["missing"] == [["smoker", "age_group", "sport"]]
-    assert "Nobody was asked" in body["words"] and "intervals do not count" in body["words"]
+    assert "Nobody was asked" in body["words"] and "intervals allow for more" in body["words"]
 
 
 def test_intervals_cover_the_truth_as_often_as_they_say(client: Client) -> None:
@@ -186,7 +187,7 @@ def test_synthetic_records_as_a_file(client: Client, habits: str) -> None:
         ("synthetic", {"rows": "0"}, "rows must be an integer"),
         ("synthetic", {"rows": "1000001"}, "rows must be an integer"),
         ("synthetic", {"seed": "-1"}, "seed must be an integer"),
-        ("synthetic", {"model": "horoscope"}, "tree or views"),
+        ("synthetic", {"model": "horoscope"}, "tree, views or target"),
         ("horoscope", {}, "must be one of table, association"),
     ],
 )
@@ -274,11 +275,15 @@ def test_questions_that_were_all_asked_have_tables_as_well(client: Client) -> No
         assert len(found(client, collection, "synthetic", rows=10, model=model)["rows"]) == 10
 
 
-def test_questions_reported_as_coefficients(client: Client) -> None:
+def test_questions_reported_as_coefficients(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of 8 + 1 shares misses by 6 standard errors with probability below 2e-9."""
+    # Documents may carry coefficients, which the planner finds worse than views by now.
+    monkeypatch.setattr("tacit.tasks.marginals.task.CARRIED", ("inp_ht",))
+    plan_choice.cache_clear()
     many = [asked(f"q{i}", kind="booleans") for i in range(8)]
     given = HABITS | {"title": "Signs", "questions": many, "k": 3, "epsilon": "1", "respondents": 65_536}
     collection = client.publish(given)
+    plan_choice.cache_clear()
     family = client.http.get(f"/c/{collection}/document.json").json()["mechanism"]["family"]
     assert family["kind"] == "coefficients" and family["k"] == 3
     rng = np.random.default_rng(9)

@@ -20,6 +20,7 @@ from tacit.library.finding import Ends, Finding
 from tacit.library.inquiry import RESPONDENTS, Inquiry, checked_epsilon, respondents
 from tacit.tasks.marginals.marginals import Marginals, Table
 from tacit.tasks.marginals.solve import solve_marginals
+from tacit.tasks.marginals.target import TargetModel, fit_target, plan_star
 from tacit.tasks.marginals.task import DEFAULT_K, MARGINALS
 from tacit.tasks.task import JointQuestions
 
@@ -38,6 +39,17 @@ class MarginalsFinding(Finding):
             raise InvalidSpec("marginals: name the columns of a table, each once: table('smoker', 'sport')")
         solved = cast("Marginals", self.answers)
         return _joined(self.inquiry, self.tally, solved, [tuple(sorted(places))])
+
+    def model(self, target: str, *, model: str = "naive_bayes") -> TargetModel:
+        """Return a model of one column by all others, numbered as the columns are; plan it with `target=`."""
+        return fit_target(cast("Marginals", self.answers), _place(self.inquiry, target), model=model)
+
+    def synthetic(self, target: str, n: int, *, seed: int | None = None) -> dict[str, list[Any]]:
+        """Return columns of n made-up records that go with the target as the respondents do, for training a model."""
+        drawn = self.model(target).sample(n, np.random.default_rng(seed))
+        names = [str(getattr(scope.domain, "name", i)) for i, scope in enumerate(self.inquiry.scopes)]
+        pairs = zip(names, self.inquiry.scopes, drawn.T.tolist(), strict=True)
+        return {name: [scope.label(at) for at in column] for name, scope, column in pairs}
 
 
 def scopes_of(
@@ -109,9 +121,9 @@ def _notes(names: tuple[str, ...], table: Table) -> list[str]:
 @explained
 def ask_marginals(
     columns: Mapping[str, Column] | None = None, *, epsilon: Declared | None = None, n: int = RESPONDENTS,
-    k: int = DEFAULT_K, domain: Any = None, missing: str | None = None,
+    k: int = DEFAULT_K, domain: Any = None, missing: str | None = None, target: str | None = None,
 ) -> Inquiry:  # fmt: skip
-    """Plan the tables of k columns."""
+    """Plan the tables of k columns; or of a target column with every other one, for a model of it."""
     who = "marginals"
     if columns is None and domain is None:
         raise InvalidSpec("marginals: domain is missing; declare every column: domain={'smoker': bool, 'sport': [...]}")
@@ -120,7 +132,13 @@ def ask_marginals(
         raise InvalidSpec("marginals: tables are of two columns or more; one column is counted by tacit.histogram")
     asked = JointQuestions(tuple(scopes), tuple(scope.domain for scope in scopes.values()))
     people = count or respondents(who, n, None)
-    mechanism = MARGINALS.plan(asked, checked_epsilon(who, epsilon), people, k)
+    budget = checked_epsilon(who, epsilon)
+    if target is not None and target not in scopes:
+        raise InvalidSpec(f"marginals: target is '{str(target)[:40]}', must be one of {', '.join(scopes)}")
+    if target is None:
+        mechanism = MARGINALS.plan(asked, budget, people, k)
+    else:
+        mechanism = plan_star(asked.sizes, asked.names.index(target), budget)
 
     def predict(planned: Any, respondents_: int) -> Any:
         return MARGINALS.forecast(asked, planned, respondents_, k)
@@ -131,11 +149,12 @@ def ask_marginals(
 @explained
 def marginals(
     values: Any, epsilon: Declared | None = None, *, k: int = DEFAULT_K, domain: Any = None,
-    missing: str | None = None, coins: Coins | None = None,
+    missing: str | None = None, target: str | None = None, coins: Coins | None = None,
 ) -> MarginalsFinding:  # fmt: skip
     """Return the joint tables of k columns each; `found.table('smoker', 'sport')` is one of them.
 
-    Values are a DataFrame, a dictionary of columns or a list of rows. `domain` has the answers of every column.
+    Values are a DataFrame, a dictionary of columns or a list of rows. `domain` has the answers of every column. With
+    a `target` column respondents are asked about it and one other each, for `found.model` and `found.synthetic`.
 
     >>> people = {"smoker": [True, False] * 10_000, "sport": ["never", "often"] * 10_000}
     >>> found = marginals(people, epsilon=2, domain={"smoker": bool, "sport": ["never", "often"]})
@@ -143,5 +162,5 @@ def marginals(
     (False, 'often', True)
     """
     columns = columns_of("marginals", values)
-    inquiry = ask_marginals(columns, epsilon=epsilon, k=k, domain=domain, missing=missing)
+    inquiry = ask_marginals(columns, epsilon=epsilon, k=k, domain=domain, missing=missing, target=target)
     return cast("MarginalsFinding", inquiry.simulate(tuple(columns.values()), coins))

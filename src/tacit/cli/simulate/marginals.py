@@ -23,12 +23,13 @@ _MOST_VALUES = 1 << 16
 @click.option("--reconstruct", type=click.Choice(["entropy", "least_squares", "linear_program"]), default="entropy")
 @click.option("--non-negative", type=click.Choice(["norm_sub", "ripple"]), default="norm_sub")
 @click.option("--tables", type=click.IntRange(1), default=200, show_default=True, help="At most so many tables.")
+@click.option("--time-limit", type=float, default=60.0, show_default=True, help="Most seconds of em for all tables.")
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="Repeat with fresh noise.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the (insecure) simulation.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def marginals(
     data: str, columns: str | None, method: str, k: int, epsilon: str, cover: bool, reconstruct: str,
-    non_negative: str, tables: int, runs: int, seed: int, as_json: bool,
+    non_negative: str, tables: int, time_limit: float, runs: int, seed: int, as_json: bool,
 ) -> None:  # fmt: skip
     """Tables of k attributes: squared error against the prediction and against knowing nothing."""
     from tacit.simulate.marginals import simulate_marginals
@@ -40,10 +41,12 @@ def marginals(
     if method == "auto":
         method = choose_marginals(sizes=sizes, k=k, epsilon=epsilon, n=n, cover=cover).pick.method
     mechanism = make_method(method, ask(sizes, k, epsilon, n, cover=cover))
+    if method == "em":
+        _announce(sizes, k, tables)
     with progress("simulating", runs * n) as advance:
         outcome = simulate_marginals(
             mechanism, records, sizes, k=k, runs=runs, seed=seed, most_tables=tables, advance=advance,
-            reconstruct=reconstruct, non_negative=non_negative,
+            reconstruct=reconstruct, non_negative=non_negative, time_limit=time_limit,
         )  # fmt: skip
     result: dict[str, Any] = {
         "method": method,
@@ -67,6 +70,17 @@ def marginals(
         print_json(result)
     else:
         click.echo("\n".join(f"{name:>15}  {value}" for name, value in result.items()))
+
+
+def _announce(sizes: list[int], k: int, tables: int) -> None:
+    """Say how long maximum likelihood will take, which is long enough to be told."""
+    import numpy as np
+
+    from tacit.simulate.marginals import all_tables
+    from tacit.tasks.marginals.each import expected_seconds
+
+    wanted = all_tables(len(sizes), k, tables, np.random.default_rng(0))
+    click.echo(f"tacit: em takes about {expected_seconds(sizes, wanted):.0f} s a run", err=True)
 
 
 def read_records(data: str, columns: str | None) -> tuple[Any, list[int]]:

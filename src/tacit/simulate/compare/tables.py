@@ -14,6 +14,7 @@ from tacit.errors import InvalidSpec
 from tacit.simulate.compare.draws import MOST_DRAWN, is_cheap
 from tacit.simulate.compare.outcome import DEFAULT, UNIFORM, Advance, Contender, Trial, inside
 from tacit.simulate.marginals import all_tables, simulate_tally, true_table
+from tacit.tasks.marginals.each import expected_seconds
 from tacit.tasks.marginals.marginals import Marginals, Table
 from tacit.tasks.marginals.methods import METHODS, Ask, ask, make_method
 from tacit.tasks.marginals.solve import solve_marginals
@@ -21,6 +22,9 @@ from tacit.tasks.marginals.task import plan_choice
 
 MOST_TABLES = 200
 """More tables are sampled, always the same ones."""
+
+MOST_EM_SECONDS = 5.0
+"""Maximum likelihood (method `em`) is left out where it takes longer for one collection."""
 
 MOST_WHOLE = 1 << 18
 """The most combinations of all answers for which methods over the whole table are compared."""
@@ -77,7 +81,10 @@ def _contender(name: str, about: str, mechanism: Mechanism) -> Contender:
 
 def _plan(name: str, question: Ask) -> Mechanism | None:
     """The mechanism of a method; None where it does not fit the data, or takes too long on so many respondents."""
-    if name == "em" and question.n * len(question.sizes) > MOST_DRAWN:
+    pairs = all_tables(len(question.sizes), question.k, MOST_TABLES, np.random.default_rng(0))
+    if name == "em" and (
+        question.n * len(question.sizes) > MOST_DRAWN or expected_seconds(question.sizes, pairs) > MOST_EM_SECONDS
+    ):
         return None
     try:
         mechanism = make_method(name, question)

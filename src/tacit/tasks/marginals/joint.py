@@ -29,6 +29,7 @@ from tacit.tasks.marginals.information import information_interval
 from tacit.tasks.marginals.marginals import Table
 from tacit.tasks.marginals.sources import F64
 from tacit.tasks.marginals.strength import cramers_v, rejected_together
+from tacit.tasks.marginals.target import fit_target
 from tacit.tasks.marginals.task import MAX_CELLS, MAX_TESTED, AttributePair, names_of, solved
 from tacit.tasks.marginals.words import (
     NAIVE_WORDS,
@@ -251,12 +252,14 @@ def _synthetic(asked: JointQuestions, part: QuestionTally, given: Mapping[str, s
     """Handle `synthetic`: records drawn from the tree or from the views' tables; post-processing, so free of budget."""
     del level
     n, seed = _whole(given, "rows", 1000, 1, MAX_ROWS), _whole(given, "seed", 0, 0, (1 << 63) - 1)
-    model = given.get("model", "tree")
-    if model not in ("tree", "views"):
-        raise InvalidSpec("model must be tree or views")
+    model = given.get("model", "target" if "target" in given else "tree")
+    if model not in ("tree", "views", "target"):
+        raise InvalidSpec("model must be tree, views or target")
     _check_pairs(asked, "synthetic")
     rng, solution = np.random.default_rng(seed), solved(part)
-    if model == "tree":
+    if model == "target":
+        records = fit_target(solution.marginals, _chosen(asked, given, "target", 1, 1)[0]).sample(n, rng)
+    elif model == "tree":
         records = sample_tree(solution.marginals, solution.tree, n, rng)
     else:
         records = sample_views(solution.marginals, _models(asked, part), n, rng)
@@ -275,6 +278,7 @@ JOINT: tuple[TaskQuery[JointQuestions], ...] = (
           {"attributes": "whose shares are asked for", "given": "the question that divides"}, _conditional),
     TaskQuery("tree", "The tree of the questions that tell the most about each other (Chow-Liu).", {}, _tree),
     TaskQuery("synthetic", "Made-up respondents with the connections that were found.",
-          {"rows": "how many", "seed": "of the random numbers", "model": "tree or views"}, _synthetic),
+          {"rows": "how many", "seed": "of the random numbers", "model": "tree, views or target",
+           "target": "the question that all others depend on"}, _synthetic),
 )  # fmt: skip
 """The queries by name, each with its description, its parameters and its handler."""

@@ -193,6 +193,10 @@ class Marginals:
     rounds: int = 3
     shrink: bool = True
     """Whether interactions are kept by how far they stand out of the noise; else as CALM's paper has it."""
+    time_limit: float = 60.0
+    """Seconds that maximum likelihood (method `em`) may take for all tables of a request."""
+    advance: Callable[[int], None] | None = None
+    """Told of every table that maximum likelihood has fitted."""
 
     def table(self, attributes: Iterable[int]) -> Table:
         """Return the table of some attributes; the axes are in rising order of attributes."""
@@ -228,10 +232,13 @@ class Marginals:
             return [(np.full(shape, 1 / prod(shape)), True) for shape in shapes]
         # Of one report per attribute the maximum likelihood table is non-negative by itself.
         if isinstance(self.source, FromEach):
-            from tacit.tasks.marginals.each import most_likely
+            from tacit.tasks.marginals.each import fit_each
 
-            source = self.source
-            return [(most_likely(source, a).table, True) if a else (np.ones(()), True) for a in inner]
+            # An empty set of attributes is a table of one cell, which needs no fit.
+            fitted = iter(
+                fit_each(self.source, [a for a in inner if a], time_limit=self.time_limit, advance=self.advance)
+            )
+            return [(next(fitted).table, True) if a else (np.ones(()), True) for a in inner]
         if self.shrink:
             return self.shrunken.tables(inner)
         if isinstance(self.source, FromViews):

@@ -47,12 +47,14 @@ def solve_marginals(
     non_negative: NonNegative = "norm_sub",
     rounds: int = 3,
     shrink: bool = True,
+    time_limit: float = 60.0,
 ) -> Marginals:
     """The answers that a tally holds: of views, coefficients, one oracle over all combinations, or every attribute.
 
     `sizes` are the numbers of answers of all attributes, those with one answer included; an oracle over all
     combinations needs them. `respondents` are those the reports were drawn from, where they were asked other questions.
     Without `shrink` tables are made consistent as in CALM's paper: `non_negative`, `rounds` and `reconstruct` say how.
+    `time_limit` is in seconds, for `em` alone, which refuses tables that would take longer.
     """
     everybody = float(tally.n if respondents is None else respondents)
     solver = SOLVERS.get(asked_by(mechanism))
@@ -66,7 +68,7 @@ def solve_marginals(
     kept = kept_attributes(whole)
     if shape_of(whole, kept) != source.sizes:
         raise InvalidSpec("marginals: the sizes are not those of the mechanism; give the published ones")
-    return Marginals(whole, source, tally.n, everybody, kept, reconstruct, non_negative, rounds, shrink)
+    return Marginals(whole, source, tally.n, everybody, kept, reconstruct, non_negative, rounds, shrink, time_limit)
 
 
 def asked_by(mechanism: Mechanism) -> str:

@@ -51,7 +51,7 @@ from tacit.tasks.marginals.dependence import (
     spanning_tree,
     true_information,
 )
-from tacit.tasks.marginals.each import most_likely
+from tacit.tasks.marginals.each import expected_seconds, fit_each, most_likely
 from tacit.tasks.marginals.methods import ask, make_method, one_of_views, optimal_weights
 from tacit.tasks.marginals.plan import choose_marginals
 from tacit.tasks.marginals.solve import solve_marginals
@@ -300,6 +300,19 @@ def test_plan_ranks_by_error_and_knows_the_paper():
     assert [o.sse for o in choice.options] == sorted(o.sse for o in choice.options)
     assert calm.to_row()["prediction"] == "noise + sampling + what is taken for independent"
     assert calm.n_needed is not None
+
+
+def test_em_is_bounded_in_time_and_says_how_long_it_takes():
+    mechanism = make_method("em", ask([2] * 4, 2, "1", len(RECORDS)))
+    answers = solve_marginals(mechanism, simulate_tally(mechanism, RECORDS, [2] * 4, np.random.default_rng(1)))
+    pairs, told = [(0, 1), (0, 2), (0, 3)], list[int]()
+    assert expected_seconds([2] * 4, pairs) == pytest.approx(3 * 10_000 * (2e-5 + 1.5e-9 * 16))
+    assert all(one.converged for one in fit_each(answers.source, pairs, advance=told.append)) and told == [1, 1, 1]  # type: ignore[arg-type]
+    with pytest.raises(InvalidSpec, match="the first 2 of them"):
+        fit_each(answers.source, pairs, time_limit=0.45)  # type: ignore[arg-type]
+    # No time at all: it stops where it first looks at the clock.
+    cut = most_likely(answers.source, (0, 1), omega=0.0, seconds=0.0)  # type: ignore[arg-type]
+    assert (cut.steps, cut.converged) == (256, False)
 
 
 def test_em_that_does_not_move_says_so():
