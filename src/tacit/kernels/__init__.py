@@ -27,6 +27,7 @@ draw_bits = _core.draw_bits
 draw_hashed_bits = _core.draw_hashed_bits
 affine_support = _core.affine_support
 draw_subsets = _core.draw_subsets
+follow = _core.follow
 isotonic = _core.isotonic
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "draw_bits",
     "draw_hashed_bits",
     "draw_subsets",
+    "follow",
     "hash32",
     "hash_matches",
     "hash_support",

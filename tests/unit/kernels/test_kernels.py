@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit import kernels
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.device.numbers.hashing import bucket
 from tacit.device.numbers.hashing import hash32 as device_hash32
@@ -346,3 +347,15 @@ def test_support_of_arbitrary_reports(data: st.DataObject):
 def test_the_twin_can_be_asked_for(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TACIT_KERNELS", "numpy")
     assert load() is None
+
+
+@pytest.mark.parametrize("most", [0, 1, 7, 10_000])
+def test_starts_of_reports_are_followed_alike(most: int) -> None:
+    for seed in range(20):
+        step = np.random.default_rng(seed).integers(1, 5, 500)
+        found, used = kernels.follow(step, most)
+        again, ended = twin.follow(step, most)
+        assert found.tolist() == again.tolist() and used == ended
+        # Every report starts where the one before it ends, and none reaches beyond the window.
+        assert (np.diff(found) == step[found[:-1] - 1]).all() and used <= 500 and len(found) <= most
+    assert kernels.follow(np.array([3]), 5)[1] == 0
