@@ -44,7 +44,7 @@ class PlanRequest:
         return f"{len(self.sizes)} attributes" if self.sizes else f"{self.size} values"
 
 
-_MOST_WAVE = 1024
+_MOST_WAVE = 256
 """Square waves are simulated for a plan up to this many values."""
 
 

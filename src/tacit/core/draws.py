@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from tacit.arrays import I64, U64
 from tacit.device.numbers.coins import Coins
+from tacit.kernels import follow
 
 _WINDOW_WORDS = 1 << 18
 _FIRST_GUESS = 16
@@ -131,15 +132,18 @@ def _evenly(words: U64, first: int, each: int, choose: Choose) -> Sweep:
 def _follow(words: U64, first: int, n: int, costs: I64, choose: Choose, draw_one: DrawOne) -> tuple[Sweep, int]:
     """The reports from `first` on that fit into a window, and how many of its words they use."""
     chosen = choose(words)
+    if not (costs == VARIES).any():
+        places, used = follow(1 + costs[chosen], n - first)
+        return Sweep(first, chosen[places - 1], places, words, {}), used
     member_at: list[int] = chosen.tolist()
     cost_at: list[int] = costs[chosen].tolist()
-    window = WindowCoins(words) if (costs == VARIES).any() else None
+    window = WindowCoins(words)
     drawn: dict[int, bytes] = {}
     starts: list[int] = []
     at, report = 0, first
     while report < n and at < len(words):
         cost = cost_at[at]
-        if cost == VARIES and window is not None:
+        if cost == VARIES:
             window.place = at + 1
             try:
                 drawn[report] = draw_one(report, member_at[at], window)

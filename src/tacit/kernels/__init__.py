@@ -27,6 +27,7 @@ draw_bits = _core.draw_bits
 draw_hashed_bits = _core.draw_hashed_bits
 affine_support = _core.affine_support
 draw_subsets = _core.draw_subsets
+follow = _core.follow
 isotonic = _core.isotonic
 sha256_rows = _core.sha256_rows
 report_planes = _core.report_planes
@@ -48,6 +49,7 @@ __all__ = [
     "draw_bits",
     "draw_hashed_bits",
     "draw_subsets",
+    "follow",
     "hash32",
     "hash_matches",
     "hash_planes",

@@ -67,3 +67,18 @@ EXPORT size_t tacit_weigh_members(const uint8_t *reports, size_t n, size_t width
     }
     return bad;
 }
+
+/* The starts of at most `most` reports in a window of coin words, behind the word that draws the member of each.
+ *
+ * step[i] is how many words a report takes that starts at word i. A report that would reach beyond the window is left
+ * to the next one; *used is where it starts.
+ */
+EXPORT size_t tacit_follow(const int64_t *step, size_t words, size_t most, int64_t *starts, size_t *used) {
+    size_t at = 0, found = 0;
+    while (found < most && at < words && (size_t)step[at] <= words - at) {
+        starts[found++] = (int64_t)(at + 1);
+        at += (size_t)step[at];
+    }
+    *used = at;
+    return found;
+}

@@ -55,6 +55,7 @@ def load() -> "ctypes.CDLL | None":
     # ctypes takes every other result for a C int, which would cut these sizes off at 32 bits.
     library.tacit_draw_layers.restype = _SIZE
     library.tacit_count_members.restype = library.tacit_weigh_members.restype = _SIZE
+    library.tacit_follow.restype = _SIZE
     return library
 
 
@@ -328,6 +329,13 @@ class Native:
 
         upper = _sum_over_threads(part, words, words * d * d)
         return upper + np.triu(upper, 1).T
+
+    def follow(self, step: I64, most: int) -> tuple[I64, int]:
+        """Return the starts of reports in a window of coin words, and how many words they use; see `twin.follow`."""
+        step = np.ascontiguousarray(step, np.int64)
+        starts, used = np.empty(min(most, len(step)), np.int64), np.zeros(1, np.uint64)
+        found = self._c.tacit_follow(_at(step), _SIZE(len(step)), _SIZE(most), _at(starts), _at(used))
+        return starts[:found], int(used[0])
 
     def isotonic(self, values: F64, weights: F64 | None) -> F64:
         """Return the nearest non-decreasing sequence in (weighted) least squares."""

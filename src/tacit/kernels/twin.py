@@ -258,6 +258,21 @@ def _uniform_each(words: U64, m: U64) -> U64:
     return ((words >> half) * m + ((words & np.uint64(0xFFFFFFFF)) * m >> half)) >> half
 
 
+def follow(step: I64, most: int) -> tuple[I64, int]:
+    """Return the starts of at most so many reports in a window of coin words, and how many words they use.
+
+    A report that starts at word i takes step[i] words, the first of which draws its member; starts are behind that.
+    One that would reach beyond the window is left out, and all after it.
+    """
+    steps: list[int] = step.tolist()
+    starts: list[int] = []
+    at, words = 0, len(steps)
+    while len(starts) < most and at < words and at + steps[at] <= words:
+        starts.append(at + 1)
+        at += steps[at]
+    return np.array(starts, np.int64), at
+
+
 def isotonic(values: F64, weights: F64 | None) -> F64:
     """Return the nearest non-decreasing sequence in (weighted) least squares, by pooling adjacent violators.
 

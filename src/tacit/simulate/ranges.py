@@ -13,6 +13,7 @@ from tacit.core.mechanism import Mechanism
 from tacit.errors import InvalidSpec
 from tacit.numeric.square_wave import SquareWave
 from tacit.post.trees.levels import TreeShape
+from tacit.tasks.ranges.ahead import PartitionRound, drive_ahead, plan_ahead
 from tacit.tasks.ranges.error import Workload
 from tacit.tasks.ranges.forecast import all_ranges_mse, prefixes_mse, wave_error
 from tacit.tasks.ranges.options import averaged, expected_error, expected_uncertainty
@@ -131,6 +132,44 @@ def simulate_ranges(
         seconds=perf_counter() - start,
         last=last,
     )
+
+
+def simulate_ahead(counts: I64, epsilon: str, *, runs: int, seed: int, sample: int = 1000) -> RangeOutcome:
+    """Simulate adaptive trees: every round is put to respondents who have not been asked before.
+
+    The prediction is what the fits say of themselves, for there is none before the data.
+    """
+    n, size = int(counts.sum()), len(counts)
+    start, rng = perf_counter(), np.random.default_rng(seed)
+    truth = np.concatenate([[0.0], np.cumsum(counts / max(1, n))])
+    sampled, many = some_ranges(size, sample, rng), some_ranges(size, 1 << 18, rng)
+    scores: list[tuple[float, ...]] = []
+    last: Ranges | None = None
+    for _ in range(runs):
+        last = _adaptive(counts.astype(np.int64), epsilon, rng)
+        error, raw = last.monotone - truth, all_ranges_mse(last.cumulative - truth)
+        said = float(np.mean(last.spans(*sampled)))
+        scores.append((all_ranges_mse(error), raw, prefixes_mse(error), _covered(last, truth, *sampled), said))
+    if last is None:
+        raise InvalidSpec("ranges: needs at least one run")
+    squares, unbiased, prefixes, covered, said = np.mean(scores, axis=0).tolist()
+    by_mass = error_by_mass(truth, last.monotone, *many)
+    errors = sqrt(squares), sqrt(unbiased), sqrt(said), sqrt(prefixes)
+    return RangeOutcome(runs, *errors, covered, by_mass, perf_counter() - start, last)
+
+
+def _adaptive(counts: I64, epsilon: str, rng: np.random.Generator) -> Ranges:
+    """One adaptive tree over simulated respondents."""
+    left, n = counts.copy(), int(counts.sum())
+
+    def ask(asked: PartitionRound) -> Any:
+        group = rng.multivariate_hypergeometric(left, min(int(left.sum()), round(asked.share * n)), method="marginals")
+        left[:] -= group
+        parts = len(asked.bounds) - 1
+        held = np.bincount(asked.parts_of(np.arange(len(counts))), group, parts).astype(np.int64)
+        return asked.mechanism.simulate_tally(held, rng)
+
+    return drive_ahead(plan_ahead(size=len(counts), epsilon=epsilon, n=n), ask)
 
 
 def _covered(answers: Ranges, truth: F64, low: I64, high: I64) -> float:

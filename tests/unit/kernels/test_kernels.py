@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit import kernels
 from tacit.device.numbers.coins import ReplayCoins
 from tacit.device.numbers.hashing import bucket
 from tacit.device.numbers.hashing import hash32 as device_hash32
@@ -384,3 +385,15 @@ def test_planes_over_threads():
     planes = core().report_planes(packed, values)
     same(planes, twin.report_planes(packed, values))
     same(core().co_support(planes), twin.co_support(planes))
+
+
+@pytest.mark.parametrize("most", [0, 1, 7, 10_000])
+def test_starts_of_reports_are_followed_alike(most: int) -> None:
+    for seed in range(20):
+        step = np.random.default_rng(seed).integers(1, 5, 500)
+        found, used = kernels.follow(step, most)
+        again, ended = twin.follow(step, most)
+        assert found.tolist() == again.tolist() and used == ended
+        # Every report starts where the one before it ends, and none reaches beyond the window.
+        assert (np.diff(found) == step[found[:-1] - 1]).all() and used <= 500 and len(found) <= most
+    assert kernels.follow(np.array([3]), 5)[1] == 0

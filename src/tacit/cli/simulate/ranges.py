@@ -7,7 +7,7 @@ import click
 
 from tacit.cli.output import print_json, progress
 
-_METHODS = ("auto", "flat", "hh", "haar", "sw")
+_METHODS = ("auto", "flat", "hh", "haar", "sw", "ahead")
 
 
 @click.command()
@@ -28,7 +28,7 @@ def ranges(
     workload: str, even_levels: bool, runs: int, seed: int, as_json: bool,
 ) -> None:  # fmt: skip
     """Ranges of one ordered question: the error over all of them against the prediction."""
-    from tacit.simulate.ranges import simulate_ranges
+    from tacit.simulate.ranges import simulate_ahead, simulate_ranges
     from tacit.tasks.ranges.plan import METHODS, choose_ranges
 
     counts = _counts(data, column, size)
@@ -37,6 +37,10 @@ def ranges(
         raise click.UsageError("--data holds no respondents")
     if fanout is not None and method != "hh":
         raise click.UsageError("--fanout needs --method hh")
+    if method == "ahead":
+        shown = {"method": method, "size": len(counts), "epsilon": epsilon, "n": n}
+        _print(shown, simulate_ahead(counts, epsilon, runs=runs, seed=seed), {}, as_json)
+        return
     option = choose_ranges(
         size=len(counts), epsilon=epsilon, n=n, workload=workload, even_levels=even_levels,
         methods=METHODS if method == "auto" else (method,), fanouts=None if fanout is None else (fanout,),
@@ -49,20 +53,22 @@ def ranges(
 
 def _show(option: Any, epsilon: str, outcome: Any, as_json: bool) -> None:
     row = option.to_row()
+    about = {name: row[name] for name in ("method", "fanout", "oracle") if name in row}
+    about |= {"size": option.shape.size, "epsilon": epsilon, "n": option.n}
+    _print(about, outcome, {"report_bits": option.report_bits}, as_json)
+
+
+def _print(about: dict[str, Any], outcome: Any, more: dict[str, Any], as_json: bool) -> None:
     heavy = {f"{mass:g}": error for mass, error in outcome.by_mass.items()}
-    result: dict[str, Any] = {name: row[name] for name in ("method", "fanout", "oracle") if name in row} | {
-        "size": option.shape.size,
-        "epsilon": epsilon,
-        "n": option.n,
+    result: dict[str, Any] = about | {
         "runs": outcome.runs,
         "rmse": outcome.rmse,
         "raw_rmse": outcome.raw_rmse,
         "predicted_rmse": outcome.predicted_rmse,
         "prefix_rmse": outcome.prefix_rmse,
         "coverage": outcome.coverage,
-        "report_bits": option.report_bits,
-        "seconds": outcome.seconds,
     }
+    result |= more | {"seconds": outcome.seconds}
     if as_json:
         print_json(result | {"relative_error_by_mass": heavy})
         return

@@ -82,7 +82,7 @@ def replayed_errors(mechanism: SquareWave, shares: F64, n: int, draws: int, rng:
 
 
 @lru_cache(maxsize=64)
-def forecast_errors(mechanism: SquareWave, n: int, shares: tuple[float, ...], draws: int = 8) -> F64:
+def forecast_errors(mechanism: SquareWave, n: int, shares: tuple[float, ...], draws: int = 4) -> F64:
     """Errors of cumulative shares on a distribution, of the better fit; by draw. Seeded, so that plans repeat."""
     errors = replayed_errors(mechanism, np.array(shares), n, draws, np.random.default_rng(20200614))
     return errors[int(np.argmin(errors.var(axis=2).mean(axis=1)))]
