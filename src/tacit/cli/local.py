@@ -92,6 +92,10 @@ class LocalOperator:
             return to_parquet(answers)
         return to_csv(answers).encode() if form == "csv" else json.dumps(answers.to_json(), ensure_ascii=False).encode()
 
+    def integrity(self, collection: str) -> dict[str, Any]:
+        """Return whether the reports of a collection look forged."""
+        return self._collector.integrity(collection)
+
     def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
         """Return the answer to a query about one question."""
         return self._collector.ask(collection, question, query, given, level)

@@ -85,6 +85,10 @@ class Place(Protocol):
         """Return the answers as JSON, CSV or Parquet."""
         ...
 
+    def integrity(self, collection: str) -> dict[str, Any]:
+        """Return whether the reports of a collection look forged."""
+        ...
+
     def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
         """Return the answer to a query about one question."""
         ...

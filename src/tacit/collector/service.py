@@ -11,6 +11,7 @@ from typing import Any
 from tacit.catalog import CATALOG
 from tacit.collector.answers.answer import CollectionAnswers, answer, answer_plan, answer_rows
 from tacit.collector.answers.ask import ask, ask_joint
+from tacit.collector.answers.integrity import integrity
 from tacit.collector.answers.rounds import Rounds
 from tacit.collector.collections import publish as publishing
 from tacit.collector.collections.access import Access
@@ -267,6 +268,11 @@ class Collector:
             self.folder.check(collection, rows=True)
             return answer_rows(active, self.store.stored_reports(collection), level=level)
         return answer(*self._folded(collection), level=level, tasks=self.tasks, post=post)
+
+    def integrity(self, collection: str) -> dict[str, Any]:
+        """Whether the reports of a collection look forged, and how far forged ones could push its answers."""
+        active, total = self._folded(collection)
+        return integrity(active, total.tally, self.folder.watches(active), self.store.rejected(collection))
 
     def publish(self, draft: str) -> CollectionRecord:
         """Publish a draft; a shuffled one gets its first session as soon as all shufflers have signed it."""
