@@ -13,7 +13,7 @@ from tacit.collector.ingest.watching import framed, unframed
 from tacit.collector.ports import NewBatch
 from tacit.collector.service import Collector
 from tacit.errors import ReportRejected
-from tacit.integrity.watch import MOST_WATCHED, Watch, watch_more
+from tacit.integrity.watch import MOST_WATCHED, WatchedSums, watch_more
 from tacit.oracles.local_hash import OLH
 from tacit.oracles.unary import OUE
 from tacit.simulate.coins import SimulationCoins
@@ -81,7 +81,7 @@ def test_sums_add_like_tallies_and_survive_storage(mechanism: Any) -> None:
     reports = mechanism.privatize(np.arange(900) % mechanism.size, SimulationCoins(1))
     first = watch_more(mechanism, None, reports[:400])
     assert first is not None and len(first.values) == min(mechanism.size, MOST_WATCHED)
-    parts = watch_more(mechanism, Watch.load(first.dump()), reports[400:])
+    parts = watch_more(mechanism, WatchedSums.load(first.dump()), reports[400:])
     whole = first.plus(mechanism, reports[400:])
     assert parts is not None and parts.n == 900
     for name in ("values", "both", "ones", "seeds", "buckets"):
@@ -91,7 +91,7 @@ def test_sums_add_like_tallies_and_survive_storage(mechanism: Any) -> None:
     assert unframed(b"TCTL tally") == (None, b"TCTL tally")
     for wrong in (b"", b"{}\n", first.dump()[:-8], first.dump() + b"12345678", first.dump()[:-3]):
         with pytest.raises(ReportRejected):
-            Watch.load(wrong)
+            WatchedSums.load(wrong)
 
 
 def test_kinds_without_structure_are_not_watched() -> None:

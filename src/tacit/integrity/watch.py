@@ -32,7 +32,7 @@ _ARRAYS = ("values", "both", "ones", "seeds", "buckets")
 
 
 @dataclass(frozen=True, eq=False)
-class Watch:
+class WatchedSums:
     """Sums over all reports that were watched; two of them add if they watch the same values."""
 
     n: int
@@ -45,7 +45,7 @@ class Watch:
     """Local hashing: top bytes of the seeds."""
     buckets: I64
 
-    def plus(self, oracle: Structured, reports: Reports) -> "Watch":
+    def plus(self, oracle: Structured, reports: Reports) -> "WatchedSums":
         """Return the sums with further reports."""
         both = kernels.co_support(support_planes(oracle, reports, self.values))[np.triu_indices(len(self.values))]
         ones, seeds, buckets = _histograms(oracle, reports)
@@ -65,7 +65,7 @@ class Watch:
         return head.encode() + b"\n" + b"".join(array.tobytes() for array in arrays)
 
     @classmethod
-    def load(cls, data: bytes) -> "Watch":
+    def load(cls, data: bytes) -> "WatchedSums":
         """Read what `dump` wrote; anything else is refused."""
         head, _, rest = data.partition(b"\n")
         try:
@@ -118,7 +118,7 @@ def watched_oracle(mechanism: Mechanism) -> "Structured | None":
     return oracle if oracle is not None and getattr(oracle, "state", "counts") == "counts" else None
 
 
-def watch_more(mechanism: Mechanism, kept: Watch | None, reports: Reports) -> Watch | None:
+def watch_more(mechanism: Mechanism, kept: WatchedSums | None, reports: Reports) -> WatchedSums | None:
     """Return what is kept with further reports; None for mechanisms that are not watched, or before any report."""
     oracle = watched_oracle(mechanism)
     if oracle is None or (kept is None and len(reports) == 0):
@@ -126,13 +126,13 @@ def watch_more(mechanism: Mechanism, kept: Watch | None, reports: Reports) -> Wa
     return (_begun(oracle, reports) if kept is None else kept).plus(oracle, reports)
 
 
-def _begun(oracle: Structured, reports: Reports) -> Watch:
+def _begun(oracle: Structured, reports: Reports) -> WatchedSums:
     """Nothing yet, for the values that these first reports say are the most frequent."""
     tally: Any = oracle.tally(reports)
     values = listed_values(oracle, MOST_WATCHED, oracle.estimate(tally).value)
     pairs = len(values) * (len(values) + 1) // 2
     none = np.zeros(0, np.int64)
-    empty = Watch(0, values, np.zeros(pairs, np.int64), none, none, none)
+    empty = WatchedSums(0, values, np.zeros(pairs, np.int64), none, none, none)
     sizes = [len(part) for part in _histograms(oracle, reports[:0])]
     return replace(
         empty, **dict(zip(("ones", "seeds", "buckets"), (np.zeros(n, np.int64) for n in sizes), strict=True))

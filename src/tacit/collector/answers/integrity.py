@@ -15,7 +15,7 @@ from tacit.integrity.inspection import VERSION, Inspection
 from tacit.integrity.repair import Repaired, rec_model
 from tacit.integrity.structure import Structured
 from tacit.integrity.tails import spent_on_batch
-from tacit.integrity.watch import Watch, sum_sighting, watched_oracle
+from tacit.integrity.watch import WatchedSums, sum_sighting, watched_oracle
 
 _FIRST_LOOK = 100
 """Looks are numbered by doublings of the number of reports from here on."""
@@ -24,7 +24,9 @@ _WITHIN = 4.0
 _ORDER = ("quiet", "look", "alarm")
 
 
-def integrity(active: Active, tally: AnyTally, watches: Sequence[Watch], rejected: Mapping[str, int]) -> dict[str, Any]:
+def integrity(
+    active: Active, tally: AnyTally, watches: Sequence[WatchedSums], rejected: Mapping[str, int]
+) -> dict[str, Any]:
     """Return what the detectors make of everything that was counted; answers are never changed by it.
 
     Below the minimum cohort nothing is said but how many reports were refused.
@@ -51,7 +53,7 @@ def integrity(active: Active, tally: AnyTally, watches: Sequence[Watch], rejecte
     }
 
 
-def _looks(oracle: Structured, tally: Counts, watches: Sequence[Watch]) -> list[Inspection]:
+def _looks(oracle: Structured, tally: Counts, watches: Sequence[WatchedSums]) -> list[Inspection]:
     """One inspection of all counts, and one of the sums of every shard, which share the budget."""
     alpha = spent_on_batch(1 + int(log2(max(1.0, tally.n / _FIRST_LOOK)))) / _WITHIN
     each = alpha / (1 + len(watches))

@@ -31,7 +31,7 @@ from tacit.core.members import keeps_reports
 from tacit.core.tally import Counts
 from tacit.errors import ReportRejected, StorageDamaged, StorageUnavailable, TacitError
 from tacit.hosting.clock import Clock
-from tacit.integrity.watch import Watch
+from tacit.integrity.watch import WatchedSums
 from tacit.lake.entries import SegmentEntry
 from tacit.wire.tallies import AnyTally, dump_tally, empty_tally, load_tally
 
@@ -200,7 +200,7 @@ class Folder:
         """The sum of the tallies of all shards, of all processes."""
         return self.sum(active, self._store.tallies(active.id))
 
-    def watches(self, active: Active) -> list[Watch]:
+    def watches(self, active: Active) -> list[WatchedSums]:
         """What the shards of a collection keep for integrity, in order of their names."""
         stored = sorted(self._store.tallies(active.id), key=lambda item: item.shard)
         found = (unframed(item.content)[0] for item in stored if not is_manifest(item.content))

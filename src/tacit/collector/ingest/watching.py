@@ -9,13 +9,13 @@ A shard without the magic has a tally alone: it was imported, or its kind is not
 
 from tacit.collector.collections.active import Active
 from tacit.core.mechanism import Reports
-from tacit.integrity.watch import Watch, watch_more
+from tacit.integrity.watch import WatchedSums, watch_more
 
 _MAGIC = b"TCTW"
 _HEAD = len(_MAGIC) + 8
 
 
-def framed(watch: Watch | None, tally: bytes) -> bytes:
+def framed(watch: WatchedSums | None, tally: bytes) -> bytes:
     """The bytes of a shard."""
     if watch is None:
         return tally
@@ -23,15 +23,15 @@ def framed(watch: Watch | None, tally: bytes) -> bytes:
     return _MAGIC + len(sums).to_bytes(8, "little") + sums + tally
 
 
-def unframed(data: bytes) -> tuple[Watch | None, bytes]:
+def unframed(data: bytes) -> tuple[WatchedSums | None, bytes]:
     """The sums and the tally of a shard."""
     if not data.startswith(_MAGIC):
         return None, data
     end = _HEAD + int.from_bytes(data[len(_MAGIC) : _HEAD], "little")
-    return Watch.load(data[_HEAD:end]), data[end:]
+    return WatchedSums.load(data[_HEAD:end]), data[end:]
 
 
-def watched(active: Active, kept: Watch | None, reports: Reports, *, begun: bool) -> Watch | None:
+def watched(active: Active, kept: WatchedSums | None, reports: Reports, *, begun: bool) -> WatchedSums | None:
     """The sums of a shard with further reports.
 
     Sums are begun with a shard: one that was counted without them stays so, as they would miss its first reports. Fakes
