@@ -169,6 +169,19 @@ def export(
 
 @collection.command()
 @click.argument("id")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@place_options
+def integrity(id: str, as_json: bool, server: str, token: str, data: Path | None) -> None:
+    """Say whether the reports of the collection ID look forged, and how far forged ones could push its answers."""
+    from tacit.cli.audits.integrity import print_collection
+
+    with open_place(server, token, data) as place:
+        found = place.integrity(id)
+    print_json(found) if as_json else print_collection(found)
+
+
+@collection.command()
+@click.argument("id")
 @click.argument("question")
 @click.argument("query")
 @click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the query.")

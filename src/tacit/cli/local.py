@@ -119,6 +119,10 @@ class LocalOperator:
         found = self._collector.series(collection, SeriesRequest.from_query(given, level))
         return (series_csv(found) if form == "csv" else json.dumps(found, ensure_ascii=False)).encode()
 
+    def integrity(self, collection: str) -> dict[str, Any]:
+        """Return whether the reports of a collection look forged."""
+        return self._collector.integrity(collection)
+
     def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
         """Return the answer to a query about one question."""
         return self._collector.ask(collection, question, query, given, level)

@@ -101,6 +101,10 @@ class Place(Protocol):
         """Return the series of a collection with windows, as JSON or CSV."""
         ...
 
+    def integrity(self, collection: str) -> dict[str, Any]:
+        """Return whether the reports of a collection look forged."""
+        ...
+
     def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
         """Return the answer to a query about one question."""
         ...

@@ -106,6 +106,10 @@ class Operator:
         suffix = "" if form == "json" else f".{form}"
         return self._call("GET", f"{_path(collection)}/series{suffix}?{urlencode(given | {'level': str(level)})}")
 
+    def integrity(self, collection: str) -> dict[str, Any]:
+        """Return whether the reports of a collection look forged, and how far forged ones could push."""
+        return self._json("GET", f"{_path(collection)}/integrity")
+
     def ask(self, collection: str, question: str, query: str, given: dict[str, str], level: float) -> dict[str, Any]:
         """Return the answer to a query about one question, such as a range or quantiles."""
         path = f"{_path(collection)}/questions/{quote(question, '')}/{quote(query, '')}"

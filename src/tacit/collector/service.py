@@ -12,6 +12,7 @@ from typing import Any
 from tacit.catalog import CATALOG
 from tacit.collector.answers.answer import CollectionAnswers, answer, answer_plan, answer_rows
 from tacit.collector.answers.ask import ask, ask_joint
+from tacit.collector.answers.integrity import integrity
 from tacit.collector.answers.rounds import Rounds
 from tacit.collector.answers.series import SeriesRequest, WindowClock, answer_series
 from tacit.collector.collections import publish as publishing
@@ -305,6 +306,11 @@ class Collector:
         end = self.clock.seconds() + FRESH_SECONDS
         for under in self._stored_under(collection):
             self.folder.fold_all(under, max(0.0, end - self.clock.seconds()))
+
+    def integrity(self, collection: str) -> dict[str, Any]:
+        """Whether the reports of a collection look forged, and how far forged ones could push its answers."""
+        active, total = self._folded(collection)
+        return integrity(active, total.tally, self.folder.watches(active), self.store.rejected(collection))
 
     def publish(self, draft: str) -> CollectionRecord:
         """Publish a draft; a shuffled one gets its first session as soon as all shufflers have signed it."""

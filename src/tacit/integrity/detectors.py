@@ -71,15 +71,15 @@ def det_ones(oracle: Structured, reports: Reports) -> Sighting | None:
     if not isinstance(oracle, UnaryOracle) or len(reports) == 0:
         return None
     ones = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
-    return ones_finding(oracle, np.bincount(ones, minlength=oracle.size + 1))
+    return ones_sighting(oracle, np.bincount(ones, minlength=oracle.size + 1))
 
 
-def ones_finding(oracle: UnaryOracle, histogram: I64) -> Sighting:
+def ones_sighting(oracle: UnaryOracle, histogram: I64) -> Sighting:
     """Judge a histogram of how many bits were set."""
     d, p = oracle.size, float(oracle.p)
     fewer = mass(np.arange(d + 1), d - 1, float(oracle.q))
     law = (1 - p) * fewer + p * np.concatenate([[0.0], fewer[:-1]])
-    return chi_square_finding("det_ones", histogram, law, "the numbers of set bits are not those of honest reports")
+    return chi_square_sighting("det_ones", histogram, law, "the numbers of set bits are not those of honest reports")
 
 
 def det_seed(oracle: Mechanism, reports: Reports) -> list[Sighting]:
@@ -87,20 +87,20 @@ def det_seed(oracle: Mechanism, reports: Reports) -> list[Sighting]:
     if isinstance(oracle, LocalHashOracle) and len(reports):
         top = np.bincount((reports["seed"] >> np.uint32(24)).astype(np.intp), minlength=_SEED_BINS)
         buckets = np.bincount(reports["bucket"].astype(np.intp), minlength=oracle.g)
-        return seed_findings(top, buckets, len(reports) - len(np.unique(reports["seed"])))
+        return seed_sightings(top, buckets, len(reports) - len(np.unique(reports["seed"])))
     if isinstance(oracle, HRR) and len(reports):
         rows = np.bincount((reports >> 1).astype(np.intp), minlength=oracle.order)[oracle.first :]
-        return [uniform_finding("det_seed", rows, "rows are not drawn evenly")]
+        return [uniform_sighting("det_seed", rows, "rows are not drawn evenly")]
     return []
 
 
-def seed_findings(top: I64, buckets: I64, repeated: int) -> list[Sighting]:
+def seed_sightings(top: I64, buckets: I64, repeated: int) -> list[Sighting]:
     """Judge histograms of the top byte of seeds and of buckets, and how many seeds were seen before."""
     n = int(top.sum())
     expected = n * (n - 1) / 2**33
     return [
-        uniform_finding("det_seed", top, "seeds are not drawn evenly"),
-        uniform_finding("det_bucket", buckets, "buckets are not even"),
+        uniform_sighting("det_seed", top, "seeds are not drawn evenly"),
+        uniform_sighting("det_bucket", buckets, "buckets are not even"),
         Sighting("det_repeat", float(repeated), poisson_tail(repeated, expected), "seeds repeat"),
     ]
 
@@ -118,12 +118,12 @@ def det_jump(before: Estimate, after: Estimate, *, most: int = 10) -> tuple[Sigh
     return Sighting("det_jump", largest, min(1.0, 2 * len(z) * normal_sf(largest)), "answers jumped"), order.tolist()
 
 
-def uniform_finding(detector: str, counts: npt.NDArray[np.int64], note: str) -> Sighting:
+def uniform_sighting(detector: str, counts: npt.NDArray[np.int64], note: str) -> Sighting:
     """Test that cells are equally likely."""
-    return chi_square_finding(detector, counts, np.full(len(counts), 1 / len(counts)), note)
+    return chi_square_sighting(detector, counts, np.full(len(counts), 1 / len(counts)), note)
 
 
-def chi_square_finding(detector: str, observed: I64, law: F64, note: str) -> Sighting:
+def chi_square_sighting(detector: str, observed: I64, law: F64, note: str) -> Sighting:
     """Test a histogram against a law; rare cells next to each other are pooled."""
     n = int(observed.sum())
     cells, expected = _pooled(observed.astype(np.float64), law * n)

@@ -59,9 +59,34 @@ def _read(files: tuple[str, ...]) -> tuple[Any, Any]:
 
 def _print(result: dict[str, Any]) -> None:
     click.echo(f"{result['n']:,} reports: {result['state']}")
-    if result["influence"] is not None:
-        share, most = result["influence"]["coalition_share"], result["influence"]["coalition"]
-        click.echo(f"a coalition of {percent(share)} could move a share by at most {percent(most)}")
+    _print_influence(result["influence"])
+    _print_findings(result["findings"])
+    if result["hot"]:
+        click.echo(f"pushed together: {', '.join(map(str, result['hot']))}")
+    if "repair" in result:
+        _print_repair(result["repair"])
+
+
+def print_collection(found: dict[str, Any]) -> None:
+    """Print what a collector says about the reports of a collection."""
+    click.echo(f"{found['n']:,} reports: {found['state']}")
+    _print_influence(found["influence"])
+    refused = ", ".join(f"{reason} {count:,}" for reason, count in found["rejected"].items())
+    click.echo(f"refused: {refused or 'none'}")
+    _print_findings([one for look in found["inspections"] for one in look["findings"]])
+    if found["hot"]:
+        click.echo(f"pushed together: {', '.join(map(str, found['hot']))}")
+    if found["repair"] is not None:
+        _print_repair(found["repair"])
+
+
+def _print_influence(influence: dict[str, Any] | None) -> None:
+    if influence is not None:
+        share, most = percent(influence["coalition_share"]), percent(influence["coalition"])
+        click.echo(f"a coalition of {share} could move a share by at most {most}")
+
+
+def _print_findings(findings: list[dict[str, Any]]) -> None:
     rows = [
         [
             one["detector"],
@@ -70,11 +95,11 @@ def _print(result: dict[str, Any]) -> None:
             "ALARM" if one["alarm"] else "",
             one["note"],
         ]
-        for one in result["findings"]
+        for one in findings
     ]
     print_table(["detector", "statistic", "p", "", "what it looks at"], rows)
-    if result["hot"]:
-        click.echo(f"pushed together: {', '.join(map(str, result['hot']))}")
-    if "repair" in result:
-        shown = [[str(row["value"]), percent(row["raw"]), percent(row["repaired"])] for row in result["repair"]["rows"]]
-        print_table(["value", "raw", result["repair"]["method"]], shown)
+
+
+def _print_repair(repair: dict[str, Any]) -> None:
+    shown = [[str(row["value"]), percent(row["raw"]), percent(row["repaired"])] for row in repair["rows"]]
+    print_table(["value", "raw", repair["method"]], shown)

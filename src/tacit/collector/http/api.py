@@ -122,6 +122,7 @@ class Api:
             self._route("POST", f"{one}/session/abort", WRITE, self.abort_session),
             self._route("GET", "/api/v1/shuffle/identity", READ, self.shuffle_identity, anything=True),
             self._route("GET", f"{one}/answers", READ, self.answers, heavy=True),
+            self._route("GET", f"{one}/integrity", READ, self.integrity, heavy=True),
             self._route("GET", f"{one}/answers.csv", READ, self.answers_csv, heavy=True),
             self._route("GET", f"{one}/answers.parquet", READ, self.answers_parquet, heavy=True),
             self._route("GET", f"{one}/series", READ, self.series, heavy=True),
@@ -318,6 +319,10 @@ class Api:
         """Answers as JSON."""
         named = disposition(self._file(call, "answers", "json"), "inline")
         return json_response(self._answers(call).to_json(), headers=named)
+
+    def integrity(self, call: Call) -> Response:
+        """Whether reports look forged, and how far forged ones could push."""
+        return json_response(self._collector.integrity(call.id))
 
     def answers_csv(self, call: Call) -> Response:
         """Answers as CSV."""

@@ -183,6 +183,20 @@ SCHEMAS: dict[str, Any] = {
             "rounds": _list(_OBJECT),
         }
     ),
+    "Integrity": _fields(
+        {
+            "id": _TEXT,
+            "version": _WHOLE,
+            "n": _WHOLE,
+            "status": {"type": "string", "enum": ["ok", "below_minimum_cohort"]},
+            "state": {"type": "string", "enum": ["quiet", "look", "alarm"]},
+            "rejected": _OBJECT,
+            "influence": {"anyOf": [_OBJECT, {"type": "null"}]},
+            "inspections": _list(_OBJECT),
+            "hot": _list({}),
+            "repair": {"anyOf": [_OBJECT, {"type": "null"}]},
+        }
+    ),
     "Answers": _fields(
         {
             "id": _TEXT,
@@ -398,6 +412,7 @@ def _collection_paths() -> dict[str, Any]:
         f"{one}/advance": {"post": _operation("Go to the next round of a plan", "PlanState", **by_id)},
         f"{one}/status": {"get": _operation("Counts and refusals", "Status", **by_id)},
         f"{one}/answers": {"get": _operation("Answers with intervals", "Answers", parameters=[_ID, _LEVEL, _POST])},
+        f"{one}/integrity": {"get": _operation("Whether reports look forged", "Integrity", **by_id)},
         f"{one}/answers.csv": {"get": _plain("Answers as CSV", "text/csv", parameters=[_ID, _LEVEL, _POST])},
         f"{one}/answers.parquet": {"get": parquet},
         f"{one}/series": {"get": _operation("Windows with intervals", "Series", parameters=_SERIES)},

@@ -19,6 +19,7 @@ import numpy as np
 
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.ingest.file_counts import FileCounts
+from tacit.collector.ingest.watching import framed, unframed, watched
 from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.ports import Store, StoredBatch, StoredTally, tally_damaged
 from tacit.collector.rows.lake_files import LakeFiles
@@ -30,6 +31,7 @@ from tacit.core.members import keeps_reports
 from tacit.core.tally import Counts
 from tacit.errors import ReportRejected, StorageDamaged, StorageUnavailable, TacitError
 from tacit.hosting.clock import Clock
+from tacit.integrity.watch import WatchedSums
 from tacit.lake.entries import SegmentEntry
 from tacit.wire.tallies import AnyTally, dump_tally, empty_tally, load_tally
 
@@ -93,7 +95,8 @@ class Folder:
         def folded(data: bytes | None, batches: list[StoredBatch]) -> bytes:
             tally: Any = empty_tally(active.mechanism) if data is None else _load(active, shard, data)
             reports = active.mechanism.decode(b"".join(batch.payload for batch in batches))
-            return dump_tally(tally + active.mechanism.tally(self._in_any_order(reports, tally)))
+            watch = watched(active, None if data is None else unframed(data)[0], reports, begun=data is not None)
+            return framed(watch, dump_tally(tally + active.mechanism.tally(self._in_any_order(reports, tally))))
 
         return self._store.fold_some(active.id, shard, folded, MOST_BATCHES)
 
@@ -197,6 +200,12 @@ class Folder:
         """The sum of the tallies of all shards, of all processes."""
         return self.sum(active, self._store.tallies(active.id))
 
+    def watches(self, active: Active) -> list[WatchedSums]:
+        """What the shards of a collection keep for integrity, in order of their names."""
+        stored = sorted(self._store.tallies(active.id), key=lambda item: item.shard)
+        found = (unframed(item.content)[0] for item in stored if not is_manifest(item.content))
+        return [watch for watch in found if watch is not None]
+
     def sum(self, active: Active, stored: Sequence[StoredTally]) -> AnyTally:
         """The sum of stored tallies; StorageDamaged if one counts another number of reports than it was given."""
         tallies: list[Any] = [self._counted(active, item) for item in stored]
@@ -219,7 +228,7 @@ def _without_lake(collection: str) -> StorageUnavailable:
 
 def _load(active: Active, shard: str, data: bytes) -> AnyTally:
     try:
-        return load_tally(active.mechanism, data)
+        return load_tally(active.mechanism, unframed(data)[1])
     except TacitError as error:
         raise tally_damaged(active.id, shard, f"does not fit the collection ({error})") from None
 
