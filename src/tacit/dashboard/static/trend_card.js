@@ -48,7 +48,7 @@ class Trend extends Picture {
     return [
       {
         ...{ ...plain, data: column("estimate"), pointRadius: rows.length > 120 ? 1.5 : 3, showLine: !smooth },
-        pointBackgroundColor: rows.map(({ provisional }) => (provisional ? colour("--paper") || "transparent" : ink)),
+        pointBackgroundColor: rows.map(({ provisional }) => (provisional ? colour("--card") : ink)),
       },
       { ...end, data: column("band_low") },
       { ...end, data: column("band_high"), backgroundColor: `color-mix(in srgb, ${ink} 18%, transparent)`, fill: "-1" },
