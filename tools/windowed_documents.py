@@ -17,7 +17,7 @@ DAILY: dict[str, Any] = {
 ACCOUNT: dict[str, Any] = {"name": "daily", "run": 7, "run_epsilon": "1", "lifetime_epsilon": None}
 
 
-def windowed(plain: dict[str, Any], windows: dict[str, Any] = DAILY, **changes: Any) -> dict[str, Any]:
+def windowed(plain: dict[str, Any], windows: Any = DAILY, **changes: Any) -> dict[str, Any]:
     """A document with windows."""
     return second(plain, windows=windows, account=ACCOUNT | changes)
 
@@ -64,7 +64,7 @@ def _windows(plain: dict[str, Any]) -> list[Case]:
         *cases,
         ("windows without a zone", windowed(plain, short)),
         ("windows that are a list", windowed(plain, [])),
-    ]  # type: ignore[arg-type]
+    ]
 
 
 def _accounts(plain: dict[str, Any]) -> list[Case]:

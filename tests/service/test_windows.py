@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from tests.service.memory import MemoryStore
 from tests.service.numbered import A, add, counted
 from tests.service.plain import serving
 
+from tacit.cli import cli
 from tacit.client import Ledger, Respondent
 from tacit.client.windows import SKIPPED
 from tacit.collector.answers.series import SeriesRequest, series_csv
@@ -27,6 +29,7 @@ from tacit.collector.ingest.uploads import Form
 from tacit.collector.limits import Intervals
 from tacit.collector.ports import CLOSED, STORED, CollectionRecord, NewBatch, Store, window_id
 from tacit.collector.service import Collector
+from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.core.mechanism import Oracle
 from tacit.errors import InvalidQuery, InvalidSpec
 from tacit.hosting.clock import Clock
@@ -337,3 +340,22 @@ def test_windows_close_with_their_collection_and_have_ids_of_batches_of_their_ow
     store.close_collection(A)
     later = [NewBatch(window_id(A, 0), b"c" * 16, b"\0\0\0\0", 1, {})]
     assert store.add_batches(later) == [CLOSED]
+
+
+def test_the_command_prints_a_series_from_a_folder(tmp_path: Path) -> None:
+    service = Service(SqliteStore(tmp_path))
+    # The command goes by the clock of the machine: windows that are long over.
+    document = service.publish(windows=DRAFT["windows"] | {"first": "2024-01-01"}, retention_days=36_500)
+    reports = np.zeros(60, np.uint8).tobytes()
+    batches = [NewBatch(window_id(document.id, k), bytes([k]) * 16, reports, 60, {}) for k in range(9)]
+    assert set(service.collector.store.add_batches(batches)) == {STORED}
+    service.collector.stop()
+    command = ["collection", "series", document.id, "--by", "week", "--band", "--data", str(tmp_path)]
+    table = CliRunner().invoke(cli, command)
+    assert table.exit_code == 0, table.output
+    assert "2024-01-01 to 2024-01-07" in table.output and "band low" in table.output and "(too few)" in table.output
+    assert "any 7 days in a row" in table.output
+    weeks = json.loads(CliRunner().invoke(cli, [*command, "--json"]).output)["series"]
+    assert [row["n"] for row in weeks] == [420, 120, 0, 0]
+    csv = CliRunner().invoke(cli, [*command, "--format", "csv"]).output
+    assert csv.startswith("from,to,first_day")

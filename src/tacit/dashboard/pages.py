@@ -30,7 +30,7 @@ from tacit.collector.ports import CollectionRecord
 from tacit.core.extras import is_installed
 from tacit.dashboard.assets import asset_routes, page, policy
 from tacit.dashboard.oidc import PATH, Provider, SignInFailed, attempt_of, forget_attempt, leave
-from tacit.dashboard.privacy import HELD, WEAK, Facts, facts, surest, texts
+from tacit.dashboard.privacy import HELD, WEAK, Facts, facts, over_time, surest, texts
 from tacit.dashboard.script import script_routes
 from tacit.dashboard.session import (
     COOKIE,
@@ -251,6 +251,10 @@ class Pages:
 
     def _survey(self, record: CollectionRecord, document: "dict[str, Any]") -> Response:
         """The form, framed only by the document's origins; a closed round of a plan redirects to the open one."""
+        if document.get("windows"):
+            collection = read_document(json.dumps(document).encode(), self.catalog)
+            title = texts(collection.title, "en")
+            return page("windows.html", id=record.id, title=title, words=over_time(collection), referrer="no-referrer")
         following = self.state.open_round(record.id) if record.state == "closed" and document["plan"] else ""
         if following not in ("", record.id):
             return RedirectResponse(f"/c/{following}", 303)
@@ -303,6 +307,7 @@ class Pages:
             surest=surest(odds),
             weak=odds >= WEAK,
             held=HELD,
+            over_time=over_time(collection),
             referrer="no-referrer",
         )
 

@@ -13,6 +13,7 @@ from tacit.device.domains.optional import answered
 from tacit.device.domains.text import Text
 from tacit.device.kinds.sets import PaddedDevice, SetSizeDevice
 from tacit.device.numbers.exact import WORD
+from tacit.device.windows.guarantee import always_words, guarantee_words
 from tacit.numeric.mean import OneBit
 from tacit.wire.document import Collection, Question
 
@@ -218,3 +219,11 @@ def surest(odds: Fraction) -> str:
 def texts(value: Any, language: str) -> str:
     """Text in a language, or in the first one there is."""
     return value.get(language) or next(iter(value.values()))
+
+
+def over_time(collection: Collection) -> list[str]:
+    """What all reports of a device together keep, in words; empty for a question that is asked once."""
+    if collection.windows is None or collection.account is None:
+        return []
+    epsilon = Fraction(collection.mechanism.budget.declared)
+    return [*guarantee_words(collection.windows, epsilon), *always_words(collection.windows, collection.account)]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
+from math import log, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +261,48 @@ def test_the_view_says_what_is_guaranteed() -> None:
     view = joined(world, document=YEARLY).view()
     assert view.words[0].startswith("All reports of this device together: a factor of at most 2.72")
     assert (view.spent, view.lifetime_cap, view.next_day) == (Fraction(0), 1, None)
+
+
+def test_what_leaves_a_device_does_not_depend_on_the_value_but_for_its_noise() -> None:
+    """Sixty days, two streams, one secret: the same number of uploads on the same days, of the same size (AL-6)."""
+
+    def seen(values: list[str]) -> list[tuple[date, int, bytes]]:
+        world, uploads = World(), list[tuple[date, int, bytes]]()
+        collection = with_secret(joined(world))
+        for day in range(60):
+            world.now = FIRST + timedelta(days=day)
+            before = len(world.uploads)
+            collection.tick(values[day % len(values)])
+            # Everything but the reported byte itself: length, collection, batch id and window.
+            uploads += [(world.now.date(), len(data), data[:-1]) for data in world.uploads[before:]]
+        return uploads
+
+    constant, alternating = seen(["red"]), seen(["red", "caf\u00e9", "blue"])
+    assert len(constant) > 7 and constant == alternating
+
+
+@pytest.mark.slow
+def test_a_black_box_audit_of_streams_stays_within_epsilon_of_a_run() -> None:
+    """Fresh installs on constant and alternating streams: no event is likelier by more than e^epsilon (AL-5).
+
+    Streams differ in three of four windows, which are one run of the document (7), so that epsilon 1 holds. Of 3,000
+    installs each, the lower limit of a ratio at 1 - 1e-4 (normal, on the logarithm) must stay below it.
+    """
+
+    def transcripts(values: list[str]) -> dict[tuple[int, bytes], int]:
+        counts: dict[tuple[int, bytes], int] = {}
+        for _ in range(3000):
+            world = World()
+            collection = joined(world)
+            for day, value in enumerate(values):
+                world.now = FIRST + timedelta(days=day)
+                collection.tick(value)
+            for batch in world.batches():
+                key = (batch.window or 0, batch.blocks[0].payload)
+                counts[key] = counts.get(key, 0) + 1
+        return counts
+
+    one, other = transcripts(["red"] * 4), transcripts(["red", "caf\u00e9", "blue", "caf\u00e9"])
+    for key in one.keys() | other.keys():
+        a, b = one.get(key, 0) + 0.5, other.get(key, 0) + 0.5
+        assert abs(log(a / b)) - 3.9 * sqrt(1 / a + 1 / b) <= 1.0, key

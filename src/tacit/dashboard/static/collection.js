@@ -12,6 +12,7 @@ import { RankedCard } from "./ranked_card.js";
 import { SessionCard } from "./session_card.js";
 import { perDay } from "./days.js";
 import { sites } from "./sites.js";
+import { TrendCard } from "./trend_card.js";
 
 const root = byId("collection");
 const { id, address } = root.dataset;
@@ -31,6 +32,8 @@ let planCard;
 let jointCard;
 /** @type {SessionCard | undefined} */
 let sessionCard;
+/** @type {TrendCard | undefined} */
+let trendCard;
 /** What is kept against whom, where reports are shuffled. @type {any} */
 let claimed;
 let answered = "";
@@ -103,9 +106,9 @@ function facts({ reports: here, rejected, minimum_cohort: cohort, plan, damaged 
     damaged
       ? fact("—", "what is stored is damaged")
       : fact(count(reports), few ? `reports of the ${count(cohort)} needed` : counted, meter),
-    document_.shuffle ? shuffledFact(fact) : fact(epsilon(document_.epsilon), "epsilon per respondent"),
+    document_.shuffle ? shuffledFact(fact) : fact(epsilon(document_.epsilon), document_.windows ? "epsilon per report" : "epsilon per respondent"),
     fact(count(refused), "reports refused"),
-    fact(`${count(document_.retention_days)} days`, "until reports are deleted"),
+    fact(`${count(document_.retention_days)} days`, document_.windows ? "until reports of a window are deleted" : "until reports are deleted"),
   );
 }
 
@@ -348,6 +351,7 @@ async function showAnswers(status) {
     cards.get(name).update(question, level);
   }
   await showTables(level);
+  await showTrend();
   pause = Math.max(AGAIN, 5 * (Date.now() - answeredAt));
   return undefined;
 }
@@ -363,6 +367,16 @@ async function showTables(level) {
     byId("joint").replaceChildren(jointCard.element);
   }
   await jointCard.update(level);
+}
+
+/** The trend, where the question is asked again and again. */
+async function showTrend() {
+  if (!document_.windows) return;
+  if (!trendCard) {
+    trendCard = new TrendCard(id, document_);
+    byId("joint").replaceChildren(trendCard.element);
+  }
+  await trendCard.update();
 }
 
 /** The rounds of an adaptive plan. @param {any} plan */

@@ -96,6 +96,8 @@ const REASONS = /** @type {Record<string, string>} */ ({
   shuffled: "sent past the shufflers",
   too_large: "too large",
   width: "of the wrong length",
+  window_closed: "for a window that is over",
+  window_future: "for a window that has not begun",
 });
 
 /** @param {string} reason */

@@ -15,7 +15,7 @@ const font = () => ({ family: getComputedStyle(document.body).fontFamily, size: 
 const tick = (share) => `${Math.round(1000 * share) / 10} %`;
 
 /** Axes; marks that are words may turn. @param {(place: number) => string} mark @param {string} kind @returns {any} */
-const axes = (mark, kind, turn = kind === "ordered" ? 45 : 0) => ({
+export const axes = (mark, kind, turn = kind === "ordered" ? 45 : 0) => ({
   x: {
     border: { color: colour("--line") },
     grid: { display: false },
@@ -36,7 +36,7 @@ const axes = (mark, kind, turn = kind === "ordered" ? 45 : 0) => ({
  * @param {(place: number) => string} label
  * @param {(item: any) => boolean} filter
  */
-const tooltip = (title, label, filter = () => true) => ({
+export const tooltip = (title, label, filter = () => true) => ({
   displayColors: false,
   filter,
   callbacks: {
@@ -46,7 +46,7 @@ const tooltip = (title, label, filter = () => true) => ({
 });
 
 /** @param {any} scales @param {any} plugins @returns {any} */
-const plainly = (scales, plugins) => ({
+export const plainly = (scales, plugins) => ({
   animation: false,
   responsive: true,
   maintainAspectRatio: false,
@@ -78,7 +78,7 @@ const whiskers = {
 };
 
 /** What all pictures share: a canvas with a name, drawn anew when the page changes its colours. */
-class Picture {
+export class Picture {
   /** @param {string} name @param {string} kind */
   constructor(name, kind) {
     this.canvas = h("canvas", { role: "img", "aria-label": name });
