@@ -262,7 +262,11 @@ def plan(
     if epsilon is None:
         chosen = _least(question, PLANNERS[task])
         question = replace(question, epsilon=chosen.epsilon)
-    report = PLANNERS[task](question)
+    _show(task, PLANNERS[task](question), question, chosen, everything, as_json)
+
+
+def _show(task: str, report: PlanReport, question: PlanRequest, chosen: Any, everything: bool, as_json: bool) -> None:
+    """Print the options as JSON or as a table, with the pick, and epsilon where it was looked for."""
     if as_json:
         shown: Row = {"task": task, "workload": report.over, "pick": report.pick, "reason": report.reason}
         print_json(shown | ({} if chosen is None else chosen.to_row()) | {"options": report.options})

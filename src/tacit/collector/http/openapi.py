@@ -6,26 +6,20 @@ from typing import Any
 
 from tacit import __version__
 from tacit.collector.answers.series import PARAMETERS as SERIES_PARAMETERS
-from tacit.collector.collections.access import MAX_INVITATIONS, SCOPES, TEAM
+from tacit.collector.http.openapi_schemas import CONFIDENCE, OBJECT, SCHEMAS, TEAM_NAME, TEXT, WHOLE, fields, ref
 from tacit.collector.ingest.imports import MEDIA_TYPE as TALLY
-from tacit.collector.ingest.uploads import REASONS
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW
-from tacit.collector.shuffle.front import SESSION_STATES
-from tacit.core.statistics.level import LEAST_LEVEL, MOST_LEVEL
-from tacit.hosting.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
+from tacit.hosting.problems import MEDIA_TYPE
 from tacit.post.frequencies.methods import NAMES
 from tacit.tasks.marginals.joint import JOINT
 from tacit.tasks.table import TASKS, queries_of
 from tacit.wire.batch import MEDIA_TYPE as BATCH
-from tacit.wire.document import MAX_ORIGINS
 from tacit.wire.schema import definitions
-from tacit.wire.shuffled import MAX_SESSION_DAYS
 
 LETTER = "application/vnd.tacit.letter"
 PARQUET = "application/vnd.apache.parquet"
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 64}}
-_CONFIDENCE = {"type": "number", "minimum": LEAST_LEVEL, "maximum": MOST_LEVEL, "default": 0.95}
-_LEVEL = {"name": "level", "in": "query", "schema": _CONFIDENCE}
+_LEVEL = {"name": "level", "in": "query", "schema": CONFIDENCE}
 _POST = {"name": "post", "in": "query", "schema": {"type": "string", "enum": list(NAMES)}}
 _BATCH_NAME = {
     "name": "Tacit-Batch",
@@ -45,27 +39,8 @@ _UNFINISHED = {
     "description": "answer 200 with `problem` instead of 422 if the draft cannot exist as it is now",
     "schema": {"type": "boolean", "default": False},
 }
-_TEAM = {"type": "string", "pattern": f"^({TEAM.pattern})?$"}
-_FOR_TEAM = {"name": "team", "in": "query", "description": "the team that gets the draft", "schema": _TEAM}
+_FOR_TEAM = {"name": "team", "in": "query", "description": "the team that gets the draft", "schema": TEAM_NAME}
 _INVITATION = {"name": "Tacit-Invitation", "in": "header", "schema": {"type": "string", "maxLength": 100}}
-_OBJECT: dict[str, Any] = {"type": "object"}
-_TEXT: dict[str, Any] = {"type": "string"}
-_WHOLE: dict[str, Any] = {"type": "integer", "minimum": 0}
-_POSITIVE: dict[str, Any] = {"type": "number", "minimum": 0}
-_TEXTS: dict[str, Any] = {"type": "object", "additionalProperties": _TEXT}
-
-
-def _ref(name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _fields(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
-    return {"type": "object", "required": list(required), "properties": required | optional}
-
-
-def _closed(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
-    """A request body in which unknown fields are refused, so that misspelt ones are noticed."""
-    return _fields(required, **optional) | {"additionalProperties": False}
 
 
 def _bytes(media_type: str) -> dict[str, Any]:
@@ -73,231 +48,8 @@ def _bytes(media_type: str) -> dict[str, Any]:
     return {media_type: {"schema": {"contentMediaType": media_type}}}
 
 
-def _list(items: Any) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-_CELL = _fields({name: {"type": "number"} for name in ("estimate", "standard_error", "low", "high")})
-_STATE = {"type": "string", "enum": ["draft", "published", "closed"]}
-_DAMAGED = {
-    "type": "boolean",
-    "description": "what is stored is not as it was written: nothing of it is counted or answered until it is restored",
-}
-_SUMMARY = _fields(
-    {
-        "id": _TEXT,
-        "state": _STATE,
-        "team": _TEXT,
-        "damaged": _DAMAGED,
-        "title": _TEXTS,
-        "epsilon": {"type": ["string", "object", "integer"]},
-        "questions": _WHOLE,
-        "round": {"type": ["integer", "null"]},
-        "shuffled": {"type": "boolean"},
-        "reports": _WHOLE,
-        "minimum_cohort": {"type": ["integer", "null"]},
-    }
-)
-_OPTION = _fields({"name": _TEXT, "standard_error": _POSITIVE, "report_bits": _WHOLE, "picked": {"type": "boolean"}})
-_PREDICTION = _fields(
-    {
-        "name": _TEXT,
-        "mechanism": _ref("mechanism"),
-        "standard_error": _POSITIVE,
-        "half_width_95": _POSITIVE,
-        "of": _TEXT,
-        "why": _TEXT,
-        "options": _list(_OPTION),
-        "report_bits": _WHOLE,
-        "reports": _WHOLE,
-    }
-)
-_DECIMAL: dict[str, Any] = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}
-_EPSILONS = _fields({"collector": _DECIMAL, "others": _DECIMAL, "local": _DECIMAL}) | {
-    "description": "what shuffled reports keep against the collector; against it and all other respondents; against it "
-    "and the shufflers"
-}
-_CLAIM = _fields(
-    {
-        "epsilon": _EPSILONS,
-        "delta": _DECIMAL,
-        "respondents": _WHOLE,
-        "fakes": _WHOLE,
-        "mode": _TEXT,
-        "roles_apart": {"type": "boolean"},
-    }
-)
-_ENTRY = _fields({"day": _WHOLE, "actor": _TEXT, "action": _TEXT, "subject": _TEXT, "team": _TEXT})
-_TABLE = _fields({"collection": _TEXT, "name": _TEXT, "columns": _list(_OBJECT), "n": _WHOLE, "damaged": _DAMAGED})
-
-SCHEMAS: dict[str, Any] = {
-    "Problem": _fields(
-        {
-            "type": {"type": "string", "enum": [TYPE_PREFIX + kind for kind in KINDS]},
-            "title": _TEXT,
-            "status": {"type": "integer"},
-            "detail": _TEXT,
-        }
-    ),
-    "Batch": _closed(
-        {
-            "collection": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-            "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-            "reports": _list(
-                _closed({"report": {"type": "string", "pattern": "^[0-9a-f]*$"}}, member=_WHOLE, row=_OBJECT)
-            ),
-        }
-    ),
-    "Receipt": _fields(
-        {
-            "accepted": _WHOLE,
-            "rejected": _list(_fields({"index": _WHOLE, "reason": {"type": "string", "enum": list(REASONS)}})),
-            "duplicate": {"type": "boolean"},
-        }
-    ),
-    "Collection": _fields(
-        {"id": _TEXT, "state": _STATE, "team": _TEXT}, draft=_ref("draft"), document=_ref("document")
-    ),
-    "Collections": _fields({"collections": _list(_SUMMARY)}),
-    "Status": _fields(
-        {
-            "id": _TEXT,
-            "state": _STATE,
-            "damaged": _DAMAGED,
-            "reports": _WHOLE,
-            "days": {"type": "object", "additionalProperties": _WHOLE, "description": "reports by date (UTC)"},
-            "rejected": {"type": "object", "additionalProperties": _WHOLE},
-            "minimum_cohort": {"type": ["integer", "null"]},
-            "plan": {"anyOf": [{"type": "null"}, _ref("PlanState")]},
-        }
-    ),
-    "Origins": _fields({"document": _list(_TEXT), "added": _list(_TEXT)}),
-    "AddedOrigins": _closed({"origins": _list(_ref("origin")) | {"maxItems": MAX_ORIGINS}}),
-    "PlanState": _fields(
-        {
-            "plan": _TEXT,
-            "method": _TEXT,
-            "k": _WHOLE,
-            "finished": {"type": "boolean"},
-            "current": _TEXT,
-            "rounds": _list(_OBJECT),
-        }
-    ),
-    "Integrity": _fields(
-        {
-            "id": _TEXT,
-            "version": _WHOLE,
-            "n": _WHOLE,
-            "status": {"type": "string", "enum": ["ok", "below_minimum_cohort"]},
-            "state": {"type": "string", "enum": ["quiet", "look", "alarm"]},
-            "rejected": _OBJECT,
-            "influence": {"anyOf": [_OBJECT, {"type": "null"}]},
-            "inspections": _list(_OBJECT),
-            "hot": _list({}),
-            "repair": {"anyOf": [_OBJECT, {"type": "null"}]},
-        }
-    ),
-    "Answers": _fields(
-        {
-            "id": _TEXT,
-            "n": _WHOLE,
-            "epsilon": {},
-            "realised_epsilon": {"type": "number"},
-            "level": {"type": "number"},
-            "status": {"type": "string", "enum": ["ok", "below_minimum_cohort", "asking"]},
-            "questions": _list(
-                _fields(
-                    {
-                        "name": _TEXT,
-                        "task": _TEXT,
-                        "unit": _TEXT,
-                        "text": _OBJECT,
-                        "n": _WHOLE,
-                        "status": _TEXT,
-                        "method": _TEXT,
-                        "rows": _list(
-                            _fields({"value": {}, "raw": _CELL, "consistent": {"anyOf": [_CELL, {"type": "null"}]}})
-                        ),
-                    }
-                )
-            ),
-        },
-        shuffle=_CLAIM,
-    ),
-    "Series": _fields(
-        {"id": _TEXT, "by": _TEXT, "level": {"type": "number"}, "words": _list(_TEXT), "changes": _list(_OBJECT)}
-        | {"series": _list(_fields({"from": _WHOLE, "to": _WHOLE, "n": _WHOLE, "status": _TEXT}))}
-    ),
-    "Plan": _fields({"questions": _list(_PREDICTION)}, problem=_ref("Problem")),
-    "ShuffleIdentity": _fields({"identity": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}),
-    "NewSession": _closed({}, days={"type": "integer", "minimum": 1, "maximum": MAX_SESSION_DAYS}),
-    "Session": _fields(
-        {
-            "collection": _TEXT,
-            "mode": _TEXT,
-            "minimum": _WHOLE,
-            "epsilon": _EPSILONS,
-            "delta": _DECIMAL,
-            "sessions": _WHOLE,
-            "released": _list(_TEXT),
-            "session": {"type": ["string", "null"]},
-            "state": {"type": "string", "enum": ["none", *SESSION_STATES]},
-            "note": _TEXT,
-        },
-        closes=_WHOLE,
-        closing={"type": "boolean"},
-        awaited=_list(_TEXT),
-        uploads={"type": "object", "additionalProperties": {"type": ["integer", "null"]}},
-        rows=_WHOLE,
-        opened_rows=_WHOLE,
-        n=_WHOLE,
-        respondents=_WHOLE,
-        fakes=_WHOLE,
-        alarms=_list(_TEXT),
-        blames=_TEXT,
-        reason=_TEXT,
-    ),
-    "SignedSession": _fields({"session": _OBJECT, "signatures": _list(_fields({"by": _TEXT, "signature": _TEXT}))}),
-    "Transcript": _fields({"document": _ref("document"), "session": _ref("SignedSession"), "transcript": _OBJECT}),
-    "Token": _fields(
-        {
-            "id": _TEXT,
-            "scope": {"type": "string", "enum": list(SCOPES)},
-            "collection": _TEXT,
-            "label": _TEXT,
-            "expires": _WHOLE,
-            "team": _TEXT,
-        },
-        token=_TEXT,
-    ),
-    "Tokens": _fields({"tokens": _list(_ref("Token"))}),
-    "NewToken": _closed(
-        {"scope": {"type": "string", "enum": list(SCOPES)}}, collection=_TEXT, label=_TEXT, days=_WHOLE, team=_TEAM
-    ),
-    "Team": _closed({"team": _TEAM}),
-    "Audit": _fields({"entries": _list(_ENTRY)}),
-    "Query": _closed({"sql": _TEXT}, level=_CONFIDENCE),
-    "Result": _fields(
-        {"table": _TEXT, "n": _WHOLE, "seconds": _POSITIVE},
-        columns=_list(
-            _fields(
-                {"name": _TEXT, "kind": {"type": "string", "enum": ["group", "aggregate"]}},
-                ordered={"type": "boolean"},
-            )
-        ),
-        rows=_list(_list({})),
-        level={"type": "number"},
-        plan=_list(_OBJECT),
-    ),
-    "Tables": _fields({"tables": _list(_TABLE)}),
-    "Imported": _fields({"reports": _WHOLE, "sources": _WHOLE, "duplicate": {"type": "boolean"}}),
-    "Invitations": _fields({"invitations": _list(_TEXT)}),
-    "InvitationCount": _closed({}, count={"type": "integer", "minimum": 1, "maximum": MAX_INVITATIONS}),
-}
-
-
 def _json(name: str) -> dict[str, Any]:
-    return {"application/json": {"schema": _ref(name)}}
+    return {"application/json": {"schema": ref(name)}}
 
 
 def _operation(
@@ -307,8 +59,8 @@ def _operation(
     content: dict[str, Any] = {"content": _json(answer)} if answer else {}
     responses: dict[str, Any] = {
         str(status): {"description": "as asked"} | content,
-        "4XX": {"description": "refused", "headers": _RETRY, "content": {MEDIA_TYPE: {"schema": _ref("Problem")}}},
-        "5XX": {"description": "not now", "headers": _RETRY, "content": {MEDIA_TYPE: {"schema": _ref("Problem")}}},
+        "4XX": {"description": "refused", "headers": _RETRY, "content": {MEDIA_TYPE: {"schema": ref("Problem")}}},
+        "5XX": {"description": "not now", "headers": _RETRY, "content": {MEDIA_TYPE: {"schema": ref("Problem")}}},
     }
     operation: dict[str, Any] = {"summary": summary, "responses": responses | more.pop("responses", {})} | more
     if body:
@@ -321,7 +73,7 @@ def _reports() -> dict[str, Any]:
     operation = _operation("Send a batch of reports", "Receipt", status=201, public=True, parameters=headers)
     operation["requestBody"] = {
         "required": True,
-        "content": _bytes(BATCH) | _json("Batch") | {"text/plain": {"schema": _TEXT}} | _bytes(ARROW),
+        "content": _bytes(BATCH) | _json("Batch") | {"text/plain": {"schema": TEXT}} | _bytes(ARROW),
     }
     operation["responses"]["200"] = {"description": "sent before; counted once", "content": _json("Receipt")}
     return operation
@@ -335,19 +87,19 @@ def _import() -> dict[str, Any]:
 
 
 def _plain(summary: str, media_type: str, *, public: bool = False, **more: Any) -> dict[str, Any]:
-    schema = more.pop("schema", _OBJECT if media_type == "application/json" else _TEXT)
+    schema = more.pop("schema", OBJECT if media_type == "application/json" else TEXT)
     operation = _operation(summary, None, public=public, **more)
     operation["responses"]["200"] = {"description": "as asked", "content": {media_type: {"schema": schema}}}
     return operation
 
 
 def _document() -> dict[str, Any]:
-    operation = _plain("The document", "application/json", public=True, schema=_ref("document"), parameters=[_ID])
+    operation = _plain("The document", "application/json", public=True, schema=ref("document"), parameters=[_ID])
     operation["responses"]["304"] = {"description": "the client has it already, as its If-None-Match says"}
     return operation
 
 
-_SERIES = [_ID, _LEVEL, *({"name": name, "in": "query", "schema": _TEXT} for name in SERIES_PARAMETERS)]
+_SERIES = [_ID, _LEVEL, *({"name": name, "in": "query", "schema": TEXT} for name in SERIES_PARAMETERS)]
 
 
 def _query() -> dict[str, Any]:
@@ -358,13 +110,13 @@ def _query() -> dict[str, Any]:
     return _plain(
         "Ask a question's task: " + "; ".join(f"{query.name}: {query.about}" for query in queries.values()),
         "application/json",
-        schema=_fields({"question": _TEXT, "query": _TEXT, "n": _WHOLE, "level": {"type": "number"}, "status": _TEXT}),
+        schema=fields({"question": TEXT, "query": TEXT, "n": WHOLE, "level": {"type": "number"}, "status": TEXT}),
         parameters=[
             _ID,
             {"name": "question", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 40}},
             {"name": "query", "in": "path", "required": True, "schema": known},
             _LEVEL,
-            *({"name": name, "in": "query", "schema": _TEXT} for name in names),
+            *({"name": name, "in": "query", "schema": TEXT} for name in names),
         ],
     )
 
@@ -375,19 +127,19 @@ def _joint() -> dict[str, Any]:
     return _plain(
         "Ask about several questions: " + "; ".join(f"{query.name}: {query.about}" for query in JOINT),
         "application/json",
-        schema=_fields({"query": _TEXT, "n": _WHOLE, "level": {"type": "number"}, "status": _TEXT}),
+        schema=fields({"query": TEXT, "n": WHOLE, "level": {"type": "number"}, "status": TEXT}),
         parameters=[
             _ID,
             {"name": "query", "in": "path", "required": True, "schema": {"enum": [query.name for query in JOINT]}},
             _LEVEL,
-            *({"name": name, "in": "query", "schema": _TEXT} for name in names),
+            *({"name": name, "in": "query", "schema": TEXT} for name in names),
         ],
     )
 
 
 def _records() -> dict[str, Any]:
     known = next(query for query in JOINT if query.name == "synthetic").parameters
-    given = ({"name": name, "in": "query", "schema": _TEXT} for name in known)
+    given = ({"name": name, "in": "query", "schema": TEXT} for name in known)
     return _plain("Synthetic records as CSV", "text/csv", parameters=[_ID, _LEVEL, *given])
 
 
@@ -440,11 +192,11 @@ def _session_paths() -> dict[str, Any]:
     by_id: dict[str, Any] = {"parameters": [_ID]}
     public: dict[str, Any] = by_id | {"public": True}
     letter = _operation("A letter of a shuffler, signed by it", None, status=204, **public)
-    session = {"name": "session", "in": "query", "schema": _TEXT}
+    session = {"name": "session", "in": "query", "schema": TEXT}
     transcript = _operation("What anybody can verify", "Transcript", parameters=[_ID, session], public=True)
     letter["requestBody"] = {"required": True, "content": _bytes(LETTER)}
     # The courier of a shuffler reads the status; the text is for whoever looks into its log.
-    letter["responses"]["4XX"]["content"] |= {"text/plain": {"schema": _TEXT}}
+    letter["responses"]["4XX"]["content"] |= {"text/plain": {"schema": TEXT}}
     return {
         "/api/v1/shuffle/identity": {"get": _operation("The key of the collector, for drafts", "ShuffleIdentity")},
         one: {
