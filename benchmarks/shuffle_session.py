@@ -41,7 +41,7 @@ from starlette.routing import Route
 
 from tacit.collector.shuffle.opening import SessionKeys, open_all, rows_of
 from tacit.device.numbers.coins import SystemCoins
-from tacit.shuffle.crypto.dgk import draw_dgk_key
+from tacit.shuffle.crypto.dgk import draw_dgk_key, public_key_of
 from tacit.shuffle.crypto.hpke import HpkeKey
 from tacit.shuffle.crypto.stream import AesStream
 from tacit.shuffle.protocol.layouts import LAYOUTS
@@ -93,7 +93,8 @@ def parts_of(port: int) -> dict[str, float]:
 def opening_seconds(session: ShuffleSession, key: HpkeKey) -> float:
     """CPU seconds that a shuffler needs to open one upload, on average over a sample."""
     coins = SystemCoins()
-    uploads = [seal_upload(session, word, coins) for word in range(SAMPLE)]
+    encrypt = None if session.dgk is None else public_key_of(session.dgk).encrypt
+    uploads = [seal_upload(session, word, coins, encrypt=encrypt) for word in range(SAMPLE)]
     began = time.process_time()
     for upload in uploads:
         assert not read_upload(session, 1, key, upload.slot + upload.parts[0]).refusal
