@@ -40,6 +40,7 @@ REPORTS = 1_000_000
 MOST = 1.5
 MASTER = "local-cluster[2,1,1024]"
 FILE_ROWS = 1 << 22
+RESPONDENTS = 1 << 13
 MECHANISM = OLH(size=1024, epsilon="1")
 QUERY = "SELECT SUM(hours) FROM people WHERE age BETWEEN 20 AND 59 AND income BETWEEN 30 AND 79"
 DRAFT: dict[str, Any] = {
@@ -68,18 +69,20 @@ def write_reports(folder: Path, n: int) -> None:
 
 
 def write_rows(folder: Path, n: int) -> None:
-    """Rows with two private dimensions; the reports of a million respondents, again and again."""
+    """Rows with two private dimensions; the reports of some thousand respondents, again and again."""
     planned: Any = Planner(CATALOG, TASKS, takes_rows=True, check_shuffled=lambda *_: None).plan(
         DRAFT | {"respondents": n}
     )[0]
     mechanism, rng, entries = planned.mechanism, np.random.default_rng(16), []
     place, about = place_of(str(folder)), About(mechanism, planned.to_json())
-    answers = rng.integers(0, 100, (min(n, 1 << 20), 2))
+    # Drawing reports takes longer than counting them; the engine does not look whether it has met a row before.
+    answers = rng.integers(0, 100, (min(n, RESPONDENTS), 2))
     values = np.array([mechanism.family.of_answers(row) for row in answers.tolist()])
     members, payloads = mechanism.split_batch(mechanism.privatize(values, SimulationCoins(1)))
     for start in range(0, n, 1 << 20):
-        size = min(len(values), n - start)
-        columns = {"member": members[:size], "report": fixed_binary(as_bytes(payloads[:size]))}
+        size = min(1 << 20, n - start)
+        again = np.arange(size) % len(values)
+        columns = {"member": members[again], "report": fixed_binary(as_bytes(payloads[again]))}
         table = pa.table(columns | {"hours": np.round(rng.gamma(4, 5, size), 1)})
         entries.append(put_table(place, table, about))
     put_manifest(place, about, entries)
@@ -213,9 +216,13 @@ def compare(what: str, n: int, folder: Path, write: Callable[[Path, int], None])
     yield Row("its largest executor, Java and Python", f"{peak / 1e6:.0f} MB", "", "", "< 1000 MB", peak < 1e9)
 
 
-def lines(n: int, folder: Path) -> list[Row]:
-    """All lines; whoever calls this writes them down."""
-    return [*compare("tally", n, folder, write_reports), *compare("query", n, folder, write_rows)]
+WRITERS = {"tally": write_reports, "query": write_rows}
+
+
+def lines(n: int, folder: Path) -> Iterator[Row]:
+    """All lines, as they are measured; whoever calls this writes them down."""
+    for what, write in WRITERS.items():
+        yield from compare(what, n, folder, write)
 
 
 def main() -> None:
@@ -230,7 +237,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="tacit-scale-", dir=given.folder) as folder:
         for row in lines(given.reports, Path(folder)):
-            print(f"{row.line}: {row.tacit}, {row.baseline}, ratio {row.ratio} (target {row.target})")
+            print(f"{row.line}: {row.tacit}, {row.baseline}, ratio {row.ratio} (target {row.target})", flush=True)
 
 
 if __name__ == "__main__":
