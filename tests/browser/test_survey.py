@@ -245,6 +245,7 @@ def test_another_site_is_named_until_it_is_added_and_frames_fit(page: Any, site:
     page.wait_for_function("document.querySelector('iframe').clientHeight > 1500")
 
 
+@pytest.mark.slow
 def test_the_pages_of_a_survey_are_accessible_and_fit(page: Any, context: Any, site: Any) -> None:
     checker = Checker(page, site)
     collection, draft = site.publish(**MIXED), site.draft(**MIXED)

@@ -25,14 +25,22 @@ DRAFT: dict[str, Any] = {
 SHOP = "https://shop.example"
 
 
-@pytest.fixture
-def served() -> Any:
+@pytest.fixture(scope="module")
+def running() -> Any:
     app = make_app(MemoryStore(), pages=routes)
     with serving(app) as client:
-        collector = app.collector
-        draft = create_draft(collector.store, collector.planner, DRAFT).id
         client.http.headers["authorization"] = f"Bearer {client.token}"
-        yield collector, client.http, publish(collector.store, collector.planner, draft).id
+        yield app.collector, client.http
+
+
+@pytest.fixture
+def served(running: Any) -> Any:
+    """The collector of all tests, and a collection of one's own on it."""
+    collector, http = running
+    # Equal drafts would be one collection: no test looks at the retention.
+    draft = DRAFT | {"retention_days": 1000 + len(collector.store.collections())}
+    made = create_draft(collector.store, collector.planner, draft).id
+    return collector, http, publish(collector.store, collector.planner, made).id
 
 
 def allow(client: Any, collection: str, *origins: Any) -> Any:
