@@ -146,7 +146,7 @@ class _Uneven:
         return np.einsum("ij,jk,ik->i", sums, self.covariance, sums)
 
     def spans(self, low: I64, high: I64) -> F64:
-        """Variances of ranges: noise, and as two deviations the largest error of the parts that it cuts."""
+        """Variances of ranges: noise, and as one deviation the largest error of the parts that it cuts."""
         inside = (
             np.clip(np.minimum(high[:, None], self.ends[1:]) - np.maximum(low[:, None], self.ends[:-1]), 0, None)
             / self.widths
@@ -154,7 +154,7 @@ class _Uneven:
         noise = np.einsum("ij,jk,ik->i", inside, self.covariance, inside)
         cut = np.where((inside > 0) & (inside < 1), np.maximum(inside, 1 - inside), 0.0)
         most = cut * np.maximum(self.mass, np.sqrt(np.diag(self.covariance)))
-        return noise + (most**2).sum(axis=1) / 4
+        return noise + (most**2).sum(axis=1)
 
 
 def drive_ahead(steps: AheadSteps, ask: Callable[[PartitionRound], Any]) -> Ranges:
