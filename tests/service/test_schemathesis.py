@@ -111,6 +111,7 @@ class Site:
     people: str
     habits: str
     shuffled: str
+    windowed: str
 
     @property
     def url(self) -> str:
@@ -146,6 +147,9 @@ def site() -> Iterator[Site]:
         more.append(client.publish(HABITS))
         assert client.send(more[-1], binary(more[-1], bytes([0, 1, 2, 3] * 10))).status_code == 201
         more.append(shuffled(client))
+        # Windows that are over: their series is empty, and is one.
+        windows = {"every": "day", "first": "2024-01-01", "count": 30, "per": 7}
+        more.append(client.publish(draft(title="Again", windows=windows)))
         yield Site(client, store, session, *ids, *more)
 
 
@@ -173,6 +177,8 @@ def places(site: Site, method: str, path: str) -> "list[Callable[[], str]]":
         return [site.fresh_token]
     if "/joint/" in path:
         return [lambda: site.habits, lambda: site.habits, lambda: site.published]
+    if "/series" in path:
+        return [lambda: site.windowed, lambda: site.windowed, lambda: site.published]
     if "/query" in path:
         return [lambda: site.people, lambda: site.people, lambda: site.published]
     if "{question}" in path or path.endswith("/invitations"):
@@ -216,6 +222,8 @@ def run(site: Site, method: str, path: str, *, mode: GenerationMode, many: int, 
             case.query = {}
             if "{query}" in path:
                 case.path_parameters |= {"query": "tree"}
+        if "/series" in path and turn % 2:
+            case.query = {"by": "week", "band": "true", "changes": "true"}
         if "/query" in path and turn % 2:
             setattr(case, "query" if method == "GET" else "body", {"sql": SELECTS[turn % 4 // 2]})
         if turn % 3 == 0 and path.endswith(("/collections", "/plan", "/{id}")) and case.body:
