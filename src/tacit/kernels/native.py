@@ -26,7 +26,7 @@ _WORD = ctypes.c_uint64
 # Coin words that are drawn ahead for a call of a sampler: one megabyte.
 _COIN_WORDS = 1 << 17
 # The value of `tacit_abi` in tacit.c that these signatures belong to.
-_ABI = 12
+_ABI = 13
 # The fast path of `hash_support` looks the bounds of a bucket up in a table; more buckets than this leave the cache.
 _TABLED_BUCKETS = 1 << 16
 _SHORT_RUN = 48

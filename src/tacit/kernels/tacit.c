@@ -16,7 +16,7 @@
 #define TILE 1024
 
 /* Raised with every change of a signature, so that a library left over from older sources is not used. */
-EXPORT int tacit_abi = 12;
+EXPORT int tacit_abi = 13;
 
 /* The whole seeded hash of a value below 2^64. */
 static inline uint32_t hash32(uint32_t seed, uint64_t value) {
