@@ -94,8 +94,7 @@ def answer_grid(domain: Product, part: QuestionTally) -> Answer:
 def _picked(part: QuestionTally, raw: Estimate) -> Method:
     """The method of least estimated error, chosen once per tally; replays have normal noise, cell by cell.
 
-    Cells of a fitted grid are correlated, which replays leave out: on real tables the pick was within a tenth of the
-    best method in nine of ten settings, see docs/maths/post-processing.md.
+    Cells of a fitted grid are correlated, which replays leave out, so that the pick is a guess where noise dominates.
     """
     if not raw.has_data or not np.isfinite(raw.variance).all():
         return default_method(cells=len(raw))
