@@ -367,7 +367,7 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
         for r in range(t):
             spread = self.order >> r
             code = kernels.uniform(drawn[:, r], self.order - (1 << r))
-            # order - 2^r = 2^r (spread - 1): so many choices on the pivot bits, and non-zero parts off them.
+            # order - 2^r = 2^r (spread - 1): 2^r choices on the pivot bits, times the non-zero parts off them.
             inside, quotient = np.divmod(code, np.uint64(spread - 1))
             row = _scatter(quotient + np.uint64(1), basis, self.order)
             for i in range(r):
@@ -402,7 +402,7 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
 
     def _support(self, cells: I64, candidates: U64) -> I64:
         sums = self._signed(cells)
-        # Row 0 is +1 in every span, so that its sum is the number of reports, each of which is in 2^t - 1 cells.
+        # Row 0 is +1 in every span, so that its sum is the total of the reports, each of which is in 2^t - 1 cells.
         sums[0] = (cells.sum()) // (self.signs - 1)
         # Over a span, signs add up to 2^t at the points of the reported subspace and to 0 everywhere else.
         return self._take(kernels.walsh_hadamard(sums), candidates) // self.signs

@@ -73,7 +73,7 @@ class Session:
 
     def cancel(self) -> None:
         """End the statement that runs now, if one does."""
-        # A request that comes late must not end the next statement, which its sender may not mean.
+        # A request that comes between two statements is about the one before, and must not end the next.
         if self.busy:
             self._cancelled.set()
 
