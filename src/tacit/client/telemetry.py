@@ -66,6 +66,7 @@ class Telemetry:
         """Keep the decision of the user; InvalidSpec for anything but "on", "local" and "off"."""
         if mode not in MODES:
             raise InvalidSpec(f"telemetry: mode must be one of {', '.join(MODES)}")
+        # A crash on the way leaves the decision of before, never half of a new one.
         part = self._folder / f"{_MODE_FILE}.part"
         part.write_text(f"{mode}\n", encoding="utf-8")
         part.replace(self._folder / _MODE_FILE)
@@ -80,6 +81,7 @@ class Telemetry:
         answer = self._respondent.answer if mode == ON else self._respondent.prepare
         try:
             made = answer(address, answers, row=row)
+        # The first report stands: drawing again would spend the budget a second time.
         except AlreadyAnswered as before:
             return before.receipt
         return made.receipt if isinstance(made, LedgerEntry) else made

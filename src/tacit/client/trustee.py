@@ -92,6 +92,7 @@ class Trustee:
         if self._buffer:
             batch = new_batch_id()
             self._keep(batch.hex(), self._body(batch))
+            # Cleared only once the batch is kept, so that an error while writing loses nothing.
             self._buffer.clear()
         return sum((self._send(name) for name in self._waiting()), Delivery())
 
@@ -128,6 +129,7 @@ class Trustee:
     def _send(self, name: str) -> Delivery:
         place = None if self._outbox is None else self._outbox / f"{name}{_WAITING}"
         body = self._memory[name] if place is None else place.read_bytes()
+        # A batch of an earlier process is known by its first bytes alone; the outbox has no other record of it.
         media_type = MEDIA_TYPE if body.startswith(MAGIC) else JSON_TYPE
         state = self._transport.upload(self._address, body, media_type=media_type).state
         if state == "pending":

@@ -122,6 +122,7 @@ class AllOf(AllOfDevice, Mechanism):
             return self.decode(b"".join(self.privatize_one(row, coins) for row in array))
         answers = answers_of(self.kind, array.T, len(self.members))
         drawn = words(coins, len(array), sum(fixed))
+        # Every row's words go to the members in their order, as in `privatize_one`, so that both draw the same reports.
         parts = np.split(drawn, np.cumsum(fixed)[:-1], axis=1)
         return self._joined([
             member.privatize(answers[i], GivenCoins(parts[i])) for i, member in enumerate(self._mechanisms)
@@ -156,6 +157,7 @@ class AllOf(AllOfDevice, Mechanism):
     def _count_joint(self, reports: Reports, weights: I64 | None) -> I64:
         codes = np.zeros(len(reports), np.uint64)
         for space, part in zip(self._spaces or (), self._split(reports), strict=True):
+            # Mixed radix, (i0 n1 + i1) n2 + i2: the order in which `_joint_marginal` reshapes the cells.
             codes = codes * np.uint64(len(space)) + np.searchsorted(space, _keys(part)).astype(np.uint64)
         return kernels.histogram(codes, prod(map(len, self._spaces or ())), weights)[0]
 

@@ -57,7 +57,9 @@ def judged(law: PairLaw, n: int, both: I64, values: I64, shares: F64, alpha: flo
     sums = shares[:, None] + shares[None, :]
     excess = both - n * (law.both_other + (law.both_own - law.both_other) * sums)
     sd, skewness = _spread(law, n, shares)
+    # The diagonal holds the supports of single values, which are no pairs.
     z = np.where(np.eye(len(values), dtype=np.bool_), 0.0, excess / np.maximum(sd, 1e-12))
+    # Bonferroni: every pair gets an equal part of alpha, however pairs depend on each other.
     pairs = max(1, len(values) * (len(values) - 1) // 2)
     flagged, p_value = _flagged(law, z, sd, skewness, alpha / pairs)
     return CoSupport(values, z, excess, normal_isf(alpha / pairs), flagged, min(1.0, p_value * pairs))
@@ -69,6 +71,7 @@ def _spread(law: PairLaw, n: int, shares: F64) -> tuple[F64, F64]:
     Holders of one of the two values have another variance than all others, which shows where a value is very frequent.
     """
     held = np.clip(shares, 0, 1)
+    # Raw estimates may add up to more than one, which no crowd can hold.
     held = held / max(1.0, float(held.sum()))
     own = held[:, None] + held[None, :]
     (other2, other3), (own2, own3) = law.moments(own=False), law.moments(own=True)

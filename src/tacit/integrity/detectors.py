@@ -78,6 +78,7 @@ def ones_sighting(oracle: UnaryOracle, histogram: I64) -> Sighting:
     """Judge a histogram of how many bits were set."""
     d, p = oracle.size, float(oracle.p)
     fewer = mass(np.arange(d + 1), d - 1, float(oracle.q))
+    # The d - 1 other bits are set with q each; one's own bit moves that law up by one place, with probability p.
     law = (1 - p) * fewer + p * np.concatenate([[0.0], fewer[:-1]])
     return chi_square_sighting("det_ones", histogram, law, "the numbers of set bits are not those of honest reports")
 
@@ -97,6 +98,7 @@ def det_seed(oracle: Mechanism, reports: Reports) -> list[Sighting]:
 def seed_sightings(top: I64, buckets: I64, repeated: int) -> list[Sighting]:
     """Judge histograms of the top byte of seeds and of buckets, and how many seeds were seen before."""
     n = int(top.sum())
+    # Birthdays: n (n - 1)/2 pairs of seeds, each of them equal with probability 2^-32.
     expected = n * (n - 1) / 2**33
     return [
         uniform_sighting("det_seed", top, "seeds are not drawn evenly"),
@@ -115,6 +117,7 @@ def det_jump(before: Estimate, after: Estimate, *, most: int = 10) -> tuple[Sigh
     z = (after.value - before.value) / np.sqrt(before.variance + after.variance)
     order = np.argsort(-np.abs(z), kind="stable")[:most]
     largest = float(np.abs(z).max())
+    # Two sides, and a union bound over all values, however their changes depend on each other.
     return Sighting("det_jump", largest, min(1.0, 2 * len(z) * normal_sf(largest)), "answers jumped"), order.tolist()
 
 
@@ -127,9 +130,11 @@ def chi_square_sighting(detector: str, observed: I64, law: F64, note: str) -> Si
     """Test a histogram against a law; rare cells next to each other are pooled."""
     n = int(observed.sum())
     cells, expected = _pooled(observed.astype(np.float64), law * n)
+    # A single cell holds all reports whatever happens, so that nothing could show.
     if len(cells) < 2:
         return Sighting(detector, 0.0, 1.0, note)
     statistic = float(np.sum((cells - expected) ** 2 / expected))
+    # The total is given, which takes one degree of freedom.
     return Sighting(detector, statistic, chi_square_tail(statistic, len(cells) - 1), note)
 
 

@@ -91,6 +91,7 @@ class _Histogram:
         levels = supported_counts(oracle, reports, hot)
         laws = np.column_stack(count_laws(oracle, len(hot)))
         beyond = 1 - np.cumsum(laws[:, 0])
+        # The first level beyond which honest reports are rare; there is one, as nothing is beyond the last.
         top = int(np.argmax(beyond < _RARE))
         seen = np.bincount(levels, minlength=len(hot) + 1)[: top + 1].astype(np.float64)
         weights, covariance = _two_counts(laws[: top + 1], seen)
@@ -144,6 +145,7 @@ class _Histogram:
 
 def _two_counts(laws: F64, seen: F64) -> tuple[F64, F64]:
     """Non-negative counts whose mixture of two laws fits a histogram by weighted least squares, with covariance."""
+    # Counts vary about like Poisson variables, so that each is weighted by the inverse of itself.
     weight = 1 / np.maximum(seen, 1.0)
     gram = laws.T @ (laws * weight[:, None])
     counts = np.linalg.solve(gram, laws.T @ (weight * seen))
@@ -181,6 +183,7 @@ def rec_model(oracle: Structured, tally: Counts, found: CoSupport) -> Repaired |
     # What one fake adds to the excess of a pair that it supports; (1 - q)^2 where supports are independent.
     unit = 1 - law.both_other - 2 * law.slope * (1 - q)
     fakes = float(np.clip(among.mean() / unit, 0, tally.n - 1))
+    # A fake has as many supports as an honest report, p + (d - 1) q; k go to hot values, the rest to all others alike.
     cells = tally.cells.astype(np.float64) - fakes * (p + (d - 1) * q - k) / (d - k)
     cells[hot] = tally.cells[hot] - fakes
     n = tally.n - fakes

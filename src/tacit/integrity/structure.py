@@ -43,6 +43,7 @@ class PairLaw:
     def moments(self, *, own: bool) -> tuple[float, float]:
         """The second and third moment of the contribution to a pair, for holders of one of the two or of another."""
         first, both = (self.p, self.both_own) if own else (self.q, self.both_other)
+        # In the order of `values` below; for holders, s is the support of their own value and t that of the other.
         chances = (both, first - both, self.q - both, 1 - first - self.q + both)
         values = [
             s * t - self.both_other - self.slope * (s + t - 2 * self.q) for s, t in ((1, 1), (1, 0), (0, 1), (0, 0))
@@ -89,6 +90,7 @@ def supported_counts(oracle: Structured, reports: Reports, values: I64) -> I64:
     """Return for every report how many of these values it supports."""
     planes = support_planes(oracle, reports, values)
     counts = np.zeros(len(reports), np.int64)
+    # Bit i of a plane belongs to report i; little-endian words and bits keep that order on every platform.
     for plane in planes:
         counts += np.unpackbits(plane.astype("<u8").view(np.uint8), count=len(reports), bitorder="little")
     return counts
@@ -100,6 +102,7 @@ def count_laws(oracle: Structured, k: int) -> tuple[F64, F64]:
     if isinstance(oracle, SS):
         with_own, without = oracle.k - 1, oracle.k
         other = p * _hypergeometric(d - 1, k, with_own, k) + (1 - p) * _hypergeometric(d - 1, k, without, k)
+        # One's own value moves the law up by one; what `roll` brings round from the end is zero.
         inside = p * np.roll(_hypergeometric(d - 1, k - 1, with_own, k), 1)
         return other, inside + (1 - p) * _hypergeometric(d - 1, k - 1, without, k)
     fewer = _binomial(k - 1, q, k)

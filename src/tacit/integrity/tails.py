@@ -25,7 +25,9 @@ def upper_tail_of_sum(z: float, skewness: float, largest: float) -> float:
     if z <= 0:
         return 1.0
     if skewness * z <= _NEARLY_NORMAL:
+        # Negative skewness would make the tail smaller; taking the normal one instead errs towards fewer alarms.
         return min(1.0, normal_sf(z) * exp(max(0.0, skewness) * z**3 / 6))
+    # Bennett: exp(-h(u)/largest^2) with h(u) = (1 + u) log(1 + u) - u, as the sum has variance 1.
     u = z * largest
     return min(1.0, exp(-((1 + u) * log1p(u) - u) / largest**2))
 

@@ -72,6 +72,7 @@ class WatchedSums:
             lengths: dict[str, int] = json.loads(head)
             numbers = np.frombuffer(rest, "<i8").astype(np.int64)
             ends = np.cumsum([lengths[name] for name in _ARRAYS])
+            # Splitting at every end leaves a last part, which must be empty: the lengths are compared below.
             made = cls(lengths["n"], *np.split(numbers, ends)[:-1])
         except (ValueError, KeyError, TypeError):
             raise ReportRejected("integrity: the sums that were kept of reports cannot be read") from None
@@ -85,6 +86,7 @@ class WatchedSums:
         both = np.zeros((k, k), np.int64)
         both[np.triu_indices(k)] = self.both
         both = both + np.triu(both, 1).T
+        # A value is supported together with itself whenever it is supported: the diagonal has the single counts.
         shares = invert(oracle.p, oracle.q, self.n, np.diagonal(both).copy()) / max(1, self.n)
         return judged(pair_law(oracle), self.n, both, self.values, shares, alpha)
 
@@ -133,6 +135,7 @@ def _begun(oracle: Structured, reports: Reports) -> WatchedSums:
     pairs = len(values) * (len(values) + 1) // 2
     none = np.zeros(0, np.int64)
     empty = WatchedSums(0, values, np.zeros(pairs, np.int64), none, none, none)
+    # Histograms of no reports at all have the lengths that this kind needs.
     sizes = [len(part) for part in _histograms(oracle, reports[:0])]
     return replace(
         empty, **dict(zip(("ones", "seeds", "buckets"), (np.zeros(n, np.int64) for n in sizes), strict=True))

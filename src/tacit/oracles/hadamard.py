@@ -45,6 +45,7 @@ def distinct_rows(drawn: U64, below: int) -> U64:
         top = below - count + i
         candidate = kernels.uniform(drawn[:, i], top + 1)
         taken = (chosen[:, :i] == candidate[:, None]).any(axis=1)
+        # No earlier draw could reach `top`, so that taking it for a repeated one never repeats another.
         chosen[:, i] = np.where(taken, np.uint64(top), candidate)
     return np.sort(chosen, axis=1)
 
@@ -107,6 +108,7 @@ class HadamardOracle(HadamardDevice, Oracle):
     def _signed(self, cells: I64) -> I64:
         """Signed row sums. A report of several rows is in several cells; all together may leave 62 bits first."""
         check_sums(float(np.abs(cells).sum(dtype=np.float64)))
+        # Cell 2 j + s counts row j with the sign bit s: even cells stand for +1, odd ones for -1.
         return cells[0::2] - cells[1::2]
 
     def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
@@ -119,6 +121,7 @@ class HadamardOracle(HadamardDevice, Oracle):
 def _float_transform(x: F64) -> F64:
     """The unscaled Walsh-Hadamard transform of floats along the last axis."""
     out, h = np.asarray(x, np.float64), 1
+    # Butterflies (a, b) -> (a + b, a - b) on neighbours at the distances 1, 2, 4, and so on.
     while h < x.shape[-1]:
         pairs = out.reshape(-1, 2, h)
         out = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1)
@@ -171,6 +174,7 @@ class HRR(HRRDevice, CodeCounting, HadamardOracle):
         up, down = tally.cells[0::2].astype(np.float64), tally.cells[1::2].astype(np.float64)
         seen, choices = up + down, self.order - self.first
         means = np.divide(up - down, seen, out=np.zeros_like(seen), where=seen > 0) / float(self.keep)
+        # Row 0 of the matrix is all ones: where it is never drawn, its mean is known without noise.
         means[: self.first] = 1.0
         scale = tally.variance_scale
         noise = choices / float(self.keep) ** 2 * scale
@@ -363,6 +367,7 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
         for r in range(t):
             spread = self.order >> r
             code = kernels.uniform(drawn[:, r], self.order - (1 << r))
+            # order - 2^r = 2^r (spread - 1): 2^r choices on the pivot bits, times the non-zero parts off them.
             inside, quotient = np.divmod(code, np.uint64(spread - 1))
             row = _scatter(quotient + np.uint64(1), basis, self.order)
             for i in range(r):
@@ -373,6 +378,7 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
 
     def _rows_are_possible(self, rows: U64) -> npt.NDArray[np.bool_]:
         possible: npt.NDArray[np.bool_] = np.ones(len(rows), np.bool_)
+        # Rows are independent if no combination of them is zero; with at most six rows these are 63 combinations.
         for size in range(1, self.rows + 1):
             for subset in combinations(range(self.rows), size):
                 combined: U64 = np.bitwise_xor.reduce(rows[:, list(subset)], axis=1)
@@ -396,7 +402,9 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
 
     def _support(self, cells: I64, candidates: U64) -> I64:
         sums = self._signed(cells)
+        # Row 0 is +1 in every span, so that its sum is the total of the reports, each of which is in 2^t - 1 cells.
         sums[0] = (cells.sum()) // (self.signs - 1)
+        # Over a span, signs add up to 2^t at the points of the reported subspace and to 0 everywhere else.
         return self._take(kernels.walsh_hadamard(sums), candidates) // self.signs
 
     def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
@@ -416,6 +424,7 @@ def _scatter(code: U64, basis: U64, order: int) -> U64:
 
 def _pivot(x: U64) -> U64:
     """The highest set bit of every word below 2^53."""
+    # frexp says x = m 2^e with 1/2 <= m < 1, so that e - 1 is the place of the highest bit.
     return np.uint64(1) << (np.frexp(x.astype(np.float64))[1] - 1).astype(np.uint64)
 
 

@@ -72,6 +72,7 @@ class Certificate:
 
     def _check_field(self, name: str, value: Any) -> None:
         if name in ("version", "n_min", "fakes"):
+            # Below 2^53, so that readers whose numbers are floats, as in JavaScript, see the same number.
             good, rule = type(value) is int and 0 <= value < 1 << 53, "a whole number of at least 0"
         elif name == "fragmented":
             good, rule = type(value) is bool, "true or false"
@@ -134,6 +135,7 @@ class Certificate:
             self._verify_claim(mechanism, name, Decimal(claim), n)
 
     def _verify_claim(self, mechanism: Device, name: str, claim: Decimal, n: int) -> None:
+        # The local guarantee needs no crowd, so that a claim which is no smaller always holds.
         if claim >= local_decimal(mechanism):
             return
         least = _least(self, mechanism, n, claim)
@@ -221,6 +223,7 @@ def certify(
         n_min=n_min,
         fakes=fakes,
         delta=decimal_text(exact),
+        # More respondents never hide anybody less, so that what holds with the fakes alone holds among n_min as well.
         epsilon=decimal_text(min(claims)),
         epsilon_others=decimal_text(claims[1]),
         hashing=_hashing(mechanism),

@@ -168,6 +168,7 @@ class Collection:
         """Read and check a document as it was sent: JSON in UTF-8; bytes may begin with a byte order mark."""
         try:
             value = json.loads(text if isinstance(text, str) else text.decode("utf-8-sig"))
+        # JSON that is nested deeply enough ends in RecursionError, and documents come from strangers.
         except (ValueError, RecursionError):
             raise InvalidSpec("document must be JSON in UTF-8") from None
         return cls.from_json(value)
@@ -195,6 +196,7 @@ class Collection:
             version=given["version"],
         )
         made.check()
+        # Two texts of one meaning would have two ids, so that only the one that reading gives back is a document.
         if canonical(made.to_json()) != canonical(value):
             raise InvalidSpec("document: not in canonical form; publish it again with this version of tacit")
         return made
@@ -315,6 +317,7 @@ class Collection:
             "plan": None if self.plan is None else self.plan.to_json(),
             "rows": None if self.rows is None else self.rows.to_json(),
         }
+        # Version 1 has no such fields, and stating them as null would change the ids of its documents.
         if self.version == OLDEST:
             return pairs
         parts = {name: getattr(self, name) for name in ADDED}
@@ -382,6 +385,7 @@ def is_origin(value: Any) -> bool:
 
 
 def _origins(value: Any) -> tuple[str, ...]:
+    # What is no list becomes one that is refused below, as 0 is no origin.
     items: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [0]
     if len(items) > MAX_ORIGINS or not all(map(is_origin, items)):
         raise InvalidSpec('document.origins must be a list of web origins such as "https://example.org", or "*"')

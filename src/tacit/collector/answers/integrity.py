@@ -38,6 +38,7 @@ def integrity(
         "rejected": dict(rejected),
         "influence": None if cap is None or not enough else cap.to_json(tally.n),
     }
+    # Detectors read the same counts as answers do, so that the minimum cohort holds for what they say as well.
     if not enough:
         return shown | {"state": "quiet", "inspections": [], "hot": [], "repair": None}
     oracle = watched_oracle(active.mechanism)

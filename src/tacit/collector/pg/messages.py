@@ -186,6 +186,7 @@ def decode(letter: bytes, data: bytes) -> Message:
     """What a client says after it has been let in."""
     body = Body(data)
     found = _decode(letter, body)
+    # Copying in and function calls are not supported, so that nobody reads what they carry.
     if not (isinstance(found, Plain) and found.letter in "dfcF"):
         body.end()
     return found
@@ -239,6 +240,7 @@ def decode_opening(data: bytes) -> dict[str, str]:
 
 def encode(letter: str, body: bytes = b"") -> bytes:
     """A message."""
+    # The length counts its own four bytes, and not the letter.
     return HEAD.pack(letter.encode(), len(body) + 4) + body
 
 
@@ -255,6 +257,7 @@ def notice(fields: dict[str, str], letter: str = "N") -> bytes:
 def encode_error(problem: PgError) -> bytes:
     """An error, with what to do about it."""
     severity = "FATAL" if problem.fatal else "ERROR"
+    # S may be translated by servers and V never is, so that libraries look at V.
     said = {"S": severity, "V": severity, "C": problem.state, "M": problem.message, "H": problem.hint}
     return notice(said | {"P": str(problem.position or "")}, "E")
 
@@ -288,6 +291,7 @@ def row_description(fields: Sequence[tuple[str, int, int]], formats: Sequence[in
     """Columns by name, type and width of the type."""
     parts = [pack("!h", len(fields))]
     for (name, oid, width), form in zip(fields, formats, strict=True):
+        # A column of no table (0, 0), and -1 for a type without a modifier.
         parts.append(text(name) + pack("!IhIhih", 0, 0, oid, width, -1, form))
     return encode("T", b"".join(parts))
 
@@ -300,6 +304,7 @@ def parameter_description(types: Sequence[int]) -> bytes:
 def data_row(values: Sequence[bytes | None]) -> bytes:
     """A row."""
     parts = [pack("!h", len(values))]
+    # NULL has the length -1 and no bytes, which tells it from empty text.
     parts += [b"\xff\xff\xff\xff" if value is None else _INT32.pack(len(value)) + value for value in values]
     return encode("D", b"".join(parts))
 

@@ -73,6 +73,7 @@ class Session:
 
     def cancel(self) -> None:
         """End the statement that runs now, if one does."""
+        # A request that comes between two statements is about the one before, and must not end the next.
         if self.busy:
             self._cancelled.set()
 
@@ -83,6 +84,7 @@ class Session:
             letter, body = await self._message()
             if letter == b"X":
                 return
+            # After an error everything up to Sync is dropped: what was sent ahead relies on the message that failed.
             if self._skipping and letter != b"S":
                 continue
             try:
@@ -95,6 +97,7 @@ class Session:
     async def _message(self) -> tuple[bytes, bytes]:
         limits = self._limits
         try:
+            # Only the first byte may take long: a message that has begun and stalls would hold the connection.
             head = await self._channel.read(1, limits.idle_seconds)
         except TimeoutError:
             raise PgError("57P05", "terminating connection due to idle-session timeout", fatal=True) from None
@@ -151,6 +154,7 @@ class Session:
     async def _plain(self, letter: str) -> None:
         if letter == "S":
             self._skipping = False
+            # Outside a transaction block Sync ends the implicit one, and the unnamed portal with it.
             if self._state.transaction == "I":
                 self._state.portals.pop("", None)
             await self._ready()
@@ -318,6 +322,7 @@ class Session:
         kept = self._state.statements
         if message.name and message.name in kept:
             raise PgError("42P05", f"prepared statement {message.name[:63]!r} already exists")
+        # The unnamed statement is replaced, and is gone even if the new text is refused.
         kept.pop(message.name, None)
         size = sum(len(item.statement.text) for item in kept.values()) + len(message.sql)
         if len(kept) >= self._limits.statements or size > self._limits.kept_bytes:
@@ -359,6 +364,7 @@ class Session:
         if fields is None:
             self._channel.write(say.encode("n"))
             return
+        # A statement has no formats before it is bound, and the protocol says text for all of its columns.
         formats = (0,) * len(fields) if kind == "S" else say.spread(self._portal(name).formats, len(fields))
         self._channel.write(say.row_description([item.described for item in fields], formats))
 
@@ -433,6 +439,7 @@ async def secure(channel: Channel, context: ssl.SSLContext | None, code: int, li
     if code == say.SSL_REQUEST and context is not None and not channel.secure:
         await channel.start_tls(context, limits.opening_seconds)
         return
+    # A bare byte, as the client does not speak in messages yet; it goes on in clear text, or leaves.
     channel.write(b"N")
     await channel.flush(limits.write_seconds)
 

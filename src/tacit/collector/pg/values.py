@@ -83,6 +83,7 @@ def _text(value: Any, oid: int, digits: int = 0) -> str:
     if isinstance(value, float):
         return float_text(value, digits)
     if isinstance(value, datetime):
+        # An offset of whole hours is written without minutes: +00, not +00:00.
         return value.isoformat(" ").removesuffix(":00") if value.tzinfo else value.isoformat(" ")
     return str(value).replace("\0", "")
 
@@ -131,6 +132,7 @@ def _binary_numeric(value: Any) -> bytes:
 
 def _microseconds(value: datetime) -> int:
     naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    # PostgreSQL counts microseconds of UTC from the beginning of the year 2000.
     return (naive - datetime(2000, 1, 1)) // timedelta(microseconds=1)
 
 
@@ -161,6 +163,7 @@ def _binary(value: Any, oid: int) -> bytes:
 
 def _binary_array(value: str, element: int) -> bytes:
     items = parse_array(value)
+    # Number of dimensions, whether an item is NULL, their type; then the length and the first index, 1.
     parts = [pack("!iiI", 1 if items else 0, int(None in items), element)]
     parts += [pack("!ii", len(items), 1)] if items else []
     for item in items:
@@ -206,6 +209,7 @@ def _item_text(item: Any) -> str:
     if item is None:
         return "NULL"
     text = str(item)
+    # The word NULL as text has to be quoted: bare, it would be read as a missing item.
     if text and re.fullmatch(r"[\w.:+-]+", text) and text.upper() != "NULL":
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -267,6 +271,7 @@ def _numeric(data: bytes) -> float:
     count, weight, sign, _ = body.count(), body.int16(), body.int16() & 0xFFFF, body.int16()
     digits = [body.int16() for _ in range(count)]
     body.end()
+    # 0 is plus and 0x4000 minus; all other signs stand for NaN and the infinities.
     if sign not in (0, 0x4000) or abs(weight) > _MOST_DIGITS or count > _MOST_DIGITS:
         raise PgError("22003", "a numeric parameter is not a finite number of moderate length")
     total = sum((Decimal(digit) * Decimal(10000) ** (weight - i) for i, digit in enumerate(digits)), Decimal(0))

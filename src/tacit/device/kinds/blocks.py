@@ -168,6 +168,7 @@ def cyclic_points(family: str, q: int, t: int) -> "array[int]":
     """All residues, those of the block first (k of them, increasing), then the others (increasing)."""
     design = cyclic_design(family, q, t)
     text = format(int.from_bytes(design.block, "little"), f"0{design.modulus}b").encode()
+    # Binary text begins with the highest bit; turned round, flag i belongs to residue i.
     flags = text[::-1].translate(_FLAGS)
     points = array("I", compress(range(design.modulus), flags))
     points.extend(compress(range(design.modulus), map((1).__sub__, flags)))
@@ -248,6 +249,7 @@ class CBRDevice(BlockDevice):
         """Two words: the decision, and which residue i in or outside the block; reported is value - i."""
         index = self._index(value, self.size)
         point = cyclic_points(self.family, self.order, self.dimension)[self._pick(coins)]
+        # The block B + c holds the value if value - c is in B, and c = value - point makes that difference the point.
         return ((index - point) % self.m).to_bytes(width_bytes(self.m), "little")
 
 
@@ -264,6 +266,7 @@ class ABRDevice(BlockDevice):
     def _check(self) -> None:
         self._size(MAX_AFFINE_MODULUS, "use olh for larger domains")
         if self.modulus == 0:
+            # Modulo a prime every multiplier has an inverse, so that an affine image of an interval never loses points.
             self._set("modulus", next_prime(max(self.size, 3)))
         self._integer("modulus", max(self.size, 3), MAX_AFFINE_MODULUS)
         if not is_prime(self.modulus):
@@ -294,6 +297,7 @@ class ABRDevice(BlockDevice):
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """Three words: the multiplier w, the decision, the place s in or past the interval; c = w v - s."""
         index = self._index(value, self.size)
+        # w and m - w give the same blocks, with the interval turned round, so that half of the multipliers suffices.
         w = 1 + coins.uniform((self.m - 1) // 2)
         c = (w * index - self._pick(coins)) % self.m
         width = width_bytes(self.m)

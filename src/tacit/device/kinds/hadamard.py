@@ -27,6 +27,7 @@ def distinct(count: int, below: int, coins: Coins) -> "list[int]":
     drawn: list[int] = []
     for top in range(below - count, below):
         t = coins.uniform(top + 1)
+        # No earlier draw could reach `top`, so that taking it for a repeated one keeps all subsets equally likely.
         drawn.append(top if t in drawn else t)
     return sorted(drawn)
 
@@ -121,6 +122,7 @@ class HRRDevice(HadamardDevice):
         super()._check()
         if type(self.skip_zero) is not bool:
             raise InvalidSpec(f"{self.kind}: skip_zero must be true or false")
+        # Computing it refuses an epsilon that is too small when the spec is made, and not at the first report.
         _ = self.low
 
     @property
@@ -173,6 +175,7 @@ class HRRSignedDevice(HadamardDevice):
         """Two words: the row and its signed entry, sent as one code 2 * row + sign."""
         index = self._index(value, self.size)
         row = coins.uniform(self.order)
+        # `>>` binds more tightly than `&`: the entry at the node, its sign turned round for the second half.
         true = parity(row & index >> 1) ^ (index & 1)
         code = 2 * row + grr_draw(true, 2, self.low, coins)
         return code.to_bytes(width_bytes(2 * self.order), "little")
@@ -222,6 +225,7 @@ def _fewest_noise(odds: int, order: int, share: "list[int]") -> int:
     """The t that minimises (E + 2^t - 1)^2 / share(t), compared in integers; share(t) counts rows learnt."""
     best = 1
     for t in range(2, min(MAX_COEFFICIENTS, order.bit_length() - 1) + 1):
+        # E is odds/2^64, so that both sides are compared as whole numbers, scaled alike.
         here, there = odds + ((1 << t) - 1 << 64), odds + ((1 << best) - 1 << 64)
         if here * here * share[best] < there * there * share[t]:
             best = t

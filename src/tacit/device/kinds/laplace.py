@@ -58,6 +58,7 @@ class SHEDevice(Device):
             raise InvalidSpec(f"she: grid is {self.grid}, must be even, so that one output favours neither side")
         widest = (MAX_OUTPUTS - 1 - self.grid) // 2
         if self.bound == 0:
+            # 2^64/(rate - 2^64) is about the scale of the noise, of which about e^-6 lies beyond six scales.
             self._set("bound", min(6 * ceil_div(WORD, self.rate - WORD), widest))
         self._integer("bound", 1, widest, "an output takes at most two bytes")
 
@@ -114,6 +115,7 @@ class SHEDevice(Device):
         """One word per entry: `size` outputs, each sent as output + bound."""
         index = self._index(value, self.size)
         codes = [look_up(self.cumulative, coins.word()) for _ in range(self.size)]
+        # Mirrored about grid/2, the law of an entry 0 is that of an entry `grid`.
         codes[index] = self.outputs - 1 - codes[index]
         width = width_bytes(self.outputs)
         return b"".join(code.to_bytes(width, "little") for code in codes)
@@ -155,6 +157,7 @@ class DiscreteLaplaceDevice(Device):
     @cached_property
     def _fitted(self) -> "tuple[int, list[int]]":
         """The rate nearest to e^(epsilon/top) whose rounded table keeps within the odds, and its tails."""
+        # Rounding may push a ratio beyond the odds; an epsilon smaller by 2^-48 of itself, or more, makes room for it.
         for slack in (None, *range(48, 0, -4)):
             share = 1 - (Fraction(0) if slack is None else Fraction(1, 1 << slack))
             rate = exp_floor(self.budget.declared * share / self.top)
@@ -204,6 +207,7 @@ class DiscreteLaplaceDevice(Device):
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """One word: value plus noise, clamped, sent as output + bound."""
         index = self._index(value, self.size)
+        # Cell 0 of the table is noise of -reach, and the last one noise of +reach.
         noisy = index + look_up(self.cumulative, coins.word()) - self.reach
         code = min(max(noisy + self.bound, 0), self.outputs - 1)
         return code.to_bytes(width_bytes(self.outputs), "little")
@@ -214,6 +218,7 @@ def _tails(rate: int, reach: int) -> "list[int]":
     power = powers(rate, reach)
     inner = (words_of(power[k] - power[k + 1], power) for k in range(reach - 1, 0, -1))
     tails = list(accumulate(inner, initial=words_of(power[reach], power)))
+    # Noise of at least 0 is all but noise of at most -1, which has as many words as noise of at least 1.
     return [WORD - tails[-1], *reversed(tails)]
 
 

@@ -18,6 +18,7 @@ MAX_SIZE = 1 << 64
 def best_buckets(odds: int) -> int:
     """The integer g of least variance, near E + 1: x = g - 1 is floor(E) iff floor(E) * ceil(E) >= E^2."""
     floor = odds // WORD
+    # In integers, both sides times 2^128, so that all implementations choose the same g.
     best = floor if floor * (floor + 1) * WORD * WORD >= odds * odds else floor + 1
     return min(max(2, best + 1), MAX_BUCKETS)
 

@@ -85,6 +85,7 @@ class Memory:
 
     def admit(self, parameters: bytes, value_key: bytes, most: int) -> bool:
         """Whether this value may be answered: seen before, or still below the cap and then noted."""
+        # Under the secret, as a plain hash of one of a few values is found by trying all of them.
         tag = hmac.digest(self.secret, labelled(_SEEN, self.campaign.encode(), parameters, value_key), "sha256")
         if tag in self.seen:
             return True
@@ -182,9 +183,11 @@ class MemoizedDevice(Device):
     def report(self, value: Any, memory: Memory) -> bytes:
         """The report of a device with a memory: what this value always gets; beyond the cap, the last one."""
         memory.belongs_to(self.parameters)
+        # No value has the key "once": those of values are decimal digits or "none".
         once = self.draw_once(memory.coins(self.parameters, b"once"))
         value_key = self.value_key(once, value)
         report = self._answer(once, value, memory.coins(self.parameters, value_key))
+        # Beyond the cap the last report is repeated: silence would tell that there is a further value.
         if memory.admit(self.parameters, value_key, self.most_values):
             memory.last = report
         return memory.last

@@ -82,6 +82,7 @@ class LayeredDevice(Device):
 
         Rounded towards each other: the rounded layer is the exact one followed by further noise.
         """
+        # A chance of 1 would be 2^64 words, which is more than a word can say.
         s1 = min(WORD - 1, Fraction(self.one) * WORD // 1)
         return s1, -(-Fraction(self.zero) * WORD // 1)
 
@@ -140,6 +141,7 @@ class LayeredDevice(Device):
         if self.is_one_shot:
             return self.realised_epsilon()
         (w1, w0), (a1, a0) = map(_floats, (self.thresholds, self.instant))
+        # How much less likely the other permanent bit makes so many set, or clear, reports; both fade to 0.
         fades_set, fades_clear = (a0 / a1) ** reports, ((1 - a1) / (1 - a0)) ** reports
         set_ratio = (w1 + (1 - w1) * fades_set) / (w0 + (1 - w0) * fades_set)
         clear_ratio = (1 - w0 + w0 * fades_clear) / (1 - w1 + w1 * fades_clear)

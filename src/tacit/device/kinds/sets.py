@@ -230,6 +230,7 @@ class PaddedDevice(SetDevice):
 
     def element(self, held: Sequence[int], place: int) -> int:
         """The element at a place of the padded set: a candidate, or the next of the dummies."""
+        # The oracle's values:   candidates 0 .. choices - 1, then dummies choices .. choices + length - 1
         return held[place] if place < len(held) else self.choices + place - len(held)
 
     def privatize_one(self, value: Any, coins: Coins) -> bytes:

@@ -109,6 +109,7 @@ RULES: tuple[tuple[str, Callable[[Asked], bool]], ...] = (
     ("outside", lambda asked: not 0 <= asked.window < asked.windows.count),
     ("future", lambda asked: asked.window > asked.now),
     ("too_late", lambda asked: asked.now - asked.window > asked.windows.late),
+    # The largest window itself is not passed: another document of the account may have been charged for it.
     ("passed", lambda asked: asked.window < asked.record.high or asked.drawn_before),
     ("cold", _cold),
     ("not_my_slot", lambda asked: asked.window % asked.windows.per != asked.slot),

@@ -43,12 +43,14 @@ class Calendar:
         """Return the number of the window that a date is in; negative before the first one."""
         if self.every == "month":
             return 12 * (day.year - self.first.year) + day.month - self.first.month
+        # Floor division, so that days before the first window get negative numbers and never 0.
         return (day - self.first).days // (7 if self.every == "week" else 1)
 
     def first_day(self, window: int) -> date:
         """Return the first day of a window."""
         if self.every != "month":
             return self.first + timedelta(days=window * (7 if self.every == "week" else 1))
+        # Months are counted from January as 0, so that a quotient and a remainder by 12 split them again.
         months = 12 * self.first.year + self.first.month - 1 + window
         return date(months // 12, months % 12 + 1, 1)
 

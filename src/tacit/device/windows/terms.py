@@ -39,6 +39,7 @@ class WindowTerms:
         _whole(self.count, "windows.count", 1, MAX_WINDOWS)
         _whole(self.late, "windows.late", 0, MAX_LATE)
         _whole(self.per, "windows.per", 1, MAX_WINDOWS)
+        # Building it refuses a wrong calendar when the terms are made, and not first on a device.
         _ = self.calendar
         if self.per > self.count:
             raise InvalidSpec(

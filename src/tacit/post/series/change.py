@@ -58,6 +58,7 @@ def _cell(value: F64, variance: F64, cell: int, rows: "np.ndarray[tuple[int], np
     before, after = weighted[k] / sums[k], (weighted[-1] - weighted[k]) / (sums[-1] - sums[k])
     statistic = float(abs(score[k]))
     p = exceedance(statistic, sums)
+    # Score k splits behind window k, so that k + 1 is the first one after; `rows` puts windows without reports back in.
     return ChangePoint(cell, int(rows[k + 1]), statistic, p, float(before), float(after))
 
 
@@ -85,9 +86,11 @@ def exceedance(statistic: float, sums: F64) -> float:
     narrowest = float(sd.min()) if len(sd) else 1.0
     nodes = int(np.clip(_NODES_PER_WIDTH * 2 * statistic / narrowest, _LEAST_NODES, _MOST_NODES))
     at, weight = np.polynomial.legendre.leggauss(nodes)
+    # Legendre's nodes are for -1 .. 1; the integrals run over -statistic .. statistic.
     at, weight = at * statistic, weight * statistic
     density = np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi)
     for step_rho, step_sd in zip(rho, sd, strict=True):
+        # The density of Z_k over paths that have stayed within so far, moved on by one step of the chain.
         kernel = np.exp(-(((at[:, None] - step_rho * at[None, :]) / step_sd) ** 2) / 2)
         density = kernel @ (weight * density) / (step_sd * np.sqrt(2 * np.pi))
     return float(np.clip(1 - weight @ density, 0, 1))
@@ -96,6 +99,7 @@ def exceedance(statistic: float, sums: F64) -> float:
 def change_threshold(sums: F64, alpha: float) -> float:
     """Return the statistic that is exceeded with probability alpha under a constant level, by bisection."""
     low, high = 0.5, 10.0
+    # Forty halvings leave less than 1e-11; the upper end is returned, so that rounding adds no false alarms.
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if exceedance(middle, sums) > alpha else (low, middle)
@@ -115,6 +119,7 @@ def _holm(found: list[ChangePoint]) -> list[ChangePoint]:
     order = sorted(range(len(found)), key=lambda i: found[i].p_value)
     adjusted, so_far = dict[int, float](), 0.0
     for rank, i in enumerate(order):
+        # The running maximum keeps adjusted p-values in the order of the raw ones.
         so_far = max(so_far, min(1.0, (len(found) - rank) * found[i].p_value))
         adjusted[i] = so_far
     return [_with(point, adjusted[i]) for i, point in enumerate(found)]

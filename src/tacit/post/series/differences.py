@@ -65,8 +65,10 @@ def first_differences(series: Series, alpha: float = 0.05, *, target: Target = "
     if len(series) < 2:
         raise InvalidSpec("first differences: the series has one window, must have two at least")
     variance = series.variance(target)
+    # A window without reports has infinite variance: its scores are 0, which is no alarm.
     both = variance[1:] + variance[:-1]
     score = np.diff(series.value, axis=0) / np.sqrt(both)
+    # Differences that share a window are correlated, which Sidak's inequality allows.
     threshold = normal_isf((1 - band_level(1 - alpha, score.size)) / 2)
     rows, cells = np.nonzero(np.abs(score) > threshold)
     return Jumps(score, threshold, tuple((int(row) + 1, int(cell)) for row, cell in zip(rows, cells, strict=True)))

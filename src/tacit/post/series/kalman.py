@@ -53,6 +53,7 @@ class _Tracks:
         if not self.started:
             r = noise(np.clip(y, 0, 1))
             if np.all(np.isfinite(r)):
+                # A diffuse start: the first window with reports is believed as it is, with its own variance.
                 self.mean, self.variance = np.broadcast_to(y, self.mean.shape).copy(), self.variance * 0 + r
                 self.started = True
             self.history.append((self.mean, self.variance, self.mean, self.variance))
@@ -66,6 +67,7 @@ class _Tracks:
             self.mean = self.mean + predicted / total * gap
             self.variance = predicted * r / total
         else:
+            # No reports, no news: the level stays where it is, and only the drift adds up.
             self.variance = predicted
         self.history.append((self.mean, self.variance, before, predicted))
 
@@ -103,6 +105,7 @@ def smooth(value: F64, noise: Noise, *, drifts: F64 = DRIFTS) -> Smoothed:
     mean, variance = steps[-1][0], steps[-1][1]
     out = [(mean, variance)]
     for now, after in zip(reversed(steps[:-1]), reversed(steps[1:]), strict=True):
+        # What later windows changed of the prediction is handed back by the gain P_t / P_(t+1|t), which is at most 1.
         gain = np.where(after[3] > 0, now[1] / np.where(after[3] > 0, after[3], 1.0), 0.0)
         mean = now[0] + gain * (mean - after[2])
         variance = now[1] + gain**2 * (variance - after[3])

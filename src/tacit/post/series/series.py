@@ -62,6 +62,7 @@ class Series:
 
     def band(self, level: float, *, target: Target = "respondents") -> tuple[F64, F64]:
         """Return lower and upper ends that hold for all windows and cells together with this level."""
+        # The interval of a window without reports is unbounded and always holds, so that it takes no part of the level.
         answered = sum(estimate.has_data for estimate in self.estimates)
         return self.intervals(band_level(level, max(1, answered) * self.cells), target=target)
 

@@ -73,6 +73,7 @@ def _some(path: str, counts: Any) -> Any:
 
 def _rows(path: str) -> Iterator[list[str]]:
     """The rows of a CSV file that are not empty."""
+    # Spreadsheets begin a file with a byte order mark, which would else become part of the first name.
     with Path(path).open(newline="", encoding="utf-8-sig", errors="replace") as stream:
         yield from (row for row in csv.reader(stream) if row)
 
@@ -87,6 +88,7 @@ def read_counted(path: str, *, column: str | None = None, ranges: bool = False) 
         counts = _counts_file(path)
         if counts.ndim != 1:
             raise InvalidSpec(f"{path}: must hold one row of counts, has {counts.ndim} dimensions; use task marginals")
+        # Mechanisms need two values at least, so that a lone one gets a neighbour that nobody holds.
         return CountedValues(np.pad(counts, (0, max(0, 2 - len(counts)))), True)
     found = _count(path, column)
     numbers = _numbers(list(found))
@@ -95,6 +97,7 @@ def read_counted(path: str, *, column: str | None = None, ranges: bool = False) 
             raise InvalidSpec(f"{path}: ranges need numbers, and some values are text; compare task histogram")
         return _listed(path, [found[label] for label in sorted(found)], ordered=False)
     held = Counter[float]()
+    # Different texts may be one number: "1", "1.0" and "1e0" are counted together.
     for label, number in zip(found, numbers, strict=True):
         held[number] += found[label]
     if not ranges:
@@ -117,7 +120,9 @@ def _count(path: str, column: str | None) -> Counter[str]:
         raise InvalidSpec(f"{path}: there is no column '{column[:40]}', must be one of {', '.join(names[:8])}")
     place = 0 if column is None else names.index(column)
     found = Counter(row[place].strip() for row in rows if len(row) > place)
+    # An empty field is no answer; a Counter does not mind if there is none.
     del found[""]
+    # A named column proves that there is a header; without one the first line may be an answer like any other.
     if column is None and not _is_header(names[0], found):
         found[names[0]] += 1
     if not found:
@@ -158,6 +163,7 @@ def _spread(path: str, held: Counter[float]) -> I64:
     size = max(2, int(high - low) + 1) if whole else BUCKETS
     counts = np.zeros(size, np.int64)
     for number, count in held.items():
+        # The largest number would fall just past the last bucket, and belongs to it.
         at = int(number - low) if whole else min(size - 1, int((number - low) / (high - low) * size))
         counts[at] += count
     return counts
@@ -205,6 +211,7 @@ def _encoded(
                 np.fromiter(map(code.__getitem__, map(str.strip, flat[place])), np.uint16, len(chunk))
                 for place, code in zip(places, codes, strict=True)
             ]
+        # Number 2^16 does not fit uint16: the first value too many stops the reading, without a count of its own.
         except OverflowError:
             raise InvalidSpec(
                 f"{path}: an attribute has more than {MOST_VALUES} values; name the others with --column"
@@ -213,10 +220,12 @@ def _encoded(
 
 def _packed(parts: Sequence[Sequence[Any]], codes: Sequence[_Codes]) -> Any:
     """One row per respondent; answers are numbered in the order of their texts."""
+    # One array holds all columns, so that the attribute with the most values decides how wide each of them is.
     small = max(map(len, codes)) <= 1 << 8
     columns: list[Any] = []
     for i, code in enumerate(codes):
         rank = np.empty(len(code), np.uint8 if small else np.uint16)
+        # Codes follow the order of the rows; ranks do not, so that shuffled files give the same table.
         rank[[code[label] for label in sorted(code)]] = np.arange(len(code))
         columns.append(rank[np.concatenate([part[i] for part in parts])])
     return np.stack(columns, axis=1)
@@ -227,6 +236,7 @@ def _table_records(path: str) -> AttributeRecords:
     if counts.ndim < 2:
         raise InvalidSpec(f"{path}: must hold counts with an axis for every attribute, has one; use task histogram")
     times = cast("I64", counts.ravel())
+    # A cell that is counted c times becomes c respondents:   counts 2 0 1  ->  cells 0 0 2
     cells = np.repeat(np.arange(len(times)), times)
     kind = np.uint8 if max(counts.shape) <= 1 << 8 else np.uint16
     rows = np.stack([column.astype(kind) for column in np.unravel_index(cells, counts.shape)], axis=1)

@@ -33,6 +33,7 @@ def drawn_estimate(mechanism: Oracle, counts: I64, rng: np.random.Generator) -> 
         return mechanism.estimate(mechanism.simulate_tally(counts, rng))
     moments, truth = cast("Any", mechanism).moments, counts / n
     value = truth + _noise(moments.variance(truth) / n, moments.other_other / n, rng)
+    # Variances are plugged in at the estimate, as a collector has to do who does not know the truth.
     return Estimate(
         value,
         moments.variance(np.clip(value, 0, 1)) / n,

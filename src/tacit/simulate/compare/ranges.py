@@ -63,6 +63,7 @@ def _options(size: int, epsilon: str, n: int) -> list[RangeOption]:
     best: dict[str, RangeOption] = {}
     for option in choose_ranges(size=size, epsilon=epsilon, n=n).options:
         if option.oracle not in ("olh", "blh"):
+            # Options come ranked by their error, so that the first one of a method is its best.
             best.setdefault(option.method, option)
     return list(best.values())
 
@@ -89,6 +90,7 @@ class _Crowd:
 
     def __init__(self, counts: I64) -> None:
         self.counts = counts
+        # truth[i] is the share of values below i, so that the range [low, high) has truth[high] - truth[low].
         self.truth = np.concatenate([[0.0], np.cumsum(counts / counts.sum())])
         self.low, self.high = some_ranges(len(counts), SAMPLED, np.random.default_rng(0))
 

@@ -81,6 +81,7 @@ def _contender(name: str, about: str, mechanism: Mechanism) -> Contender:
 
 def _plan(name: str, question: Ask) -> Mechanism | None:
     """The mechanism of a method; None where it does not fit the data, or takes too long on so many respondents."""
+    # The same generator as in `_Crowd`, so that the time is foreseen for the tables that are solved.
     pairs = all_tables(len(question.sizes), question.k, MOST_TABLES, np.random.default_rng(0))
     if name == "em" and (
         question.n * len(question.sizes) > MOST_DRAWN or expected_seconds(question.sizes, pairs) > MOST_EM_SECONDS
@@ -102,6 +103,7 @@ class _Crowd:
     def __init__(self, records: Any, sizes: Sequence[int], k: int) -> None:
         self.records, self.sizes = records, tuple(sizes)
         self.wanted = all_tables(len(self.sizes), k, MOST_TABLES, np.random.default_rng(0))
+        # Every table reads whole columns, so that each of them lies in one piece.
         columns = np.asfortranarray(records)
         self.truth = [true_table(columns, self.sizes, table) for table in self.wanted]
 
@@ -110,6 +112,7 @@ class _Crowd:
         return self.records[np.random.default_rng([seed, 3]).permutation(len(self.records))]
 
     def solve(self, mechanism: Mechanism, shuffled: Any, seed: int) -> Marginals:
+        # Every method starts from the same stream, so that they differ by what they do and less by luck.
         rng = np.random.default_rng([seed, 4])
         tally = simulate_tally(mechanism, shuffled, self.sizes, rng, shuffled=True)
         return solve_marginals(mechanism, tally, sizes=self.sizes)

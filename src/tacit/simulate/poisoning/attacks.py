@@ -65,6 +65,7 @@ def fake_reports(mechanism: Mechanism, attack: Attack, count: int, seed: int) ->
     if attack.name == "ria":
         return mechanism.privatize(rng.choice(attack.targets, count), SimulationCoins(seed + (1 << 40)))
     oracle = mechanism
+    # A server cannot tell whether a wrapper ran, so that fakes are made of what the oracle inside accepts.
     while isinstance(oracle, Wrapper):
         oracle = oracle.inner
     if attack.name == "rpa":
@@ -88,6 +89,7 @@ def random_reports(oracle: Mechanism, count: int, rng: np.random.Generator) -> R
 
 def _random_codes(oracle: CodeCounting, count: int, rng: np.random.Generator) -> Reports:
     """Codes drawn evenly from those that are accepted: some kinds never send some of theirs."""
+    # Enough to be left with `count` of them even if only about one code in eight is ever sent.
     drawn = rng.integers(oracle.codes.start, oracle.codes.stop, size=8 * count + 64).astype(oracle.report_dtype)
     return drawn[oracle.valid(drawn)][:count]
 
@@ -113,6 +115,7 @@ def _pushed(size: int, attack: Attack, count: int, rng: np.random.Generator, *, 
     """Rows of bits with the pushed targets set, in every row a random choice of them."""
     each = attack.each if most is None else min(attack.each, most)
     ones = np.zeros((count, size), np.uint8)
+    # Sorting random keys draws a subset without replacement in all rows at once.
     order = np.argsort(rng.random((count, len(attack.targets))), axis=1)[:, :each]
     np.put_along_axis(ones, attack.targets[order], 1, axis=1)
     return ones
@@ -123,6 +126,7 @@ def _random_bits(ones: U8, total: int, rng: np.random.Generator, *, avoid: I64 |
     keys = rng.random(ones.shape)
     keys[ones == 1] = -1.0  # Those that are set come first and stay.
     if avoid is not None:
+        # Random keys are below 1, so that 2 comes last: a target that this fake does not push stays clear.
         keys[:, avoid] = np.where(ones[:, avoid] == 1, -1.0, 2.0)
     filled = ones.copy()
     np.put_along_axis(filled, np.argsort(keys, axis=1)[:, :total], 1, axis=1)
@@ -149,6 +153,7 @@ def _searched_seeds(oracle: LocalHashOracle, attack: Attack, count: int, rng: np
         hits = np.stack([(buckets == y).sum(axis=1) for y in range(oracle.g)], axis=1)
         found = _hashed(oracle, seeds.astype(np.int64), hits.argmax(axis=1))
         best_hits, best = np.append(best_hits, hits.max(axis=1)), np.append(best, found)
+        # Only the best so far are kept, so that memory does not grow with the search.
         keep = np.argsort(-best_hits, kind="stable")[:count]
         best_hits, best = best_hits[keep], best[keep]
     return best
@@ -159,6 +164,7 @@ def _best_rows(oracle: HRR, attack: Attack, count: int, rng: np.random.Generator
     rows = np.arange(oracle.first, oracle.order, dtype=np.uint64)
     odd = np.bitwise_count(rows[:, None] & attack.targets.astype(np.uint64)[None, :]) & 1
     minus = odd.sum(axis=1, dtype=np.int64)
+    # The sign of a report is free: a row that is -1 at most targets is as good as one that is +1 there.
     agreeing = np.maximum(minus, len(attack.targets) - minus)
     best = np.flatnonzero(agreeing == agreeing.max())
     chosen = rng.choice(best, count)
@@ -188,6 +194,7 @@ def predicted_target_sum(oracle: Mechanism, attack: Attack, fakes: Reports) -> f
     A fake that supports s of r targets says (s - r q)/(p - q) of them together (Wang's equation (3.1)).
     """
     r = len(attack.targets)
+    # All of these respondents hold a target, and estimates are unbiased, so that the targets' shares add up to one.
     if attack.name == "ria":
         return 1.0
     if not isinstance(oracle, PureOracle):
@@ -199,6 +206,7 @@ def predicted_target_sum(oracle: Mechanism, attack: Attack, fakes: Reports) -> f
 
 def _expected_support(oracle: PureOracle, attack: Attack, fakes: Reports) -> float | None:
     r = len(attack.targets)
+    # A report of randomised response names one value, so that it supports one target at the most.
     if isinstance(oracle, GRR):
         return r / oracle.size if attack.name == "rpa" else 1.0
     if isinstance(oracle, UnaryOracle):
