@@ -48,6 +48,7 @@ def test_a_column_of_values_is_counted_with_or_without_a_header(tmp_path, text, 
 def test_ranges_are_over_all_integers_between_or_over_buckets(tmp_path):
     assert read_counted(_write(tmp_path / "a.csv", "2\n5\n5\n"), ranges=True).counts.tolist() == [1, 0, 0, 2]
     assert len(read_counted(_write(tmp_path / "b.csv", "0.5\n1\n"), ranges=True).counts) == 256
+    assert read_counted(_write(tmp_path / "d.csv", "0.5\n0.5\n"), ranges=True).counts[:2].tolist() == [2, 0]
     with pytest.raises(InvalidSpec, match="ranges need numbers"):
         read_counted(_write(tmp_path / "c.csv", "red\nblue\nred\n"), ranges=True)
 

@@ -162,9 +162,10 @@ def _spread(path: str, held: Counter[float]) -> I64:
         raise InvalidSpec(f"{path}: integers span {high - low + 1:.0f} values, at most {MOST_SPAN}; divide them first")
     size = max(2, int(high - low) + 1) if whole else BUCKETS
     counts = np.zeros(size, np.int64)
+    width = (high - low) / size or 1.0  # One fraction alone is all in the first bucket.
     for number, count in held.items():
         # The largest number would fall just past the last bucket, and belongs to it.
-        at = int(number - low) if whole else min(size - 1, int((number - low) / (high - low) * size))
+        at = int(number - low) if whole else min(size - 1, int((number - low) / width))
         counts[at] += count
     return counts
 
