@@ -8,10 +8,6 @@ export class SquareWave extends Device {
   static kind = "sw";
   static fields = ["epsilon", "size", "width"];
 
-  get fitsWord() {
-    return true;
-  }
-
   check() {
     /** @type {number} */
     this.size = this.checkSize(2 ** 16);

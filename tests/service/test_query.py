@@ -158,7 +158,7 @@ def test_what_an_answer_says_of_itself(asked: Asked) -> None:
     by_age = asked.ask("SELECT age AS years, COUNT(*) FROM people GROUP BY age").json()
     assert by_age["columns"][0] == {"name": "years", "kind": "group", "ordered": True}
     assert (reply["n"], reply["level"], reply["table"]) == (N, 0.95, "people") and reply["seconds"] > 0
-    assert set(reply["rows"][0][1]) == {"estimate", "standard_error", "low", "high", "n", "status"}
+    assert set(reply["rows"][0][1]) == {"estimate", "standard_error", "low", "high", "n", "status", "better"}
     lost = asked.rows("SELECT AVG(hours) FROM people WHERE age = 99 AND state = 'WA' AND os = 'linux'")[0][0]
     assert lost["status"] in ("insufficient_data", "no_data") and lost["estimate"] is None
 

@@ -82,7 +82,7 @@ def test_answers_are_those_of_the_crowd_with_the_epsilon_against_everybody(done:
     assert (claim["delta"], claim["roles_apart"], answers["epsilon"]) == ("0.000001", True, "4")
     table = run(done.parties, "collection", "export", done.id, "--format", "csv").stdout.splitlines()
     assert table[0].endswith("epsilon,shuffled_epsilon,shuffled_epsilon_others,shuffled_delta")
-    assert table[1].endswith(f",{done.n},0.95,4,3.643,3.667,0.000001")
+    assert f",{done.n},0.95," in table[1] and table[1].endswith(",4,3.643,3.667,0.000001")
 
 
 def test_the_command_line_shows_a_session_and_its_claims(done: Finished) -> None:

@@ -109,7 +109,7 @@ def epsilon_lower(
     """Return lower bounds ln((low - delta)/high) of epsilon from hits of events under two answers, of `runs` each.
 
     >>> round(float(epsilon_lower(480, 180, 1000, 0.999)), 3)
-    0.658
+    0.652
     """
     # Each of the two one-sided bounds has half of the error probability, as the interval's two ends have.
     low, high = clopper_pearson(hits, runs, confidence)[0] - delta, clopper_pearson(others, runs, confidence)[1]

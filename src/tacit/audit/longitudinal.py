@@ -55,7 +55,7 @@ def guess_success(permanent: F64, instantaneous: F64, reports: int) -> float:
     It never exceeds that of whoever sees the permanent answer itself.
 
     >>> p, i = response_matrix(5, 2.0), response_matrix(5, 1.0)
-    >>> guess_success(p, i, 1) < guess_success(p, i, 4) < p[0, 0]
+    >>> guess_success(p, i, 1) < guess_success(p, i, 4) < float(p[0, 0])
     True
     """
     return float(sequence_law(permanent, instantaneous, reports).max(axis=0).sum() / len(permanent))

@@ -22,6 +22,13 @@ class Cell(NamedTuple):
     """The number of rows that meet the public conditions."""
     status: str
     """estimate, exact, insufficient_data (lost in noise), no_data or below_minimum_cohort."""
+    better: dict[str, Any] | None = None
+    """For an estimated COUNT: a biased estimate that is nearer to the truth on average, with its own interval."""
+
+    @classmethod
+    def of(cls, item: dict[str, Any]) -> "Cell":
+        """Read a cell of an answer; fields that later releases add are left out."""
+        return cls(**{name: item[name] for name in cls._fields if name in item})
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class Sql:
         if "plan" in answer:
             return answer["plan"]
         names = _different([column["name"] for column in answer["columns"]])
-        rows = ([Cell(**item) if isinstance(item, dict) else item for item in row] for row in answer["rows"])
+        rows = ([Cell.of(item) if isinstance(item, dict) else item for item in row] for row in answer["rows"])
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     @property

@@ -38,7 +38,6 @@ class SquareWaveDevice(Device):
     """A number in 0 .. size - 1, reported as one of the `width` outputs around it or as any other one."""
 
     kind: ClassVar[str] = "sw"
-    fits_word: ClassVar[bool] = True
 
     size: int
     width: int = 0

@@ -64,9 +64,11 @@ def _branches(spelling: Spelling, length: int, to: int) -> int:
     if to - length > unit - length % unit:
         middle = length + unit - length % unit
         return _branches(spelling, length, middle) * _branches(spelling, middle, to)
-    digits = f"{_LETTER:08b}" * (length // _UNIT + 1) if spelling.fanout == 2 else "1" * (length + 1)
-    prefix = np.array([int(digits[:length] or "0", 2 if spelling.fanout == 2 else spelling.fanout)], np.uint64)
-    return len(spelling.extend(prefix, length, to))
+    if spelling.fanout == 2:
+        before = int((f"{_LETTER:08b}" * (length // _UNIT + 1))[:length] or "0", 2)
+    else:
+        before = sum(spelling.fanout**place for place in range(length))  # The digit 1, so many times.
+    return len(spelling.extend(np.array([before], np.uint64), length, to))
 
 
 def bit_strings(bits: int) -> Spelling:
