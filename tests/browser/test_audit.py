@@ -12,6 +12,7 @@ from tacit.audit.program import Program
 from tacit.testing.examples import example
 
 
+@pytest.mark.slow
 def test_reports_of_the_browser_preset_are_valid(browser: Any) -> None:
     del browser  # Skipped where there is none.
     mechanism = example("oue", "4")

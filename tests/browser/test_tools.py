@@ -180,6 +180,7 @@ def test_without_scipy_the_page_says_what_to_install(monkeypatch: pytest.MonkeyP
     assert tools.tools({"n": "7", "mechanism": "gm"}, ())["found"]["exact"]
 
 
+@pytest.mark.slow
 def test_new_pages_are_accessible_and_fit(page: Any, context: Any, site: Any) -> None:
     sets, done = site.publish(**BASKETS), site.publish(**BASKETS | {"questions": [BASKET | {"task": "itemsets"}]})
     words, who = site.publish(**WORDS), site.publish(**WHO)

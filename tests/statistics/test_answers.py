@@ -39,6 +39,7 @@ def judged(settings: list[dict[str, Any]]) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
 def test_made_up_histograms_are_answered_nearly_as_well_as_by_the_best_method() -> None:
     settings = [answers.setting(s, e, 100_000, 4) for s in MADE_UP.values() for e in ("0.5", "2")]
     # Six settings: one that is off makes 0.83, which is the tolerance here; the full grid asks for 0.9.

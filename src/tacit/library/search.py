@@ -102,8 +102,8 @@ def heavy_hitters(
     `alphabet` ("lower", "printable", "bytes" or the characters) and `length` declare the texts there may be; `domain`
     takes `tacit.Text`, `tacit.Bits` or `tacit.Integers`.
 
-    >>> words = ["tea"] * 6_000 + ["milk"] * 3_000 + ["juice"] * 1_000
-    >>> heavy_hitters(words, epsilon=4, k=4, alphabet="lower", length=5).labels[0]
+    >>> words = ["tea"] * 6_000 + ["oat"] * 3_000 + ["rye"] * 1_000
+    >>> heavy_hitters(words, epsilon=4, k=4, alphabet="lower", length=3).labels[0]
     'tea'
     """
     column = column_of("heavy_hitters", values)
