@@ -43,7 +43,7 @@ def independent_tables(n: int, epsilon: str, share: Any, runs: int) -> Any:
         matrix = covariance_of(estimate)
         cells, shape = estimate.value.reshape(size, size), (size, size)
         yield SimpleNamespace(
-            cells=cells, shape=shape, covariance=lambda matrix=matrix: matrix, respondents=n, status="ok"
+            cells=cells, shape=shape, covariance=lambda matrix=matrix: matrix, respondents=n, status="covered"
         )
 
 

@@ -346,8 +346,8 @@ def test_tables_of_two_to_the_forty_cells_name_what_works():
         with pytest.raises(InvalidSpec, match="use calm or inp_ht"):
             make_method(method, question)
     choice = choose_marginals(sizes=[2] * 40, k=3, epsilon="1", n=10**6)
-    assert {option.method for option in choice.options} <= {"calm", "inp_ht", "marg_ps", "marg_ht", "marg_rr", "em",
-                                                            "marg_rr_oue"}  # fmt: skip
+    assert {option.method for option in choice.options} <= {"one_way", "pairs", "views", "calm", "inp_ht", "marg_ps",
+                                                            "marg_ht", "marg_rr", "em", "marg_rr_oue"}  # fmt: skip
     _, answers = collected("calm", np.zeros((1000, 40), np.int64), [2] * 40, "1")
     assert answers.table((0, 39)).shape == (2, 2)
     with pytest.raises(InvalidSpec, match="fewer attributes at a time"):
@@ -382,11 +382,15 @@ def test_groups_without_reports_are_honest():
     assert answers.table((0, 1)).status == "covered"
     assert np.isfinite(answers.table((0, 1)).raw.variance).all()
     lost = answers.table((1, 2))
-    assert lost.status == "reconstructed"
+    assert lost.status == "independent"
     assert lost.missing == ((1, 2),)
     assert np.isclose(lost.consistent.sum(), 1)
+    assert np.allclose(lost.consistent, np.outer(lost.consistent.sum(axis=1), lost.consistent.sum(axis=0)))
     with pytest.raises(NoData):
         information_interval(lost)
+    more = answers.table((0, 1, 2))
+    assert more.status == "reconstructed"
+    assert (1, 2) in more.missing
     only = solve_marginals(mechanism, mechanism.tally(reports[reports["member"] == 0]))
     assert only.table((0, 3)).status == "unseen"
     assert {a for clique in junction_tree(only) for a in clique.new} == set(range(4))
