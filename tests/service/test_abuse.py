@@ -30,11 +30,12 @@ SLOW_PLAN = {
     "epsilon": "1",
     "policy": "joint",
     "k": 4,
+    "respondents": 100_000_000,
     "questions": [
-        {"name": f"q{i}", "text": "?", "domain": {"kind": "integers", "low": 0, "high": 1}} for i in range(30)
+        {"name": f"q{i}", "text": "?", "domain": {"kind": "integers", "low": 0, "high": 1}} for i in range(50)
     ],
 }
-"""About 20 seconds of planning."""
+"""More than a minute of planning, most of it a search over the 230,300 sets of four questions."""
 
 
 def reader(client: Client, collection: str) -> str:
@@ -79,6 +80,7 @@ def test_reports_and_readiness_go_on_while_a_reader_plans_without_end(app: App):
     """All the while the plans run: hundreds of reports, dozens of health checks, and an administrator's own plan."""
     with serving(app) as client:
         mine, work = client.publish(draft()), app.collector.work
+        work.limits = replace(work.limits, seconds=PATIENT_SECONDS)
         width = app.collector.find(mine).widths[0]
         with held(client, 60, plan(reader(client, mine))):
             wait_until(lambda: work.running + work.waiting == work.limits.jobs_each)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from struct import Struct
 from typing import Any
 
 import apsw
@@ -43,19 +45,20 @@ def run(file: Path, text: str, *values: Any) -> list[tuple[Any, ...]]:
         db.close()
 
 
+def behind(place: str, text: str, *values: Any) -> list[tuple[Any, ...]]:
+    """Run a statement behind the collector's back; it is written as for SQLite."""
+    if "host=" not in place:
+        return run(Path(place) / FILE, text, *values)
+    with psycopg.connect(place, autocommit=True) as connection:
+        connection.execute("SET search_path TO tacit")
+        cursor = connection.execute(text.replace("?", "%s"), values)
+        return cursor.fetchall() if cursor.description else []
+
+
 @pytest.fixture
 def change(place: str) -> Change:
-    """Changes a database behind the collector's back; statements are written as for SQLite."""
-
-    def changed(text: str, *values: Any) -> list[tuple[Any, ...]]:
-        if "host=" not in place:
-            return run(Path(place) / FILE, text, *values)
-        with psycopg.connect(place, autocommit=True) as connection:
-            connection.execute("SET search_path TO tacit")
-            cursor = connection.execute(text.replace("?", "%s"), values)
-            return cursor.fetchall() if cursor.description else []
-
-    return changed
+    """Changes the database of this test."""
+    return partial(behind, place)
 
 
 def join(tally: bytes | None, batches: list[StoredBatch]) -> bytes:
@@ -255,13 +258,28 @@ def test_a_damaged_tally_is_shown_in_the_status_and_found_in_the_background(coll
 
 def old_database(place: str, monkeypatch: pytest.MonkeyPatch, name: str, document: bytes) -> None:
     """What the release before the checksums left: its tables, a collection, and a batch that waits."""
+    head = Struct("<3I").pack(1, 1, 1)  # One batch, of one report, of one byte.
+    # Written by statements: the store of today names columns that these tables did not have yet.
+    rows = [
+        ("INSERT INTO collections (id, state, document, published) VALUES (?, 'published', ?, 0)", name, document),
+        ("INSERT INTO batches (collection, batch) SELECT key, ? FROM collections", b"2" * 16),
+        (
+            "INSERT INTO waiting (collection, batches, reports, payload) SELECT key, 1, 1, ? FROM collections",
+            head + bytes([3]),
+        ),
+    ]
     with monkeypatch.context() as past:
         past.setattr(sqlite_schema, "MIGRATIONS", sqlite_schema.MIGRATIONS[:2])
         past.setattr(postgres_schema, "MIGRATIONS", postgres_schema.MIGRATIONS[:1])
-        store = PostgresStore(place) if "host=" in place else SqliteStore(place)
-        store.add_collection(CollectionRecord(name, "published", document))
-        store.add_batches([NewBatch(name, b"2" * 16, bytes([3]), 1, {})])
-        store.close()
+        if "host=" in place:
+            with psycopg.connect(place, autocommit=True) as connection:
+                postgres_schema.migrate(connection)
+        else:
+            Path(place).mkdir(parents=True)
+            (Path(place) / FILE).touch()
+            sqlite_schema.migrate_file(Path(place) / FILE)
+    for text, *values in rows:
+        behind(place, text, *values)
 
 
 def test_a_database_of_an_earlier_release_answers_as_before(
