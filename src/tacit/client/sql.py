@@ -4,7 +4,7 @@ Standard library only; with psycopg, the collector's PostgreSQL port does the sa
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from tacit.client.operator import TIMEOUT_SECONDS, Operator, Refused
 
@@ -54,7 +54,10 @@ class Sql:
         if "plan" in answer:
             return answer["plan"]
         names = _different([column["name"] for column in answer["columns"]])
-        rows = ([Cell.of(item) if isinstance(item, dict) else item for item in row] for row in answer["rows"])
+        rows = (
+            [Cell.of(cast("dict[str, Any]", item)) if isinstance(item, dict) else item for item in row]
+            for row in answer["rows"]
+        )
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     @property
