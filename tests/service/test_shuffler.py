@@ -183,6 +183,8 @@ def test_a_shuffler_that_shows_different_slots_to_different_shufflers_is_named(f
     tamper(fresh.apps[3], show_fewer)
     fresh.collector.close()
     fresh.wait_for_state("ABORTED")
+    # A shuffler has ended before its letter to the collector has arrived.
+    wait_until(lambda: fresh.collector.heard(ABORT))
     accusations = [each.json() for each in fresh.collector.heard(ABORT).values()]
     assert {each["blames"] for each in accusations} == {"shuffler_3"}
     assert all(len({item["body"] for item in each["evidence"]}) == 2 for each in accusations)
