@@ -1,5 +1,12 @@
-"""`python -m tacit.cli`."""
+"""`python -m tacit.cli`, and the file that `spark-submit` is given."""
 
-from tacit.cli import main
+import sys
+from pathlib import Path
+
+# As a script, its own folder is searched first, where `token.py` would hide that of the standard library.
+if sys.path and Path(sys.path[0]).resolve() == Path(__file__).resolve().parent:
+    del sys.path[0]
+
+from tacit.cli import main  # noqa: E402
 
 main()
