@@ -7,6 +7,6 @@ from pathlib import Path
 if sys.path and Path(sys.path[0]).resolve() == Path(__file__).resolve().parent:
     del sys.path[0]
 
-from tacit.cli import main  # noqa: E402
+from tacit.cli import main
 
 main()
