@@ -24,9 +24,9 @@ function dateOf(text) {
 /** @param {any} windows */
 function checkFirst({ every, first }) {
   const day = dateOf(first);
-  if (day === null || first < "0001" || first > LAST_YEAR) throw new InvalidSpec('windows.first must be a date such as "2030-01-07"');
-  insist(every !== "week" || day.getUTCDay() === 1, "windows.first", "a Monday for windows of a week");
-  insist(every !== "month" || day.getUTCDate() === 1, "windows.first", "the 1st of a month for windows of a month");
+  if (day === null || first < "0001" || first > LAST_YEAR) throw new InvalidSpec('windows.first must be a date');
+  insist(every !== "week" || day.getUTCDay() === 1, "windows.first", "a Monday");
+  insist(every !== "month" || day.getUTCDate() === 1, "windows.first", "the 1st of a month");
 }
 
 /** @param {any} windows */
@@ -34,19 +34,19 @@ function checkWindows(windows) {
   checkFields("document.windows", ["count", "every", "first", "guarantee", "late", "per", "schedule", "zone"], windows);
   const { count, every, late, per, schedule, zone, guarantee } = windows;
   insist(["day", "week", "month"].includes(every), "windows.every", "day, week or month");
-  insist(areIntegers([count], 1, MAX_WINDOWS), "windows.count", "an integer from 1 to 4096");
-  insist(areIntegers([late], 0, 31), "windows.late", "an integer from 0 to 31");
-  insist(areIntegers([per], 1, count), "windows.per", "an integer from 1 to the number of windows");
+  insist(areIntegers([count], 1, MAX_WINDOWS), "windows.count", "from 1 to 4096");
+  insist(areIntegers([late], 0, 31), "windows.late", "from 0 to 31");
+  insist(areIntegers([per], 1, count), "windows.per", "from 1 to count");
   insist(["utc", "local"].includes(zone), "windows.zone", "utc or local");
   insist(schedule === "fixed", "windows.schedule", '"fixed"');
   checkFirst(windows);
   const fresh = per === 1 ? "event" : "run";
-  insist(guarantee === (per === count ? "lifetime" : fresh), "windows.guarantee", "what one report in so many windows keeps");
+  insist(guarantee === (per === count ? "lifetime" : fresh), "windows.guarantee", "what `per` keeps");
 }
 
 /** An epsilon as an exact fraction. @param {any} text @param {string} where @returns {[bigint, bigint]} */
 function capOf(text, where) {
-  insist(matches(text, /^(0|[1-9]\d?)(\.\d{0,17}[1-9])?$/), where, "an epsilon as its shortest decimal text");
+  insist(matches(text, /^(0|[1-9]\d?)(\.\d{0,17}[1-9])?$/), where, "a shortest decimal");
   return asBudget(text).declared;
 }
 
@@ -54,15 +54,15 @@ function capOf(text, where) {
 function checkAccount(account, { per }, epsilon) {
   checkFields("document.account", ["lifetime_epsilon", "name", "run", "run_epsilon"], account);
   const { name, run, run_epsilon: cap, lifetime_epsilon: life } = account;
-  insist(isName(name), "account.name", "a lower-case word of up to 40 letters, digits and underscores");
-  insist(areIntegers([run], 1, MAX_WINDOWS), "account.run", "an integer from 1 to 4096");
+  insist(isName(name), "account.name", "a lower-case word of up to 40 characters");
+  insist(areIntegers([run], 1, MAX_WINDOWS), "account.run", "from 1 to 4096");
   const [top, bottom] = asBudget(epsilon).declared;
   const [most, per1] = capOf(cap, "account.run_epsilon");
   const slots = BigInt(Math.ceil(run / per));
-  insist(slots * top * per1 <= most * bottom, "account.run_epsilon", `enough for ${slots} slots in ${run} windows`);
+  insist(slots * top * per1 <= most * bottom, "account.run_epsilon", "enough for a run");
   if (life === null) return;
   const [all, per2] = capOf(life, "account.lifetime_epsilon");
-  insist(top * per2 <= all * bottom, "account.lifetime_epsilon", "at least the epsilon of one report");
+  insist(top * per2 <= all * bottom, "account.lifetime_epsilon", "at least epsilon");
 }
 
 /**
@@ -71,11 +71,11 @@ function checkAccount(account, { per }, epsilon) {
  * @param {import("./base.js").Device} mechanism
  */
 export function checkWindowed({ windows = null, account = null, shuffle, rows, plan, policy, invitations, epsilon }, mechanism) {
-  if (windows === null) return insist(account === null, "document.account", "null without windows");
+  if (windows === null) return insist(account === null, "document.account", "null");
   checkWindows(windows);
-  insist(isObject(account), "document.account", "stated where there are windows");
+  insist(isObject(account), "document.account", "stated");
   checkAccount(account, windows, epsilon);
-  insist([shuffle, rows, plan].every((one) => one === null), "document", "without rows, plan and shufflers where there are windows");
-  insist(policy === "single" && !invitations, "document", 'of policy "single" and without invitations where there are windows');
-  insist(mechanism.kind !== "memo", "document.mechanism", "of a kind that draws fresh noise where there are windows");
+  insist([shuffle, rows, plan].every((one) => one === null), "document", "without rows, plan and shuffle");
+  insist(policy === "single" && !invitations, "document", 'of policy "single" without invitations');
+  insist(mechanism.kind !== "memo", "document.mechanism", "of a kind with fresh noise");
 }
