@@ -71,7 +71,7 @@ function checkAccount(account, { per }, epsilon) {
  * @param {import("./base.js").Device} mechanism
  */
 export function checkWindowed({ windows = null, account = null, shuffle, rows, plan, policy, invitations, epsilon }, mechanism) {
-  if (windows === null) return insist(account === null, "document.account", "null");
+  if (windows === null) return insist(account === null, "document.account", "null without windows");
   checkWindows(windows);
   insist(isObject(account), "document.account", "stated");
   checkAccount(account, windows, epsilon);
