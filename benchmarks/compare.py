@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from answers import DATA, SETS
+from answers import DATA, ORDERED, SETS
 
 from tacit.simulate.compare.data import AttributeRecords, CountedValues
 from tacit.simulate.compare.run import Data, compare
 
-ORDERED = ("age", "hours", "income", "nettrace", "searchlogs", "hepth")
 RESPONDENTS = 100_000
 """Respondents of histograms and ranges, drawn from the data; tables have those of the data."""
 
@@ -45,7 +44,7 @@ def adult() -> AttributeRecords:
 
 def nltcs() -> AttributeRecords:
     """Sixteen items of one scale of disability."""
-    return _coded(np.genfromtxt(DATA / "nltcs.csv", delimiter=",", skip_header=1, dtype=int).T)
+    return _coded(list(np.genfromtxt(DATA / "nltcs.csv", delimiter=",", skip_header=1, dtype=int).T))
 
 
 def _statsmodels(name: str) -> Any:

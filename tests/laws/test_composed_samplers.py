@@ -4,7 +4,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations, product
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.laws.intervals import (
@@ -24,6 +24,7 @@ from tests.laws.test_samplers import FIXED
 
 from tacit.catalog import CATALOG
 from tacit.core.compose import AllOf, OneOf, Questions
+from tacit.core.mechanism import Mechanism
 from tacit.device.families.grid import Grid
 from tacit.device.families.levels import Tree
 from tacit.device.families.ticks import Ticks
@@ -37,6 +38,7 @@ from tacit.numeric.memo import Memoized
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR
 from tacit.oracles.hadamard_signed import HRRSigned
+from tacit.oracles.layered import LayeredMemo
 from tacit.oracles.sets import Padded, SetSize
 from tacit.oracles.unary import OUE, RUE, SUE
 
@@ -118,7 +120,7 @@ def test_all_of_has_the_law_it_states(epsilon: str):
     marginal: Law = {}
     for report, chance in laws[-1].items():
         marginal[report[0]] = marginal.get(report[0], Fraction(0)) + chance
-    assert marginal == {y[0]: c for y, c in laws_of(m.members[0], [1])[0].items()}
+    assert marginal == {y[0]: c for y, c in laws_of(cast("Mechanism", m.members[0]), [1])[0].items()}
 
 
 MEMOISED: dict[str, Callable[[Any], Any]] = {
@@ -161,6 +163,25 @@ def test_a_memoised_report_is_the_inner_one_with_coins_of_its_own_secret():
     assert m.privatize_one(2, ReplayCoins(b"memo")) == m.inner.privatize_one(2, coins)
 
 
+@pytest.mark.parametrize(("epsilon", "first"), [("2", "1"), ("32", "8"), ("0.002", "0.001")])
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_first_layered_report_has_the_law_of_both_layers(
+    size: int, epsilon: str, first: str, monkeypatch: pytest.MonkeyPatch
+):
+    """One word of the value's own stream, one of the fresh layer: together exactly the stated randomised response."""
+    m = LayeredMemo(inner=GRR(size=size, epsilon=epsilon), first=first, most_values=2)
+
+    def first_report(value: int, coins: Coins) -> bytes:
+        monkeypatch.setattr(Memory, "coins", lambda *_: coins)
+        return m.report(value, Memory(bytes(32), ""), coins)
+
+    laws = [law(lambda c, v=v: first_report(v, c)) for v in below(m)]
+    assert laws == [{bytes([y]): m.p if y == v else m.q for y in range(size)} for v in range(size)]
+    assert largest_ratio(laws) == m.one_report_odds() <= Fraction(m.first_budget.odds, WORD)
+    # Rounding up one word loses next to nothing of what a report may say.
+    assert m.one_report_odds() / Fraction(m.first_budget.odds, WORD) > 1 - Fraction(1, 10**14)
+
+
 SETS: dict[str, Callable[[str], Any]] = {
     "padded": lambda e: Padded.amplified(epsilon=e, size=3, length=2),
     "padded_uneven": lambda e: Padded.amplified(epsilon=e, size=2, length=3),
@@ -183,5 +204,5 @@ def test_reports_on_sets_have_the_law_they_state(name: str, epsilon: str):
 
 def test_every_kind_of_the_catalogue_is_proved_here():
     made = [make("1") for part in (FIXED, LANES, LAYERED) for make in part.values()]
-    proved = {m.kind for m in made} | {"blh", "olh", "one_of", "all_of", "memo", "padded", "set_size"}
+    proved = {m.kind for m in made} | {"blh", "olh", "one_of", "all_of", "memo", "layered", "padded", "set_size"}
     assert proved == {kind.kind for kind in CATALOG}

@@ -18,11 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arrays import I64, U64
+from tacit.arrays import I64, U8, U64
 from tacit.device.numbers.coins import Coins
-from tacit.kernels import follow
+from tacit.kernels import expand_keys, follow, follow_lanes
+from tacit.kernels.window import WindowCoins, WindowEnd
 
 _WINDOW_WORDS = 1 << 18
+_MOST_ONES = 1 << 20
+"""True bits that are looked up at a time: those of all unary members, of which a report needs one."""
 _FIRST_GUESS = 16
 """Words per report that are looked at first where a member's cost is not fixed; too few only cost another look."""
 
@@ -42,40 +45,6 @@ class GivenCoins(Coins):
         raise IndexError(f"coins: {size} bytes more than a member declares in coin_words were asked for")
 
 
-class _WindowEnd(Exception):
-    """A report needs words beyond the window; it is drawn again from the next one, from the same words."""
-
-
-class WindowCoins(Coins):
-    """The words of a window, read from any place of it; reading past its end gives up on the report."""
-
-    def __init__(self, words: U64) -> None:
-        """Hold the words as integers too: single words are read most."""
-        super().__init__()
-        self._buffer = words.tobytes()
-        self._integers: list[int] = words.tolist()
-
-    @property
-    def place(self) -> int:
-        """The number of the word that is read next."""
-        return self._position >> 3
-
-    @place.setter
-    def place(self, place: int) -> None:
-        self._position = place << 3
-
-    def word(self) -> int:
-        """Consume one word; `Coins.word` would make a bytes object of every one."""
-        place = self._position >> 3
-        if place == len(self._integers):
-            raise _WindowEnd
-        self._position += 8
-        return self._integers[place]
-
-    def _draw(self, size: int) -> bytes:
-        raise _WindowEnd
-
-
 @dataclass(frozen=True, eq=False)
 class Sweep:
     """Consecutive reports of a batch whose words all lie in one window."""
@@ -89,6 +58,8 @@ class Sweep:
     window: U64
     drawn: dict[int, bytes]
     """Payloads of the reports whose cost varies, by place in the batch: they had to be drawn to learn their cost."""
+    payloads: U8 | None = None
+    """The same as rows, zeros for the others, where the kernel drew them: all members of varying cost are unary."""
 
     def coins(self, places: I64, cost: int) -> GivenCoins:
         """The words of some of these reports, `cost` each, in the order of the reports."""
@@ -101,22 +72,43 @@ DrawOne = Callable[[int, int, Coins], bytes]
 """The payload of report (place in the batch) about a member, from these coins."""
 
 
-def sweep(coins: Coins, n: int, costs: I64, choose: Choose, draw_one: DrawOne) -> Iterator[Sweep]:
+@dataclass(frozen=True, eq=False)
+class UnaryMembers:
+    """Members of varying cost that draw one noisy bit per value, so that the kernel can follow them."""
+
+    table: U64
+    """A row (column, size, t1, t0) for every member; rows of the others are not read."""
+    ones: "Callable[[int, int], npt.NDArray[np.int32]]"
+    """The true bits of the reports from one place of the batch up to another: a row each, a column per unary member."""
+    columns: int
+    width: int
+    """Bytes of a payload."""
+
+    @property
+    def guess(self) -> int:
+        """About the words of the widest: a little over seven for every 64 bits."""
+        return 8 * -(-int(self.table[:, 1].max()) // 64)
+
+
+def sweep(
+    coins: Coins, n: int, costs: I64, choose: Choose, draw_one: DrawOne, unary: UnaryMembers | None = None
+) -> Iterator[Sweep]:
     """The coin words of n reports, window by window; consumes exactly the words that n devices would.
 
-    `costs[m]` is the number of words of a report about member m, or `VARIES`; reports of the latter are drawn one by
-    one, by the device reference, while the starts are followed.
+    `costs[m]` is the number of words of a report about member m, or `VARIES`. Reports of the latter are drawn while the
+    starts are followed: by the kernel where all of them are unary, else one by one, by the device reference.
     """
-    each = 1 + int(np.where(costs == VARIES, _FIRST_GUESS, costs).max())
+    guess = _FIRST_GUESS if unary is None else unary.guess
+    each = 1 + int(np.where(costs == VARIES, guess, costs).max())
     alike = bool((costs == costs[0]).all()) and costs[0] != VARIES
     done, most = 0, max(_WINDOW_WORDS, each)
     while done < n:
         count = min(most // each, n - done)
-        words = np.frombuffer(coins.peek(each * count), "<u8")
+        words = np.frombuffer(coins.peek(each * count, expand_keys), "<u8")
         if alike:
             found, used = _evenly(words, done, each, choose), len(words)
         else:
-            found, used = _follow(words, done, n, costs, choose, draw_one)
+            found, used = _follow(words, done, n, costs, choose, draw_one, unary)
         coins.skip(used)
         # Where not even one report fits (its cost varies, and is above the guess), a larger window is tried.
         each, most = (each, most) if len(found.members) else (2 * each, 2 * most)
@@ -129,12 +121,26 @@ def _evenly(words: U64, first: int, each: int, choose: Choose) -> Sweep:
     return Sweep(first, choose(words[::each]), np.arange(1, len(words), each), words, {})
 
 
-def _follow(words: U64, first: int, n: int, costs: I64, choose: Choose, draw_one: DrawOne) -> tuple[Sweep, int]:
+def _follow(
+    words: U64, first: int, n: int, costs: I64, choose: Choose, draw_one: DrawOne, unary: UnaryMembers | None
+) -> tuple[Sweep, int]:
     """The reports from `first` on that fit into a window, and how many of its words they use."""
     chosen = choose(words)
     if not (costs == VARIES).any():
         places, used = follow(1 + costs[chosen], n - first)
         return Sweep(first, chosen[places - 1], places, words, {}), used
+    if unary is None:
+        return _follow_one_by_one(words, first, n, costs, chosen, draw_one)
+    # Every report needs two words at least, one for its member and one of its own.
+    most = min(n - first, max(1, len(words) // 2), max(1, _MOST_ONES // unary.columns))
+    steps = np.where(costs == VARIES, 0, 1 + costs)[chosen]
+    ones = unary.ones(first, first + most)
+    places, payloads, used = follow_lanes(words, steps, chosen, unary.table, ones, unary.width)
+    return Sweep(first, chosen[places - 1], places, words, {}, payloads), used
+
+
+def _follow_one_by_one(words: U64, first: int, n: int, costs: I64, chosen: I64, draw_one: DrawOne) -> tuple[Sweep, int]:
+    """The same by the device reference, which draws every report of varying cost to learn where the next one starts."""
     member_at: list[int] = chosen.tolist()
     cost_at: list[int] = costs[chosen].tolist()
     window = WindowCoins(words)
@@ -147,7 +153,7 @@ def _follow(words: U64, first: int, n: int, costs: I64, choose: Choose, draw_one
             window.place = at + 1
             try:
                 drawn[report] = draw_one(report, member_at[at], window)
-            except _WindowEnd:
+            except WindowEnd:
                 break
             cost = window.place - at - 1
         if at + 1 + cost > len(words):

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from tacit import kernels
 from tacit.arrays import F64, I64, U64
-from tacit.core.draws import VARIES, Sweep, sweep
-from tacit.core.mechanism import CodeCounting, Mechanism, Reports, indices_below, integer_array
+from tacit.core.draws import VARIES, Sweep, UnaryMembers, sweep
+from tacit.core.mechanism import CodeCounting, Mechanism, Oracle, Reports, indices_below, integer_array
 from tacit.core.members import (
     AnyTally,
     Candidates,
@@ -129,7 +129,8 @@ class OneOf(OneOfDevice, Mechanism):
             return self.decode(b"".join(self.privatize_one(value, coins) for value in array.tolist()))
         self._check_answers(array)
         reports = np.empty(len(array), self.report_dtype)
-        for part in sweep(coins, len(array), self._costs, self._chosen, self._payload_of(array)):
+        draws = self._chosen, self._payload_of(array), self._unary(array)
+        for part in sweep(coins, len(array), self._costs, *draws):
             for member, places in _groups(part.members):
                 at = part.first + places
                 reports[at] = self.wrapped(member, self._members_reports(member, array, at, part, places))
@@ -165,9 +166,28 @@ class OneOf(OneOfDevice, Mechanism):
         view = lru_cache(maxsize=None)(self.family.view)
         return lambda i, member, coins: self.member(member).privatize_one(view(member)(array[i]), coins)
 
+    def _unary(self, array: npt.NDArray[Any]) -> UnaryMembers | None:
+        """How the kernel draws the members whose cost varies, if all of them are unary kinds; else None."""
+        varying = np.flatnonzero(self._costs == VARIES).tolist()
+        lanes = [self.member(i).lanes for i in varying]
+        known = [bits for bits in lanes if bits is not None]
+        if not known or len(known) < len(varying):
+            return None
+        table = np.zeros((len(self.family), 4), np.uint64)
+        table[varying] = np.array([(column, *bits) for column, bits in enumerate(known)], np.uint64)
+
+        def ones(start: int, stop: int) -> npt.NDArray[np.int32]:
+            rows = array[start:stop].T
+            values = [cast("Oracle", self.member(i)).indices(self.family.view(i)(rows)) for i in varying]
+            return np.stack(values, axis=1).astype(np.int32)
+
+        return UnaryMembers(table, ones, len(varying), self.payload_bytes)
+
     def _members_reports(self, member: int, array: npt.NDArray[Any], at: I64, part: Sweep, places: I64) -> Reports:
         """The reports of one member of a sweep: those at `at` in the batch, at `places` in the sweep."""
         cost, mechanism = int(self._costs[member]), self.member(member)
+        if cost == VARIES and part.payloads is not None:
+            return mechanism.decode(part.payloads[places, : mechanism.report_dtype.itemsize].tobytes())
         if cost == VARIES:
             return mechanism.decode(b"".join(part.drawn[i] for i in at.tolist()))
         return mechanism.privatize(self.family.view(member)(array[at].T), part.coins(places, cost))

@@ -32,4 +32,10 @@ static inline uint32_t second_word(uint32_t first) {
     return mix32(first + 0x9e3779b9u);
 }
 
+/* The whole seeded hash of a value below 2^64. */
+static inline uint32_t hash32(uint32_t seed, uint64_t value) {
+    uint32_t first = mix32(seed ^ (uint32_t)(value >> 32));
+    return seeded(mix32((uint32_t)value), first, second_word(first));
+}
+
 #endif

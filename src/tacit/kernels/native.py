@@ -8,9 +8,6 @@ signature, and that array must be bound to a name until the call returns, or it 
 import ctypes
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.device.numbers.coins import Coins
+from tacit.kernels.threads import THREADED_WORK, over_threads, sum_over_threads, thread_count
 from tacit.kernels.twin import F64, I64, U8, U32, U64, Layers
 
 _LIBRARY = Path(__file__).with_name("_tacit.so")
 _SIZE = ctypes.c_size_t
 _WORD = ctypes.c_uint64
-# Coin words that are drawn ahead for a call of a sampler: one megabyte.
-_COIN_WORDS = 1 << 17
+# Coin words that are drawn ahead for a call of a sampler: half a megabyte, which the caches hold.
+_COIN_WORDS = 1 << 16
 # The value of `tacit_abi` in tacit.c that these signatures belong to.
-_ABI = 13
+_ABI = 16
 # The fast path of `hash_support` looks the bounds of a bucket up in a table; more buckets than this leave the cache.
 _TABLED_BUCKETS = 1 << 16
 _SHORT_RUN = 48
@@ -34,8 +32,11 @@ _SHORT_RUN = 48
 
 The fast path mixes every seed again for every run, which only pays if the run is long enough.
 """
-# Below this many operations, starting threads takes longer than the work.
-_THREADED_WORK = 1 << 18
+
+# Affine blocks, measured in entries that are passed when reports are sorted: what a report costs to sort, and how many
+# comparisons of a report with a candidate take as long as one entry, in fractions of 32 and of 64 bits.
+_SORT_COST = 6
+_COMPARED = (12, 2)
 
 
 def load() -> "ctypes.CDLL | None":
@@ -55,13 +56,10 @@ def load() -> "ctypes.CDLL | None":
     # ctypes takes every other result for a C int, which would cut these sizes off at 32 bits.
     library.tacit_draw_layers.restype = _SIZE
     library.tacit_count_members.restype = library.tacit_weigh_members.restype = _SIZE
-    library.tacit_follow.restype = _SIZE
+    library.tacit_set_columns.restype = _SIZE
+    library.tacit_count_spans.restype = library.tacit_weigh_spans.restype = _SIZE
+    library.tacit_follow.restype = library.tacit_follow_lanes.restype = _SIZE
     return library
-
-
-def thread_count() -> int:
-    """Threads for counting: TACIT_THREADS, or one per core this process may use."""
-    return max(1, int(os.environ.get("TACIT_THREADS", "0")) or len(os.sched_getaffinity(0)))
 
 
 def _at(array: npt.NDArray[Any] | None) -> ctypes.c_void_p:
@@ -97,7 +95,7 @@ class Native:
             )
             return out
 
-        return _sum_over_threads(part, len(seeds), len(seeds) * len(candidates))
+        return sum_over_threads(part, len(seeds), len(seeds) * len(candidates))
 
     def _hash_runs(self, seeds: U32, buckets: U32, g: int, low: U32, high: U32 | None, starts: U64) -> I64:
         """The fast path of `hash_support`: no weights, candidates in runs with equal upper halves.
@@ -106,7 +104,7 @@ class Native:
         """
         bounds, n, d, runs = _bucket_bounds(g), len(seeds), len(low), len(starts) - 1
         halves = np.zeros(runs, np.uint32) if high is None else high[starts[:-1].astype(np.intp)]
-        threads = min(thread_count(), 64) if n * d > _THREADED_WORK else 1
+        threads = min(thread_count(), 64) if n * d > THREADED_WORK else 1
         # A row of counters per thread, added up below: no locks and no shared cache lines.
         out = np.zeros((threads, d), np.int64)
         self._c.tacit_hash_support(
@@ -131,7 +129,7 @@ class Native:
             return np.zeros(0, np.int64)  # Every slice has written its part of `out` itself.
 
         if len(low):
-            _over_threads(part, len(seeds), len(seeds) * len(low))
+            over_threads(part, len(seeds), len(seeds) * len(low))
         return out
 
     def pooled_support(self, seeds: U32, table: I64, candidates: U64) -> I64:
@@ -151,7 +149,7 @@ class Native:
             count(_at(seeds), _at(cells), _SIZE(rows), ctypes.c_uint32(g), _at(h), _at(v), _SIZE(len(v)), _at(out))
             return out
 
-        parts = _over_threads(part, len(low), rows * len(low))
+        parts = over_threads(part, len(low), rows * len(low))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def bit_columns(self, packed: U8, size: int, weights: I64 | None) -> I64:
@@ -168,7 +166,27 @@ class Native:
                 self._c.tacit_bit_columns_weighted(_at(block), _at(np.ascontiguousarray(weights[rows])), *shape)
             return out
 
-        return _sum_over_threads(part, n, n * width)
+        return sum_over_threads(part, n, n * width)
+
+    def bit_counts(self, packed: U8) -> I64:
+        """Return how many bits each row has set."""
+        packed, out = np.ascontiguousarray(packed), np.empty(len(packed), np.int64)
+        self._c.tacit_bit_counts(_at(packed), _SIZE(len(packed)), _SIZE(packed.shape[1]), _at(out))
+        return out
+
+    def set_columns(self, packed: U8, size: int, members: int) -> tuple[I64, int]:
+        """Return how often each bit is set, and how many rows have another number of bits or one beyond the size."""
+        packed = np.ascontiguousarray(packed)
+        (n, width), wrong = packed.shape, [0]
+
+        def part(rows: slice) -> I64:
+            out, block = np.zeros(size, np.int64), packed[rows]
+            shape = _SIZE(len(block)), _SIZE(width), _SIZE(size), ctypes.c_int64(members)
+            wrong.append(int(self._c.tacit_set_columns(_at(block), *shape, _at(out))))
+            return out
+
+        columns = sum_over_threads(part, n, n * width)
+        return columns, sum(wrong)
 
     def histogram(self, codes: npt.NDArray[np.unsignedinteger], cells: int, weights: I64 | None) -> tuple[I64, int]:
         """Return the counts (or total weights) per code, and how many codes were not below `cells`."""
@@ -236,7 +254,8 @@ class Native:
         worst = 64 * -(-size // 64) * len(layers) + 1
         done, used = 0, _SIZE(0)
         while done < n:
-            words = np.frombuffer(coins.peek(min(max(_COIN_WORDS, 2 * worst), worst * (n - done))), np.uint64)
+            ahead = min(max(_COIN_WORDS, 2 * worst), worst * (n - done))
+            words = np.frombuffer(coins.peek(ahead, self.expand_keys), np.uint64)
             drawn = self._c.tacit_draw_layers(
                 *inputs(done), _SIZE(each), _SIZE(n - done), _SIZE(size), _at(thresholds), _SIZE(len(layers)),
                 _at(words), _SIZE(len(words)), _at(rows[done:]), _at(out[done:]), ctypes.byref(used),
@@ -246,23 +265,89 @@ class Native:
         return rows, out
 
     def affine_support(self, w: U32, c: U32, m: int, k: int, candidates: U64, weights: I64 | None) -> I64:
-        """Return for each candidate i the total weight of the reports (w, c) with (w i - c) mod m below k."""
-        low = candidates.astype(np.uint32)
-        everything = weights is None and np.array_equal(low, np.arange(len(low), dtype=np.uint32))
+        """Return for each candidate i the total weight of the reports (w, c) with (w i - c) mod m below k.
+
+        Many reports on all of 0 .. d-1 are sorted by multiplier; others are compared with every candidate.
+        """
+        w, c = np.ascontiguousarray(w, np.uint32), np.ascontiguousarray(c, np.uint32)
+        low = (candidates % np.uint64(m)).astype(np.uint32)
+        weights = None if weights is None else np.ascontiguousarray(weights, np.int64)
+        n, d = len(w), len(low)
+        if k >= m:  # Every block is everything.
+            return np.full(d, n if weights is None else int(weights.sum()), np.int64)
+        short, multipliers = weights is None and m < 1 << 16, min(n, m // 2 + 1)
+        if _SORT_COST * n + multipliers * (m + d) < n * d // _COMPARED[not short] and _counts_up(candidates):
+            return self._affine_windows(w, c, weights, m, k, d)
 
         def part(rows: slice) -> I64:
-            out = np.zeros(len(low), np.int64)
-            a, b, d = np.ascontiguousarray(w[rows]), np.ascontiguousarray(c[rows]), _SIZE(len(low))
-            n = _SIZE(len(a))
-            # The running sums of the division-free loop are below 2 m, which must fit into 32 bits.
-            if everything and m < 1 << 30:
-                self._c.tacit_affine_support_all(_at(a), _at(b), n, ctypes.c_uint32(m), ctypes.c_uint32(k), d, _at(out))
+            out, a, b = np.zeros(d, np.int64), w[rows], c[rows]
+            if short:
+                inputs = _at(a), _at(b), _SIZE(len(a)), ctypes.c_uint32(m), ctypes.c_uint32(k)
+                self._c.tacit_affine_support32(*inputs, _at(low), _SIZE(d), _at(out))
             else:
-                x = None if weights is None else np.ascontiguousarray(weights[rows])
-                self._c.tacit_affine_support(_at(a), _at(b), _at(x), n, _WORD(m), _WORD(k), _at(low), d, _at(out))
+                x = None if weights is None else weights[rows]
+                inputs = _at(a), _at(b), _at(x), _SIZE(len(a)), _WORD(m), _WORD(k)
+                self._c.tacit_affine_support64(*inputs, _at(low), _SIZE(d), _at(out))
             return out
 
-        return _sum_over_threads(part, len(w), len(w) * len(low))
+        return sum_over_threads(part, n, n * d)
+
+    def _affine_windows(self, w: U32, c: U32, weights: I64 | None, m: int, k: int, d: int) -> I64:
+        """`affine_support` of the candidates 0 .. d-1 by reports sorted by multiplier, which threads share."""
+        n, modulus, block = len(w), ctypes.c_uint32(m), ctypes.c_uint32(k)
+        starts, shifts = np.zeros(m // 2 + 2, np.uint64), np.empty(n, np.uint32)
+        sorted_weights = None if weights is None else np.empty(n, np.int64)
+        self._c.tacit_affine_sort(
+            _at(w), _at(c), _at(weights), _SIZE(n), modulus, block, _at(starts), _at(shifts), _at(sorted_weights)
+        )
+
+        def part(rows: slice) -> I64:
+            out, scratch = np.zeros(d, np.int64), np.empty(2 * m, np.uint64)
+            self._c.tacit_affine_windows(
+                _at(starts), _at(shifts), _at(sorted_weights), _SIZE(rows.start), _SIZE(rows.stop), modulus, block,
+                _at(scratch), _SIZE(d), _at(out),
+            )  # fmt: skip
+            return out
+
+        return sum_over_threads(part, m // 2 + 1, m // 2 * (m + d))
+
+    def draw_subspaces(self, words: U64, values: U64, order: int) -> tuple[U64, U64]:
+        """Return independent rows, one per word, and the parities of every value with its rows."""
+        values = np.ascontiguousarray(values, np.uint64)
+        (n, t), stride = words.shape, words.strides[0] // 8
+        if n == 0 or words.strides != (8 * stride, 8):
+            words, stride = np.ascontiguousarray(words), t
+        rows, parities = np.empty((n, t), np.uint64), np.empty(n, np.uint64)
+        self._c.tacit_draw_subspaces(
+            _at(words), _SIZE(stride), _at(values), _SIZE(n), _SIZE(t), _WORD(order), _at(rows), _at(parities)
+        )
+        return rows, parities
+
+    def valid_spans(self, reports: U8, t: int, order: int) -> npt.NDArray[np.bool_]:
+        """Return a mask of the reports of t independent rows below the order, and a pattern of t signs."""
+        reports, out = np.ascontiguousarray(reports), np.empty(len(reports), np.bool_)
+        n, width = _SIZE(len(reports)), _SIZE((reports.shape[1] - 1) // t)
+        self._c.tacit_valid_spans(_at(reports), n, _SIZE(t), width, _WORD(order), _at(out))
+        return out
+
+    def count_spans(self, reports: U8, t: int, order: int, weights: I64 | None) -> tuple[I64, int]:
+        """Return the counts (or total weights) of all signed rows of the reported spans, and how many were wrong."""
+        reports = np.ascontiguousarray(reports)
+        weights = None if weights is None else np.ascontiguousarray(weights, np.int64)
+        # A report adds at most one to a cell, and 32-bit cells take half the cache.
+        small = weights is None and len(reports) < 1 << 32
+        count = self._c.tacit_count_spans if small else self._c.tacit_weigh_spans
+        width, bad = _SIZE((reports.shape[1] - 1) // t), [0]
+
+        def part(rows: slice) -> I64:
+            out, block = np.zeros(2 * order, np.uint32 if small else np.int64), reports[rows]
+            x = np.ones(0 if small else len(block), np.int64) if weights is None else weights[rows]
+            found = count(_at(block), _at(x), _SIZE(len(block)), _SIZE(t), width, _WORD(order), _at(out))
+            bad.append(int(found))
+            return out.astype(np.int64)
+
+        cells = sum_over_threads(part, len(reports), len(reports) << t)
+        return cells, sum(bad)
 
     def draw_subsets(self, values: U32, keep: U8, size: int, take: int, words: U64) -> U8:
         """Return bitmaps of uniform subsets of size `take` that contain `values` exactly where `keep` is set."""
@@ -273,6 +358,19 @@ class Native:
             _at(values), _at(keep), _SIZE(len(values)), _WORD(size), _WORD(take), _at(words), _at(out)
         )
         return out
+
+    def expand_keys(self, keys: bytes, size: int) -> memoryview:
+        """Return `size` bytes of SHAKE128, a multiple of 8, for each key of 32 bytes; keys are split over threads."""
+        source = np.frombuffer(keys, np.uint64).reshape(-1, 4)
+        out = np.empty((len(source), size // 8), np.uint64)
+
+        def part(rows: slice) -> I64:
+            some, block = source[rows], out[rows]
+            self._c.tacit_shake128(_at(some), _SIZE(len(some)), _SIZE(size // 8), _at(block))
+            return np.zeros(0, np.int64)  # Every slice has written its part of `out` itself.
+
+        over_threads(part, len(source), out.nbytes)
+        return out.reshape(-1).data.cast("B")
 
     def sha256_rows(self, first: int, rows: U8) -> U8:
         """Return the SHA-256 of a first byte and each row, 32 bytes a row."""
@@ -295,7 +393,7 @@ class Native:
             )  # fmt: skip
             return np.zeros(0, np.int64)  # Every slice has written its words of `planes` itself.
 
-        _over_threads(part, words, n * d)
+        over_threads(part, words, n * d)
         return planes
 
     def hash_planes(self, seeds: U32, buckets: U32, g: int, values: U32) -> U64:
@@ -314,7 +412,7 @@ class Native:
             )  # fmt: skip
             return np.zeros(0, np.int64)
 
-        _over_threads(part, words, n * d)
+        over_threads(part, words, n * d)
         return planes
 
     def co_support(self, planes: U64) -> I64:
@@ -327,7 +425,7 @@ class Native:
             self._c.tacit_co_support(_at(planes), _SIZE(d), _SIZE(words), _SIZE(at.start), _SIZE(at.stop), _at(out))
             return out
 
-        upper = _sum_over_threads(part, words, words * d * d)
+        upper = sum_over_threads(part, words, words * d * d)
         return upper + np.triu(upper, 1).T
 
     def follow(self, step: I64, most: int) -> tuple[I64, int]:
@@ -336,6 +434,21 @@ class Native:
         starts, used = np.empty(min(most, len(step)), np.int64), np.zeros(1, np.uint64)
         found = self._c.tacit_follow(_at(step), _SIZE(len(step)), _SIZE(most), _at(starts), _at(used))
         return starts[:found], int(used[0])
+
+    def follow_lanes(
+        self, words: U64, steps: I64, members: I64, unary: U64, ones: npt.NDArray[np.int32], width: int
+    ) -> tuple[I64, U8, int]:
+        """Return starts and payloads of reports in a window of words, and how many words they use; see the twin."""
+        words, steps = np.ascontiguousarray(words), np.ascontiguousarray(steps, np.int64)
+        members, unary = np.ascontiguousarray(members, np.int64), np.ascontiguousarray(unary, np.uint64)
+        ones, most = np.ascontiguousarray(ones, np.int32), len(ones)
+        starts, used = np.empty(most, np.int64), np.zeros(1, np.uint64)
+        payloads = np.zeros((most, width), np.uint8)
+        found = self._c.tacit_follow_lanes(
+            _at(words), _at(steps), _at(members), _SIZE(len(words)), _SIZE(most), _at(unary), _at(ones),
+            _SIZE(ones.shape[1]), _SIZE(width), _at(starts), _at(payloads), _at(used),
+        )  # fmt: skip
+        return starts[:found], payloads[:found], int(used[0])
 
     def isotonic(self, values: F64, weights: F64 | None) -> F64:
         """Return the nearest non-decreasing sequence in (weighted) least squares."""
@@ -369,28 +482,6 @@ def _bucket_bounds(g: int) -> U64:
     return ((np.arange(g + 1, dtype=np.uint64) << np.uint64(32)) + np.uint64(g - 1)) // np.uint64(g)
 
 
-def _sum_over_threads(part: Callable[[slice], I64], n: int, work: int) -> I64:
-    """The sum of `part` over slices of n reports, one slice per thread."""
-    parts = _over_threads(part, n, work)
-    return sum(parts[1:], parts[0])
-
-
-def _over_threads(part: Callable[[slice], I64], n: int, work: int) -> list[I64]:
-    """`part` of slices of n items, one slice per thread; small work stays on the calling thread."""
-    threads = min(thread_count(), n) if work > _THREADED_WORK else 1
-    if threads <= 1:
-        return [part(slice(0, n))]
-    edges = [n * i // threads for i in range(threads + 1)]
-    # The calling thread takes the first slice itself.
-    others = [_pool(threads - 1).submit(part, slice(a, b)) for a, b in pairwise(edges[1:])]
-    return [part(slice(0, edges[1])), *(other.result() for other in others)]
-
-
-@lru_cache(maxsize=1)
-def _pool(threads: int) -> ThreadPoolExecutor:
-    """The thread pool of this process, kept between calls."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="tacit")
-
-
-# Threads do not survive a fork; a child makes its own.
-os.register_at_fork(after_in_child=_pool.cache_clear)
+def _counts_up(candidates: U64) -> bool:
+    """Whether the candidates are 0, 1, 2, ..."""
+    return bool(np.array_equal(candidates, np.arange(len(candidates), dtype=np.uint64)))

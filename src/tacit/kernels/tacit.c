@@ -12,17 +12,11 @@
 
 #include "hash.h"
 
-/* Candidates (or bytes of a row) that are worked on at a time: the counters of a tile stay in the first-level cache. */
+/* Candidates that are worked on at a time: the counters of a tile stay in the first-level cache. */
 #define TILE 1024
 
 /* Raised with every change of a signature, so that a library left over from older sources is not used. */
-EXPORT int tacit_abi = 13;
-
-/* The whole seeded hash of a value below 2^64. */
-static inline uint32_t hash32(uint32_t seed, uint64_t value) {
-    uint32_t first = mix32(seed ^ (uint32_t)(value >> 32));
-    return seeded(mix32((uint32_t)value), first, second_word(first));
-}
+EXPORT int tacit_abi = 16;
 
 /* The first hash value of bucket y among g: bucket(h) == y iff low(y) <= h < low(y + 1). */
 static inline uint64_t bucket_low(uint64_t y, uint64_t g) {
@@ -240,53 +234,6 @@ enum { BLOCK = 1 << 17 };
 POOLED(tacit_pooled_support32, int32_t)
 POOLED(tacit_pooled_support64, int64_t)
 
-/* Column sums of packed bits, at most 255 rows: byte lanes that cannot overflow.
- *
- *     byte b of a row:  bit 7 .. bit 1 bit 0        column of bit k of byte b: 8 b + k
- *     lane[k][b]:       how often that bit was set; all b of one k lie side by side, as vector lanes do */
-CLONES static void columns_255(const uint8_t *restrict row, size_t rows, size_t bytes, size_t from, size_t span,
-                               uint8_t (*restrict lane)[TILE]) {
-    for (size_t r = 0; r < rows; r++) {
-        const uint8_t *restrict at = row + r * bytes + from;
-        for (size_t b = 0; b < span; b++) {
-            uint8_t x = at[b];
-            lane[0][b] += x & 1;
-            lane[1][b] += x >> 1 & 1;
-            lane[2][b] += x >> 2 & 1;
-            lane[3][b] += x >> 3 & 1;
-            lane[4][b] += x >> 4 & 1;
-            lane[5][b] += x >> 5 & 1;
-            lane[6][b] += x >> 6 & 1;
-            lane[7][b] += x >> 7;
-        }
-    }
-}
-
-EXPORT void tacit_bit_columns(const uint8_t *row, size_t n, size_t bytes, size_t size, int64_t *out) {
-    uint8_t lane[8][TILE];
-    for (size_t from = 0; from < bytes; from += TILE) {
-        size_t span = bytes - from < TILE ? bytes - from : TILE;
-        for (size_t start = 0; start < n; start += 255) {
-            size_t rows = n - start < 255 ? n - start : 255;
-            memset(lane, 0, sizeof lane);
-            columns_255(row + start * bytes, rows, bytes, from, span, lane);
-            for (size_t b = 0; b < span; b++)
-                for (size_t k = 0; k < 8; k++)
-                    if ((from + b) * 8 + k < size) out[(from + b) * 8 + k] += lane[k][b];
-        }
-    }
-}
-
-/* Minus the bit is a mask of all ones or none, so that no branch depends on random bits. */
-CLONES static void add_weighted(const uint8_t *restrict bits, size_t size, int64_t weight, int64_t *restrict out) {
-    for (size_t i = 0; i < size; i++) out[i] += -(int64_t)(bits[i >> 3] >> (i & 7) & 1) & weight;
-}
-
-EXPORT void tacit_bit_columns_weighted(const uint8_t *row, const int64_t *weight, size_t n, size_t bytes,
-                                       size_t size, int64_t *out) {
-    for (size_t r = 0; r < n; r++) add_weighted(row + r * bytes, size, weight[r], out);
-}
-
 /* Histograms of codes, unweighted in 32 bits (half the cache) and weighted in 64; both return how many codes were
  * not below `cells` (they are not counted). */
 #define HISTOGRAM(width)                                                                                     \
@@ -365,83 +312,6 @@ static void walsh_hadamard(int64_t *x, size_t n) {
 /* In-place unscaled Walsh-Hadamard transform of every row of a matrix with n = 2^k columns. */
 EXPORT void tacit_walsh_hadamard(int64_t *x, size_t rows, size_t n) {
     for (size_t r = 0; r < rows; r++) walsh_hadamard(x + r * n, n);
-}
-
-/* 64 independent bits, each 1 with probability t/2^64 where t is t1 for lanes that hold a 1 and t0 for the others.
- *
- * Every lane compares a 64-bit number with its threshold, most significant bit first; word number j holds bit 63 - j of
- * all 64 numbers. A lane is decided at the first bit in which the two differ: below if the threshold has the 1 there.
- * Each word decides about half of the lanes that are left, so that about 8 words do instead of 64.
- *
- *                lane  63 62 ..  1  0
- *     word 0            1  0 ..  0  1     bit 63 of the numbers
- *     word 1            0  0 ..  1  1     bit 62, and so on */
-static uint64_t draw_lanes(uint64_t live, uint64_t lane, uint64_t t1, uint64_t t0, const uint64_t *word,
-                           size_t *used) {
-    uint64_t result = 0, undecided = live;
-    for (int j = 63; undecided && j >= 0; j--) {
-        uint64_t threshold = (-(t0 >> j & 1) & ~lane) | (-(t1 >> j & 1) & lane), w = word[(*used)++];
-        result |= undecided & threshold & ~w;
-        undecided &= ~(threshold ^ w);
-    }
-    return result;
-}
-
-/* Noisy bits of n vectors, perturbed layer by layer at thresholds (t1, t0) each. Without rows, the ones of vector
- * r are at ones[r][..] (-1: none). With rows, a report first draws its row, and its ones are the buckets of
- * value[r] under that row's `each` hash functions. Stops early when the coin words could run out. Returns the
- * reports made and sets *used to the words consumed. */
-EXPORT size_t tacit_draw_layers(const int32_t *ones, const uint64_t *value, const uint32_t *seed, uint64_t rows,
-                                size_t each, size_t n, size_t size, const uint64_t *threshold, size_t layers,
-                                const uint64_t *word, size_t words, uint32_t *row, uint8_t *out, size_t *used) {
-    enum { MAX_BLOCKS = 1 << 10 };
-    uint64_t lane[MAX_BLOCKS];
-    size_t blocks = (size + 63) / 64, bytes = (size + 7) / 8;
-    uint64_t last = size % 64 ? (1ull << (size % 64)) - 1 : ~0ull;
-    *used = 0;
-    for (size_t r = 0; r < n; r++) {
-        if (words - *used < 64 * blocks * layers + 1) return r;
-        memset(lane, 0, blocks * sizeof *lane);
-        if (rows) row[r] = (uint32_t)((unsigned __int128)word[(*used)++] * rows >> 64);
-        for (size_t k = 0; k < each; k++) {
-            int64_t at = rows ? (int64_t)((uint64_t)hash32(seed[row[r] * each + k], value[r]) * size >> 32)
-                              : ones[r * each + k];
-            if (at >= 0) lane[at / 64] |= 1ull << (at % 64);
-        }
-        for (size_t l = 0; l < layers; l++)
-            for (size_t b = 0; b < blocks; b++)
-                lane[b] = draw_lanes(b + 1 < blocks ? ~0ull : last, lane[b], threshold[2 * l], threshold[2 * l + 1],
-                                     word, used);
-        memcpy(out + r * bytes, lane, bytes);
-    }
-    return n;
-}
-
-/* How many reports (w, c) of affine block response support each candidate: (w i - c) mod m below k. */
-EXPORT void tacit_affine_support(const uint32_t *multiplier, const uint32_t *shift, const int64_t *weight, size_t n,
-                                 uint64_t m, uint64_t k, const uint32_t *candidate, size_t d, int64_t *out) {
-    for (size_t r = 0; r < n; r++) {
-        uint64_t w = multiplier[r], c = m - shift[r];
-        int64_t add = weight ? weight[r] : 1;
-        for (size_t i = 0; i < d; i++) out[i] += (w * candidate[i] + c) % m < k ? add : 0;
-    }
-}
-
-/* The same for the candidates 0 .. d-1, by a running sum in four independent strands: no division. */
-EXPORT void tacit_affine_support_all(const uint32_t *multiplier, const uint32_t *shift, size_t n, uint32_t m,
-                                     uint32_t k, size_t d, int64_t *out) {
-    for (size_t r = 0; r < n; r++) {
-        uint32_t x[4], w = multiplier[r], step = (uint32_t)(4ull * w % m);
-        for (size_t s = 0; s < 4; s++) x[s] = (uint32_t)(((uint64_t)w * s + m - shift[r]) % m);
-        size_t i = 0;
-        for (; i + 4 <= d; i += 4)
-            for (size_t s = 0; s < 4; s++) {
-                out[i + s] += x[s] < k;
-                x[s] += step;
-                x[s] -= m & -(uint32_t)(x[s] >= m);
-            }
-        for (size_t s = 0; i < d; i++, s++) out[i] += x[s] < k;
-    }
 }
 
 /* Floyd's sampler on bitmaps: `take` distinct values of [0, size - 1) per row, shifted past `skip`, with `keep`

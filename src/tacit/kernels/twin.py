@@ -11,7 +11,10 @@ import numpy.typing as npt
 from tacit.arrays import F64, I64, U8, U32, U64
 from tacit.device.kinds.unary import bit_planes, draw_layers
 from tacit.device.numbers.coins import Coins
+from tacit.device.numbers.coins import expand_keys as expand_keys
 from tacit.device.numbers.hashing import bucket
+from tacit.kernels import subspaces
+from tacit.kernels.window import WindowCoins, WindowEnd
 
 Layers = list[tuple[int, int]]
 """Thresholds (t1, t0) of one or more layers of noise, first one first."""
@@ -91,6 +94,18 @@ def bit_columns(packed: U8, size: int, weights: I64 | None) -> I64:
         bits = np.unpackbits(packed[rows], axis=1, count=size, bitorder="little")
         out += _weighted_columns(bits, None if weights is None else weights[rows])
     return out
+
+
+def bit_counts(packed: U8) -> I64:
+    """Return how many bits each row has set."""
+    return np.bitwise_count(packed).sum(axis=1, dtype=np.int64)
+
+
+def set_columns(packed: U8, size: int, members: int) -> tuple[I64, int]:
+    """Return how often each bit is set, and how many rows have another number of bits or one beyond the size."""
+    spare = np.uint8(0xFF << size % 8 & 0xFF if size % 8 else 0)
+    wrong = (bit_counts(packed) != members) | (packed[:, -1] & spare != 0)
+    return bit_columns(packed, size, None), int(np.count_nonzero(wrong))
 
 
 def report_planes(packed: U8, values: U32) -> U64:
@@ -201,9 +216,10 @@ def affine_support(w: U32, c: U32, m: int, k: int, candidates: U64, weights: I64
     """Return for each candidate i the total weight of the reports (w, c) with (w i - c) mod m below k."""
     out = np.zeros(len(candidates), np.int64)
     modulus = np.uint64(m)
+    residues = candidates % modulus
     for rows in _row_chunks(len(w), len(candidates)):
         # m - c instead of -c: unsigned numbers must not go below zero before the modulus is taken.
-        points = w[rows, None].astype(np.uint64) * candidates[None, :] + (modulus - c[rows, None])
+        points = w[rows, None] % modulus * residues[None, :] + (modulus - c[rows, None] % modulus)
         supported = points % modulus < np.uint64(k)
         out += _weighted_columns(supported, None if weights is None else weights[rows])
     return out
@@ -258,6 +274,33 @@ def _uniform_each(words: U64, m: U64) -> U64:
     return ((words >> half) * m + ((words & np.uint64(0xFFFFFFFF)) * m >> half)) >> half
 
 
+def draw_subspaces(words: U64, values: U64, order: int) -> tuple[U64, U64]:
+    """Return independent rows, one per word, and the parities of every value with its rows, row i in bit i.
+
+    The r-th row is uniform outside the span of the earlier ones; the order is a power of two.
+    """
+    rows = subspaces.draw_rows([uniform(words[:, r], order - (1 << r)) for r in range(words.shape[1])], order)
+    return rows, subspaces.parities(rows, values)
+
+
+def valid_spans(reports: U8, t: int, order: int) -> npt.NDArray[np.bool_]:
+    """Return a mask of the reports of t independent rows below the order, and a pattern of t signs."""
+    return subspaces.possible(*subspaces.read_reports(reports, t), order)
+
+
+def count_spans(reports: U8, t: int, order: int, weights: I64 | None) -> tuple[I64, int]:
+    """Return the counts (or total weights) of all signed rows of the reported spans, and how many were wrong.
+
+    A report is t rows of equal width and a byte of their signs. The sum of some rows has the sum of their signs, and
+    its cell is 2 row + sign. Reports that `valid_spans` refuses are not counted.
+    """
+    rows, patterns = subspaces.read_reports(reports, t)
+    good = subspaces.possible(rows, patterns, order)
+    codes = subspaces.signed_codes(rows[good], patterns[good])
+    cells = subspaces.count_codes(codes, 2 * order, None if weights is None else weights[good])
+    return cells, len(reports) - int(np.count_nonzero(good))
+
+
 def follow(step: I64, most: int) -> tuple[I64, int]:
     """Return the starts of at most so many reports in a window of coin words, and how many words they use.
 
@@ -271,6 +314,35 @@ def follow(step: I64, most: int) -> tuple[I64, int]:
         starts.append(at + 1)
         at += steps[at]
     return np.array(starts, np.int64), at
+
+
+def follow_lanes(
+    words: U64, steps: I64, members: I64, unary: U64, ones: npt.NDArray[np.int32], width: int
+) -> tuple[I64, U8, int]:
+    """Return starts and payloads of at most `len(ones)` reports in a window of words, and how many words they use.
+
+    As `follow`, but where the step is 0 the member is unary and takes as many words as its coins need: the report is
+    drawn by row members[i] of `unary`, which is (column, size, t1, t0), with its one at ones[report, column].
+    Payloads of the other members are left zero.
+    """
+    window, payloads = WindowCoins(words), np.zeros((len(ones), width), np.uint8)
+    starts: list[int] = []
+    at, rows = 0, unary.tolist()
+    while len(starts) < len(ones) and at < len(words):
+        window.place = at + int(steps[at])
+        if not steps[at]:
+            column, size, t1, t0 = rows[int(members[at])]
+            window.place = at + 1
+            try:
+                packed = draw_layers(size, 1 << int(ones[len(starts), column]), [bit_planes(t1, t0)], window)
+            except WindowEnd:
+                break
+            payloads[len(starts), : len(packed)] = np.frombuffer(packed, np.uint8)
+        if window.place > len(words):
+            break
+        starts.append(at + 1)
+        at = window.place
+    return np.array(starts, np.int64), payloads[: len(starts)], at
 
 
 def isotonic(values: F64, weights: F64 | None) -> F64:

@@ -119,11 +119,20 @@ class SS(SSDevice, BlockOracle):
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
         """Exactly k bits, none beyond the domain."""
-        bits = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
-        return (bits == self.k) & padding_is_zero(reports, self.size)
+        return (kernels.bit_counts(reports) == self.k) & padding_is_zero(reports, self.size)
+
+    def _countable(self, reports: Reports) -> Reports:
+        return self._check_layout(reports)
 
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
-        return kernels.bit_columns(reports, self.size, weights)
+        if weights is not None:
+            self._refuse_invalid(reports)
+            return kernels.bit_columns(reports, self.size, weights)
+        # One pass: the count notices sets of another size, and only then are the reports looked at again.
+        cells, bad = kernels.set_columns(reports, self.size, self.k)
+        if bad:
+            self._refuse_invalid(reports)
+        return cells
 
     def log_prob(self, reports: Reports, value: Any) -> F64:
         """Uniform among the sets that contain the value, or among those that do not."""

@@ -14,7 +14,6 @@ draws one report with the standard library alone, the server half draws batches,
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
 from math import comb
 from typing import Any, Literal, get_args
 
@@ -26,6 +25,7 @@ from tacit.arrays import F64, I64, U64
 from tacit.core.cell_rule import CellRule
 from tacit.core.estimate import Estimate, check_choice
 from tacit.core.mechanism import MAX_REPORTS, CodeCounting, Oracle, Reports, code_dtype, words
+from tacit.core.members import as_bytes
 from tacit.core.pure import PureOracle
 from tacit.core.statistics.moments import Moments, block_moments
 from tacit.core.tally import Counts, Tally, check_sums
@@ -247,15 +247,13 @@ class ManyRowsOracle(ManyRowsDevice, HadamardOracle):
         """Rows whose signs a report tells."""
         return self.rows
 
-    def _draw_rows(self, drawn: U64) -> U64:
-        """Rows of every report, one coin word each."""
+    def _draw(self, drawn: U64, indices: U64) -> tuple[U64, U64]:
+        """Rows of every report, one coin word each, and the parities of the index with them, row i in bit i."""
         raise NotImplementedError
 
     def _privatize(self, indices: U64, coins: Coins) -> Reports:
         drawn = words(coins, len(indices), self.coefficients + 1)
-        rows = self._draw_rows(drawn[:, :-1])
-        shifts = np.arange(self.coefficients, dtype=np.uint64)
-        true = (parity64(rows & indices[:, None]) << shifts).sum(axis=1, dtype=np.uint64)
+        rows, true = self._draw(drawn[:, :-1], indices)
         reports = np.empty(len(indices), self.report_dtype)
         reports["rows"] = rows
         reports["pattern"] = grr_batch(true, self.signs, self.low, drawn[:, -1])
@@ -294,11 +292,10 @@ class ManyRowsOracle(ManyRowsDevice, HadamardOracle):
             return super().all_reports()
         tuples = np.array(np.meshgrid(*[np.arange(1, self.order)] * self.rows, indexing="ij"))
         rows = tuples.reshape(self.rows, -1).T.astype(np.uint64)
-        rows = rows[self._rows_are_possible(rows)]
         reports = np.empty(len(rows) * self.signs, self.report_dtype)
         reports["rows"] = np.repeat(rows, self.signs, axis=0)
         reports["pattern"] = np.tile(np.arange(self.signs, dtype=np.uint8), len(rows))
-        return reports
+        return reports[self.valid(reports)]
 
 
 class HRRT(HRRTDevice, ManyRowsOracle):
@@ -313,8 +310,10 @@ class HRRT(HRRTDevice, ManyRowsOracle):
     2
     """
 
-    def _draw_rows(self, drawn: U64) -> U64:
-        return distinct_rows(drawn, self.order - 1) + np.uint64(1)
+    def _draw(self, drawn: U64, indices: U64) -> tuple[U64, U64]:
+        rows = distinct_rows(drawn, self.order - 1) + np.uint64(1)
+        shifts = np.arange(self.coefficients, dtype=np.uint64)
+        return rows, (parity64(rows & indices[:, None]) << shifts).sum(axis=1, dtype=np.uint64)
 
     def _rows_are_possible(self, rows: U64) -> npt.NDArray[np.bool_]:
         return np.all(rows[:, 1:] > rows[:, :-1], axis=1)
@@ -360,44 +359,24 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
         """The whole span of the rows but row 0."""
         return self.signs - 1
 
-    def _draw_rows(self, drawn: U64) -> U64:
-        n, t = len(drawn), self.coefficients
-        rows = np.zeros((n, t), np.uint64)
-        basis = np.zeros((n, 0), np.uint64)
-        for r in range(t):
-            spread = self.order >> r
-            code = kernels.uniform(drawn[:, r], self.order - (1 << r))
-            # order - 2^r = 2^r (spread - 1): 2^r choices on the pivot bits, times the non-zero parts off them.
-            inside, quotient = np.divmod(code, np.uint64(spread - 1))
-            row = _scatter(quotient + np.uint64(1), basis, self.order)
-            for i in range(r):
-                row ^= np.where(inside >> np.uint64(i) & np.uint64(1), basis[:, i], np.uint64(0))
-            rows[:, r] = row
-            basis = _reduced(basis, row)
-        return rows
+    def _draw(self, drawn: U64, indices: U64) -> tuple[U64, U64]:
+        return kernels.draw_subspaces(drawn, indices, self.order)
 
-    def _rows_are_possible(self, rows: U64) -> npt.NDArray[np.bool_]:
-        possible: npt.NDArray[np.bool_] = np.ones(len(rows), np.bool_)
-        # Rows are independent if no combination of them is zero; with at most six rows these are 63 combinations.
-        for size in range(1, self.rows + 1):
-            for subset in combinations(range(self.rows), size):
-                combined: U64 = np.bitwise_xor.reduce(rows[:, list(subset)], axis=1)
-                possible = possible & np.asarray(combined != 0, np.bool_)
-        return possible
+    def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
+        """Independent rows, and a pattern of t bits."""
+        return kernels.valid_spans(as_bytes(reports), self.rows, self.order)
+
+    def _countable(self, reports: Reports) -> Reports:
+        return self._check_layout(reports)
 
     def _choices(self) -> float:
         return float(np.prod([float(self.order - (1 << i)) for i in range(self.rows)]))
 
     def _count(self, reports: Reports, weights: I64 | None) -> I64:
         """Signed row sums over the whole span, as (plus, minus) histograms like HRR's."""
-        rows = self._rows_of(reports)
-        pattern = reports["pattern"].astype(np.uint64)
-        cells = np.zeros(2 * self.order, np.int64)
-        for mask in range(1, self.signs):
-            chosen = [i for i in range(self.rows) if mask >> i & 1]
-            combined = np.bitwise_xor.reduce(rows[:, chosen], axis=1)
-            codes = combined << np.uint64(1) | parity64(pattern & np.uint64(mask))
-            cells += kernels.histogram(codes, 2 * self.order, weights)[0]
+        cells, bad = kernels.count_spans(as_bytes(reports), self.rows, self.order, weights)
+        if bad:
+            self._refuse_invalid(reports)
         return cells
 
     def _support(self, cells: I64, candidates: U64) -> I64:
@@ -409,29 +388,3 @@ class HRRSubspace(HRRSubspaceDevice, ManyRowsOracle, PureOracle):
 
     def _unbiased(self, cells: I64, total: int, candidates: U64) -> F64:
         return PureOracle._unbiased(self, cells, total, candidates)
-
-
-def _scatter(code: U64, basis: U64, order: int) -> U64:
-    """Put the bits of every code onto the positions that are not pivots of its basis."""
-    pivots = np.bitwise_or.reduce(_pivot(basis), axis=1) if basis.shape[1] else np.zeros(len(code), np.uint64)
-    row, left = np.zeros(len(code), np.uint64), code.copy()
-    for j in range(order.bit_length() - 1):
-        free = (pivots >> np.uint64(j) & np.uint64(1)) == 0
-        row |= np.where(free, (left & np.uint64(1)) << np.uint64(j), np.uint64(0))
-        left = np.where(free, left >> np.uint64(1), left)
-    return row
-
-
-def _pivot(x: U64) -> U64:
-    """The highest set bit of every word below 2^53."""
-    # frexp says x = m 2^e with 1/2 <= m < 1, so that e - 1 is the place of the highest bit.
-    return np.uint64(1) << (np.frexp(x.astype(np.float64))[1] - 1).astype(np.uint64)
-
-
-def _reduced(basis: U64, row: U64) -> U64:
-    """Reduced bases of the spans of `basis` and `row`, highest pivot first."""
-    for i in range(basis.shape[1]):
-        row = np.where(row & _pivot(basis[:, i]), row ^ basis[:, i], row)
-    pivot = _pivot(row)[:, None]
-    cleared = np.where(basis & pivot, basis ^ row[:, None], basis)
-    return np.sort(np.concatenate([cleared, row[:, None]], axis=1), axis=1)[:, ::-1]

@@ -81,6 +81,11 @@ class UnaryOracle(UnaryDevice, PureOracle):
         """One bit per value."""
         return self.size
 
+    @property
+    def lanes(self) -> tuple[int, int, int]:
+        """One bit per value."""
+        return (self.size, *self.thresholds)
+
     def _privatize(self, indices: U64, coins: Coins) -> npt.NDArray[Any]:
         return kernels.draw_bits(indices.astype(np.int32)[:, None], self.size, [self.thresholds], coins)
 

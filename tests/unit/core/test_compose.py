@@ -234,6 +234,7 @@ def test_group_sampling_error_is_in_the_variance() -> None:
         assert stated.mean() == pytest.approx(exact.mean(), rel=0.02)
 
 
+@pytest.mark.slow
 def test_real_reports_agree_with_the_aggregate_simulation() -> None:
     """Errors over 580 collections of real reports (false-alarm probability 1e-7)."""
     m = one_of(GRR(size=2, epsilon="3"), GRR(size=3, epsilon="3"), weights=(1, 3))

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit
+from tacit import kernels
 from tacit.core.mechanism import Oracle
 from tacit.device.numbers.budget import Amplified, Epsilon, Share, as_budget
 from tacit.device.numbers.canonical import canonical, digest
@@ -386,3 +387,21 @@ def test_merging_logs_and_weights(data: st.DataObject):
     folded = tacit.OLH(size=1000, epsilon="1", state="counts")
     counted = folded.estimate(folded.tally(reports, weights), [0, 7, 999])
     assert np.array_equal(counted.value, mechanism.estimate(whole, [0, 7, 999]).value)
+
+
+@pytest.mark.parametrize("count", [1, 512, 513, 8192, 8193, 100_000])
+def test_the_kernel_and_the_standard_library_expand_the_same_keys(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words are those of the keys that the operating system gave, whoever expands them."""
+    drawn: list[int] = []
+
+    def keys(size: int) -> bytes:
+        drawn.append(size)
+        return np.random.default_rng(size).bytes(size)
+
+    monkeypatch.setattr("tacit.device.numbers.coins.os.urandom", keys)
+    plain, fast = SystemCoins(), SystemCoins()
+    assert plain.words(count) == fast.words(count, kernels.expand_keys)
+    assert bytes(plain.peek(3)) == bytes(fast.peek(3, kernels.expand_keys))
+    # A key of 32 bytes for every 64 KiB, the same for both; small draws are the operating system's own words.
+    assert drawn[0] == (-(-8 * count // (1 << 16)) * 32 if count > 512 else 4096 if count > 8 else 512)
+    assert ReplayCoins(b"x").words(9, kernels.expand_keys) == ReplayCoins(b"x").words(9)

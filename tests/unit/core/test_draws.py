@@ -24,13 +24,14 @@ from tacit.oracles.hadamard import HRR, HRRSubspace
 from tacit.oracles.histogram_encoding import SHE
 from tacit.oracles.rappor import BasicRAPPOR
 from tacit.oracles.sketch import CMS
-from tacit.oracles.unary import OUE
+from tacit.oracles.unary import OUE, RUE, SUE, THE
 
 
 def one_of(*mechanisms: Device, weights: tuple[int, ...] = ()) -> OneOf:
     return OneOf(family=Questions(mechanisms=mechanisms, weights=weights))
 
 
+SKETCH = CMS(size=5, epsilon="1", rows=2, width=4, key=7)
 SEVERAL: dict[str, OneOf] = {
     "fixed": one_of(
         GRR(size=5, epsilon="1"), HRR(size=5, epsilon="1"), HRRSubspace(size=32, epsilon="1"), weights=(3, 1, 2)
@@ -42,8 +43,14 @@ SEVERAL: dict[str, OneOf] = {
         DBitFlip(size=5, sampled=2, epsilon="1"),
     ),
     "lanes": one_of(GRR(size=5, epsilon="1"), OUE(size=70, epsilon="1"), HRR(size=9, epsilon="1")),
-    "only_lanes": one_of(
-        OUE(size=3, epsilon="1"), BasicRAPPOR(size=4, epsilon="1"), CMS(size=5, epsilon="1", rows=2, width=4, key=7)
+    "only_lanes": one_of(OUE(size=3, epsilon="1"), BasicRAPPOR(size=4, epsilon="1"), SKETCH),
+    "unary": one_of(
+        OUE(size=3, epsilon="1"),
+        GRR(size=4, epsilon="1"),
+        SUE(size=130, epsilon="2"),
+        RUE(size=64, epsilon="1"),
+        THE(size=9, epsilon="1"),
+        weights=(2, 5, 1, 1, 1),
     ),
     "alike": one_of(GRR(size=5, epsilon="1"), GRR(size=9, epsilon="1")),
 }
@@ -97,7 +104,8 @@ def test_members_of_fixed_cost_are_drawn_in_batches(name: str, monkeypatch: pyte
 
 
 def test_only_members_of_varying_cost_are_drawn_one_by_one(monkeypatch: pytest.MonkeyPatch):
-    m, calls = SEVERAL["lanes"], [0]
+    """Where one of them is no unary kind, as a sketch is not."""
+    m, calls = one_of(GRR(size=5, epsilon="1"), OUE(size=70, epsilon="1"), SKETCH), [0]
     values, draw = some_values(m, 300), OUEDevice.privatize_one
 
     def counted(self: OUEDevice, value: Any, coins: Coins) -> bytes:
@@ -108,6 +116,20 @@ def test_only_members_of_varying_cost_are_drawn_one_by_one(monkeypatch: pytest.M
     drawn = m.privatize(values, ReplayCoins(b"c"))["member"]
     # A report that ends beyond its window is drawn again from the next one, so a few may count twice.
     assert np.count_nonzero(drawn == 1) <= calls[0] <= np.count_nonzero(drawn == 1) + 2
+
+
+@pytest.mark.parametrize("name", ["lanes", "unary"])
+@pytest.mark.parametrize("ones", [1, 9, 1 << 20])
+def test_unary_members_are_drawn_by_the_kernel(name: str, ones: int, monkeypatch: pytest.MonkeyPatch):
+    """No device draws any report, whatever number of true bits is looked up at a time."""
+    monkeypatch.setattr(draws, "_MOST_ONES", ones)
+    m = SEVERAL[name]
+    values, coins, batch_coins = some_values(m, 200), ReplayCoins(b"u"), ReplayCoins(b"u")
+    expected = one_by_one(m, values, coins)
+    for i in range(len(m.family)):
+        monkeypatch.setattr(type(m.member(i)), "privatize_one", None)
+    assert m.privatize(values, batch_coins).tobytes() == expected
+    assert batch_coins.word() == coins.word()
 
 
 def test_all_of_takes_fixed_members_of_its_own_in_one_sweep():

@@ -1,6 +1,6 @@
 """The C core against its numpy twin, bit for bit, and both against integers of arbitrary size."""
 
-from hashlib import sha256
+from hashlib import sha256, shake_128
 from itertools import product
 from typing import Any
 
@@ -397,3 +397,35 @@ def test_starts_of_reports_are_followed_alike(most: int) -> None:
         # Every report starts where the one before it ends, and none reaches beyond the window.
         assert (np.diff(found) == step[found[:-1] - 1]).all() and used <= 500 and len(found) <= most
     assert kernels.follow(np.array([3]), 5)[1] == 0
+
+
+@compiled
+@pytest.mark.parametrize("words", [0, 1, 2, 40, 700])
+def test_reports_of_unary_members_are_followed_alike(words: int) -> None:
+    """Members of one to three words, and unary ones of few and many bits, wherever the window ends."""
+    thresholds = [(1 << 63, 4961071398047180192), ((1 << 64) - 1, 1), (0, (1 << 64) - 1)]
+    unary = np.array(
+        [[0] * 4, [0, 3, *thresholds[0]], [0] * 4, [1, 130, *thresholds[1]], [2, 64, *thresholds[2]]], np.uint64
+    )
+    for seed, most in product(range(12), (0, 1, 7, 300)):
+        coins, members = rng(seed).integers(1 << 64, size=words, dtype=np.uint64), rng(seed).integers(5, size=words)
+        steps = np.array([2, 0, 4, 0, 0])[members]
+        ones = np.stack([rng(9).integers(size, size=most) for size in (3, 130, 64)], axis=1).astype(np.int32)
+        found = core().follow_lanes(coins, steps, members, unary, ones, 20)
+        expected = twin.follow_lanes(coins, steps, members, unary, ones, 20)
+        same(found[0], expected[0])
+        same(found[1], expected[1])
+        assert found[2] == expected[2] <= words and len(found[0]) <= most
+
+
+@compiled
+@pytest.mark.parametrize("size", [8, 160, 168, 176, 336, 1000, 1 << 16])
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_keys_are_expanded_as_by_the_standard_library(size: int, threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Around the rate of the sponge, and numbers of keys around the four that are worked on together."""
+    monkeypatch.setenv("TACIT_THREADS", threads)
+    monkeypatch.setattr("tacit.kernels.threads.THREADED_WORK", 1)
+    for n in (1, 2, 3, 4, 5, 8, 11):
+        keys = rng(n).bytes(32 * n)
+        expected = b"".join(shake_128(keys[i : i + 32]).digest(size) for i in range(0, 32 * n, 32))
+        assert bytes(core().expand_keys(keys, size)) == twin.expand_keys(keys, size) == expected

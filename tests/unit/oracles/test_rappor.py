@@ -194,6 +194,7 @@ def test_expected_bits_give_back_the_frequencies(mechanism: RAPPOR, complete: bo
     ],
     ids=["one_hash", "little_noise", "two_layers"],
 )
+@pytest.mark.slow_cases("one_hash-300-1.8", "little_noise-300-1.8")
 def test_regression_variance_is_calibrated(mechanism: RAPPOR, n: int, runs: int, power: float) -> None:
     """False alarm 1e-6 a value; a variance that is off by 1.8, or by 1.3 in the slow runs, would be noticed."""
     rng = np.random.default_rng(5)

@@ -187,6 +187,7 @@ def population() -> Sets:
 
 
 @pytest.mark.parametrize("name", ["amplified", "olh", "oue"])
+@pytest.mark.slow_cases("amplified", "olh")
 def test_variance_is_the_corrected_one(name: str) -> None:
     """l^2 n other + l n_x (own - other) + n_x (l - 1); the first term alone is off by more than a third here.
 

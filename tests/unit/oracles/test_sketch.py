@@ -117,6 +117,7 @@ def test_unbiased_and_exact_moments_over_all_hash_functions(kind: Any, monkeypat
 
 @pytest.mark.parametrize(("runs", "power"), [(600, 1.7), pytest.param(2500, 1.3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", [CMS, HCMS, "hcms_with_zero"])
+@pytest.mark.slow_cases("CMS-600-1.7", "HCMS-600-1.7")
 def test_variance_with_collisions_is_exact(kind: Any, runs: int, power: float) -> None:
     """Fresh hash functions in every run; false alarm 1e-6 a value, and a variance `power` times off is caught."""
     rng = np.random.default_rng(17)

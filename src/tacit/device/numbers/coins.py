@@ -8,11 +8,22 @@ makes golden vectors. A kind of fixed cost takes the same number of words for ev
 import os
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from hashlib import sha256, shake_128
 from typing import NoReturn, SupportsIndex
 
 _BLOCK_BYTES = 1 << 16
 _DIRECT_BYTES = 1 << 12
+KEY_BYTES = 32
+
+Expand = Callable[[bytes, int], "bytes | memoryview"]
+"""The SHAKE128 outputs of keys of 32 bytes, so many bytes each, one after the other."""
+
+
+def expand_keys(keys: bytes, size: int) -> bytes:
+    """Return `size` bytes of SHAKE128 for each of the keys, which stand one after the other."""
+    starts = range(0, len(keys), KEY_BYTES)
+    return b"".join(shake_128(keys[start : start + KEY_BYTES]).digest(size) for start in starts)
 
 
 class Coins(ABC):
@@ -30,11 +41,20 @@ class Coins(ABC):
     def _draw(self, size: int) -> bytes:
         """At least `size` further bytes of the stream."""
 
-    def peek(self, count: int) -> memoryview:
-        """The next `count` words as little-endian bytes, without consuming them."""
+    def _expanded(self, size: int, expand: "Expand") -> "bytes | memoryview":
+        """As `_draw`, by the caller's way to expand keys; a source that expands none has no use for it."""
+        del expand
+        return self._draw(size)
+
+    def peek(self, count: int, expand: "Expand | None" = None) -> memoryview:
+        """The next `count` words as little-endian bytes, without consuming them.
+
+        Who draws large batches may bring a fast `expand`, which does as `expand_keys`: the device knows none but that.
+        """
         missing = 8 * count - (len(self._buffer) - self._position)
         if missing > 0:
-            self._buffer = self._buffer[self._position :] + self._draw(missing)
+            drawn = self._draw(missing) if expand is None else self._expanded(missing, expand)
+            self._buffer = self._buffer[self._position :] + drawn
             self._position = 0
             if len(self._buffer) < 8 * count:
                 raise OSError("coins: the source gave fewer words than it was asked for; no report is made of them")
@@ -44,9 +64,9 @@ class Coins(ABC):
         """Consume `count` words that were looked at with `peek`; they are never seen again."""
         self._position += 8 * count
 
-    def words(self, count: int) -> bytes:
+    def words(self, count: int, expand: "Expand | None" = None) -> bytes:
         """Consume `count` words, as little-endian bytes."""
-        taken = bytes(self.peek(count))
+        taken = bytes(self.peek(count, expand))
         self.skip(count)
         return taken
 
@@ -92,11 +112,11 @@ class SystemCoins(threading.local, Coins):
         Coins.__init__(self)
         self._made_in = _generation
 
-    def peek(self, count: int) -> memoryview:
+    def peek(self, count: int, expand: "Expand | None" = None) -> memoryview:
         """The next words; a buffer that was filled before a fork is thrown away first."""
         if self._made_in != _generation:
             self._buffer, self._position, self._made_in = b"", 0, _generation
-        return super().peek(count)
+        return super().peek(count, expand)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError("SystemCoins cannot be copied or pickled: a copy would repeat its words; make new ones")
@@ -104,8 +124,15 @@ class SystemCoins(threading.local, Coins):
     def _draw(self, size: int) -> bytes:
         if size <= _DIRECT_BYTES:
             return os.urandom(max(size, min(_DIRECT_BYTES, 64 * size)))
-        blocks = -(-size // _BLOCK_BYTES)
-        return b"".join(shake_128(os.urandom(32)).digest(_BLOCK_BYTES) for _ in range(blocks))
+        return expand_keys(_fresh_keys(size), _BLOCK_BYTES)
+
+    def _expanded(self, size: int, expand: "Expand") -> "bytes | memoryview":
+        return self._draw(size) if size <= _DIRECT_BYTES else expand(_fresh_keys(size), _BLOCK_BYTES)
+
+
+def _fresh_keys(size: int) -> bytes:
+    """A key from the operating system for every block of so many bytes."""
+    return os.urandom(KEY_BYTES * -(-size // _BLOCK_BYTES))
 
 
 class ReplayCoins(Coins):
