@@ -14,7 +14,7 @@ import { Tree } from "./levels.js";
 import { BLH, FLH, OLH, RMP } from "./local_hash.js";
 import { Coefficients, Views } from "./marginals.js";
 import { OneBit } from "./mean.js";
-import { Memoized } from "./memo.js";
+import { LayeredMemo, Memoized } from "./memo.js";
 import { BasicRAPPOR, RAPPOR } from "./rappor.js";
 import { Padded, SetSize, Ticks } from "./sets.js";
 import { CMS, HCMS } from "./sketch.js";
@@ -24,7 +24,8 @@ import { OUE, RUE, SUE, THE } from "./unary.js";
 /** @type {ReadonlyArray<typeof import("./base.js").Device>} */
 export const KINDS = [
   GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, HRRSigned, SS, CBR, ABR, BasicRAPPOR, RAPPOR,
-  CMS, HCMS, SHE, OneBit, DiscreteLaplace, SquareWave, DBitFlip, Rounded, OneOf, AllOf, Memoized, Padded, SetSize,
+  CMS, HCMS, SHE, OneBit, DiscreteLaplace, SquareWave, DBitFlip, Rounded, OneOf, AllOf, Memoized, LayeredMemo, Padded,
+  SetSize,
 ];
 
 /** Families of questions of which one is answered: parts of a spec, not kinds of their own. */

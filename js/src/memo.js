@@ -3,9 +3,12 @@
  * What repetition still reveals, a change of the answer above all, is stated in docs/maths/memo.md.
  */
 
-import { Device, innerOf, littleEndian, randomBytes } from "./base.js";
+import { Device, coded, innerOf, littleEndian, randomBytes } from "./base.js";
+import { asBudget } from "./budget.js";
 import { Coins } from "./coins.js";
 import { InvalidSpec } from "./errors.js";
+import { WORD, ceilDiv } from "./exact.js";
+import { grrDraw } from "./grr.js";
 import { alphaRound } from "./mean.js";
 import { concat, hex, hmac, unhex, utf8 } from "./sha256.js";
 
@@ -90,9 +93,12 @@ export class Memoized extends Device {
   static kind = "memo";
   static fields = ["epsilon", "inner", "most_values", "step"];
 
+  /** The kinds that may be memoised. */
+  static inside = ["grr", "sue", "oue", "rue", "onebit", "dbitflip"];
+
   check() {
     /** @type {any} */
-    this.inner = innerOf(this, ["grr", "sue", "oue", "rue", "onebit", "dbitflip"]);
+    this.inner = innerOf(this, /** @type {any} */ (this.type).inside);
     /** @type {number} */
     this.most_values = this.checkInteger("most_values", 1, 2 ** 16);
     if (this.inner.odds > this.odds) {
@@ -121,11 +127,12 @@ export class Memoized extends Device {
    * @param {string} secret in hexadecimal
    * @param {string} campaign
    * @param {{seen: string[], last: string}} [kept]
+   * @param {Coins} [coins] for kinds that add fresh noise
    * @returns {{report: Uint8Array, kept: {seen: string[], last: string}}}
    */
-  repeat(value, secret, campaign, { seen, last } = { seen: [], last: "" }) {
+  repeat(value, secret, campaign, { seen, last } = { seen: [], last: "" }, coins = undefined) {
     const memory = new Memory(unhex(secret), campaign, { seen, last: unhex(last) });
-    const report = this.report(value, memory);
+    const report = this.report(value, memory, coins);
     return { report, kept: { seen: memory.seen, last: hex(memory.last) } };
   }
 
@@ -136,16 +143,17 @@ export class Memoized extends Device {
    * @returns {Uint8Array}
    */
   privatizeOne(value, coins) {
-    return this.report(value, new Memory(randomBytes(coins, KEY_BYTES / 8), ""));
+    return this.report(value, new Memory(randomBytes(coins, KEY_BYTES / 8), ""), coins);
   }
 
   /**
    * The report of a device with a memory: what this value always gets; beyond the cap, the last one.
    * @param {any} value
    * @param {Memory} memory
+   * @param {Coins} [_coins]
    * @returns {Uint8Array}
    */
-  report(value, memory) {
+  report(value, memory, _coins) {
     const [key, report] = this.#answer(value, memory);
     if (memory.admit(this.parameters, key, this.most_values)) memory.last = report;
     return memory.last;
@@ -168,5 +176,33 @@ export class Memoized extends Device {
     const given = this.index(value, this.valueCount);
     const index = this.step ? alphaRound(given, once.uniform(this.step), this.step) : given;
     return [String(index), inner.privatizeOne(index, memory.coins(parameters, String(index)))];
+  }
+}
+
+/** A permanent noisy answer per value, reported with fresh noise on top: `first` for one report, epsilon for any number. */
+export class LayeredMemo extends Memoized {
+  static kind = "layered";
+  static fields = ["epsilon", "first", "inner", "most_values", "step"];
+  static inside = ["grr"];
+
+  check() {
+    super.check();
+    const { wire, odds } = asBudget(/** @type {any} */ (this).first);
+    /** @type {import("./budget.js").WireBudget} */
+    this.first = wire;
+    if (/** @type {any} */ (wire).sampled) this.reject("first must not be amplified");
+    if (odds >= this.inner.odds) this.reject("first must be below the epsilon of the inner mechanism");
+    const size = BigInt(this.inner.size);
+    const [kept, needed] = [WORD - size * this.inner.low, odds + (size - 1n) * WORD];
+    /** Words of each other value in the fresh layer; rounded up, so that less is kept. @type {bigint} */
+    this.freshLow = ceilDiv(WORD * (needed * kept - (odds - WORD) * WORD), size * needed * kept);
+    if (this.freshLow * size >= WORD) this.reject("first must be larger to be told apart from 0");
+  }
+
+  /** @param {any} value @param {Memory} memory @param {Coins} [coins] @returns {Uint8Array} */
+  report(value, memory, coins) {
+    if (!coins) throw new InvalidSpec("layered: a report needs coins for its fresh layer");
+    const permanent = super.report(value, memory).reduceRight((sum, byte) => 256 * sum + byte, 0);
+    return coded(grrDraw(permanent, this.inner.size, this.freshLow, coins), this.inner.size);
   }
 }

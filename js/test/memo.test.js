@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { DBitFlip } from "../src/bit_flip.js";
 import { deviceOf } from "../src/kinds.js";
 import { alphaRound } from "../src/mean.js";
+import { ReplayCoins } from "../src/coins.js";
 import { MemoCoins, Memory } from "../src/memo.js";
 import { hex, utf8 } from "../src/sha256.js";
 
@@ -46,5 +47,31 @@ test("alpha-point rounding is unbiased", () => {
   for (let value = 0; value <= 12; value += 1) {
     const sum = [0, 1, 2, 3].reduce((total, alpha) => total + alphaRound(value, alpha, 4), 0);
     assert.equal(sum, 4 * value);
+  }
+});
+
+test("layered reports differ while the permanent answer under them stays, and need coins", () => {
+  const inner = { kind: "grr", size: 64, epsilon: "8" };
+  const device = deviceOf({ kind: "layered", inner, first: "1", most_values: 2, step: 0, epsilon: "8" });
+  const [memory, coins] = [new Memory(SECRET, "two layers"), new ReplayCoins(utf8("fresh"))];
+  const reports = Array.from({ length: 40 }, () => hex(device.report(5, memory, coins)));
+  assert.ok(new Set(reports).size > 10);
+  const { last } = memory;
+  device.report(5, memory, coins);
+  assert.deepEqual(memory.last, last);
+  assert.equal(memory.seen.length, 1);
+  assert.ok(device.repeats);
+  assert.throws(() => device.report(5, memory), /needs coins/);
+});
+
+test("the fresh layer has the published cells", () => {
+  for (const [size, low, fresh] of /** @type {[number, bigint, bigint][]} */ ([
+    [2, 2198905795380358826n, 3626850014342883356n],
+    [4, 1775593845874822304n, 2358339603998088603n],
+  ])) {
+    const inner = { kind: "grr", size, epsilon: "2" };
+    const spec = { kind: "layered", inner, first: "1", most_values: 2, step: 0, epsilon: "2" };
+    const device = /** @type {any} */ (deviceOf(spec));
+    assert.deepEqual([device.inner.low, device.freshLow], [low, fresh]);
   }
 });

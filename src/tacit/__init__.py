@@ -9,9 +9,10 @@ Ask, with values at hand (each is perturbed before it is counted, by a mechanism
     heavy_hitters(values, epsilon=4)              frequent words and ids out of up to 2^64
     itemsets(values, epsilon=4)                   frequent items and sets of items
     marginals(frame, epsilon=2)                   joint tables of several columns
-    table(frame, epsilon=2, private=["age"])      SQL over rows with private columns
+    table(frame, 2, private={"age": (0, 99)})     SQL over rows with private columns
 
-A finding has `value`, `interval()`, `to_pandas()` and `plot()`; what it is made of is `mechanism`, `tally`, `estimate`.
+A finding has `value`, `interval()`, `to_pandas()`, `to_polars()` and `plot()`; it is made of `mechanism`,
+`tally` and `estimate`.
 
 >>> import tacit
 >>> found = tacit.histogram(["tea", "tea", "milk"] * 1_000, epsilon=1, domain=["tea", "milk"])
@@ -53,6 +54,7 @@ _KIND_HOMES = {
     "tacit.oracles.hadamard": ("HRR", "HRRSubspace", "HRRT"),
     "tacit.oracles.hadamard_signed": ("HRRSigned",),
     "tacit.oracles.histogram_encoding": ("SHE",),
+    "tacit.oracles.layered": ("LayeredMemo",),
     "tacit.oracles.local_hash": ("BLH", "FLH", "OLH", "RMP"),
     "tacit.oracles.rappor": ("BasicRAPPOR", "RAPPOR"),
     "tacit.oracles.sets": ("Padded", "SetSize"),
@@ -93,8 +95,9 @@ _HOME = {
     name: home for homes in (_TASK_HOMES, _OTHER_HOMES, _KIND_HOMES) for home, names in homes.items() for name in names
 }
 
-# Tasks first, as they are what one comes for; then what they are made of.
-__all__ = sorted(_HOME, key=lambda name: (name[0].isupper(), name))  # pyright: ignore[reportUnsupportedDunderAll]
+# Tasks first, as they are what one comes for; then what they are made of. No `__all__`: with one, `help(tacit)` prints
+# the whole documentation of every name in it, some ten thousand lines.
+_NAMES = sorted(_HOME, key=lambda name: (name[0].isupper(), name))
 
 
 def __getattr__(name: str) -> Any:
@@ -110,4 +113,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The public names."""
-    return [*__all__, "errors", "__version__"]
+    return [*_NAMES, "errors", "__version__"]

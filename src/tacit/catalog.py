@@ -16,6 +16,7 @@ from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRT, HRRSubspace
 from tacit.oracles.hadamard_signed import HRRSigned
 from tacit.oracles.histogram_encoding import SHE
+from tacit.oracles.layered import LayeredMemo
 from tacit.oracles.local_hash import BLH, FLH, OLH, RMP
 from tacit.oracles.rappor import RAPPOR, BasicRAPPOR
 from tacit.oracles.sets import Padded, SetSize
@@ -52,6 +53,7 @@ CATALOG: tuple[type[Mechanism], ...] = (
     OneOf,
     AllOf,
     Memoized,
+    LayeredMemo,
     Padded,
     SetSize,
 )

@@ -4,13 +4,24 @@ Three wrong schemes are enumerated as well, so that nobody reintroduces them: a 
 reports that make up for missed slots, and the epsilon of memoised reports times their keys as a total.
 """
 
-from math import exp, inf, log
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, timedelta
+from fractions import Fraction
+from itertools import product
+from math import inf
 
 import pytest
 
+from tacit.device.windows import account
+from tacit.device.windows.account import Asked, refusal
+from tacit.device.windows.guarantee import always_words, guarantee_words
+from tacit.device.windows.terms import AccountTerms, WindowTerms
 from tacit.oracles.grr import GRR
+from tacit.oracles.layered import LayeredMemo
 from tacit.tasks.time.guarantees import stream_guarantee
 from tacit.testing.streams import (
+    FreshChannel,
     any_pair,
     every_window,
     made_up_reports,
@@ -19,17 +30,17 @@ from tacit.testing.streams import (
     redrawn_slots,
     same_pattern,
     stream_loss,
+    taking_part,
     within_run,
 )
 
 ONE = GRR(size=2, epsilon="1")
 
 
-def layered(eps_inf: float, eps_1: float, size: int):
-    """The memoised layer and the fresh one that makes a single report cost eps_1 (L-GRR, Arcolezi et al., 2022)."""
-    a, y = exp(eps_inf), exp(eps_1)
-    ratio = (y * (a + size - 2) - (size - 1)) / (a - y)
-    return memoised(GRR(size=size, epsilon=str(eps_inf)), GRR(size=size, epsilon=f"{log(ratio):.15f}"))
+def layered(eps_inf: str, eps_1: str, size: int):
+    """Both layers as a device draws them (L-GRR, Arcolezi et al., 2022), from the integer cells of kind `layered`."""
+    mechanism = LayeredMemo(inner=GRR(size=size, epsilon=eps_inf), first=eps_1, most_values=2)
+    return memoised(mechanism.permanent, FreshChannel.of_cell(size, mechanism.fresh_low))
 
 
 @pytest.mark.parametrize(("per", "windows"), [(1, 3), (2, 3), (2, 4), (3, 4), (4, 4)])
@@ -74,18 +85,98 @@ TWO_KEYS = [(1, 1.0, 1.0), (2, 2.0, 1.219), (3, 2.642, 1.289), (4, 3.359, 1.359)
 
 @pytest.mark.parametrize(("windows", "lifetime", "event"), TWO_KEYS)
 def test_layered_reports_lose_more_with_every_window(windows: int, lifetime: float, event: float) -> None:
-    scheme = layered(2, 1, 2)
+    scheme = layered("2", "1", 2)
     assert stream_loss(scheme, 2, windows, any_pair) == pytest.approx(lifetime, abs=5e-4)
     assert stream_loss(scheme, 2, windows, within_run(1)) == pytest.approx(event, abs=5e-4)
 
 
 def test_keys_times_the_permanent_epsilon_is_no_total() -> None:
     """The claim "g eps_inf" fails: (1, .5) loses 2.034 > 2 in four windows, (2, 1) loses 4.019 > 4 in five."""
-    assert stream_loss(layered(1, 0.5, 2), 2, 4, any_pair) == pytest.approx(2.034, abs=5e-4)
-    assert stream_loss(layered(2, 1, 2), 2, 5, any_pair) == pytest.approx(4.019, abs=5e-4)
+    assert stream_loss(layered("1", "0.5", 2), 2, 4, any_pair) == pytest.approx(2.034, abs=5e-4)
+    assert stream_loss(layered("2", "1", 2), 2, 5, any_pair) == pytest.approx(4.019, abs=5e-4)
 
 
-@pytest.mark.parametrize(("windows", "loss"), [(2, 2.135), (3, 3.210)])
-def test_layered_reports_lose_more_than_fresh_ones(windows: int, loss: float) -> None:
-    assert stream_loss(layered(2, 1, 3), 3, windows, any_pair) == pytest.approx(loss, abs=5e-4)
-    assert loss > stream_loss(every_window(GRR(size=3, epsilon="1")), 3, windows, any_pair)
+# Values, layers, windows and the loss over all pairs of streams, printed with three decimals.
+LAYERED = [(3, "2", "1", 2, 2.135), (3, "2", "1", 3, 3.210), (4, "2", "1", 2, 2.196), (3, "1", "0.5", 2, 1.251)]
+
+
+@pytest.mark.parametrize(("size", "eps_inf", "eps_1", "windows", "loss"), LAYERED)
+def test_layered_reports_lose_more_than_fresh_ones(
+    size: int, eps_inf: str, eps_1: str, windows: int, loss: float
+) -> None:
+    assert stream_loss(layered(eps_inf, eps_1, size), size, windows, any_pair) == pytest.approx(loss, abs=5e-4)
+    assert loss > stream_loss(every_window(GRR(size=size, epsilon=eps_1)), size, windows, any_pair)
+
+
+def test_layered_reports_keep_keys_times_epsilon_between_equal_patterns() -> None:
+    assert stream_loss(layered("2", "1", 3), 3, 3, same_pattern) < 4
+    assert stream_loss(layered("2", "1", 2), 2, 1, same_pattern) == pytest.approx(1.0, abs=1e-12)
+
+
+FIRST = date(2030, 1, 7)
+
+
+def decided(per: int, windows: int, asleep: set[int], slot: Callable[[int], int]) -> set[int]:
+    """The windows that a device reports on by the rules of its account, if it sleeps through some of them.
+
+    It asks every day for every window that is not too late, as an application does that makes up for what it missed.
+    """
+    terms = WindowTerms(every="day", first="2030-01-07", count=windows, late=2, per=per, guarantee="run")
+    asked = Asked(
+        windows=terms, account=AccountTerms(name="a", run=per, run_epsilon="1"), epsilon=Fraction(1), window=0,
+        today=FIRST, born=date(2029, 1, 1), slot=0,
+    )  # fmt: skip
+    taken: set[int] = set()
+    for now, window in product(range(windows), range(windows)):
+        if now in asleep:
+            continue
+        today = FIRST + timedelta(days=now)
+        asked = replace(asked, window=window, today=today, slot=slot(window), drawn_before=window in taken)
+        if not refusal(asked):
+            taken.add(window)
+            asked = replace(asked, record=asked.record.charged(window, Fraction(1), per))
+    return taken
+
+
+def worst_device(slot: "Callable[[int, int], int] | None" = None) -> float:
+    """The loss in a run of two windows, over devices that sleep through any of four."""
+    nights = [{t for t in range(4) if bits >> t & 1} for bits in range(16)]
+    drawn = slot or (lambda own, window: own)
+    return max(
+        stream_loss(
+            taking_part(ONE, [decided(2, 4, night, lambda window, own=own: drawn(own, window)) for own in range(2)]),
+            2, 4, within_run(2),
+        )
+        for night in nights
+    )  # fmt: skip
+
+
+def test_real_devices_keep_epsilon_in_every_run_whenever_they_sleep() -> None:
+    assert worst_device() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("missing", ["not_my_slot", "run_cap"])
+def test_one_of_two_rules_may_fail_and_the_other_still_holds(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    """Without slots a device may make up for windows, without caps its slots are still apart; without both it is 2."""
+    rules = account.RULES
+    monkeypatch.setattr(account, "RULES", tuple(rule for rule in rules if rule[0] != missing))
+    assert worst_device() == pytest.approx(1.0, abs=1e-12)
+    monkeypatch.setattr(account, "RULES", tuple(rule for rule in rules if rule[0] not in ("not_my_slot", "run_cap")))
+    assert worst_device() == pytest.approx(2.0)
+
+
+def test_a_device_that_draws_its_slot_anew_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second slot of one block and the first of the next: the cap refuses it, and without a cap it costs 2."""
+    assert worst_device(lambda own, window: (own + 1 + window // 2) % 2) == pytest.approx(1.0)
+    monkeypatch.setattr(account, "RULES", tuple(rule for rule in account.RULES if rule[0] != "run_cap"))
+    assert worst_device(lambda own, window: (own + 1 + window // 2) % 2) == pytest.approx(2.0)
+
+
+def test_no_multiple_of_the_permanent_epsilon_is_told_as_a_total() -> None:
+    """Of memoised reports people are told a factor for an answer that stays, and what a change costs; no sum (AL-2)."""
+    terms = WindowTerms(every="day", first="2030-01-07", count=60, per=1, guarantee="pattern")
+    caps = AccountTerms(name="a", run=7, run_epsilon="32")
+    told = " ".join([*guarantee_words(terms, Fraction(2)), *always_words(terms, caps)]).lower()
+    assert "as long as your answer stays the same" in told and "each new answer costs 2 again" in told
+    assert not any(word in told for word in ("total", "in all", "altogether", "lifetime", "for life"))
+    assert not any(str(2 * keys) in told for keys in (2, 3, 16, 60))

@@ -6,10 +6,13 @@ standard errors of the difference of two means of eight, taken from the larger s
 false alarm comes with a probability of 3e-4, and more where a standard deviation of eight happens to be small.
 """
 
-from math import sqrt
+from fractions import Fraction
+from math import exp, log, sqrt
 
 import pytest
 
+from tacit.oracles.grr import GRR
+from tacit.oracles.layered import LayeredMemo
 from tacit.simulate.time.run import TimeOutcome, simulate_time
 
 pytestmark = pytest.mark.papers
@@ -103,3 +106,34 @@ def test_other_budgets_and_runs(epsilon: float, run: int, lpa, filtered, beside)
         assert agrees(errors.mse, errors.mse_sd, (row, 0.0))
     for errors, row in zip(online, filtered, strict=True):
         assert errors is not None and agrees(errors.mse, errors.mse_sd, (row, 0.0))
+
+
+# Epsilon of n reports on one value that never changes, n = 1 to 5, for layers (2, 1), printed with four decimals.
+REPEATED = {2: (1, 1.6417, 1.8992, 1.9743, 1.9937), 4: (1, 1.6781, 1.9232, 1.9835, 1.9966)}
+
+
+@pytest.mark.parametrize("size", REPEATED)
+def test_repeated_reports_of_two_layers_approach_the_permanent_epsilon(size: int) -> None:
+    """L-GRR (Arcolezi et al., 2022), kind `layered`: reports on one value, from the integer cells of the device."""
+    m = LayeredMemo(inner=GRR(size=size, epsilon="2"), first="1", most_values=2)
+    p1, q1 = m.permanent.p, m.permanent.q
+    q2 = Fraction(m.fresh_low, 2**64)
+    p2 = 1 - (size - 1) * q2
+    found = [
+        (p1 * p2**n + (size - 1) * q1 * q2**n) / (q1 * p2**n + p1 * q2**n + (size - 2) * q1 * q2**n)
+        for n in range(1, 6)
+    ]
+    # Printed with four decimals: half a unit of the last one.
+    assert [log(ratio) for ratio in found] == [pytest.approx(value, abs=5e-5) for value in REPEATED[size]]
+
+
+@pytest.mark.parametrize(("permanent", "first"), [("2", "1"), ("1", "0.5"), ("5", "0.1"), ("8", "7.9")])
+@pytest.mark.parametrize("size", [2, 5, 360])
+def test_the_second_layer_is_calibrated_as_published(permanent: str, first: str, size: int) -> None:
+    """Odds of the second layer, x = (y(a + d - 2) - (d - 1))/(a - y) with a = e^epsilon_inf and y = e^epsilon_1."""
+    m = LayeredMemo(inner=GRR(size=size, epsilon=permanent), first=first, most_values=2)
+    a, y = exp(float(permanent)), exp(float(first))
+    q = m.fresh_low / 2**64
+    published = (y * (a + size - 2) - (size - 1)) / (a - y)
+    # Our cell is rounded up by at most one word in 2^64; the formula is evaluated in floats.
+    assert (1 - (size - 1) * q) / q == pytest.approx(published, rel=1e-9)

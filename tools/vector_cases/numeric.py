@@ -15,6 +15,15 @@ def _bad_memo(**fields: Any) -> dict[str, Any]:
     return {"epsilon": "1", "inner": {"kind": "grr", "size": 4, "epsilon": "1"}, "most_values": 2, "step": 0} | fields
 
 
+def _layered(size: int, *, first: Any = "1") -> dict[str, Any]:
+    return {"inner": {"kind": "grr", "size": size, "epsilon": "2"}, "first": first, "most_values": 2}
+
+
+def _bad_layered(**fields: Any) -> dict[str, Any]:
+    inner = {"kind": "grr", "size": 4, "epsilon": "2"}
+    return {"epsilon": "2", "first": "1", "inner": inner, "most_values": 2, "step": 0} | fields
+
+
 CASES: dict[str, list[tuple[str, dict[str, Any], list[Any]]]] = {
     "she": [
         ("one_byte", {"size": 4, "epsilon": "1"}, [0, 3]),
@@ -55,6 +64,13 @@ CASES: dict[str, list[tuple[str, dict[str, Any], list[Any]]]] = {
         ("all_buckets", {"size": 9, "sampled": 9, "epsilon": "2"}, [0, 8]),
         ("wide_numbers", {"size": 70_000, "sampled": 12, "epsilon": "4"}, [0, 69_999]),
         ("largest_epsilon", {"size": 4, "sampled": 2, "epsilon": "32"}, [0, 3]),
+    ],
+    "layered": [
+        ("two_values", _layered(2), [0, 1]),
+        ("four_values", _layered(4), [0, 3]),
+        ("two_bytes", _layered(300, first={"of": "2", "share": "1/3"}), [0, 299]),
+        ("nearly_one_layer", _layered(3, first="1.999"), [0, 2]),
+        ("smallest_first", _layered(5, first="0.001"), [4]),
     ],
     "memo": [
         ("grr", _memo({"kind": "grr", "size": 4, "epsilon": "1"}), [0, 3]),
@@ -113,6 +129,17 @@ BAD: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("report_not_increasing", {"spec": _FLIP, "report": "030300"}, "ReportRejected"),
         ("report_out_of_range", {"spec": _FLIP, "report": "010600"}, "ReportRejected"),
         ("report_spare_bit", {"spec": _FLIP, "report": "010204"}, "ReportRejected"),
+    ],
+    "layered": [
+        ("inner_kind", {"spec": _bad_layered(inner={"kind": "oue", "size": 4, "epsilon": "2"})}, "InvalidSpec"),
+        ("first_not_below", {"spec": _bad_layered(first="2")}, "InvalidSpec"),
+        ("first_amplified", {"spec": _bad_layered(first={"of": "0.1", "sampled": 2})}, "InvalidSpec"),
+        ("first_missing", {"spec": {k: v for k, v in _bad_layered().items() if k != "first"}}, "InvalidSpec"),
+        ("first_not_canonical", {"spec": _bad_layered(first="1.0")}, "InvalidSpec"),
+        ("epsilon_below_inner", {"spec": _bad_layered(epsilon="1.5")}, "InvalidSpec"),
+        ("step_without_numbers", {"spec": _bad_layered(step=1)}, "InvalidSpec"),
+        ("value", {"spec": _bad_layered(), "value": 4}, "InvalidValue"),
+        ("report_out_of_range", {"spec": _bad_layered(), "report": "04"}, "ReportRejected"),
     ],
     "memo": [
         ("inner_kind", {"spec": _bad_memo(inner={"kind": "blh", "size": 4, "epsilon": "1"})}, "InvalidSpec"),

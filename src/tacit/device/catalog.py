@@ -14,6 +14,7 @@ from tacit.device.kinds.blocks import ABRDevice, CBRDevice, SSDevice
 from tacit.device.kinds.grr import GRRDevice
 from tacit.device.kinds.hadamard import HRRDevice, HRRSignedDevice, HRRSubspaceDevice, HRRTDevice
 from tacit.device.kinds.laplace import DiscreteLaplaceDevice, SHEDevice
+from tacit.device.kinds.layered import LayeredMemoDevice
 from tacit.device.kinds.local_hash import BLHDevice, FLHDevice, OLHDevice, RMPDevice
 from tacit.device.kinds.mean import OneBitDevice
 from tacit.device.kinds.memo import MemoizedDevice
@@ -57,6 +58,7 @@ KINDS: tuple[type[Device], ...] = (
     OneOfDevice,
     AllOfDevice,
     MemoizedDevice,
+    LayeredMemoDevice,
     PaddedDevice,
     SetSizeDevice,
 )

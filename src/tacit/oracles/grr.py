@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arrays import F64, U64
+from tacit.arrays import F64, I64, U64
 from tacit.core.mechanism import CodeCounting, code_dtype, words
 from tacit.core.pure import PureOracle
 from tacit.core.statistics.moments import Moments, block_moments
@@ -90,11 +90,16 @@ class GRR(GRRDevice, CodeCounting, PureOracle):
 
         A report is the true value with probability p - q and a uniform value (true one included) otherwise.
         """
-        true = np.asarray(counts, np.int64)
-        truthful = rng.binomial(true, float(self.p - self.q))
-        noise = rng.multinomial(int(true.sum() - truthful.sum()), np.full(self.size, 1 / self.size))
-        n, cells = int(true.sum()), (truthful + noise).astype(np.int64)
+        n, cells = simulate_codes(counts, float(self.p - self.q), self.size, rng)
         return Counts(self, n, cells, cells, n, n)
+
+
+def simulate_codes(counts: npt.ArrayLike, kept: float, size: int, rng: np.random.Generator) -> tuple[int, I64]:
+    """Return how many reports there are, and how many say each value: the true one if kept, a uniform one otherwise."""
+    true = np.asarray(counts, np.int64)
+    truthful = rng.binomial(true, kept)
+    noise = rng.multinomial(int(true.sum() - truthful.sum()), np.full(size, 1 / size))
+    return int(true.sum()), (truthful + noise).astype(np.int64)
 
 
 @explained

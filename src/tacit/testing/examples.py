@@ -43,6 +43,11 @@ _COMPOSED: dict[str, Callable[[Any], dict[str, Any]]] = {
     "set_size": lambda epsilon: {"size": 4, "candidates": ((0,), (0, 1), (3,)), "inner": GRR(size=4, epsilon=epsilon)},
     "rounded": lambda epsilon: {"top": 2, "inner": GRR(size=4, epsilon=epsilon)},
     "memo": lambda epsilon: {"inner": {"kind": "grr", "size": 5, "epsilon": epsilon}, "most_values": 3},
+    "layered": lambda epsilon: {
+        "inner": {"kind": "grr", "size": 4, "epsilon": epsilon},
+        "first": Share(epsilon, "1/2"),
+        "most_values": 2,
+    },
 }
 """Fields of kinds that hold other mechanisms, for a given epsilon."""
 

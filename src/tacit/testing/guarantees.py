@@ -20,6 +20,7 @@ from tacit.errors import InvalidSpec
 from tacit.numeric.bit_flip import DBitFlip
 from tacit.numeric.mean import OneBit
 from tacit.numeric.memo import Memoized
+from tacit.oracles.layered import LayeredMemo
 from tacit.testing.laws import enumerated_epsilon, values_of
 
 Once = tuple[int, ...]
@@ -35,6 +36,9 @@ def enumerated_guarantees(mechanism: Mechanism) -> "list[float | None]":
     if isinstance(mechanism, LayeredDevice):
         # Any number of reports is a function of the permanent bits, and tells them in the limit.
         losses.append(enumerated_epsilon(replace(mechanism, zero="", one="")))
+    if isinstance(mechanism, LayeredMemo):
+        # In the limit of many reports the fresh layer averages away.
+        losses.append(enumerated_epsilon(mechanism.permanent))
     if isinstance(mechanism, Memoized):
         losses = [_constant(mechanism), _same_pattern(mechanism)]
     stated = len(mechanism.guarantees())

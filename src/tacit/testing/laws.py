@@ -58,6 +58,11 @@ _REASONS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
         ("unbiased", "variance", "simulation"),
         "no oracle with moments of its own; bias, variance and simulation are tested apart",
     ),
+    (
+        ("layered",),
+        ("unbiased", "variance"),
+        "every simulated device has a secret, which is slow; the law of its report is enumerated exactly, tested apart",
+    ),
 )
 
 EXEMPT: dict[tuple[str, str], str] = {

@@ -6,10 +6,12 @@ for few windows and values alone, since streams and transcripts are listed.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import inf, log
 
+from tacit.device.numbers.exact import WORD
 from tacit.oracles.grr import GRR
 
 Stream = tuple[int, ...]
@@ -17,6 +19,21 @@ Transcript = tuple[int | None, ...]
 StreamLaw = dict[Transcript, Fraction]
 Scheme = Callable[[Stream], StreamLaw]
 Pairs = Callable[[Stream, Stream], bool]
+
+
+@dataclass(frozen=True)
+class FreshChannel:
+    """Randomised response that is no mechanism of its own, such as a fresh layer: p for the value, q for any other."""
+
+    size: int
+    p: Fraction
+    q: Fraction
+
+    @classmethod
+    def of_cell(cls, size: int, low: int) -> "FreshChannel":
+        """The one whose other values have `low` words each."""
+        q = Fraction(low, WORD)
+        return cls(size, 1 - (size - 1) * q, q)
 
 
 def within_run(run: int) -> Pairs:
@@ -55,7 +72,7 @@ def stream_loss(scheme: Scheme, size: int, windows: int, related: Pairs) -> floa
     return log(worst)
 
 
-def _reported(mechanism: GRR, stream: Stream, taken: "set[int]") -> Iterator[tuple[Transcript, Fraction]]:
+def _reported(mechanism: "GRR | FreshChannel", stream: Stream, taken: "set[int]") -> Iterator[tuple[Transcript, Fraction]]:
     """Transcripts of a device that reports on these windows, with fresh noise each time."""
     choices = [range(mechanism.size) if t in taken else (None,) for t in range(len(stream))]
     for transcript in product(*choices):
@@ -83,6 +100,11 @@ def population_division(mechanism: GRR, per: int) -> Scheme:
         return _mixed(mechanism, stream, slots)
 
     return scheme
+
+
+def taking_part(mechanism: GRR, takings: "list[set[int]]") -> Scheme:
+    """Fresh reports on one of several equally likely sets of windows, such as those that a real device decided on."""
+    return lambda stream: _mixed(mechanism, stream, takings)
 
 
 def every_window(mechanism: GRR) -> Scheme:
@@ -113,7 +135,7 @@ def made_up_reports(mechanism: GRR, per: int) -> Scheme:
     return scheme
 
 
-def memoised(inner: GRR, fresh: GRR | None = None) -> Scheme:
+def memoised(inner: GRR, fresh: "GRR | FreshChannel | None" = None) -> Scheme:
     """One permanent noisy answer per value, sent in every window with fresh noise on top, or as it is."""
 
     def scheme(stream: Stream) -> StreamLaw:
@@ -130,7 +152,7 @@ def memoised(inner: GRR, fresh: GRR | None = None) -> Scheme:
     return scheme
 
 
-def _shown(fresh: GRR | None, permanent: Stream) -> Iterator[tuple[Transcript, Fraction]]:
+def _shown(fresh: "GRR | FreshChannel | None", permanent: Stream) -> Iterator[tuple[Transcript, Fraction]]:
     if fresh is None:
         yield permanent, Fraction(1)
         return

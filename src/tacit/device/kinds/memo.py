@@ -131,12 +131,12 @@ class MemoizedDevice(Device):
             if kind.kind == name:
                 return inner if isinstance(inner, kind) else kind.from_spec(_spec(inner))
         known = ", ".join(kind.kind for kind in self.inner_kinds)
-        raise InvalidSpec(f"memo: the inner kind is {name!r}, must be one of {known}")
+        raise InvalidSpec(f"{self.kind}: the inner kind is {name!r}, must be one of {known}")
 
     def _check(self) -> None:
         self._integer("most_values", 1, 1 << 16)
         if self.inner.odds > self.odds:
-            raise InvalidSpec("memo: epsilon is below that of the inner mechanism, what each new value costs")
+            raise InvalidSpec(f"{self.kind}: epsilon is below that of the inner mechanism, what each new value costs")
         if not isinstance(self.inner, OneBitDevice):
             self._integer("step", 0, 0, "rounding is for numbers, such as those of onebit")
             return
@@ -180,8 +180,12 @@ class MemoizedDevice(Device):
         """The first report of a new device, whose secret is the next four coin words."""
         return self.report(value, Memory(coins.words(KEY_BYTES // 8), ""))
 
-    def report(self, value: Any, memory: Memory) -> bytes:
-        """The report of a device with a memory: what this value always gets; beyond the cap, the last one."""
+    def report(self, value: Any, memory: Memory, coins: Coins | None = None) -> bytes:
+        """The report of a device with a memory: what this value always gets; beyond the cap, the last one.
+
+        `coins` are for kinds that add fresh noise to it.
+        """
+        del coins
         memory.belongs_to(self.parameters)
         # No value has the key "once": those of values are decimal digits or "none".
         once = self.draw_once(memory.coins(self.parameters, b"once"))
