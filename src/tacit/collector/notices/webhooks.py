@@ -1,0 +1,170 @@
+"""Webhooks: who is told about which events, messages that are signed, retried and logged.
+
+    event  --mark, one transaction-->  a message per webhook in the queue  --POST, signed-->  delivered, or tried again
+
+A message holds the names of event and collection, counts and a state; never a report, and no answer.
+"""
+
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, cast
+
+from tacit.collector.collections.access import OWNER, Bearer
+from tacit.collector.notices.outgoing import NotDelivered, checked_url, post
+from tacit.collector.ports import DeliveryRecord, NoticeStore, WebhookRecord
+from tacit.errors import InvalidSpec
+from tacit.hosting.clock import Clock
+from tacit.hosting.problems import Problem
+
+EVENTS = ("alarm", "rejects", "cohort", "closed")
+TEST = "test"
+MOST_WEBHOOKS = 50
+PAUSES = (30, 120, 480, 1920, 7680, 21600, 21600)
+"""Seconds after a failed attempt until the next; after the last of them it is given up."""
+MOST_LOG = 200
+_LEASE = 120
+"""Seconds after which a message whose sender died is taken by another."""
+_AT_ONCE = 20
+
+Post = Callable[..., int]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a collection, once: the mark is what "once" means."""
+
+    name: str
+    collection: str
+    team: str
+    mark: str
+    about: Mapping[str, Any]
+    """Counts and states, for the body."""
+
+
+def signature(secret: str, timestamp: int, body: bytes) -> str:
+    """What the header Tacit-Signature holds: HMAC-SHA256 over the timestamp, a dot and the body.
+
+    >>> signature("whs_example", 1, b"{}")[:15]
+    'v1=d5b870458e8c'
+    """
+    return "v1=" + hmac.new(secret.encode(), f"{timestamp}.".encode() + body, sha256).hexdigest()
+
+
+def shown(webhook: WebhookRecord) -> dict[str, Any]:
+    """A webhook as operators see it: without its secret."""
+    return {
+        "id": webhook.id,
+        "url": webhook.url,
+        "events": webhook.events.split(","),
+        "team": webhook.team,
+        "day": webhook.day,
+    }
+
+
+class Webhooks:
+    """The webhooks of a store."""
+
+    def __init__(self, store: NoticeStore, clock: Clock, *, private: bool = False, post: Post = post) -> None:
+        """Keep them in a store; `private` allows addresses inside this network."""
+        self._store, self._clock, self._private, self._post = store, clock, private, post
+
+    def add(self, url: Any, events: Any, *, team: Any = "", by: Bearer = OWNER) -> tuple[str, WebhookRecord]:
+        """Add a webhook in the name of `by`; returns its secret, which cannot be shown again, and its record."""
+        url, team = checked_url(url, private=self._private), by.within(team)
+        if len(self._store.webhooks()) >= MOST_WEBHOOKS:
+            raise Problem("conflict", f"there are {MOST_WEBHOOKS} webhooks, which is the most; remove one first")
+        secret = "whs_" + secrets.token_urlsafe(32)
+        record = WebhookRecord(secrets.token_hex(8), url, _events(events), secret, team, self._clock.day())
+        self._store.add_webhook(record)
+        return secret, record
+
+    def all(self, by: Bearer = OWNER) -> list[WebhookRecord]:
+        """All webhooks, or those of the bearer's team."""
+        return [webhook for webhook in self._store.webhooks() if by.team in ("", webhook.team)]
+
+    def find(self, name: str, by: Bearer = OWNER) -> WebhookRecord:
+        """One webhook; Problem `not_found` if `by` can see none of this id."""
+        for webhook in self.all(by):
+            if webhook.id == name:
+                return webhook
+        raise Problem("not_found", "there is no such webhook")
+
+    def remove(self, name: str, by: Bearer = OWNER) -> None:
+        """Remove a webhook and what is queued for it; the log stays."""
+        self._store.remove_webhook(self.find(name, by).id)
+
+    def test(self, name: str, by: Bearer = OWNER) -> None:
+        """Queue a message that says that it is a test."""
+        webhook = self.find(name, by)
+        event = Event(TEST, "", webhook.team, f"test {secrets.token_hex(8)}", {})
+        self._store.announce(event.mark, [self._message(webhook, event)])
+
+    def log(self, by: Bearer = OWNER) -> list[dict[str, Any]]:
+        """The latest messages, newest first, without their bodies."""
+        known = {webhook.id for webhook in self.all(by)}
+        names = ("number", "webhook", "event", "collection", "state", "attempts", "day", "note")
+        found = self._store.deliveries(MOST_LOG)
+        return [{name: getattr(one, name) for name in names} for one in found if not by.team or one.webhook in known]
+
+    def announce(self, event: Event) -> bool:
+        """Queue an event for every webhook that is to be told; False if it was announced before."""
+        told = [hook for hook in self._store.webhooks() if _is_told(hook, event)]
+        return self._store.announce(event.mark, [self._message(hook, event) for hook in told])
+
+    def _message(self, webhook: WebhookRecord, event: Event) -> DeliveryRecord:
+        now = int(self._clock.now())
+        about = {"id": secrets.token_hex(16), "event": event.name, "collection": event.collection, "time": now}
+        body = json.dumps(about | dict(event.about))
+        return DeliveryRecord(
+            0, webhook.id, event.name, event.collection, body, "waiting", 0, now, self._clock.day(), ""
+        )
+
+    def deliver_due(self) -> None:
+        """Try what is due, up to a number at once."""
+        for _ in range(_AT_ONCE):
+            delivery = self._store.claim(int(self._clock.now()), _LEASE)
+            if delivery is None:
+                return
+            self._store.settle(self._tried(delivery))
+
+    def _tried(self, delivery: DeliveryRecord) -> DeliveryRecord:
+        webhook = next((hook for hook in self._store.webhooks() if hook.id == delivery.webhook), None)
+        if webhook is None:
+            return replace(delivery, state="failed", due=0, note="the webhook was removed")
+        now, body = int(self._clock.now()), delivery.body.encode()
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "tacit-webhook/1",
+            "Tacit-Event": delivery.event,
+            "Tacit-Timestamp": str(now),
+            "Tacit-Signature": signature(webhook.secret, now, body),
+        }
+        try:
+            status = self._post(webhook.url, body, headers, private=self._private)
+        except NotDelivered as error:
+            return self._again(delivery, str(error))
+        if 200 <= status < 300:
+            return replace(delivery, state="delivered", due=0, day=self._clock.day(), note=f"answered {status}")
+        return self._again(delivery, f"answered {status}")
+
+    def _again(self, delivery: DeliveryRecord, note: str) -> DeliveryRecord:
+        """The next attempt, later each time, or none."""
+        if delivery.attempts > len(PAUSES):
+            return replace(delivery, state="failed", due=0, day=self._clock.day(), note=note)
+        due = int(self._clock.now()) + PAUSES[delivery.attempts - 1]
+        return replace(delivery, due=due, day=self._clock.day(), note=note)
+
+
+def _is_told(webhook: WebhookRecord, event: Event) -> bool:
+    return event.name in webhook.events.split(",") and webhook.team in ("", event.team)
+
+
+def _events(given: Any) -> str:
+    names = cast("list[Any]", given) if isinstance(given, list) else []
+    if not names or any(name not in EVENTS for name in names):
+        raise InvalidSpec(f"webhook: events must be a list of {', '.join(EVENTS)}, at least one of them")
+    return ",".join(name for name in EVENTS if name in names)

@@ -1,0 +1,86 @@
+"""Webhooks, messages to them and events that were told, in the tables of either database.
+
+Both speak the same SQL here. Texts are written once, with "?" for a value and "@" before a table; every method is one
+transaction of the store that it belongs to.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import astuple
+from typing import Any, LiteralString
+
+from tacit.collector.ports import DeliveryRecord, WebhookRecord
+
+MOST_DELIVERIES = 1000
+"""Messages that are kept, waiting or done; the oldest make room."""
+
+Run = Callable[..., list[tuple[Any, ...]]]
+"""Runs one statement inside the transaction and returns its rows."""
+Transaction = Callable[[Callable[[Run], Any]], Any]
+"""Runs a function that gets a `Run` in one transaction."""
+
+_HOOK: LiteralString = "id, url, events, secret, team, day"
+_SENT: LiteralString = "webhook, event, collection, body, state, attempts, due, day, note"
+
+
+class NoticeTables:
+    """The port `NoticeStore` over a transaction of SQLite or PostgreSQL."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        """Work through the transactions of a store."""
+        self._transaction = transaction
+
+    def add_webhook(self, webhook: WebhookRecord) -> None:
+        """Add a webhook."""
+        text = f"INSERT INTO @webhooks ({_HOOK}) VALUES (?, ?, ?, ?, ?, ?)"
+        self._transaction(lambda run: run(text, *astuple(webhook)))
+
+    def webhooks(self) -> list[WebhookRecord]:
+        """All webhooks, in order of their ids."""
+        rows = self._transaction(lambda run: run(f"SELECT {_HOOK} FROM @webhooks ORDER BY id"))
+        return [WebhookRecord(*row) for row in rows]
+
+    def remove_webhook(self, webhook: str) -> bool:
+        """Remove a webhook and what is queued for it; False if there is none."""
+
+        def remove(run: Run) -> bool:
+            run("DELETE FROM @deliveries WHERE webhook = ? AND state = 'waiting'", webhook)
+            return bool(run("DELETE FROM @webhooks WHERE id = ? RETURNING id", webhook))
+
+        return self._transaction(remove)
+
+    def announce(self, mark: str, deliveries: Sequence[DeliveryRecord]) -> bool:
+        """Queue messages about an event, unless its mark is there already; whether it was new."""
+        day = deliveries[0].day if deliveries else 0
+
+        def announce(run: Run) -> bool:
+            # Of two processes that see the same event the later one waits for the row of the first, and gets none.
+            if not run("INSERT INTO @marks VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING mark", mark, day):
+                return False
+            for delivery in deliveries:
+                run(f"INSERT INTO @deliveries ({_SENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *astuple(delivery)[1:])
+            last = "(SELECT max(number) FROM @deliveries)"
+            run(f"DELETE FROM @deliveries WHERE number <= {last} - ?", MOST_DELIVERIES)
+            return True
+
+        return self._transaction(announce)
+
+    def claim(self, now: int, lease: int) -> DeliveryRecord | None:
+        """The oldest message that is due, with one attempt more; nobody else gets it before the lease is over."""
+        oldest = "SELECT number FROM @deliveries WHERE state = 'waiting' AND due <= ? ORDER BY due, number LIMIT 1"
+        # That it is due is asked twice: whoever waited for the row of another process finds it leased.
+        text = f"""UPDATE @deliveries SET attempts = attempts + 1, due = ? WHERE number = ({oldest})
+            AND state = 'waiting' AND due <= ? RETURNING number, {_SENT}"""
+        rows = self._transaction(lambda run: run(text, now + lease, now, now))
+        return DeliveryRecord(*rows[0]) if rows else None
+
+    def settle(self, delivery: DeliveryRecord) -> None:
+        """Write what became of an attempt."""
+        text = "UPDATE @deliveries SET state = ?, due = ?, day = ?, note = ? WHERE number = ?"
+        values = (delivery.state, delivery.due, delivery.day, delivery.note, delivery.number)
+        self._transaction(lambda run: run(text, *values))
+
+    def deliveries(self, most: int) -> list[DeliveryRecord]:
+        """The latest messages, newest first."""
+        text = f"SELECT number, {_SENT} FROM @deliveries ORDER BY number DESC LIMIT ?"
+        rows = self._transaction(lambda run: run(text, most))
+        return [DeliveryRecord(*row) for row in rows]
