@@ -70,6 +70,22 @@ void bare_bincount(const uint32_t *restrict code, size_t n, int32_t *restrict co
 WALSH_HADAMARD(bare_walsh_hadamard32, int32_t)
 WALSH_HADAMARD(bare_walsh_hadamard64, int64_t)
 
+/* Unary encoding without a true value: blocks of 64 bits, each 1 with probability t/2^64, from words that never run out.
+ * Returns the words used. */
+size_t bare_lanes(const uint64_t *word, size_t blocks, uint64_t t, uint64_t *out) {
+    size_t used = 0;
+    for (size_t b = 0; b < blocks; b++) {
+        uint64_t result = 0, undecided = ~0ull;
+        for (int j = 63; undecided && j >= 0; j--) {
+            const uint64_t bit = -(t >> j & 1), w = word[used++];
+            result |= undecided & bit & ~w;
+            undecided &= ~(bit ^ w);
+        }
+        out[b] = result;
+    }
+    return used;
+}
+
 /* A loop that touches no memory: two of them at once show how much a second core is worth here. */
 uint32_t bare_spin(uint64_t rounds) {
     uint32_t x = 1;

@@ -56,6 +56,13 @@ def support(seeds: npt.NDArray[np.uint32], buckets: npt.NDArray[np.uint32], g: i
     return count
 
 
+def lanes(words: npt.NDArray[np.uint64], blocks: int, threshold: int) -> int:
+    """Draw blocks of 64 bits, each set with probability threshold/2^64; return the words that they took."""
+    out = np.empty(blocks, np.uint64)
+    load().bare_lanes.restype = ctypes.c_size_t
+    return load().bare_lanes(_at(words), ctypes.c_size_t(blocks), ctypes.c_uint64(threshold), _at(out))
+
+
 def bincount(codes: npt.NDArray[np.uint32], cells: int) -> npt.NDArray[np.int32]:
     """Count the codes in one pass."""
     count = np.zeros(cells, np.int32)

@@ -112,6 +112,15 @@ def steps(kept: dict[str, Any]) -> list[str]:
     )
 
 
+def shares(kept: dict[str, Any]) -> list[str]:
+    """Who spends the CPU time of a request."""
+    rows = [
+        [name, f"{each['user']:.1f}", f"{each['kernel']:.1f}", f"{each['switches']:.2f}"] for name, each in kept.items()
+    ]
+    header = ["wrk's requests to", "CPU us in the process", "CPU us in the kernel", "thread switches"]
+    return table([header[0], *(f"{each} a request" for each in header[1:])], rows)
+
+
 def tables(kept: dict[str, Any], parts_of_way: dict[str, Any]) -> str:
     """All tables of the page."""
     rates = kept["rates"]
@@ -121,6 +130,9 @@ def tables(kept: dict[str, Any], parts_of_way: dict[str, Any]) -> str:
         "### What a report costs\n", *costs(rates), "",
         f"`benchmarks/steps.py` on {parts_of_way['machine']}, each line with what the lines above it do:\n",
         *steps(parts_of_way), "",
+        "Who spends it, as the kernel counts it while wrk runs (`/proc`): sockets, disk and waking threads are the "
+        "kernel's.\n",
+        *shares(kept["shares"]), "",
         "### What a day takes\n", *capacity(rates), "",
         "### The largest day, simulated\n", *surges(rates),
     ]  # fmt: skip

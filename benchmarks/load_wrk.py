@@ -96,11 +96,36 @@ def write_job(server: Server, collection: str, shape: Shape, file: Path) -> None
     file.write_text("\n".join([*lines, *(end.hex() for end in ends)]) + "\n")
 
 
-def cpu_seconds(pid: int) -> float:
-    """CPU time of a process and of all its children."""
-    stat = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK") + sum(cpu_seconds(int(each)) for each in children)
+@dataclass(frozen=True)
+class Spent:
+    """What a process and all its children have used: CPU seconds of its own and in the kernel, and thread switches."""
+
+    user: float = 0.0
+    kernel: float = 0.0
+    switches: int = 0
+
+    @classmethod
+    def by(cls, pid: int) -> Spent:
+        """So far, as the kernel counts it."""
+        stat = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        tick = os.sysconf("SC_CLK_TCK")
+        mine = cls(int(stat[11]) / tick, int(stat[12]) / tick, _switches(pid))
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return sum((cls.by(int(each)) for each in children), mine)
+
+    def __add__(self, other: Spent) -> Spent:
+        """Both together."""
+        return Spent(self.user + other.user, self.kernel + other.kernel, self.switches + other.switches)
+
+    def since(self, before: Spent) -> Spent:
+        """What was used after another look."""
+        return Spent(self.user - before.user, self.kernel - before.kernel, self.switches - before.switches)
+
+
+def _switches(pid: int) -> int:
+    """How often a thread of a process stopped to wait for something: a lock, the disk, another thread, a request."""
+    told = (Path(task, "status").read_text() for task in Path(f"/proc/{pid}/task").iterdir())
+    return sum(int(line.split()[1]) for text in told for line in text.splitlines() if line.startswith("voluntary"))
 
 
 @dataclass
@@ -111,7 +136,10 @@ class Target:
     port: int
     pid: int
     rates: list[float] = field(default_factory=list[float])
-    cpu: list[float] = field(default_factory=list[float])
+    user: list[float] = field(default_factory=list[float])
+    """CPU microseconds per request in the process itself, and below in the kernel."""
+    kernel: list[float] = field(default_factory=list[float])
+    switches: list[float] = field(default_factory=list[float])
     waits: list[float] = field(default_factory=list[float])
     answered: int = 0
 
@@ -119,9 +147,9 @@ class Target:
         """One run of wrk; every answer must be a success."""
         script, url = str(HERE / "browser.lua"), f"http://127.0.0.1:{self.port}"
         command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "-s", script, url, "--", str(job)]
-        before = cpu_seconds(self.pid)
+        before = Spent.by(self.pid)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 + 2 * seconds)
-        spent = cpu_seconds(self.pid) - before
+        spent = Spent.by(self.pid).since(before)
         try:
             told = json.loads(done.stdout.strip().splitlines()[-1])
         except (IndexError, ValueError):
@@ -129,10 +157,12 @@ class Target:
         if told["refused"] or told["broken"] or not told["requests"]:
             raise NotMeasured(f"{self.name}: {told['refused']} refusals and {told['broken']} broken connections")
         self.rates.append(told["requests"] / told["seconds"])
-        self.cpu.append(1e6 * spent / told["requests"])
+        self.user.append(1e6 * spent.user / told["requests"])
+        self.kernel.append(1e6 * spent.kernel / told["requests"])
+        self.switches.append(spent.switches / told["requests"])
         self.waits.append(told["p99"])
         self.answered += told["requests"]
-        progress(f"{self.name}: {self.rates[-1]:,.0f}/s, {self.cpu[-1]:.0f} us of CPU each")
+        progress(f"{self.name}: {self.rates[-1]:,.0f}/s, {self.user[-1]:.0f} + {self.kernel[-1]:.0f} us of CPU each")
 
     @property
     def rate(self) -> float:
@@ -142,7 +172,13 @@ class Target:
     @property
     def microseconds(self) -> float:
         """CPU time per request."""
-        return statistics.median(self.cpu)
+        return statistics.median(user + kernel for user, kernel in zip(self.user, self.kernel, strict=True))
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Who spends it, per request: medians."""
+        each = {"user": self.user, "kernel": self.kernel, "switches": self.switches}
+        return {name: round(statistics.median(numbers), 2) for name, numbers in each.items()}
 
 
 @contextmanager

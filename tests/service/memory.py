@@ -10,6 +10,8 @@ from pathlib import Path
 from threading import RLock
 from weakref import finalize
 
+from tests.service.memory_notices import MemoryNotices
+
 from tacit.collector.ports import (
     STORED,
     AuditEntry,
@@ -58,6 +60,7 @@ class MemoryStore:
         self._reports: dict[str, _Reports] = {}
         self._tokens: dict[bytes, TokenRecord] = {}
         self._audit: list[AuditEntry] = []
+        self._notices = MemoryNotices()
         # Segments are files wherever the rest is; nobody finds these again.
         self._segments = Path(tempfile.gettempdir()) / f"tacit-{secrets.token_hex(8)}"
         finalize(self, shutil.rmtree, self._segments, ignore_errors=True)
@@ -66,6 +69,11 @@ class MemoryStore:
     def segments(self) -> Path:
         """A folder for segments of rows, which goes with the store."""
         return self._segments
+
+    @property
+    def notices(self) -> MemoryNotices:
+        """Webhooks and messages to them."""
+        return self._notices
 
     def open_party(self) -> PartyFile:
         """A file for the keys of shuffles, which goes with the store."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 from tacit.collector.ports import CLOSED, DUPLICATE, STORED, CollectionRecord, NewBatch
 from tacit.collector.store.postgres.store import PostgresStore
+from tacit.collector.store.sqlite import schema
 from tacit.collector.store.sqlite.store import FILE, SqliteStore
-from tacit.hosting.sqlite import open_reader
+from tacit.hosting.sqlite import Database, make_private, open_reader, open_writer
 
 A, B = "a" * 64, "b" * 64
 
@@ -46,7 +48,7 @@ def places(store: SqliteStore) -> tuple[int, int]:
     """Number of ids that are not sorted in, and of those that are."""
     db = open_reader(store.file, None)
     try:
-        rows = db.run("SELECT (SELECT count(*) FROM recent), (SELECT count(*) FROM batches)")
+        rows = db.run("SELECT (SELECT coalesce(sum(length(ids)), 0) / 16 FROM recent), (SELECT count(*) FROM batches)")
     finally:
         db.close()
     return rows[0][0], rows[0][1]
@@ -110,12 +112,14 @@ def test_a_transaction_that_was_undone_leaves_no_id_behind(store: SqliteStore, m
     def fail(*given: Any) -> None:
         raise ZeroDivisionError
 
+    assert store.add_batches([batch("0")]) == [STORED]
     with monkeypatch.context() as patch:
-        patch.setattr("tacit.collector.store.sqlite.statements.insert_segment", fail)
+        patch.setattr(Database, "commit", fail)
         with pytest.raises(ZeroDivisionError):
             store.add_batches([batch("1")])
-    assert places(store) == (0, 0)
-    assert store.add_batches([batch("1")]) == [STORED]
+    assert places(store) == (1, 0)
+    assert store.add_batches([batch("1"), batch("2")]) == [STORED] * 2
+    assert store.add_batches([batch("0"), batch("1")]) == [DUPLICATE] * 2
 
 
 def test_dropped_reports_take_their_ids_along(store: SqliteStore):
@@ -149,3 +153,43 @@ def test_so_has_postgresql_restored_from_it(store: SqliteStore, tmp_path: Path, 
         assert restored.add_batches([batch("1"), batch("2"), batch("3")]) == [DUPLICATE, DUPLICATE, STORED]
     finally:
         restored.close()
+
+
+def test_a_group_is_one_row_and_says_nothing_of_the_order_of_arrival(store: SqliteStore):
+    assert store.add_batches([batch(name) for name in "312"]) == [STORED] * 3
+    db = open_reader(store.file, None)
+    try:
+        assert db.run("SELECT ids FROM recent") == [(b"".join(batch(name).batch for name in "123"),)]
+        assert db.run("SELECT batches, reports FROM waiting") == [(3, 3)]
+    finally:
+        db.close()
+
+
+def test_ids_of_another_length_are_told_apart_as_well(store: SqliteStore):
+    """No client sends them; what is stored side by side must not be cut at the wrong place."""
+    ids = (b"a" * 15, b"b" * 17, b"c" * 32)
+    odd = [NewBatch(A, name, b"x", 1, {}) for name in ids]
+    assert store.add_batches(odd[:2]) == [STORED] * 2
+    assert store.add_batches([odd[2], batch("1")]) == [STORED] * 2
+    assert store.add_batches([*odd, batch("1"), NewBatch(A, b"c" * 16, b"x", 1, {})]) == [DUPLICATE] * 4 + [STORED]
+
+
+def test_those_of_an_earlier_release_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with monkeypatch.context() as past:
+        past.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:5])
+        make_private(tmp_path, tmp_path / FILE)
+        with closing(open_writer(tmp_path / FILE, None)) as db:
+            schema.migrate(db)
+            db.run(
+                "INSERT INTO collections (key, id, state, document, published) VALUES (1, ?, 'published', ?, 1)",
+                A,
+                b"{}",
+            )
+            for name in "12":
+                db.run("INSERT INTO recent (collection, batch) VALUES (1, ?)", batch(name).batch)
+    store = SqliteStore(tmp_path)
+    try:
+        assert store.add_batches([batch("1")]) == [DUPLICATE]
+        assert store.add_batches([batch("2"), batch("3")]) == [DUPLICATE, STORED]
+    finally:
+        store.close()

@@ -53,6 +53,8 @@ def check(client: Client) -> None:
     made = client.api("POST", "/tokens", {"scope": "admin", "team": "zoo"}).json()["token"]
     assert client.api("GET", f"/collections/{PUBLISHED}", token=made).status_code == 403
     assert client.api("PUT", f"/collections/{PUBLISHED}/team", {"team": "zoo"}).json()["team"] == "zoo"
+    # Webhooks came later, and begin without any.
+    assert client.api("GET", "/webhooks").json() == {"webhooks": []}
     assert client.api("GET", f"/collections/{PUBLISHED}", token=made).status_code == 200
 
 
@@ -91,6 +93,7 @@ def test_a_database_of_the_previous_release_is_brought_up_to_date(
     store.close()
 
 
+@pytest.mark.slow
 def test_the_previous_release_refuses_what_this_one_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     SqliteStore(old_folder(tmp_path / "data")).close()
     monkeypatch.setattr("tacit.collector.store.sqlite.schema.MIGRATIONS", MIGRATIONS[:3])

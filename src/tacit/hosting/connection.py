@@ -4,11 +4,11 @@ A client that is idle, or sends its headers byte by byte (slow loris), is discon
 arrived complete goes to the report route by a function call: an asyncio task would cost more than everything that the
 route does. Whatever is out of the ordinary goes through uvicorn and ASGI as usual.
 
-    data_received: the bytes of this head were parsed before (`KnownHeads`)  --yes--> `take`, without the parser
+    data_received: the bytes of this head were parsed before (`KnownHeads`)  --yes--> its `Taker`, without the parser
            | no
     on_headers_complete: POST /c/{id}/reports?  --no--> `_begin_cycle`: uvicorn's own handling
            | yes: hold the request back (`_held`)
-    on_message_complete in the same read, and `take` accepts it  --yes--> answered later through `_Pending`
+    on_message_complete in the same read, and a `Taker` accepts it  --yes--> answered later through `_Pending`
            | no
     `_let_go`: replay headers and body to uvicorn, as if nothing had happened
 """
@@ -24,7 +24,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from tacit.hosting.addresses import plain_host
-from tacit.hosting.heads import END, KnownHeads, ParsedHead
+from tacit.hosting.heads import END, KnownHeads, ParsedHead, Taker
 from tacit.hosting.limits import Limits
 from tacit.hosting.problems import MEDIA_TYPE, Problem
 
@@ -51,10 +51,11 @@ class ShortWay(Protocol):
         """Limits of requests."""
         ...
 
-    def take(self, path: bytes, head: Mapping[bytes, bytes], body: bytes, address: str, answer: Answer) -> bool:
-        """Accept a request and call `answer` later, in this event loop; False to decline it.
+    def taker(self, path: bytes, head: Mapping[bytes, bytes], length: int) -> Taker | None:
+        """Where requests with this head and a body of this length go; None to decline them.
 
-        Of repeated headers `head` has the last; values may have blanks around them.
+        Of repeated headers `head` has the last; values may have blanks around them. What is decided here holds for a
+        minute at most, as long as heads are known.
         """
         ...
 
@@ -67,7 +68,7 @@ class _Done:
 
 
 class _Pending:
-    """A stand-in for uvicorn's RequestResponseCycle while a request is on the fast path.
+    """A stand-in for uvicorn's RequestResponseCycle while a request is on the fast path; one for all of a connection.
 
     Uvicorn reads and sets these attributes when the client disconnects or the server shuts down.
     """
@@ -76,9 +77,9 @@ class _Pending:
 
     message_event = _Done()
 
-    def __init__(self, connection: "HttpConnection", *, keep_alive: bool) -> None:
-        self._connection, self.keep_alive = connection, keep_alive
-        self.disconnected, self.response_complete = False, False
+    def __init__(self, connection: "HttpConnection") -> None:
+        self._connection, self.keep_alive = connection, True
+        self.disconnected, self.response_complete = False, True
 
     def answer(self, response: bytes) -> None:
         """Send the response, unless the client has gone."""
@@ -151,6 +152,9 @@ class HttpConnection(HttpToolsProtocol):
         self._between = short_way is not None
         """Whether the parser has nothing of a request yet, so that one may go past it."""
         self._taken: ParsedHead | None = None
+        self._pending, self._peer = _Pending(self), ""
+        # What waits for the answer to a request: one object for all of them.
+        self._answer: Answer = self._pending.answer
         self._head_bytes, self._held = 0, cast("bytes | None", None)
         self._head: dict[bytes, bytes] = {}
         self._fault = ""
@@ -160,6 +164,7 @@ class HttpConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the deadline of the first request's head."""
         super().connection_made(transport)
+        self._peer = self.client[0] if self.client else ""
         self.deadline = self.loop.time() + self._watch.limits.head_seconds
         self._watch.begin(self.loop, cast("set[Any]", self.connections))
 
@@ -172,9 +177,10 @@ class HttpConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed bytes to the parser, and limit the size of a request's head."""
-        begins, self._taken = self._between, None
+        begins = self._between
         if begins and self._take_known(data):
             return
+        self._taken = None
         # While the deadline runs, a head is being received; bytes of bodies are limited elsewhere.
         if self.deadline != inf:
             self._head_bytes += len(data)
@@ -189,11 +195,12 @@ class HttpConnection(HttpToolsProtocol):
 
     def _take_known(self, data: bytes) -> bool:
         """Offer a request to the fast path if its head was parsed before; False if the parser has to see it."""
-        end = data.find(END) + len(END)
+        end = data.find(END) + 4
         known = self._heads.get(data[:end])
         if known is None or len(data) - end != known.length or self.transport.is_closing() or not self._is_idle():
             return False
-        return self._offer(known, data[end:])
+        # A head with a forwarded address is not kept, so that the client is the peer.
+        return self._offer(known, data, end, self._peer)
 
     def send_400_response(self, msg: str) -> None:
         """Answer a request that cannot be parsed with a problem document instead of uvicorn's text, and close."""
@@ -296,17 +303,18 @@ class HttpConnection(HttpToolsProtocol):
             return False
         if len(self._head) != len(self.headers):
             return False
-        return self._offer(ParsedHead(self.url, self._head, len(body), parser.should_keep_alive()), body)
+        taker = self._short_way.taker(self.url, self._head, len(body))
+        head = ParsedHead(self.url, self._head, len(body), parser.should_keep_alive(), taker)
+        return self._offer(head, body, 0, self._proxies.address(self._peer, self._head))
 
-    def _offer(self, head: ParsedHead, body: bytes) -> bool:
-        """Offer a whole request to the fast path; False if it declines."""
-        pending = _Pending(self, keep_alive=head.keep_alive)
-        address = self._proxies.address(self.client[0] if self.client else "", head.headers)
-        route = cast("ShortWay", self._short_way)
-        if not route.take(head.path, head.headers, body, address, pending.answer):
+    def _offer(self, head: ParsedHead, data: bytes, start: int, address: str) -> bool:
+        """Offer a whole request, whose body begins at `start`, to the fast path; False if it declines."""
+        if head.taker is None or not head.taker.take(data, start, address, self._answer):
             return False
         self.deadline, self._head_bytes, self._taken = inf, 0, head
         # Uvicorn pipelines further requests behind an unfinished cycle, so order on the connection is kept.
+        pending = self._pending
+        pending.response_complete, pending.keep_alive = False, head.keep_alive
         self.cycle = cast("Any", pending)
         return True
 
@@ -317,7 +325,7 @@ class HttpConnection(HttpToolsProtocol):
             return
         # Uvicorn's method would also start its keep-alive timer, which the deadline replaces.
         self.server_state.total_requests += 1
-        if not self.transport.is_closing():
+        if self.flow.read_paused and not self.transport.is_closing():
             self.flow.resume_reading()
         self.deadline = self.loop.time() + self._watch.limits.idle_seconds
 

@@ -21,8 +21,18 @@ def counter_lines(helps: Mapping[str, str], counts: Mapping[tuple[str, str], int
 
 
 def gauge_lines(gauges: Mapping[str, float]) -> list[str]:
-    """Gauges that the caller has read now."""
-    return [line for name, value in gauges.items() for line in (f"# TYPE {name} gauge", f"{name} {value:g}")]
+    """Gauges that the caller has read now; a name may have labels, and then those of one metric stand together.
+
+    >>> gauge_lines({'a{x="1"}': 1.0, 'a{x="2"}': 2.5})
+    ['# TYPE a gauge', 'a{x="1"} 1', 'a{x="2"} 2.5']
+    """
+    lines: list[str] = []
+    last = ""
+    for name, value in gauges.items():
+        metric = name.partition("{")[0]
+        lines += [*([] if metric == last else [f"# TYPE {metric} gauge"]), f"{name} {value:g}"]
+        last = metric
+    return lines
 
 
 _SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")

@@ -5,8 +5,9 @@ done about its body. The parser is the only one that says what a head means: her
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
+from typing import Any, Protocol
 
 from tacit.hosting.limits import FORGET_SECONDS
 
@@ -20,6 +21,14 @@ MOST_BYTES = 2048
 _PERSONAL = {b"authorization", b"cookie", b"forwarded", b"tacit-invitation", b"transfer-encoding", b"x-forwarded-for"}
 
 
+class Taker(Protocol):
+    """What a fast-path route has decided about all requests with one head, before it sees a body."""
+
+    def take(self, data: bytes, start: int, address: str, answer: Any) -> bool:
+        """Accept the body that begins at `start` and call `answer` with a response later; False to decline it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedHead:
     """What the parser said of the head of a request whose body came in the same read."""
@@ -30,6 +39,7 @@ class ParsedHead:
     length: int
     """The bytes of the body."""
     keep_alive: bool
+    taker: Taker | None = field(default=None, compare=False)
 
     @property
     def is_common(self) -> bool:

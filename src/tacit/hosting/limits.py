@@ -55,6 +55,7 @@ class RateLimit:
         # Python's hash of text is keyed with a secret of the process already; the salt changes it every minute.
         key = hash((self._salt, address))
         level, seen = self._buckets.get(key, (self._burst, now))
-        level = min(self._burst, level + (now - seen) * self._rate)
+        level += (now - seen) * self._rate
+        level = level if level < self._burst else self._burst
         self._buckets[key] = (level if level < cost else level - cost, now)
         return level >= cost

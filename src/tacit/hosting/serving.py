@@ -1,5 +1,6 @@
 """Listening: how uvicorn serves an application, and a server in a thread of this process."""
 
+import errno
 import socket
 import time
 from collections.abc import Callable, Generator
@@ -30,8 +31,13 @@ def server_url(host: str, port: int, *, is_secure: bool = False) -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def listen(host: str, port: int, sockets: int, backlog: int = BACKLOG) -> list[socket.socket]:
-    """So many sockets that listen on one port, among which the kernel divides connections."""
+def listen(
+    host: str, port: int, sockets: int = 1, backlog: int = BACKLOG, *, who: str = "serve", option: str = "--port"
+) -> list[socket.socket]:
+    """So many sockets that listen on one port, among which the kernel divides connections.
+
+    A server listens before it does anything else: a port that is taken must not cost a first token.
+    """
     end = time.monotonic() + _PORT_SECONDS
     while True:
         try:
@@ -41,11 +47,25 @@ def listen(host: str, port: int, sockets: int, backlog: int = BACKLOG) -> list[s
             for each in made:
                 each.listen(backlog)
             return made
-        except OSError:
+        except OSError as error:
             # The processes of a server that was killed may need a moment to notice.
             if sockets == 1 or time.monotonic() >= end:
-                raise StorageUnavailable(f"serve: could not listen on {host}:{port}") from None
+                raise StorageUnavailable(f"{who}: {_no_port(host, port, option, error)}") from None
             time.sleep(0.05)
+
+
+def _no_port(host: str, port: int, option: str, error: OSError) -> str:
+    """Why a port cannot be listened on, and what to do about it."""
+    if error.errno == errno.EADDRINUSE:
+        other = port + 1 if port < 65535 else port - 1
+        return (
+            f"port {port} on {host} is taken by another program, maybe by another collector; stop that one, or take "
+            f"another port: {option} {other}"
+        )
+    if error.errno == errno.EACCES:
+        return f"port {port} on {host} is for the administrator alone; take one from 1024 on: {option} 8000"
+    named = f"{option.replace('port', 'host')} 127.0.0.1 or {option.replace('port', 'host')} 0.0.0.0"
+    return f"{host}:{port} is no address of this machine ({error.strerror or error}); write {named}"
 
 
 def _bound(host: str, port: int, *, shared: bool) -> socket.socket:

@@ -111,6 +111,14 @@ class Database:
         self._apsw.execute(text, values)
         return self._apsw.changes()
 
+    def commit(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run one statement as a transaction of its own, and return all rows."""
+        try:
+            return self.run(text, *values)
+        finally:
+            if self._apsw.in_transaction:
+                self.run("ROLLBACK")
+
     def stream(self, text: str, *values: Any) -> Generator[tuple[Any, ...]]:
         """Run a statement and yield rows lazily; the caller closes the generator to release the snapshot early."""
         cursor = self._apsw.execute(text, values)

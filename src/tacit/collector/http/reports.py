@@ -1,7 +1,7 @@
 """POST /c/{id}/reports: the hot route. It is plain ASGI without Starlette, and has a fast path without a task.
 
-    one block in one read --HttpConnection--> take()      fast path: no asyncio task, answered by callback
-    everything else -------App-------------> __call__()   validated inline, or in a thread if it is large
+    one block in one read --HttpConnection--> ReportTaker   fast path: no asyncio task, answered by callback
+    everything else -------App-------------> __call__()    validated inline, or in a thread if it is large
 
 Both hand batches to `Outcomes`, which groups them for the writer.
 """
@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from tacit.collector.collections.access import REPORT
 from tacit.collector.collections.active import Active
 from tacit.collector.ingest.outcomes import Outcomes
+from tacit.collector.ingest.plain import PlainForm, plain_batch, plain_form
 from tacit.collector.ingest.uploads import Form, JudgedBatch
 from tacit.collector.limits import MOST_WAITING_BYTES
 from tacit.collector.ports import INVALID, STORED, NewBatch, Outcome
@@ -38,7 +39,7 @@ from tacit.hosting.responses import (
     send_plain,
     send_problem,
 )
-from tacit.wire.batch import MAGIC, MEDIA_TYPE, WINDOWED, invitation_hash
+from tacit.wire.batch import MAGIC, MEDIA_TYPE, WINDOWED
 
 Head = dict[bytes, bytes]
 
@@ -58,12 +59,6 @@ _IN_THREAD_BYTES = {Form.BINARY: 1 << 16, Form.JSON: 1 << 12, Form.ARROW: 0}
 so its limit is lower; Arrow always goes to a thread."""
 # Few, so that validating large uploads does not crowd out the event loop and the writer.
 _JUDGES = 2
-# Layout of a binary batch of one block: magic, collection id (32 bytes), batch id (16), member (4), count (4), reports.
-_ID = len(MAGIC) + 32
-_BLOCK = _ID + 16
-_PAYLOAD = _BLOCK + 8
-_NONE: Mapping[str, int] = {}
-_FIRST, _ONE = bytes(4), (1).to_bytes(4, "little")
 _REPLY: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
@@ -92,7 +87,11 @@ class ReportRoute:
         """Serve a collector within limits."""
         self._collector, self._ingest, self.limits = collector, collector.ingest, limits
         self._rate = RateLimit(limits, collector.clock.seconds)
-        self._metrics, self._outcomes = collector.metrics, Outcomes(collector.writer)
+        self._metrics, self._outcomes = collector.metrics, Outcomes(collector.writer, self._count_stored)
+        # For takers, which call them for every report.
+        self.allows, self.queue = self._rate.allows, self._outcomes.add_unjudged
+        self._stored: list[_Ticket] = []
+        """Answered and not yet counted."""
         # A pool of its own: large uploads must not take the threads of other routes.
         self._judges, self._judging_bytes = ThreadPoolExecutor(_JUDGES, "tacit-judge"), 0
 
@@ -179,33 +178,45 @@ class ReportRoute:
         finally:
             self._judging_bytes -= len(body)
 
-    def take(self, path: bytes, head: Mapping[bytes, bytes], body: bytes, address: str, answer: Answer) -> bool:
-        """Fast path of `HttpConnection`: take a complete request without an asyncio task; `answer` is called later.
+    def taker(self, path: bytes, head: Mapping[bytes, bytes], length: int) -> "ReportTaker | None":
+        """Fast path of `HttpConnection`: where requests with this head go without an asyncio task.
 
-        Returns False, having changed nothing that matters, for requests that must go through `__call__`.
+        None for requests that must go through `__call__`.
         """
         # The id between "/c/" and "/reports". From the cache only: a database read would block the event loop.
         active = self._collector.shelf.kept(path[3:-8].decode("latin-1"))
         if active is None or b"content-encoding" in head or head.get(b"content-type") not in _SHORT:
-            return False
-        if len(body) > min(_IN_THREAD_BYTES[Form.BINARY], self.limits.body_bytes):
-            return False
-        invitation = head.get(b"tacit-invitation", b"").strip(b" \t").decode("latin-1")
-        # The rate limit comes last, as it takes a token; a refused address is handled in `__call__`.
-        batch = plain_batch(active, body, invitation)
-        if batch is None or not self._rate.allows(address):
-            return False
-        origins = self._collector.origins.of(active)
-        cors = _cors_lines(head.get(b"origin", b""), origins) if origins else b""
-        self._outcomes.add_unjudged(active, batch, _Ticket(self, active, body, batch, (invitation, cors), answer))
-        return True
+            return None
+        if length > min(_IN_THREAD_BYTES[Form.BINARY], self.limits.body_bytes):
+            return None
+        form = plain_form(active, length, head.get(b"tacit-invitation", b"").strip(b" \t").decode("latin-1"))
+        return None if form is None else ReportTaker(self, active, form, head)
+
+    def origins(self, active: Active) -> tuple[str, ...]:
+        """The sites whose pages may read answers now."""
+        return self._collector.origins.of(active)
+
+    def stored(self, ticket: "_Ticket") -> None:
+        """Note that a batch was stored as it came; they are counted together, when all of a commit are answered."""
+        self._stored.append(ticket)
+
+    def _count_stored(self) -> None:
+        """Count what was answered since the last time."""
+        if not self._stored:
+            return
+        tickets, self._stored, now = self._stored, [], perf_counter()
+        self._metrics.stored(sum([each.batch.count for each in tickets]), [now - each.begun for each in tickets])
+        # Folding is asynchronous: a collection is only marked here.
+        for collection in {each.batch.collection for each in tickets}:
+            self._collector.touch(collection)
 
     def judge_again(self, ticket: "_Ticket") -> None:
         """Validate a batch with bad reports one by one, and store the good ones."""
-        ticket.upload = upload = self._ingest.judge(ticket.active, ticket.body, Form.BINARY, ticket.invitation)
+        active = ticket.taker.active
+        ticket.upload = upload = self._ingest.judge(active, ticket.body, Form.BINARY, ticket.taker.invitation)
         self._count_refused(upload)
         if upload.batch is None:
-            ticket.reply(201, encode_json(self._ingest.nothing_stored(ticket.active, upload)))
+            ticket.reply(201, encode_json(self._ingest.nothing_stored(active, upload)))
         else:
             self._outcomes.add(upload.batch, ticket)
 
@@ -237,19 +248,59 @@ class ReportRoute:
         self._metrics.batch(outcome, accepted, perf_counter() - begun)
 
 
+class ReportTaker:
+    """Requests to one collection with the same head."""
+
+    __slots__ = ("_created", "_form", "_origin", "_origins", "active", "invitation", "route")
+
+    def __init__(self, route: ReportRoute, active: Active, form: PlainForm, head: Mapping[bytes, bytes]) -> None:
+        """Take for a route what is in this form."""
+        self.route, self.active, self._form = route, active, form
+        self.invitation = head.get(b"tacit-invitation", b"").strip(b" \t").decode("latin-1")
+        self._origin = head.get(b"origin", b"")
+        self._origins: tuple[str, ...] | None = None
+        self._created = b""
+
+    @property
+    def cors(self) -> bytes:
+        """The encoded CORS headers of an answer, by what is allowed now."""
+        origins = self.route.origins(self.active)
+        return _cors_lines(self._origin, origins) if origins else b""
+
+    @property
+    def created(self) -> bytes:
+        """The whole response to a batch that was stored as it came."""
+        # Nearly always the same tuple as before; operators add sites now and then.
+        origins = self.route.origins(self.active)
+        if origins is not self._origins:
+            self._origins, self._created = origins, _created(self._form.count, self.cors)
+        return self._created
+
+    def take(self, data: bytes, start: int, address: str, answer: Answer) -> bool:
+        """Queue a batch that is in the common form; `answer` is called when it is durable."""
+        batch = self._form.batch(data, start)
+        # The rate limit comes last, as it takes a token; a refused address is handled in `ReportRoute.__call__`.
+        if batch is None or not self.route.allows(address):
+            return False
+        self.route.queue(self.active, batch, _Ticket(self, data, start, batch, answer))
+        return True
+
+
 class _Ticket:
     """The waiter of a fast-path request: a future look-alike that writes the response when the outcome arrives."""
 
-    __slots__ = ("_answer", "_batch", "_begun", "_cors", "_route", "active", "body", "invitation", "upload")
+    __slots__ = ("_answer", "_data", "_start", "batch", "begun", "taker", "upload")
 
-    def __init__(
-        self, route: ReportRoute, active: Active, body: bytes, batch: NewBatch, told: tuple[str, bytes], answer: Answer
-    ) -> None:
-        self._route, self._begun, self._batch, self._answer = route, perf_counter(), batch, answer
-        self.active, self.body = active, body
-        self.invitation, self._cors = told
+    def __init__(self, taker: ReportTaker, data: bytes, start: int, batch: NewBatch, answer: Answer) -> None:
+        self.taker, self.begun, self.batch, self._answer = taker, perf_counter(), batch, answer
+        self._data, self._start = data, start
         self.upload: JudgedBatch | None = None
         """Only if it was validated report by report."""
+
+    @property
+    def body(self) -> bytes:
+        """The body of the request."""
+        return self._data[self._start :]
 
     # Never cancelled: if the client disconnects, its batch is stored all the same, and the receipt is dropped.
     def cancelled(self) -> bool:
@@ -259,53 +310,30 @@ class _Ticket:
         return False
 
     def set_result(self, outcome: Outcome, /) -> None:
+        route = self.taker.route
         if outcome == STORED and self.upload is None:
-            self._route.settled(self._batch.collection, outcome, self._batch.count, self._begun)
-            self._answer(_created(self._batch.count, self._cors))
+            self._answer(self.taker.created)
+            route.stored(self)
             return
         try:
             if outcome == INVALID:
-                self._route.judge_again(self)
+                route.judge_again(self)
                 return
-            upload = self.upload or JudgedBatch(self._batch, self._batch.count)
-            status, receipt = self._route.receipt(self.active, upload, outcome, self._begun)
+            upload = self.upload or JudgedBatch(self.batch, self.batch.count)
+            status, receipt = route.receipt(self.taker.active, upload, outcome, self.begun)
         except Exception as error:
             self.set_exception(error)
             return
         self.reply(status, receipt)
 
     def set_exception(self, exception: BaseException, /) -> None:
-        problem = self._route.problem_of(exception)
+        problem = self.taker.route.problem_of(exception)
         headers: list[Header] = [(b"content-type", PROBLEM_TYPE.encode()), *problem_headers(problem)]
         self.reply(problem.status, encode_json(problem.to_json()), header_lines(headers))
 
     def reply(self, status: int, body: bytes, headers: bytes = _JSON) -> None:
         """Answer the request, so that the page that sent it may read it."""
-        self._answer(response_bytes(status, headers + self._cors, body))
-
-
-def plain_batch(active: Active, body: bytes, invitation: str = "") -> NewBatch | None:
-    """The batch of a body in the common form, a single block; its reports are not validated.
-
-    None for everything else, which `Ingest.judge` decodes carefully, or refuses with an explanation.
-    """
-    # Compares the fixed parts instead of parsing: the count must be exactly what the length of the body implies.
-    width = active.widths[0]
-    count, rest = divmod(len(body) - _PAYLOAD, width)
-    if not active.plain or rest or not 0 < count < 1 << 32 or not body.startswith(active.head):
-        return None
-    member, told = body[_BLOCK : _BLOCK + 4], body[_BLOCK + 4 : _PAYLOAD]
-    spends = None
-    if active.collection.invitations:
-        if not invitation or count != 1:
-            return None
-        spends = invitation_hash(invitation)
-    if not active.sampled:
-        payload = body[_PAYLOAD:] if member == _FIRST and told == count.to_bytes(4, "little") else b""
-    else:
-        # A device sends one report, and in the store a report begins with its member. All members are equally wide.
-        payload = member + body[_PAYLOAD:] if count == 1 and told == _ONE else b""
-    return NewBatch(active.id, body[_ID:_BLOCK], payload, count, _NONE, spends) if payload else None
+        self._answer(response_bytes(status, headers + self.taker.cors, body))
 
 
 def _form(head: Head) -> Form:

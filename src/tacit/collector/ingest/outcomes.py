@@ -16,7 +16,7 @@ from each other dozens of times in every transaction, and that costs more than t
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 
 import numpy as np
@@ -50,9 +50,12 @@ class _Group:
 class Outcomes:
     """Hands batches to the writer and outcomes to waiters. Bound to one event loop; only `_tell` is thread-safe."""
 
-    def __init__(self, writer: BatchWriter) -> None:
-        """Work with a writer; the event loop is the one that first adds a batch."""
-        self._writer, self._lock = writer, Lock()
+    def __init__(self, writer: BatchWriter, after: Callable[[], None] = lambda: None) -> None:
+        """Work with a writer; `after` is called when the outcomes of a commit were delivered.
+
+        The event loop is the one that first adds a batch.
+        """
+        self._writer, self._lock, self._after = writer, Lock(), after
         self._loop: asyncio.AbstractEventLoop | None = None
         self._judged, self._unjudged = _Group(), dict[Active, _Group]()
         self._scheduled = False
@@ -83,21 +86,22 @@ class Outcomes:
     def add(self, batch: NewBatch, waiter: Waiter) -> None:
         """Like `of`, with a waiter of the caller's, for the HTTP fast path, which has no futures."""
         self._running_loop()
-        self._gather(batch)
+        self._gathered += 1
+        self._gathered_bytes += len(batch.payload)
         self._judged.add(batch, waiter)
 
     def add_unjudged(self, active: Active, batch: NewBatch, waiter: Waiter) -> None:
         """Like `of_unjudged`, with a waiter of the caller's."""
-        self._running_loop()
-        self._gather(batch)
+        # Calls of methods are spared here, as this is done for every report.
+        if not self._scheduled:
+            self._running_loop()
+        self._gathered += 1
+        self._gathered_bytes += len(batch.payload)
         group = self._unjudged.get(active)
         if group is None:
             group = self._unjudged[active] = _Group()
-        group.add(batch, waiter)
-
-    def _gather(self, batch: NewBatch) -> None:
-        self._gathered += 1
-        self._gathered_bytes += len(batch.payload)
+        group.batches.append(batch)
+        group.waiters.append(waiter)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         """The running event loop; schedules `_hand_on` for the end of this iteration if that is not done yet."""
@@ -191,6 +195,7 @@ class Outcomes:
             for waiter, outcome in zip(waiters, outcomes, strict=True):
                 if not waiter.done():
                     waiter.set_result(outcome)
+        self._after()
 
 
 def _fail(waiter: Waiter, error: BaseException) -> None:

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import LiteralString
 
 from tacit.collector.store.postgres.connection import Connection
+from tacit.collector.store.sqlite.recent import Recent
 from tacit.collector.store.sqlite.schema import migrate, migrate_file
 from tacit.errors import StorageUnavailable
 from tacit.hosting.sqlite import (
@@ -29,11 +30,19 @@ TABLES: dict[LiteralString, LiteralString] = {
     "origins": "collection, origin",
     "tokens": "hash, scope, collection, name, expires, team",
     "audit": "number, day, actor, action, subject, team",
+    "webhooks": "id, url, events, secret, team, day",
+    "deliveries": "number, webhook, event, collection, body, state, attempts, due, day, note",
+    "marks": "mark, day",
 }
 """Tables and their columns, ordered so that foreign keys refer to earlier tables only."""
 
 # Tables with an identity column, whose sequence must go on behind the restored numbers.
-_NUMBERED: dict[LiteralString, LiteralString] = {"collections": "key", "waiting": "number", "audit": "number"}
+_NUMBERED: dict[LiteralString, LiteralString] = {
+    "collections": "key",
+    "waiting": "number",
+    "audit": "number",
+    "deliveries": "number",
+}
 # Rows per round trip of the server-side cursor, so that no table is held in memory.
 _ROWS = 1000
 
@@ -72,6 +81,11 @@ def up_to_date(backup: str) -> Generator[Path]:
             with closing(open_reader(Path(backup), None)) as file:
                 file.run("VACUUM INTO ?", str(copy))
             migrate_file(copy)
+            # SQLite has batch ids in two tables (see `recent`); elsewhere they are one.
+            with closing(open_writer(copy, None)) as file:
+                with file.transaction("BEGIN IMMEDIATE"):
+                    Recent().sort_in(file)
+                file.run("PRAGMA journal_mode = DELETE")
         yield copy
 
 
@@ -81,18 +95,14 @@ def read_backup(db: Connection, path: Path) -> None:
         raise StorageUnavailable("restore: the database holds collections or tokens; restore into an empty one")
     with explained(path), closing(open_reader(path, None)) as file:
         for table, columns in TABLES.items():
-            _to_postgres(db, file, table, columns, table)
-        # SQLite has batch ids in two tables (see `recent`); here they are one.
-        _to_postgres(db, file, "batches", TABLES["batches"], "recent")
+            _to_postgres(db, file, table, columns)
     for table, column in _NUMBERED.items():
         text = f"SELECT setval(pg_get_serial_sequence('tacit.{table}', '{column}'), max({column})) FROM tacit.{table}"
         db.execute(text)
 
 
-def _to_postgres(
-    db: Connection, file: Database, table: LiteralString, columns: LiteralString, source: LiteralString
-) -> None:
+def _to_postgres(db: Connection, file: Database, table: LiteralString, columns: LiteralString) -> None:
     with db.cursor() as cursor, cursor.copy(f"COPY tacit.{table} ({columns}) FROM STDIN") as copy:
-        with closing(file.stream(f"SELECT {columns} FROM {source} ORDER BY 1, 2")) as rows:
+        with closing(file.stream(f"SELECT {columns} FROM {table} ORDER BY 1, 2")) as rows:
             for row in rows:
                 copy.write_row(row)

@@ -49,6 +49,12 @@ def rows(db: Connection, text: LiteralString, *values: Any) -> list[tuple[Any, .
     return db.execute(text, values, binary=True).fetchall()
 
 
+def run(db: Connection, text: LiteralString, *values: Any) -> list[tuple[Any, ...]]:
+    """Run a statement that is written for both databases (see `store.notices`) and return its rows, if it has any."""
+    found = db.execute(text.replace("?", "%s").replace("@", "tacit."), values)
+    return [] if found.description is None else found.fetchall()
+
+
 def key_of(db: Connection, collection: str) -> int:
     """Key of a collection; InvalidSpec if there is none."""
     found = rows(db, "SELECT key FROM tacit.collections WHERE id = %s", collection)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 from typing import Any, LiteralString
 
@@ -19,6 +20,7 @@ from tacit.collector.ports import (
 )
 from tacit.collector.store.checksums import COLUMNS, by_window, checked, stored
 from tacit.collector.store.intake import by_collection, window_numbers
+from tacit.collector.store.notices import NoticeTables
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.postgres import statements as sql
 from tacit.collector.store.postgres.connection import Connection, Pool
@@ -49,6 +51,11 @@ class PostgresStore:
     def segments(self) -> Path | None:
         """The folder of segments, which all collectors on this database must share; None if there is none."""
         return self._segments
+
+    @property
+    def notices(self) -> NoticeTables:
+        """Webhooks, messages to them, and events that were told."""
+        return NoticeTables(lambda work: self._pool.run(lambda db: work(partial(sql.run, db))))
 
     def open_party(self) -> PostgresParty:
         """Open what is kept of shuffles, in tables that all collectors on this database share."""

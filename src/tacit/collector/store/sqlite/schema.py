@@ -2,6 +2,7 @@
 
     collections --+--< batches       ids of all batches ever stored (duplicate detection)
                   +--< recent        the newest of these ids, not yet in `batches` (write buffer, see `recent`)
+                  +--< arriving      a view to insert a group through: its trigger appends to `waiting` and `recent`
                   +--< waiting       packed batches that are stored and not yet folded
                   +--< tallies       one row per shard: a tally or, with rows, a manifest of segments
                   +--< rejected      counts of refused reports by reason
@@ -9,6 +10,7 @@
                   +--< days          numbers of folded reports by day and shard
                   +--< origins       sites that an operator allows beside those of the document
     tokens, audit, meta              access tokens (hashes), operators' actions, schema version
+    webhooks, deliveries, marks      addresses that are told about events, messages to them, events that were told
 
 A report is in `waiting` or in `tallies`, never in both: a fold moves it in one transaction. Times of arrival and
 network addresses are stored nowhere; `days` has sums that no report can be told from.
@@ -124,6 +126,40 @@ MIGRATIONS: tuple[Step, ...] = (
     ALTER TABLE tokens RENAME COLUMN label TO name;
     ALTER TABLE tokens ADD COLUMN team TEXT NOT NULL DEFAULT '';
     ALTER TABLE audit ADD COLUMN team TEXT NOT NULL DEFAULT '';
+    """,
+    # A row of `recent` has the ids of a whole group. The column is renamed, so that a collector of an earlier release
+    # that still runs stores nothing, rather than take a row for one id.
+    """
+    ALTER TABLE recent RENAME COLUMN batch TO ids;
+    CREATE VIEW arriving AS SELECT collection, batches, reports, payload, x'' AS ids FROM waiting;
+    CREATE TRIGGER arrive INSTEAD OF INSERT ON arriving BEGIN
+        INSERT INTO waiting (collection, batches, reports, payload)
+            VALUES (NEW.collection, NEW.batches, NEW.reports, NEW.payload);
+        INSERT INTO recent VALUES (NEW.collection, NEW.ids);
+    END;
+    """,
+    """
+    CREATE TABLE webhooks (
+        id TEXT PRIMARY KEY,
+        url TEXT NOT NULL,
+        events TEXT NOT NULL,
+        secret TEXT NOT NULL,
+        team TEXT NOT NULL,
+        day INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE deliveries (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        webhook TEXT NOT NULL,
+        event TEXT NOT NULL,
+        collection TEXT NOT NULL,
+        body TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed')),
+        attempts INTEGER NOT NULL,
+        due INTEGER NOT NULL,
+        day INTEGER NOT NULL,
+        note TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE marks (mark TEXT PRIMARY KEY, day INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     """,
 )
 """Migration i takes a database from version i to i + 1. New ones are appended; released ones are never edited."""

@@ -40,10 +40,11 @@ from tacit.collector.store.intake import (
     unpack,
     window_numbers,
 )
+from tacit.collector.store.notices import NoticeTables, Run
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
 from tacit.collector.store.sqlite import statements as sql
-from tacit.collector.store.sqlite.recent import MOST, Recent
+from tacit.collector.store.sqlite.recent import ID_BYTES, MOST, Recent
 from tacit.collector.store.sqlite.schema import migrate, migrate_file
 from tacit.errors import StorageUnavailable
 from tacit.hosting.clock import today
@@ -132,6 +133,19 @@ class SqliteStore:
         """The folder for segments of rows."""
         return self.file.parent / SEGMENTS
 
+    @property
+    def notices(self) -> NoticeTables:
+        """Webhooks, messages to them, and events that were told."""
+        return NoticeTables(self._noticed)
+
+    def _noticed(self, work: Callable[[Run], Any]) -> Any:
+        with self._write() as db:
+
+            def run(text: str, *values: Any) -> list[tuple[Any, ...]]:
+                return db.run(text.replace("@", "main."), *values)
+
+            return work(run)
+
     def open_party(self) -> PartyFile:
         """Open what is kept of shuffles: a file beside the database, whose pages are rewritten after erasures."""
         return PartyFile(self.file.parent / PARTY)
@@ -139,10 +153,15 @@ class SqliteStore:
     @contextmanager
     def _write(self) -> Generator[Database]:
         """A write transaction on the writing connection, under the lock."""
+        with self._changing(), self._writer.transaction("BEGIN IMMEDIATE"):
+            yield self._writer
+
+    @contextmanager
+    def _changing(self) -> Generator[None]:
+        """The writing connection to oneself, under the lock."""
         with self._lock, explained(self.file):
             try:
-                with self._writer.transaction("BEGIN IMMEDIATE"):
-                    yield self._writer
+                yield
             except BaseException:
                 # Ids that were added to the set in memory may have been rolled back in the database.
                 self._recent.forget()
@@ -216,17 +235,16 @@ class SqliteStore:
 
     def add_batches(self, batches: Sequence[NewBatch]) -> list[Outcome]:
         """Store batches in one transaction and say what became of each; durable when this returns."""
-        with self._write() as db:
-            return self._add_new(db, list(batches)) or self._add_any(db, batches)
+        with self._changing():
+            if self._add_new(batches):
+                return [STORED] * len(batches)
+            with self._writer.transaction("BEGIN IMMEDIATE"):
+                return self._add_any(self._writer, batches)
 
-    def _add_new(self, db: Database, batches: list[NewBatch]) -> list[Outcome]:
-        """Fast path for a plain group of new batches; returns no outcomes, having changed nothing, if it is not one."""
-        name = plain_group(batches)
-        key = None if name is None else self._recent.add_new(db, name, batches)
-        if key is None:
-            return []
-        sql.insert_segment(db, key, pack(batches))
-        return [STORED] * len(batches)
+    def _add_new(self, batches: Sequence[NewBatch]) -> bool:
+        """Fast path for a plain group of new batches; False, having changed nothing, if it is not one."""
+        name, ids = plain_group(batches), [batch.batch for batch in batches]
+        return name is not None and self._recent.add_new(self._writer, name, ids, pack(batches))
 
     def _add_any(self, db: Database, batches: Sequence[NewBatch]) -> list[Outcome]:
         """Slow path: any mix of collections, duplicates, invitations and refusals."""
@@ -235,10 +253,11 @@ class SqliteStore:
         keys = {name: key for name, (key, _) in known.items()}
         states = {name: state for name, (_, state) in known.items()}
         stored = sql.present(db, sql.STORED_IDS, keys, [(batch.collection, batch.batch) for batch in batches])
-        for name, key in keys.items():
+        for name in keys:
             mine = [batch.batch for batch in batches if batch.collection == name]
-            stored.update((name, batch) for batch in self._recent.among(db, key, mine))
+            stored.update((name, batch) for batch in self._recent.among(db, name, mine))
         unspent = sql.present(db, sql.UNSPENT, keys, invitations(batches))
+        self._recent.make_room(db, len(batches))
         outcomes = decide(batches, states, stored, unspent)
         accepted = [batch for batch, outcome in zip(batches, outcomes, strict=True) if outcome == STORED]
         sql.insert(db, keys, accepted)
@@ -264,11 +283,12 @@ class SqliteStore:
 
     def batch_numbers(self, collection: str) -> BatchNumbers:
         """Numbers of batches and reports, folded and waiting, in one snapshot."""
-        parts = ("count(*) FROM batches", "count(*) FROM recent", "coalesce(sum(reports), 0) FROM tallies",
+        recent = f"coalesce(sum(length(ids)), 0) / {ID_BYTES} FROM recent"
+        parts = ("count(*) FROM batches", recent, "coalesce(sum(reports), 0) FROM tallies",
                  "coalesce(sum(batches), 0) FROM waiting", "coalesce(sum(reports), 0) FROM waiting")  # fmt: skip
         text = ", ".join(f"(SELECT {part} WHERE collection = {sql.KEY})" for part in parts)
-        sorted_in, recent, folded, waiting, reports = self._query(f"SELECT {text}", collection)[0]
-        return BatchNumbers(sorted_in + recent - waiting, folded, waiting, reports)
+        sorted_in, new, folded, waiting, reports = self._query(f"SELECT {text}", collection)[0]
+        return BatchNumbers(sorted_in + new - waiting, folded, waiting, reports)
 
     def reports_by_day(self, collection: str) -> dict[int, int]:
         """Numbers of folded reports by the Unix day on which they were."""
@@ -322,7 +342,7 @@ class SqliteStore:
             key, state = sql.find(db, collection) or (0, None)
             marks = [(collection, source) for source in sources]
             known = {source for _, source in sql.present(db, sql.STORED_IDS, {collection: key}, marks)}
-            outcome = decide_tally(state, sources, known | self._recent.among(db, key, list(sources)))
+            outcome = decide_tally(state, sources, known | self._recent.among(db, collection, list(sources)))
             if outcome == STORED:
                 db.run("INSERT INTO batches SELECT ?, value FROM carray(?)", key, array(sources))
                 sql.replace_tally(db, key, TallyRow(collection, tally.shard, 1, tally.reports, tally.content))
