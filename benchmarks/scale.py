@@ -1,12 +1,14 @@
 """Counting report files at scale: `make bench-scale`, or python benchmarks/scale.py --reports 100000000.
 
 Writes a lake of random OLH reports, counts it, and compares with the kernel on reports in memory. Both
-sides are measured in turns on the same machine; the table goes to benchmarks/SCALE.md.
+sides are measured in turns on the same machine; the table goes to benchmarks/SCALE.md, and what a report costs to
+scale.json, from which capacity_files.py writes its table of docs/scale.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import shutil
@@ -35,7 +37,7 @@ from tacit.lake.layout import fixed_binary, schema_of
 from tacit.lake.place import place_of
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "SCALE.md"
+RESULTS, COSTS = HERE / "SCALE.md", HERE / "scale.json"
 REPORTS, TURNS = 4_000_000, 3
 LEAST = 0.8
 MECHANISM = OLH(size=1024, epsilon="1")
@@ -47,7 +49,10 @@ class Scale:
 
     reports: int
     folder: Path
+    turns: int = TURNS
     rows: list[Row] = field(default_factory=list)
+    costs: dict[str, Any] = field(default_factory=dict)
+    """By command, what a report costs: CPU microseconds of all processes, and bytes in Parquet."""
 
     @property
     def lake(self) -> Path:
@@ -93,14 +98,14 @@ def embedded(scale: Scale) -> None:
     }
     MECHANISM.tally(batch)
     spent: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
-    for _ in range(TURNS):
+    for _ in range(scale.turns):
         for name, action in sides.items():
             begun = cpu_seconds()
             spent[name].append((seconds_of(action, wall_seconds), cpu_seconds() - begun))
     counted = {"kernel": times * GROUP_ROWS, "lake": scale.reports}
     for i, clock in enumerate(("on the clock", "of CPU time")):
-        kernel, lake = (counted[name] / sorted(pair[i] for pair in spent[name])[TURNS // 2] for name in sides)
-        scale.rows.append(_row(f"embedded count, per second {clock}", lake, kernel, f"median of {TURNS} turns"))
+        kernel, lake = (counted[name] / sorted(pair[i] for pair in spent[name])[scale.turns // 2] for name in sides)
+        scale.rows.append(_row(f"embedded count, per second {clock}", lake, kernel, f"median of {scale.turns} turns"))
 
 
 def _row(line: str, here: float, baseline: float, note: str) -> Row:
@@ -112,32 +117,54 @@ def command(scale: Scale) -> None:
     """`tacit tally` as a process: its time and its peak memory."""
     tacit = str(Path(sys.executable).with_name("tacit"))
     words = [tacit, "tally", str(scale.lake), "-o", str(scale.folder / "all.tally")]
-    begun = wall_seconds()
+    begun, before = wall_seconds(), os.times()
     peak = subprocess.run([sys.executable, str(HERE / "peak.py"), *words], capture_output=True, text=True, check=True)
-    seconds, size = wall_seconds() - begun, int(peak.stdout)
+    seconds, size, after = wall_seconds() - begun, int(peak.stdout), os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    stored = sum(path.stat().st_size for path in scale.lake.iterdir()) / scale.reports
+    scale.costs["`tacit tally`"] = {"cpu_microseconds": 1e6 * cpu / scale.reports, "stored_bytes": stored}
     line = f"`tacit tally` of {scale.reports:,} reports, start included"
-    scale.rows.append(Row(line, rate(scale.reports / seconds), f"{seconds:.1f} s", "", "-", None))
+    scale.rows.append(
+        Row(line, rate(scale.reports / seconds), f"{seconds:.1f} s, {cpu:.1f} s of CPU time", "", "-", None)
+    )
     scale.rows.append(Row("its peak memory", f"{size / 1e6:.0f} MB", "", "", "< 1000 MB", size < 1e9))
 
 
-def on_spark(scale: Scale) -> None:
+def on_spark(scale: Scale, what: str) -> None:
     """Spark against the embedded engine, on the same files; one line says so where there is no Java."""
     if shutil.which("java") is None:
-        scale.rows.append(Row("Spark", "not measured: there is no Java", "", "", "-", None))
+        scale.rows.append(Row(f"Spark {what}", "not measured: there is no Java", "", "", "-", None))
         return
+    found = scale_spark.compare(what, scale.reports, scale.folder, scale.turns)
+    scale.rows += scale_spark.rows_of(what, scale.reports, found)
+    scale.costs |= scale_spark.costs_of(what, scale.reports, found, scale.folder / what)
+
+
+def spark_tally(scale: Scale) -> None:
+    """`tacit spark tally` against `tacit tally`."""
     (scale.folder / "tally").symlink_to(scale.lake)
-    scale.rows += scale_spark.lines(scale.reports, scale.folder)
+    on_spark(scale, "tally")
 
 
-LINES: tuple[Callable[[Scale], None], ...] = (embedded, command, on_spark)
+def spark_query(scale: Scale) -> None:
+    """A range SUM over two private dimensions, on Spark and embedded."""
+    on_spark(scale, "query")
+
+
+LINES: tuple[Callable[[Scale], None], ...] = (embedded, command, spark_tally, spark_query)
 """What is measured over the same lake, in this order."""
+
+
+def told_command(scale: Scale) -> str:
+    """The command that measures this again."""
+    return f"python benchmarks/scale.py --reports {scale.reports} --turns {scale.turns}"
 
 
 def write_results(scale: Scale, size: int) -> None:
     met = {True: "yes", False: "no", None: "-"}
     lines = [
         "# Report files at scale\n",
-        f"Written by `make bench-scale` (here: `python benchmarks/scale.py --reports {scale.reports}`). Absolute\n"
+        f"Written by `make bench-scale` (here: `{told_command(scale)}`). Absolute\n"
         "figures belong to one machine; compare ratios, whose two sides were measured in turns.\n",
         f"- Machine: {platform.machine()}, {len(os.sched_getaffinity(0))} cores; load average "
         f"{os.getloadavg()[0]:.1f} at the end",
@@ -148,21 +175,30 @@ def write_results(scale: Scale, size: int) -> None:
         *(f"| {r.line} | {r.tacit} | {r.baseline} | {r.ratio} | {r.target} | {met[r.met]} |" for r in scale.rows),
     ]
     RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(RESULTS.read_text(encoding="utf-8"))
+    kept = {
+        "command": told_command(scale),
+        "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores",
+        "load": round(os.getloadavg()[0], 1),
+        "costs": scale.costs,
+    }
+    COSTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=REPORTS)
     parser.add_argument("--folder", type=Path, help="where the lake is written; a temporary folder by default")
+    parser.add_argument("--turns", type=int, default=TURNS)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tacit-scale-", dir=given.folder) as folder:
-        scale = Scale(given.reports, Path(folder))
+        scale = Scale(given.reports, Path(folder), given.turns)
         write_lake(scale)
         size = sum(path.stat().st_size for path in scale.lake.iterdir())
         for line in LINES:
             line(scale)
-        write_results(scale, size)
+            # After each of them: at 10^9 reports the next one takes half an hour.
+            write_results(scale, size)
+        print(RESULTS.read_text(encoding="utf-8"))
         shutil.rmtree(scale.lake)
 
 

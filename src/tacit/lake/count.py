@@ -8,7 +8,7 @@ from typing import Any
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally
 from tacit.errors import ReportRejected, SpecMismatch
-from tacit.kernels.native import thread_count
+from tacit.kernels.threads import thread_count
 from tacit.lake.about import About, same_reports
 from tacit.lake.files import ReportFile
 from tacit.lake.layout import reports_of, weights_of

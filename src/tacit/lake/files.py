@@ -8,7 +8,7 @@ files with other names only the checksums of pages are verified, where there are
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import PurePosixPath
@@ -144,22 +144,29 @@ class ReportFile:
             raise self._damaged(f"has {opened.metadata.num_rows} rows where {about.reports} are stated")
         return about
 
-    def batches(self, opened: Any, about: About) -> Iterator[Any]:
-        """Arrow record batches with the columns that counting needs."""
-        names, rows = opened.schema_arrow.names, 0
-        # Public columns are not read: Parquet has every column apart, and rows may be wide.
-        wanted = [MEMBER] if has_members(about.mechanism) else []
-        wanted += [WEIGHT] if WEIGHT in names and not _has_rows(about) else []
-        columns = [name for name in (*wanted, REPORT) if name in names]
-        size = group_rows(about.mechanism.report_dtype.itemsize)
+    def batches(
+        self, opened: Any, about: About, *, columns: Sequence[str] | None = None, rows: int | None = None
+    ) -> Iterator[Any]:
+        """Arrow record batches with these columns, or with those that counting needs, of at most so many rows."""
+        names, found = opened.schema_arrow.names, 0
+        wanted = _counted(about, names) if columns is None else columns
+        size = min(group_rows(about.mechanism.report_dtype.itemsize), rows or GROUP_ROWS)
         try:
-            for batch in opened.iter_batches(batch_size=size, columns=columns, use_threads=False):
-                rows += batch.num_rows
+            for batch in opened.iter_batches(
+                batch_size=size, columns=[name for name in wanted if name in names], use_threads=False
+            ):
+                found += batch.num_rows
                 yield batch
         except (OSError, load("pyarrow").ArrowException):
             raise self._damaged("is truncated or damaged") from None
-        if rows != opened.metadata.num_rows:
-            raise self._damaged(f"has {rows} rows where its footer states {opened.metadata.num_rows}")
+        if found != opened.metadata.num_rows:
+            raise self._damaged(f"has {found} rows where its footer states {opened.metadata.num_rows}")
+
+
+def _counted(about: About, names: Sequence[str]) -> list[str]:
+    """The columns that counting needs; public ones are not read, as Parquet has every column apart."""
+    wanted = [MEMBER] if has_members(about.mechanism) else []
+    return [*wanted, *([WEIGHT] if WEIGHT in names and not _has_rows(about) else []), REPORT]
 
 
 def _has_rows(about: About) -> bool:

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.distributed.crowds import reports_on
 
+from tacit import __version__
 from tacit.catalog import CATALOG
 from tacit.core.compose import OneOf, Questions
 from tacit.distributed.cells import rows_of, tally_of_rows
-from tacit.distributed.parts import add_parts, count_part, joined, mechanism_of, spec_of
+from tacit.distributed.parts import KERNEL, add_parts, count_part, joined, log_kernel, mechanism_of, spec_of
 from tacit.distributed.row_sums import ExactSums, merge, pack, unpack
 from tacit.distributed.spark.failures import explain
 from tacit.errors import MissingExtra, Overflow, ReportRejected
@@ -110,6 +111,14 @@ def test_partial_sums_merge_to_the_same_bytes_in_any_order_and_tree() -> None:
     # A partition without rows has neither groups nor sums, and changes nothing.
     (again,) = unpack([*parts, pack([PartialSums((), ())])])
     assert [sums.table.tolist() for sums in again.sums] == [sums.table.tolist() for sums in found.sums]
+
+
+def test_a_worker_says_once_which_kernels_it_counts_with(capfd: pytest.CaptureFixture[str]) -> None:
+    log_kernel.cache_clear()
+    log_kernel()
+    log_kernel()
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith(f"tacit {__version__}: Python 3.") and ("the C kernels" in line) == (KERNEL == "c")
 
 
 FAULTS = [

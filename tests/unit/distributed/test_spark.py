@@ -18,11 +18,13 @@ from tacit.core.compose import AllOf, OneOf, Questions
 from tacit.device.domains.reals import Integers
 from tacit.device.numbers.budget import Share
 from tacit.distributed.spark import log_tally, run_plan, sessions, tally
-from tacit.distributed.spark.counting import FEW_CELLS
+from tacit.distributed.spark.counting import FEW_CELLS, tally_read
 from tacit.distributed.spark.lakes import read_lake
 from tacit.distributed.spark.logs import FrameLog
+from tacit.distributed.spark.readers import FileReader
 from tacit.errors import Overflow, ReportRejected, SpecMismatch
 from tacit.lake.about import About
+from tacit.lake.count import tally_files
 from tacit.oracles.grr import GRR
 from tacit.oracles.local_hash import OLH
 from tacit.oracles.unary import OUE
@@ -54,6 +56,7 @@ def counts_the_same_bits(spark: Any, folder: Path, number: int, *, weighted: boo
     assert dump_tally(found) == dump_tally(mechanism.tally(reports, weights))
 
 
+@pytest.mark.slow
 def test_kinds_count_the_same_bits(spark: Any, tmp_path: Path) -> None:
     assert {EXAMPLES[i].kind for i in SOME} == set(FEW)
     for number in SOME:
@@ -74,6 +77,7 @@ MANY = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [pytest.param(m, id=m.kind, marks=() if m.kind == "one_of" else pytest.mark.slow) for m in MANY],
@@ -89,6 +93,7 @@ def test_large_tallies_are_rows_that_the_engine_sums(spark: Any, tmp_path: Path,
     assert dump_tally(found) == dump_tally(mechanism.tally(reports, weights))
 
 
+@pytest.mark.slow
 def test_a_sum_that_leaves_64_bits_is_refused(spark: Any, tmp_path: Path) -> None:
     mechanism = OUE(size=FEW_CELLS + 1, epsilon="1")
     reports = mechanism.privatize(np.zeros(3, int), SimulationCoins(1))
@@ -97,6 +102,7 @@ def test_a_sum_that_leaves_64_bits_is_refused(spark: Any, tmp_path: Path) -> Non
         tally(spark.read.parquet(str(folder)), mechanism)
 
 
+@pytest.mark.slow
 def test_a_search_for_heavy_hitters_drives_jobs_over_a_cached_frame(spark: Any, tmp_path: Path) -> None:
     spelling = spelling_of(Integers("code", 0, (1 << 20) - 1))
     mechanism = plan_lengths(spelling, "4", 3000, 4, [spelling.digits // 2, spelling.digits], keep=8).mechanism
@@ -131,6 +137,7 @@ def test_a_log_in_a_frame_gives_the_same_estimate(spark: Any, tmp_path: Path, we
     assert mechanism.estimate(collected, [0, 1, 77]).value.tolist() == there.value.tolist()
 
 
+@pytest.mark.slow
 def test_an_adaptive_plan_is_driven_over_frames_of_its_rounds(spark: Any, tmp_path: Path) -> None:
     def steps() -> Any:
         """Two rounds; the second asks about what the first found most often."""
@@ -153,6 +160,7 @@ def test_an_adaptive_plan_is_driven_over_frames_of_its_rounds(spark: Any, tmp_pa
     assert found.respondents == 160 and found.details["cells"] == told[1].cells.tolist()
 
 
+@pytest.mark.slow
 def test_faults_on_executors_are_errors_of_tacit(spark: Any, tmp_path: Path) -> None:
     mechanism = GRR(size=5, epsilon="1")
     pq.write_table(pa.table({"report": pa.array([b"\x09"] * 3, pa.binary(1))}), tmp_path / "bad.parquet")
@@ -162,6 +170,7 @@ def test_faults_on_executors_are_errors_of_tacit(spark: Any, tmp_path: Path) -> 
         tally(spark.read.parquet(str(tmp_path)), GRR(size=1 << 20, epsilon="1"))
 
 
+@pytest.mark.slow
 def test_files_that_must_not_be_counted(spark: Any, tmp_path: Path) -> None:
     mechanism = GRR(size=5, epsilon="1")
     reports = reports_on(mechanism, 5000)
@@ -178,11 +187,67 @@ def test_files_that_must_not_be_counted(spark: Any, tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 4] ^= 4
     path.write_bytes(bytes(data))
-    with pytest.raises(ReportRejected, match="cannot be read"):
-        read_lake(spark, [str(folder)]).tally()
+    for by_executors, words in ((True, r"2\.parquet: the file is truncated or damaged"), (False, "cannot be read")):
+        with pytest.raises(ReportRejected, match=words):
+            read_lake(spark, [str(folder)], by_executors=by_executors).tally()
     path.write_bytes(bytes(data[:100]))
     with pytest.raises(ReportRejected, match=r"2\.parquet.*not a Parquet file"):
         read_lake(spark, [str(folder)])
+
+
+@pytest.mark.slow
+def test_a_file_that_is_exchanged_after_the_driver_saw_it_is_not_counted(spark: Any, tmp_path: Path) -> None:
+    here, there = GRR(size=5, epsilon="1"), GRR(size=5, epsilon="2")
+    folder = write_folder(tmp_path / "lake", About(here), reports_on(here, 90))
+    other = write_folder(tmp_path / "other", About(there), reports_on(there, 90))
+    found = read_lake(spark, [str(folder)])
+    (other / "1.parquet").replace(folder / "1.parquet")
+    with pytest.raises(SpecMismatch, match=r"1\.parquet.*epsilon"):
+        found.tally()
+    (folder / "1.parquet").unlink()
+    with pytest.raises(ReportRejected, match=r"1\.parquet: the file is missing"):
+        found.tally()
+
+
+@pytest.mark.slow
+def test_files_count_the_same_bits_whoever_opens_them(spark: Any, tmp_path: Path) -> None:
+    """Executors or Spark; with weights and members, as cells and as a log, and with several files in a partition."""
+    kinds = [
+        OneOf(family=Questions(mechanisms=(GRR(size=9, epsilon="1"), OUE(size=20_000, epsilon="1")))),
+        OLH(size=1 << 40, epsilon="2", state="log"),
+        OLH(size=64, epsilon="1"),
+    ]
+    for mechanism, weights in zip(kinds, (np.arange(60) - 9, None, np.arange(60)), strict=True):
+        values = np.random.default_rng(3).integers(0, 9, (60, 2))
+        of_one = mechanism.kind == "one_of"
+        reports = mechanism.privatize(values if of_one else values[:, 0], SimulationCoins(1))
+        folder = write_folder(tmp_path / mechanism.digest, About(mechanism), reports, weights)
+        lake = read_lake(spark, [str(folder)])
+        whole, two = dump_tally(tally_files(lake.files, lake.about)), FileReader(lake.files, lake.about, most=2)
+        assert dump_tally(lake.tally()) == whole
+        assert dump_tally(tally_read(two.frame(spark), mechanism, two)) == whole
+        # Spark begins with large files, and a log is in the order in which it was read.
+        if mechanism is not kinds[1]:
+            assert dump_tally(read_lake(spark, [str(folder)], by_executors=False).tally()) == whole
+
+
+@pytest.mark.slow
+def test_the_driver_gets_one_tally_however_many_partitions_there_are(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = GRR(size=5, epsilon="1")
+    reports = reports_on(mechanism, 90)
+    frame = spark.read.parquet(str(write_folder(tmp_path, About(mechanism), reports))).repartition(7)
+    collected, collect = list[int](), type(frame).collect
+
+    def noted(self: Any) -> Any:
+        rows = collect(self)
+        collected.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(type(frame), "collect", noted)
+    assert dump_tally(tally(frame, mechanism)) == dump_tally(mechanism.tally(reports))
+    assert collected == [1]
 
 
 @pytest.fixture
@@ -204,6 +269,7 @@ def on_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     return run
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_same_file_as_on_one_machine(on_spark: Callable[..., str], tmp_path: Path) -> None:
     """Down to the manifest: whichever of both is imported first, the other one is known."""
     mechanism = OLH(size=64, epsilon="1")
@@ -212,6 +278,7 @@ def test_the_command_writes_the_same_file_as_on_one_machine(on_spark: Callable[.
     )
     files = [tmp_path / f"{name}.tally" for name in ("here", "there")]
     assert CliRunner().invoke(cli, ["tally", str(lake), "-o", str(files[0])]).exit_code == 0
-    on_spark("tally", "--input", lake, "-o", files[1])
-    assert files[0].read_bytes() == files[1].read_bytes()
+    for reader in ("tacit", "spark"):
+        on_spark("tally", "--input", lake, "--reader", reader, "-o", files[1])
+        assert files[0].read_bytes() == files[1].read_bytes()
     assert len(sources_of(files[1].read_bytes(), "tally")) == 3

@@ -18,6 +18,13 @@ def spark() -> None:
 def _options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--input", "inputs", multiple=True, required=True, help="A folder or URL of report files."),
+        click.option(
+            "--reader",
+            type=click.Choice(["tacit", "spark"]),
+            default="tacit",
+            show_default=True,
+            help="Who opens files on executors: the package itself, or Spark by Hadoop's file systems.",
+        ),
         click.option("--master", help="Such as local[2], spark://host:7077, yarn, sc://host:15002; or spark-submit's."),
     ):
         command = option(command)
@@ -27,7 +34,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @spark.command()
 @_options
 @click.option("-o", "--output", required=True, help="The .tally file to write.")
-def tally(inputs: tuple[str, ...], master: str | None, output: str) -> None:
+def tally(inputs: tuple[str, ...], master: str | None, reader: str, output: str) -> None:
     """Count Parquet files of reports into one tally, as `tacit tally` does."""
     from tacit.distributed.spark.lakes import read_lake
     from tacit.distributed.spark.sessions import session
@@ -35,7 +42,7 @@ def tally(inputs: tuple[str, ...], master: str | None, output: str) -> None:
     from tacit.wire.files import write_tally
 
     with session(master) as opened:
-        lake = read_lake(opened, inputs)
+        lake = read_lake(opened, inputs, by_executors=reader == "tacit")
         found = lake.tally()
     with writing(output) as sink:
         write_tally(sink, found, lake.about.domain, origin_of_files(lake.files, lake.about))
@@ -64,7 +71,7 @@ def _answered(lake: Any, sql: str, level: float) -> dict[str, Any]:
 @_options
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def query(sql: str, inputs: tuple[str, ...], master: str | None, level: float, as_json: bool) -> None:
+def query(sql: str, inputs: tuple[str, ...], master: str | None, reader: str, level: float, as_json: bool) -> None:
     """Answer SQL, a SELECT of aggregates, over the rows of a collection in Parquet files."""
     from tacit.core.statistics.level import check_level
     from tacit.distributed.spark.lakes import read_lake
@@ -72,7 +79,7 @@ def query(sql: str, inputs: tuple[str, ...], master: str | None, level: float, a
 
     check_level(level)
     with session(master) as opened:
-        lake = read_lake(opened, inputs)
+        lake = read_lake(opened, inputs, by_executors=reader == "tacit")
         answer = _answered(lake, sql, level)
     if as_json:
         print_json(answer)

@@ -19,6 +19,7 @@ from tacit.distributed.parts import (
 )
 from tacit.distributed.spark.failures import explained
 from tacit.distributed.spark.jobs import Frame, each, merged, parts_of
+from tacit.distributed.spark.readers import Read, as_they_are
 from tacit.lake.layout import MEMBER, REPORT, WEIGHT, has_members
 from tacit.tasks.plans import PlanResult, Round, Steps, drive
 from tacit.wire.document import Collection
@@ -33,13 +34,23 @@ def tally(frame: Frame, mechanism: Mechanism) -> AnyTally:
 
     Of a mechanism that keeps a log of reports all of them end up in the driver: see `log_tally`.
     """
-    spec, asked = spec_of(mechanism), report_columns(frame, mechanism)
+    return tally_read(report_columns(frame, mechanism), mechanism, as_they_are)
+
+
+def tally_read(frame: Frame, mechanism: Mechanism, read: Read) -> AnyTally:
+    """The tally of what `read` makes of the partitions of a frame."""
+    spec = spec_of(mechanism)
+    if mechanism.cell_count > FEW_CELLS and not keeps_reports(empty_tally(mechanism)):
+        return _tally_cells(frame, mechanism, partial(_cells, spec, read))
+    parts = parts_of(frame, partial(_counted, spec, read))
     if keeps_reports(empty_tally(mechanism)):
-        return sum_of_parts(mechanism, each(parts_of(asked, partial(count_part, spec))))
-    if mechanism.cell_count > FEW_CELLS:
-        return _tally_cells(asked, mechanism, spec)
-    part = merged(parts_of(asked, partial(count_part, spec)), partial(add_parts, spec))
+        return sum_of_parts(mechanism, each(parts))
+    part = merged(parts, partial(add_parts, spec))
     return empty_tally(mechanism) if part is None else load_tally(mechanism, part)
+
+
+def _counted(spec: bytes, read: Read, batches: Iterable[Any]) -> bytes:
+    return count_part(spec, read(batches))
 
 
 def tally_collection(frame: Frame, document: Mapping[str, Any]) -> AnyTally:
@@ -63,10 +74,10 @@ def report_columns(frame: Frame, mechanism: Mechanism) -> Frame:
     return frame.select(*wanted, *([WEIGHT] if WEIGHT in frame.columns else []))
 
 
-def _tally_cells(frame: Frame, mechanism: Mechanism, spec: bytes) -> AnyTally:
+def _tally_cells(frame: Frame, mechanism: Mechanism, cells: Callable[..., Iterator[Any]]) -> AnyTally:
     from pyspark.sql import functions
 
-    rows = frame.mapInArrow(partial(_cells, spec), "array int, cell long, count long")
+    rows = frame.mapInArrow(cells, "array int, cell long, count long")
     # try_sum gives NULL where a sum leaves 64 bits, whatever the session says about overflows.
     summed = rows.groupBy("array", "cell").agg(functions.try_sum("count").alias("count"))
     with explained():
@@ -74,6 +85,6 @@ def _tally_cells(frame: Frame, mechanism: Mechanism, spec: bytes) -> AnyTally:
     return tally_of_rows(mechanism, table)
 
 
-def _cells(spec: bytes, batches: Iterable[Any]) -> Iterator[Any]:
+def _cells(spec: bytes, read: Read, batches: Iterable[Any]) -> Iterator[Any]:
     log_kernel()
-    yield rows_of(count_batches(mechanism_of(spec), (batch for batch in batches if batch.num_rows)))
+    yield rows_of(count_batches(mechanism_of(spec), read(batch for batch in batches if batch.num_rows)))

@@ -1,14 +1,15 @@
 """Report files as frames: which files count is decided by their manifest and footers, and Spark reads them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tacit.core.members import AnyTally
-from tacit.distributed.spark.counting import tally
+from tacit.distributed.spark.counting import tally, tally_read
 from tacit.distributed.spark.failures import explained
 from tacit.distributed.spark.jobs import Frame
+from tacit.distributed.spark.readers import FileReader
 from tacit.distributed.spark.rows import FrameTable, open_rows
 from tacit.errors import InvalidQuery, ReportRejected
 from tacit.lake.about import About
@@ -36,30 +37,46 @@ class LakeFrame:
     about: About
     reports: int
     files: tuple[ReportFile, ...]
+    by_executors: bool = True
+    """Whether executors open the files themselves; else Spark reads them, by Hadoop's file systems."""
+
+    @property
+    def reader(self) -> FileReader | None:
+        """What executors read the files with."""
+        return FileReader(tuple(map(_absolute, self.files)), self.about) if self.by_executors else None
 
     def table(self, level: float = 0.95) -> FrameTable:
         """The rows of a collection as a table for SQL."""
         if self.about.document is None:
             raise InvalidQuery("sql: the files belong to no collection with rows, so there is no table to ask")
-        return open_rows(self.frame, self.about.document, level=level)
+        return open_rows(self.frame, self.about.document, level=level, reader=self.reader)
 
     def tally(self) -> AnyTally:
         """The tally of all files; ReportRejected if Spark read another number of reports than the files state."""
         rows = self.about.document is not None and self.about.document.get("rows") is not None
-        found = tally(self.frame.drop(WEIGHT) if rows else self.frame, self.about.mechanism)
+        if (reader := self.reader) is not None:
+            found = tally_read(reader.frame(self.frame.sparkSession), self.about.mechanism, reader)
+        else:
+            found = tally(self.frame.drop(WEIGHT) if rows else self.frame, self.about.mechanism)
         if found.n != self.reports:
             raise ReportRejected(f"spark: {found.n} reports were read where the files state {self.reports}")
         return found
 
 
-def read_lake(session: Any, urls: Sequence[str]) -> LakeFrame:
+def read_lake(session: Any, urls: Sequence[str], *, by_executors: bool = True) -> LakeFrame:
     """The report files that count at some folders or URLs; all must be of one collection."""
     found = {url: find_files(url) for url in urls}
     files = [file for some in found.values() for file in some]
     about, reports = survey(files)
     paths = [_url(url, file.path) for url, some in found.items() for file in some]
     with explained():
-        return LakeFrame(session.read.options(**_STRICT).parquet(*paths), about, reports, tuple(files))
+        frame = session.read.options(**_STRICT).parquet(*paths)
+    return LakeFrame(frame, about, reports, tuple(files), by_executors)
+
+
+def _absolute(file: ReportFile) -> ReportFile:
+    """The same file by a name that holds in every folder: executors are started in others than the driver."""
+    return replace(file, path=str(Path(file.path).absolute())) if file.system.type_name == "local" else file
 
 
 def _url(url: str, path: str) -> str:

@@ -22,6 +22,7 @@ from tacit.distributed.parts import joined
 from tacit.distributed.row_sums import merge, pack, unpack
 from tacit.distributed.spark.filters import pushed
 from tacit.distributed.spark.jobs import Frame, merged, parts_of
+from tacit.distributed.spark.readers import FileReader, Read, as_they_are
 from tacit.errors import InvalidQuery
 from tacit.lake.layout import MEMBER, REPORT, has_members, reports_of
 from tacit.sql.connection import QueryTable
@@ -68,6 +69,7 @@ class RowTask:
     public: Columns
     selects: tuple[Select, ...]
     centres: tuple[dict[int, float], ...] = ()
+    read: Read = as_they_are
 
     def queries(self) -> list[Query]:
         """The queries, bound to the schema again."""
@@ -75,7 +77,7 @@ class RowTask:
 
     def pieces(self, batches: Iterable[Any]) -> Any:
         """The rows of a partition, some at a time; nothing is kept of them."""
-        segments: Any = (_Rows(self.design.mechanism, table) for table in joined(batches, PIECE_ROWS))
+        segments: Any = (_Rows(self.design.mechanism, table) for table in joined(self.read(batches), PIECE_ROWS))
         return SegmentedTable(self.schema, self.design, self.public, segments, SegmentCache(0)).pieces()
 
 
@@ -114,6 +116,8 @@ class FrameTable(QueryTable):
     least: int = 0
     """Estimates from the reports of fewer rows are not told."""
     check: Check = patient
+    reader: FileReader | None = None
+    """The files of the frame, which executors read themselves where there is no condition to skip rows by."""
 
     @property
     def public_names(self) -> Sequence[str]:
@@ -147,9 +151,13 @@ class FrameTable(QueryTable):
         public = tuple(pair for pair in self.public_columns if pair[0] in used) or self.public_columns[:1]
         task = RowTask(self.schema, self.design, public, tuple(query.select for query in queries))
         condition = pushed([query.select.condition for query in queries], dict(self.public_columns))
-        frame = self.frame if condition is None else self.frame.where(condition)
         own = [MEMBER] if has_members(self.design.mechanism) else []
-        return task, frame.select(*own, REPORT, *(name for name, _ in public))
+        columns = (*own, REPORT, *(name for name, _ in public))
+        if condition is None and self.reader is not None:
+            read = replace(self.reader, columns=columns, rows=PIECE_ROWS)
+            return replace(task, read=read), read.frame(self.frame.sparkSession)
+        frame = self.frame if condition is None else self.frame.where(condition)
+        return task, frame.select(*columns)
 
 
 def _used(select: Select) -> Iterator[str]:
@@ -178,7 +186,9 @@ def _centres(task: RowTask, frame: Frame) -> tuple[dict[int, float], ...]:
     return none
 
 
-def open_rows(frame: Frame, document: Mapping[str, Any], *, level: float = 0.95) -> FrameTable:
+def open_rows(
+    frame: Frame, document: Mapping[str, Any], *, level: float = 0.95, reader: FileReader | None = None
+) -> FrameTable:
     """A table over the rows of a published collection; refused below its minimum cohort."""
     collection = Collection.from_json(dict(document), CATALOG)
     if collection.rows is None:
@@ -191,4 +201,4 @@ def open_rows(frame: Frame, document: Mapping[str, Any], *, level: float = 0.95)
     if n < least:
         raise InvalidQuery(f"sql: there are {n} rows; queries are answered from {least} rows on")
     public = tuple((column.name, column.type) for column in collection.rows.columns)
-    return FrameTable(schema, design_of(mechanism, schema), public, frame, level, least)
+    return FrameTable(schema, design_of(mechanism, schema), public, frame, level, least, reader=reader)
