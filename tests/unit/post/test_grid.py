@@ -273,6 +273,9 @@ POWER = [(305, 1.6), pytest.param(710, 1.35, marks=pytest.mark.slow)]
 
 @pytest.mark.parametrize(("runs", "power"), POWER)
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.slow_cases(
+    "complete grr-305-1.6", "three attributes-305-1.6", "ragged oue-305-1.6", "olh without roots-305-1.6"
+)
 def test_rectangles_are_unbiased_with_the_stated_variance(way: str, runs: int, power: float) -> None:
     """Errors over simulated collections; false-alarm probability 1e-7 each, and `power` times the variance fails.
 
@@ -295,6 +298,7 @@ def test_rectangles_are_unbiased_with_the_stated_variance(way: str, runs: int, p
 
 
 @pytest.mark.parametrize(("runs", "power"), POWER)
+@pytest.mark.slow
 def test_decomposed_answers_are_unbiased_with_their_own_variance_and_worse(runs: int, power: float) -> None:
     """False-alarm probability 1e-7 each, and `power` times the variance fails."""
     m, n, rng = grid((4, 4), (2, 2), OUE), 4000, np.random.default_rng(8)

@@ -13,6 +13,7 @@ from tacit.cli.simulate.marginals import marginals
 from tacit.cli.simulate.poisoning import poisoning
 from tacit.cli.simulate.population import population_counts
 from tacit.cli.simulate.ranges import ranges
+from tacit.cli.simulate.rectangles import rectangles
 from tacit.cli.simulate.shuffle import shuffle
 from tacit.cli.simulate.time import time
 
@@ -26,6 +27,7 @@ simulate.add_command(analytics)
 simulate.add_command(heavy_hitters)
 simulate.add_command(itemsets)
 simulate.add_command(ranges)
+simulate.add_command(rectangles)
 simulate.add_command(marginals)
 simulate.add_command(poisoning)
 simulate.add_command(shuffle)

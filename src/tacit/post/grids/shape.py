@@ -19,7 +19,7 @@ from tacit.device.families.levels import node_count
 Heights = tuple[int, ...]
 """One height per attribute: the member that asks for products of nodes of these heights."""
 
-_UNSEEN = 1e-10
+UNSEEN = 1e-10
 """Directions with a smaller share of the largest eigenvalue count as not observed at all."""
 
 
@@ -136,7 +136,7 @@ class Spectral(Inverse):
         self._bases = [basis for basis, _ in bases]
         # One eigenvalue per combination of depths, spread over all columns of those depths.
         values = eigenvalues(shape, weights)[np.ix_(*(depth for _, depth in bases))].reshape(-1)
-        self._seen = values > _UNSEEN * values.max()
+        self._seen = values > UNSEEN * values.max()
         self._inverse = np.where(self._seen, 1 / np.where(self._seen, values, 1.0), 0.0)
 
     def _turned(self, rows: F64, *, back: bool = False) -> F64:
@@ -170,7 +170,7 @@ class Dense(Inverse):
             self._inverse = np.asarray(np.linalg.inv(matrix), np.float64)
             return
         values, vectors = np.linalg.eigh(matrix)
-        seen = values > _UNSEEN * values[-1]
+        seen = values > UNSEEN * values[-1]
         self._inverse = (vectors[:, seen] / values[seen]) @ vectors[:, seen].T
         self._hidden = vectors[:, ~seen]
 

@@ -120,6 +120,25 @@ class TreeVariance:
             yield height, scaled(reached, step.own)
             reached = scaled(reached, step.below)
 
+    def reach(self, rows: F64) -> F64:
+        """Return the most that one report, replaced by any other, moves `rows @ leaves`.
+
+        A report belongs to one level. It moves the estimate of a node by at most the step of its mechanism over the
+        level's reports, and may move all nodes at once: an upper bound for every kind, exact for unary ones.
+        """
+        step = max(1, _CHUNK_CELLS // self.fit.shape.size)
+        parts = [self._reach(rows[part]) for part in chunks(len(rows), step)]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def _reach(self, rows: F64) -> F64:
+        furthest = np.zeros(len(rows))
+        for height, coefficients in self._coefficients(rows):
+            level = self.fit.at.get(height)
+            if level is not None and not level.is_empty:
+                moved = np.abs(coefficients).sum(axis=-1) * level.moments.step * level.scale
+                furthest = np.maximum(furthest, moved)
+        return furthest
+
     def spans(self, low: I64, high: I64, *, share: F64 | None = None) -> F64:
         """Return the variance of the mass of leaves low .. high - 1, for many pairs of boundaries at once."""
         pieces = [

@@ -18,6 +18,7 @@ from tacit.arrays import F64
 from tacit.core.patience import check
 from tacit.core.statistics.normal import normal_isf
 from tacit.errors import InvalidSpec
+from tacit.post.grids.grid import MOST_CELLS
 from tacit.tasks.ranges.ranges import Ranges
 from tacit.tasks.ranges.rectangles import Rectangles
 
@@ -100,6 +101,8 @@ def auc_of_labels(found: Rectangles) -> Area:
     """Return the area from one collection of (score, label); label 1 marks the positives."""
     if len(found.sizes) != 2 or found.sizes[1] != 2:
         raise InvalidSpec("auc: the question must have two attributes, a score and a label with two values")
+    if found.fit.shape.cells > MOST_CELLS:
+        raise InvalidSpec(f"auc: there are {found.sizes[0]} scores, must be at most {MOST_CELLS // 2}; group them")
     if found.n == 0:
         return NOTHING
     size, linear = found.sizes[0], found.fit.linear

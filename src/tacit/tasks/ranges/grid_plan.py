@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
-from math import gcd, prod
+from math import gcd, prod, sqrt
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from tacit.device.numbers.budget import Budget
 from tacit.errors import InvalidSpec
 from tacit.post.grids.grid import MOST_CELLS, MOST_RAGGED, fit_grid
 from tacit.post.grids.shape import GridShape, Heights, eigenvalues
+from tacit.post.grids.wide import MOST_WIDE, completed
 from tacit.post.trees.levels import Level
 from tacit.tasks.ranges.error import Workload
 from tacit.tasks.ranges.options import Workshop, contrast_noise
@@ -38,6 +39,8 @@ _SOLVED_CELLS = 256
 """Up to so many cells the least-squares problem itself is solved for the error, ragged edges included."""
 _LEAST_SHARE = 0.01
 """Members that would be asked less often than this are dropped; single cells always stay, so that all is answered."""
+_RARE = 0.25
+"""On large grids: members asked less often than this share of what would be even."""
 _ROUNDS = 40
 """Alternating steps for the shares; the error has converged to far below 1 % after these."""
 
@@ -64,6 +67,10 @@ class GridOption:
         """`flat`, or `grid:` with the fan-outs."""
         flat = not any(any(heights) for heights in self.heights)
         return "flat" if flat else "grid:" + "x".join(map(str, self.shape.fanouts))
+
+    def rmse(self, n: int) -> float:
+        """The root mean squared error of a rectangle's share with n respondents, over all rectangles."""
+        return sqrt(self.error / n)
 
     @property
     def report_bits(self) -> int:
@@ -139,18 +146,26 @@ class GridPlanner:
 
     sizes: tuple[int, ...]
     ordered: int
+    most: int = MOST_CELLS
+    """The largest number of combinations; above that of `fit_grid`, answers come from `fit_wide`."""
+
+    def _fits(self, shape: GridShape) -> bool:
+        """Whether a fit takes the shape: `fit_wide` needs memory for the complete trees around it as well."""
+        small = shape.complete or shape.cells <= MOST_RAGGED
+        # The area under the curve of scores with a label takes many linear answers, for which `fit_wide` is slow.
+        labelled = shape.cells <= MOST_CELLS and len(self.sizes) == 2 and self.sizes[1] == 2
+        return small if labelled or self.most <= MOST_CELLS else completed(shape).cells <= MOST_WIDE
 
     def options(self, epsilon: Budget, n: int) -> list[GridOption]:
         """Return every way to ask, with its expected error, best first."""
-        if prod(self.sizes) > MOST_CELLS:
+        if prod(self.sizes) > self.most:
             raise InvalidSpec(
-                f"ranges: {prod(self.sizes)} combinations of answers are too many, must be at most {MOST_CELLS}; "
+                f"ranges: {prod(self.sizes)} combinations of answers are too many, must be at most {self.most}; "
                 "make the attributes coarser or ask for each by itself"
             )
         workshop = Workshop(epsilon, n, Workload("ranges"), even=True)
         shapes = [GridShape(self.sizes, fanouts) for fanouts in product(*map(self._fanouts, range(len(self.sizes))))]
-        # Ragged trees have no closed form for the fit, only a dense system, which must stay small.
-        fitting = [shape for shape in shapes if shape.complete or shape.cells <= MOST_RAGGED]
+        fitting = [shape for shape in shapes if self._fits(shape)]
         planned = [option for shape in fitting if (option := self._option(shape, workshop)) is not None]
         if prod(self.sizes) <= _SOLVED_CELLS:
             planned = [self._solved(option, n) for option in planned]
@@ -182,7 +197,9 @@ class GridPlanner:
             return None
         spectrum = self._spectrum(shape, heights, oracles)
         shares = spectrum.shares().tolist()
-        frequent = [i for i, share in enumerate(shares) if share >= _LEAST_SHARE or not any(heights[i])]
+        # Large grids have so many members that all are rare: there those go that are rare among them.
+        least = _LEAST_SHARE if shape.cells <= MOST_CELLS else min(_LEAST_SHARE, _RARE / len(heights))
+        frequent = [i for i, share in enumerate(shares) if share >= least or not any(heights[i])]
         # Fewer members make larger groups; the shares of those that stay are optimised again.
         spectrum = spectrum.only(frequent)
         shares = spectrum.shares()

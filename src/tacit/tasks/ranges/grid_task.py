@@ -19,11 +19,12 @@ from tacit.core.mechanism import Mechanism, Oracle
 from tacit.device.domains.domain import Attribute, Categories, Domain, Ordered
 from tacit.device.domains.product import Product
 from tacit.device.domains.reals import Buckets, Integers
-from tacit.device.numbers.budget import Budget
+from tacit.device.numbers.budget import Budget, as_budget
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.post.frequencies.methods import Method, default_method, process
 from tacit.post.frequencies.select import select_methods
 from tacit.post.grids.shape import GridShape, Heights
+from tacit.post.grids.wide import WideFit
 from tacit.tasks.ranges.grid_plan import GridOption, GridPlanner
 from tacit.tasks.ranges.rectangles import Rectangles, solve_rectangles
 from tacit.tasks.task import UNPLANNED, Answer, Forecast, QuestionTally, TaskQuery, plain_number
@@ -31,8 +32,14 @@ from tacit.tasks.task import UNPLANNED, Answer, Forecast, QuestionTally, TaskQue
 MAX_ATTRIBUTES = 3
 """More attributes have too many combinations of tree levels to plan for: the product of the trees' heights."""
 
+MOST_RECTANGLES = 1 << 20
+"""The largest number of combinations of answers that rectangles are planned for: 1,024 x 1,024."""
+
 SHOWN_CELLS = 1024
 """Grids of more cells are answered in coarser rectangles."""
+
+SHOWN_WIDE = 256
+"""The same of grids whose rectangles are answered one by one."""
 
 
 def check_ordered(domain: Domain) -> None:
@@ -57,7 +64,30 @@ def check_grid(domain: Product) -> None:
 @lru_cache(maxsize=4)
 def _options(sizes: tuple[int, ...], budget: Budget, n: int) -> list[GridOption]:
     """Return the planner's options, cached: the forecast asks again for what the plan has just computed."""
-    return GridPlanner(sizes, len(sizes)).options(budget, n)
+    return GridPlanner(sizes, len(sizes), MOST_RECTANGLES).options(budget, n)
+
+
+def check_sizes(sizes: tuple[int, ...]) -> None:
+    """Refuse numbers of answers that rectangles are not planned for."""
+    if not 2 <= len(sizes) <= MAX_ATTRIBUTES or min(sizes) < 2:
+        raise InvalidSpec(
+            f"rectangles: sizes are {list(sizes)}, must be two or three numbers of at least 2; one attribute alone has "
+            "ranges"
+        )
+    if prod(sizes) > MOST_RECTANGLES:
+        raise InvalidSpec(
+            f"rectangles: {prod(sizes)} combinations of answers are too many, must be at most {MOST_RECTANGLES}; make "
+            "the attributes coarser"
+        )
+
+
+def rectangle_options(sizes: tuple[int, ...], epsilon: str, n: int) -> list[GridOption]:
+    """Return every way to ask for rectangles of ordered attributes of these sizes, best first."""
+    # Sizes first: planning itself would need memory for all combinations.
+    check_sizes(sizes)
+    if n < 1:
+        raise InvalidSpec(f"rectangles: n is {n}, must be at least 1")
+    return _options(sizes, as_budget(epsilon), n)
 
 
 def plan_grid(domain: Product, budget: Budget, n: int) -> Mechanism:
@@ -70,11 +100,11 @@ def solved_grid(domain: Product, part: QuestionTally) -> Rectangles:
     return solve_rectangles(domain.sizes, part.mechanism, part.tally, respondents=part.respondents)
 
 
-def _shown(shape: GridShape) -> Heights:
+def _shown(shape: GridShape, most: int) -> Heights:
     """The finest heights with few enough nodes, coarsening the attribute with the most nodes first."""
     # A height of h merges fanout^h neighbouring answers of an attribute into one node of its tree.
     heights = [0] * len(shape.sizes)
-    while prod(shape.nodes(tuple(heights))) > SHOWN_CELLS:
+    while prod(shape.nodes(tuple(heights))) > most:
         nodes = shape.nodes(tuple(heights))
         heights[nodes.index(max(nodes))] += 1
     return tuple(heights)
@@ -83,7 +113,7 @@ def _shown(shape: GridShape) -> Heights:
 def answer_grid(domain: Product, part: QuestionTally) -> Answer:
     """Return the share of every cell; of coarser rectangles where the grid has more than SHOWN_CELLS cells."""
     solution = solved_grid(domain, part)
-    heights = _shown(solution.fit.shape)
+    heights = _shown(solution.fit.shape, SHOWN_WIDE if isinstance(solution.fit, WideFit) else SHOWN_CELLS)
     nodes, fanouts = solution.fit.shape.nodes(heights), solution.fit.shape.fanouts
     labels = [_label(domain, at, heights, fanouts) for at in np.ndindex(*nodes)]
     raw = replace(solution.nodes(heights), labels=labels)
@@ -136,7 +166,7 @@ def _published(sizes: tuple[int, ...], mechanism: Mechanism, n: int) -> GridOpti
     shape = GridShape(sizes, sizes if flat else asked.fanouts)
     heights = ((0,) * len(sizes),) if flat else asked.heights
     oracles = [cast("Oracle", member) for member in asked.members]
-    return GridPlanner(sizes, len(sizes)).priced(shape, heights, oracles, asked.shares, n)
+    return GridPlanner(sizes, len(sizes), MOST_RECTANGLES).priced(shape, heights, oracles, asked.shares, n)
 
 
 def ends_of(attributes: Sequence[Attribute], given: Mapping[str, str], name: str, default: list[int]) -> list[int]:

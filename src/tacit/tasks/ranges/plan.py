@@ -159,7 +159,7 @@ def _reason(pick: RangeOption, ranked: Sequence[RangeOption], workload: Workload
     excess = pick.rmse / best.rmse - 1
     if excess <= 1e-9:
         other = next((option for option in ranked[1:] if option.method != pick.method), None)
-        ahead = f", {1 - pick.rmse / other.rmse:.1%} below {other.name}" if other else ""
+        ahead = f", {100 * (1 - pick.rmse / other.rmse):.1f} % below {other.name}" if other else ""
         return f"{pick.name} has the least error over {queries}{ahead}"
-    within = f"{pick.name} is within {excess:.1%} of the error of {best.name} over {queries}"
-    return f"{within}, with less work for the server or shorter reports"
+    within = f"the error of {pick.name} is {100 * excess:.1f} % above the least, that of {best.name}, over {queries}"
+    return f"{within}, and it takes less work of the server or shorter reports"

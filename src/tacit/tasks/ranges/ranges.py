@@ -49,6 +49,8 @@ class Ranges:
     spans: Callable[[I64, I64], F64]
     linear: Callable[[F64], F64]
     law: Callable[[I64, I64], Law | None] = lambda low, high: None
+    reach: Callable[[F64], F64] | None = None
+    """How far one report can move linear answers; None where that is not known."""
     note: str = ""
     """Why leaves are not unbiased and variances approximate; empty for trees, where they are neither."""
 
@@ -250,7 +252,7 @@ def fit_ranges(asked: AskedLevels, levels: Sequence[Level], n: int, everybody: f
     """Return the ranges that are fitted to the estimates of all levels."""
     fit = fit_levels(asked.sizes[0], asked.fanouts[0], levels)
     known = TreeVariance(fit, everybody)
-    return Ranges(fit.leaves, n, everybody, known.spans, known.linear, known.law)
+    return Ranges(fit.leaves, n, everybody, known.spans, known.linear, known.law, known.reach)
 
 
 def _level(height: int, mechanism: Mechanism, tally: Any) -> Level:

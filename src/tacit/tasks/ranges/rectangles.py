@@ -16,8 +16,9 @@ from tacit.core.mechanism import Mechanism
 from tacit.core.statistics.moments import Moments
 from tacit.errors import InvalidSpec
 from tacit.oracles.hadamard_signed import HRRSigned
-from tacit.post.grids.grid import GridFit, fit_grid
-from tacit.post.grids.shape import Heights
+from tacit.post.grids.grid import MOST_CELLS, MOST_RAGGED, GridFit, fit_grid
+from tacit.post.grids.shape import GridShape, Heights
+from tacit.post.grids.wide import WideFit, fit_wide
 from tacit.post.trees.levels import Level
 
 
@@ -25,7 +26,7 @@ from tacit.post.trees.levels import Level
 class Rectangles:
     """The fitted grid: every rectangle with its exact variance, and all rectangles consistent with each other."""
 
-    fit: GridFit
+    fit: GridFit | WideFit
     n: int
 
     @property
@@ -43,26 +44,68 @@ class Rectangles:
         pairs = list(zip(low, high, strict=True))
         if any(a > b for first, last in pairs for a, b in zip(first, last, strict=True)):
             raise InvalidSpec("rectangle: low is above high; give the lower end of every attribute first")
+        labels = [tuple(zip(*pair, strict=True)) for pair in pairs]
+        if isinstance(self.fit, WideFit):
+            return self._boxes(self.fit, low, high, labels)
         # A rectangle is a 0/1 row over the flat cells of the grid.
         rows = np.array([self.fit.shape.corner(*pair) for pair in pairs]).reshape(-1, self.fit.shape.cells)
-        return self._answered(rows, [tuple(zip(*pair, strict=True)) for pair in pairs])
+        return self._answered(rows, labels)
 
     def nodes(self, heights: Heights) -> Estimate:
         """Return the shares of all nodes of these heights, with the variances and covariances of the fit."""
         shape = self.fit.shape
+        if isinstance(self.fit, WideFit):
+            widths = [fanout**height for fanout, height in zip(shape.fanouts, heights, strict=True)]
+            at = list(np.ndindex(*shape.nodes(heights)))
+            low = [[node * width for node, width in zip(nodes, widths, strict=True)] for nodes in at]
+            ends = [zip(first, widths, shape.sizes, strict=True) for first in low]
+            high = [[min(start + width, size) - 1 for start, width, size in sides] for sides in ends]
+            return self._boxes(self.fit, low, high, None)
         marks = np.eye(int(np.prod(shape.nodes(heights))))
         return self._answered(shape.spread(marks, heights))
 
+    def _boxes(
+        self, fit: WideFit, low: Sequence[Sequence[int]], high: Sequence[Sequence[int]], labels: Sequence[Any] | None
+    ) -> Estimate:
+        """Return the estimate of rectangles of a grid with too many cells for a row of them per answer."""
+        if self.n == 0:
+            return no_data(len(low), labels)
+        found = fit.boxes(low, high)
+
+        def combined(asked: F64) -> F64:
+            # One combination of rectangles at a time: each is a row over all cells.
+            return np.concatenate([fit.linear(self._mixed(fit, row, low, high)) for row in np.atleast_2d(asked)])
+
+        return Estimate(
+            found.value,
+            found.variance,
+            self.n,
+            labels=labels,
+            covariance=combined,
+            effective=fit.respondents,
+            law=found.law,
+        )
+
+    @staticmethod
+    def _mixed(fit: WideFit, weights: F64, low: Sequence[Sequence[int]], high: Sequence[Sequence[int]]) -> F64:
+        """The row over all cells of a weighted sum of rectangles."""
+        table = np.zeros(fit.shape.sizes)
+        for weight, first, last in zip(weights, low, high, strict=True):
+            table[tuple(slice(a, b + 1) for a, b in zip(first, last, strict=True))] += weight
+        return table.reshape(1, -1)
+
     def _answered(self, rows: F64, labels: Sequence[Any] | None = None) -> Estimate:
         """Return the estimate of linear answers, one row over the flat cells each."""
+        assert isinstance(self.fit, GridFit)
+        fit = self.fit
         if self.n == 0:
             return no_data(len(rows), labels)
         # The total is known: exactly one, without variance, whatever rounding the fit left.
         whole = np.all(rows == 1.0, axis=-1)
-        value, variance = np.where(whole, 1.0, rows @ self.fit.leaves), np.where(whole, 0.0, self.fit.linear(rows))
+        value, variance = np.where(whole, 1.0, rows @ fit.leaves), np.where(whole, 0.0, fit.linear(rows))
 
         def combined(asked: F64) -> F64:
-            return self.fit.linear(asked @ rows)
+            return fit.linear(asked @ rows)
 
         return Estimate(
             value,
@@ -70,8 +113,8 @@ class Rectangles:
             self.n,
             labels=labels,
             covariance=combined,
-            effective=self.fit.respondents,
-            law=self.fit.law(rows),
+            effective=fit.respondents,
+            law=fit.law(rows),
         )
 
 
@@ -90,7 +133,11 @@ def solve_rectangles(
         found, fanouts = {(0,) * len(sizes): member_level(mechanism, tally)}, sizes
     else:
         raise InvalidSpec(f"ranges: {mechanism.kind} does not answer rectangles; plan the question with task ranges")
-    return Rectangles(fit_grid(sizes, fanouts, found, respondents=everybody), tally.n)
+    shape = GridShape(tuple(sizes), tuple(fanouts))
+    # Small grids are solved for any linear answer; large ones, and large ragged ones, rectangle by rectangle.
+    small = shape.cells <= (MOST_CELLS if shape.complete else MOST_RAGGED)
+    fit = (fit_grid if small else fit_wide)(sizes, fanouts, found, respondents=everybody)
+    return Rectangles(fit, tally.n)
 
 
 def levels_of(asked: AskedLevels, tally: Any) -> dict[Heights, Level]:

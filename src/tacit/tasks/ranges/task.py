@@ -84,7 +84,12 @@ def _answer(domain: Domain, part: QuestionTally) -> Answer:
     raw = replace(solution.ranges(first, last) if width > 1 else solution.histogram(), labels=labels)
     # The steps of the monotone distribution, so that rows add up to the ranges that are answered.
     steps = solution.monotone[last + 1] - solution.monotone[first] if raw.has_data else raw.value
-    return Answer("share", raw, replace(raw, value=steps, covariance=None), "monotone")
+    reach = None
+    if solution.reach is not None and raw.has_data:
+        at = np.arange(solution.size)
+        inside = (at >= first[:, None]) & (at <= last[:, None])
+        reach = float(solution.reach(inside.astype(np.float64)).max(initial=0.0))
+    return Answer("share", raw, replace(raw, value=steps, covariance=None), "monotone", reach=reach)
 
 
 def _forecast(domain: Domain, mechanism: Mechanism, n: int) -> Forecast:
