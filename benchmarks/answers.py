@@ -1,6 +1,6 @@
 """How good the picked answers are: regret of the selection and coverage of the intervals, on real and made-up data.
 
-    TACIT_DATA=data python benchmarks/answers.py [--quick] [--seeds 5] [--json FILE]
+    TACIT_DATA=data python benchmarks/answers.py [--quick] [--seeds 5] [--sets age,income] [--json FILE]
 
 Every setting is a data set, an epsilon and a number of respondents drawn from the data; OUE is simulated exactly, and
 all methods see the same draws. Regret is the mean squared error of what is picked over that of the best single method
@@ -14,7 +14,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ from tacit.post.frequencies.select import LARGEST, SET_SHARE, select_methods
 
 DATA = Path(os.environ.get("TACIT_DATA", "data"))
 LISTED = ("base", "norm", "base_pos", "norm_sub", "norm_mul", "power_ns", "npmle")
+ORDERED = ("age", "hours", "income", "nettrace", "searchlogs", "hepth")
+"""Data sets whose values are numbers; what uses their order is compared on them too."""
 EPSILONS = ("0.5", "1", "2", "4")
 SIZES = (10_000, 100_000, 1_000_000)
 QUICK_SIZES = (10_000, 1_000_000)
@@ -82,11 +84,11 @@ SETS: dict[str, Any] = {
 }
 
 
-def populations() -> Iterator[tuple[str, Any]]:
+def populations(wanted: Collection[str] = tuple(SETS)) -> Iterator[tuple[str, Any]]:
     """The shares of every data set that is there."""
-    for name, read in SETS.items():
+    for name in wanted:
         try:
-            counts = np.asarray(read(), np.float64)
+            counts = np.asarray(SETS[name](), np.float64)
         except OSError as error:
             print(f"left out: {name} ({error.filename} is not in TACIT_DATA)", file=sys.stderr)
             continue
@@ -110,8 +112,14 @@ def coverage(raw: Any, picked: dict[str, Any], truth: Any, top: Any) -> list[flo
     return found
 
 
-def setting(shares: Any, epsilon: str, n: int, seeds: int) -> dict[str, Any]:
+def listed(*, ordered: bool) -> tuple[str, ...]:
+    """The methods that a choice is judged against."""
+    return (*LISTED, "monotone") if ordered else LISTED
+
+
+def setting(shares: Any, epsilon: str, n: int, seeds: int, *, ordered: bool = False) -> dict[str, Any]:
     """All draws of one setting."""
+    names = listed(ordered=ordered)
     counts = np.random.default_rng(7).multinomial(n, shares)
     truth, mechanism = counts / n, OUE(size=len(shares), epsilon=epsilon)
 
@@ -130,9 +138,9 @@ def setting(shares: Any, epsilon: str, n: int, seeds: int) -> dict[str, Any]:
         )
         top = np.argsort(-raw.value, kind="stable")[:LARGEST]
         noise = Noise.of(raw)
-        rows = {m: losses(find_method(m).apply(raw.value, noise), truth, sets, top) for m in LISTED}
-        picked = select_methods(raw, replay)
-        table.append([rows[name] for name in LISTED])
+        rows = {m: losses(find_method(m).apply(raw.value, noise), truth, sets, top) for m in names}
+        picked = select_methods(raw, replay, ordered=ordered)
+        table.append([rows[name] for name in names])
         picks.append([rows[picked[query.name].pick.name][i] for i, query in enumerate(QUERIES)])
         covered.append(coverage(raw, picked, truth, top))
         chosen.append(picked["cells"].pick.name)
@@ -157,12 +165,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="leave out n = 10^5")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="also write every setting to this file")
+    parser.add_argument("--sets", help="names of data sets, with commas")
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    for name, shares in populations():
+    for name, shares in populations(given.sets.split(",") if given.sets else tuple(SETS)):
         for epsilon in EPSILONS:
             for n in QUICK_SIZES if given.quick else SIZES:
-                found = setting(shares, epsilon, n, given.seeds)
+                found = setting(shares, epsilon, n, given.seeds, ordered=name in ORDERED)
                 row: dict[str, Any] = {"data": name, "cells": len(shares), "epsilon": epsilon, "n": n}
                 for i, query in enumerate(QUERIES):
                     regret, good = judged(found, i)

@@ -34,8 +34,9 @@ def list_methods(as_json: bool) -> None:
 @click.argument("file")
 @click.option("--query", type=click.Choice(["cells", "sets", "largest"]), default="cells", show_default=True)
 @click.option("--runs", type=int, help="Replays of the collection, from 32 values on.  [default: 8 or 4, by size]")
+@click.option("--ordered", is_flag=True, help="The values have an order: numbers, scales.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def select(file: str, query: str, runs: int | None, as_json: bool) -> None:
+def select(file: str, query: str, runs: int | None, ordered: bool, as_json: bool) -> None:
     """Rank the methods for the collection behind a tally FILE by their estimated error, as answers are picked."""
     from tacit.cli.reports import is_histogram, read_tally_file
     from tacit.post.frequencies.select import select_methods
@@ -45,13 +46,17 @@ def select(file: str, query: str, runs: int | None, as_json: bool) -> None:
     estimate = mechanism.estimate(tally)
     if not is_histogram(mechanism, estimate):
         raise click.UsageError(f"{mechanism.kind} does not estimate the frequencies of a whole domain")
-    selection = select_methods(estimate, _replay(mechanism), runs=runs)[query]
+    selection = select_methods(estimate, _replay(mechanism), runs=runs, ordered=ordered)[query]
     if as_json:
         about = {"pick": selection.pick.name, "query": query, "rule": selection.rule, "runs": selection.runs}
         about |= {"seconds": selection.seconds, "caveat": selection.caveat}
-        print_json(about | {"scores": [score.to_row() for score in selection.scores]})
+        tables = {"scores": selection.scores, "halves": selection.halves}
+        print_json(about | {name: [score.to_row() for score in scores] for name, scores in tables.items()})
         return
     _print_scores(selection.scores)
+    if selection.halves:
+        click.echo("\nagainst methods that use the order, on halves of the noise (twice the variance):")
+        _print_scores(selection.halves)
     click.echo(f"\npick: {selection.pick.name}, by {selection.rule} in {selection.seconds:.2f} s ({selection.caveat})")
 
 

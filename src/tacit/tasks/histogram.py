@@ -84,16 +84,16 @@ _ORDERED = ("ordered", "integers", "buckets")
 
 def _answer(domain: Domain, part: QuestionTally) -> Answer:
     labelled = replace(part.estimate(), labels=domain.all_labels())
-    processed = process(labelled, _picked(part, labelled, "cells"))
+    processed = process(labelled, _picked(domain, part, labelled, "cells"))
     return Answer("share", labelled, processed.estimate, processed.method.name)
 
 
-def _picked(part: QuestionTally, estimate: Estimate, query: str) -> Method:
+def _picked(domain: Domain, part: QuestionTally, estimate: Estimate, query: str) -> Method:
     """The method for a type of query, chosen once per tally: a dashboard asks for the same answer again and again."""
     if not estimate.has_data or not np.isfinite(estimate.variance).all():
         return default_method(query, cells=len(estimate))
     chosen: dict[str, Selection] = part.memo.get(
-        ("post", part.place), lambda: select_methods(estimate, _replay(part, estimate))
+        ("post", part.place), lambda: select_methods(estimate, _replay(part, estimate), ordered=domain.kind in _ORDERED)
     )
     return chosen[query].pick
 
@@ -120,7 +120,7 @@ def _set(domain: Domain, part: QuestionTally, given: Mapping[str, str], level: f
     members = np.zeros(domain.size)
     members[places] = 1
     raw = part.estimate()
-    found = share_of_set(raw, members, _picked(part, raw, "sets"), ordered=domain.kind in _ORDERED)
+    found = share_of_set(raw, members, _picked(domain, part, raw, "sets"), ordered=domain.kind in _ORDERED)
     about = {"answers": [plain_label(domain.decode(place)) for place in places], "method": found.answered.method.name}
     note = {"note": found.note} if found.note else {}
     return about | _both(found.answered, 0, level) | note
@@ -156,7 +156,7 @@ def _largest(domain: Domain, part: QuestionTally, given: Mapping[str, str], leve
         raise InvalidSpec(f"largest: k must be an integer from 1 to {MOST_LARGEST}")
     raw = part.estimate()
     places = np.argsort(-raw.value, kind="stable")[: int(text)]
-    found = process(raw, _picked(part, raw, "largest"))
+    found = process(raw, _picked(domain, part, raw, "largest"))
     listed = Processed(found.method, raw.take(places), found.estimate.take(places))
     # Of ordinary intervals of listed answers far fewer than stated hold: they were listed because noise lifted them.
     wide = selected_level(level, len(places), len(raw))

@@ -312,6 +312,7 @@ def test_hashed_levels_are_batched_like_the_device():
     assert [len(e.value) for e in m.estimate(m.tally(batch))] == [4, 13, 50]
 
 
+@pytest.mark.slow
 def test_a_haar_level_of_many_collections_has_the_exact_variance_with_its_sampling():
     """n_t Var = V1 - g + (N - n_t)/(N - 1) (g - d^2) given n_t, over 910 collections.
 

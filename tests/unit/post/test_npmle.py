@@ -167,6 +167,7 @@ def test_values_far_apart_keep_their_estimates() -> None:
     assert made == pytest.approx(value, abs=2e-7)
 
 
+@pytest.mark.slow
 def test_a_million_values_take_seconds() -> None:
     truth = np.arange(1, 1_000_001) ** -1.1
     truth /= truth.sum()

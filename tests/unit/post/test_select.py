@@ -33,6 +33,7 @@ def exactly(mechanism: Any) -> Any:
 
 @pytest.mark.parametrize("mechanism", [OUE(size=12, epsilon="1"), GRR(size=12, epsilon="2")], ids=["oue", "grr"])
 @pytest.mark.parametrize(("sure", "name"), [(sure_norm_sub, "norm_sub"), (sure_norm_mul, "norm_mul")])
+@pytest.mark.slow_cases("sure_norm_mul-norm_mul-grr", "sure_norm_mul-norm_mul-oue", "sure_norm_sub-norm_sub-grr")
 def test_steins_estimate_is_unbiased(mechanism: Any, sure: Any, name: str) -> None:
     """Mean of (estimated - true loss) over 1,500 draws within 5 standard errors (chance 6e-7); GRR is correlated.
 
@@ -72,6 +73,7 @@ def test_few_cells_are_chosen_by_stein_and_many_by_replay() -> None:
     assert {one.pick.name for one in select_methods(huge).values()} == {"npmle"}
 
 
+@pytest.mark.slow
 def test_picks_are_close_to_the_best_of_what_was_compared() -> None:
     """Zipf, flat and two values at epsilon 0.5 and 2: the geometric mean of the regret of cells is at most 1.10.
 

@@ -57,6 +57,7 @@ def test_degenerate_measurements_give_numbers():
 @pytest.mark.parametrize(
     ("mechanism", "shape"), [(GRR(size=4, epsilon="1"), (2, 2)), (OUE(size=30, epsilon="1"), (6, 5))]
 )
+@pytest.mark.slow_cases("mechanism1-shape1")
 def test_noise_is_that_of_simulated_tables(mechanism, shape):
     """4,000 tables of 500: the mean energy of noise has a relative deviation below 0.022, so 0.11 is five of them."""
     share = np.multiply.outer(*(np.arange(1, size + 1) / np.arange(1, size + 1).sum() for size in shape)).ravel()

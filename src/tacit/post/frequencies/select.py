@@ -1,12 +1,14 @@
 """Which method answers a query with the least error: by estimated risk, from the reports themselves.
 
 Few cells: Stein's unbiased estimate of the risk. From 32 cells on: replays of the collection on populations that are
-drawn from the posterior of the empirical Bayes fit. Both cost no privacy, and a tally always gets the same choice, as
-its own numbers are the seed. C. Stein, "Estimation of the mean of a multivariate normal distribution", 1981.
+drawn from the posterior of the empirical Bayes fit; where the cells have an order, what was picked is then held against
+the methods that use it, on halves of the noise. All cost no privacy, and a tally always gets the same choice, as its
+own numbers are the seed. C. Stein, "Estimation of the mean of a multivariate normal distribution", 1981.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from time import perf_counter
 from typing import Any
@@ -17,7 +19,8 @@ from tacit.arrays import F64, I64
 from tacit.core.estimate import Estimate
 from tacit.core.patience import check
 from tacit.errors import InvalidSpec, NoData
-from tacit.post.frequencies.methods import QUERIES, Method, find_method
+from tacit.post.frequencies.halves import risks_by_halves
+from tacit.post.frequencies.methods import METHODS, QUERIES, Method, find_method
 from tacit.post.frequencies.noise import Noise
 from tacit.post.frequencies.npmle import LEAST_CELLS, fit_prior, npmle
 from tacit.post.frequencies.simplex import norm_mul, project_to_simplex
@@ -69,11 +72,15 @@ class Selection:
     pick: Method
     scores: tuple[ScoredMethod, ...]
     rule: str
-    """How it was chosen: "sure" (Stein), "replay", or "size" where there are too many cells to replay."""
+    """How it was chosen: "sure" (Stein), "replay", "halves" where a method won that uses the order of the cells, or
+    "size" where there are too many cells to replay."""
     runs: int
     seconds: float
     """How long the choice took, for all types of queries together."""
     caveat: str = CAVEAT
+    halves: tuple[ScoredMethod, ...] = ()
+    """Of ordered cells: the best method that ignores the order and those that use it, by their errors on cells (of the
+    largest: on those) at twice the variance, without bias and least first."""
 
 
 def normal_replay(noise: Noise) -> Replay:
@@ -91,11 +98,12 @@ def normal_replay(noise: Noise) -> Replay:
 
 
 def select_methods(
-    estimate: Estimate, replay: Replay | None = None, *, runs: int | None = None
+    estimate: Estimate, replay: Replay | None = None, *, runs: int | None = None, ordered: bool = False
 ) -> dict[str, Selection]:
     """Return the method with the least estimated risk for every type of query: cells, sets, largest.
 
-    `replay` simulates the mechanism exactly; without it, noise is normal with the variances of the estimate.
+    `replay` simulates the mechanism exactly; without it, noise is normal with the variances of the estimate. Where the
+    cells are `ordered`, methods that use their order are candidates too.
     """
     _check(estimate, runs)
     start = perf_counter()
@@ -107,8 +115,11 @@ def select_methods(
     else:
         runs = runs or (RUNS if len(estimate) <= MOST_FULL else LEAST_RUNS)
         found, rule = _by_replay(estimate, replay or normal_replay(Noise.of(estimate)), runs), "replay"
+    made = {query: Selection(query, pick, scores, rule, runs, 0.0) for query, (pick, scores) in found.items()}
+    if ordered and rule == "replay":
+        made = _by_halves(estimate, made)
     seconds = perf_counter() - start
-    return {query: Selection(query, pick, scores, rule, runs, seconds) for query, (pick, scores) in found.items()}
+    return {query: replace(selection, seconds=seconds) for query, selection in made.items()}
 
 
 def _check(estimate: Estimate, runs: int | None) -> None:
@@ -178,6 +189,38 @@ def _by_replay(estimate: Estimate, replay: Replay, runs: int) -> dict[str, Score
     return {query.name: _scored(query.name, loss) for query, loss in zip(QUERIES, by_query, strict=True)}
 
 
+def _by_halves(estimate: Estimate, chosen: dict[str, Selection]) -> dict[str, Selection]:
+    """Hold what was picked without looking at the order against the methods that use it.
+
+    All of them have a sum of one, so that the expected error of a random set is a fixed multiple of that of the cells,
+    which is known far better; sets are therefore judged by cells. A few largest cells say little: there a method must
+    win on the cells as well.
+    """
+    ordered = [method.name for method in METHODS if method.ordered]
+    names = dict.fromkeys([*(selection.pick.name for selection in chosen.values()), *ordered])
+    steps = {name: partial(_apply, name) for name in names}
+    rng = np.random.default_rng([_seed(estimate), 1])
+    risks = risks_by_halves(estimate, steps, largest=LARGEST, runs=RUNS, rng=rng)
+    return {query: _challenged(selection, risks, ordered) for query, selection in chosen.items()}
+
+
+def _challenged(selection: Selection, risks: dict[str, F64], ordered: list[str]) -> Selection:
+    """The selection of one type of query after methods that use the order have been tried."""
+    row, pick = int(selection.query == "largest"), selection.pick.name
+    winners = [o for o in ordered if (risks[o][: row + 1].mean(axis=1) < risks[pick][: row + 1].mean(axis=1)).all()]
+    scores = [_score(name, risks[name][row]) for name in (pick, *ordered)]
+    ranked = tuple(sorted(scores, key=lambda score: score.mean_squared_error))
+    if not winners:
+        return replace(selection, halves=ranked)
+    best = next(score.method for score in ranked if score.method.name in winners)
+    return replace(selection, pick=best, rule="halves", halves=ranked)
+
+
+def _score(name: str, losses: F64) -> ScoredMethod:
+    """A method with the mean of its losses over the runs."""
+    return ScoredMethod(find_method(name), float(losses.mean()), float(losses.std(ddof=1) / np.sqrt(len(losses))))
+
+
 def _seed(estimate: Estimate) -> int:
     """A number that the estimate decides, so that the same tally is always answered alike."""
     return int.from_bytes(sha256(np.ascontiguousarray(estimate.value).tobytes()).digest()[:8], "little")
@@ -211,10 +254,6 @@ def _scored(query: str, losses: F64) -> Scored:
     # Of single cells Norm is never better than its projection, and must not be picked by chance.
     names = [name for name in _REPLAYED if query != "cells" or name != "norm"]
     rows = dict(zip(_REPLAYED, losses, strict=True))
-    runs = losses.shape[1]
-    scores = [
-        ScoredMethod(find_method(name), float(rows[name].mean()), float(rows[name].std(ddof=1) / np.sqrt(runs)))
-        for name in names
-    ]
+    scores = [_score(name, rows[name]) for name in names]
     ranked = sorted(scores, key=lambda score: score.mean_squared_error)
     return ranked[0].method, tuple(ranked)

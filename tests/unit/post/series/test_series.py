@@ -11,6 +11,7 @@ from tacit.post.series.change import change_points, change_threshold, exceedance
 from tacit.post.series.differences import constant_mean, difference, first_differences, window_mean
 from tacit.post.series.kalman import filter_online, series_noise, smooth, steady_state, variance_at
 from tacit.post.series.series import Series, band_level, sparse_groups
+from tacit.simulate.coins import SimulationCoins
 
 
 def made(values: "list[float]", variance: float = 0.01, n: int = 100) -> Series:
@@ -164,3 +165,39 @@ def test_a_series_is_about_one_domain() -> None:
         Series((no_data(2), no_data(3)), ((0, 0), (1, 1)))
     with pytest.raises(InvalidSpec, match="one each"):
         Series((no_data(2),), ())
+
+
+def test_long_series_are_adjusted_as_if_every_split_had_been_looked_at() -> None:
+    """Cells that are adjusted to one have a lower bound for their p-value; all others have the exact one."""
+    rng = np.random.default_rng(8)
+    counts = np.stack(
+        [rng.multinomial(400, [0.3, 0.3, 0.2, 0.2] if t < 60 else [0.24, 0.36, 0.2, 0.2]) for t in range(120)]
+    )
+    mechanism = GRR(size=4, epsilon="3")
+    estimates = tuple(mechanism.estimate(mechanism.simulate_tally(row, rng)) for row in counts)
+    series = Series(estimates, tuple((t, t) for t in range(120)))
+    found = change_points(series)
+    sums = np.cumsum(1 / series.variance("population"), axis=0)
+    exact = [exceedance(point.statistic, sums[:, point.cell]) for point in found]
+    order = sorted(range(4), key=lambda i: exact[i])
+    adjusted = np.maximum.accumulate([min(1.0, (4 - rank) * exact[i]) for rank, i in enumerate(order)])
+    assert [found[i].adjusted for i in order] == pytest.approx(adjusted.tolist(), abs=1e-12)
+    assert found[order[0]].adjusted < 1e-6
+    assert all(point.p_value <= true + 1e-9 for point, true in zip(found, exact, strict=True))
+
+
+def test_intervals_of_many_windows_at_once_are_those_of_each() -> None:
+    mechanism, rng = GRR(size=3, epsilon="2"), np.random.default_rng(9)
+    estimates = tuple(mechanism.estimate(mechanism.simulate_tally(np.array([n, 2 * n, n]), rng)) for n in (5, 50, 500))
+    for given in (
+        estimates,
+        (
+            *estimates,
+            mechanism.estimate(mechanism.tally(mechanism.privatize(np.zeros(0, np.int64), SimulationCoins(1)))),
+        ),
+    ):
+        series = Series(given, tuple((t, t) for t in range(len(given))))
+        low, high = series.intervals(0.9, target="population")
+        each = [estimate.interval(0.9, target="population") for estimate in given]
+        assert np.array_equal(low, np.stack([ends[0] for ends in each]), equal_nan=True)
+        assert np.array_equal(high, np.stack([ends[1] for ends in each]), equal_nan=True)
