@@ -19,7 +19,7 @@ from time import perf_counter
 import numpy as np
 
 from tacit.kernels.build import FLAG_SETS, find_compiler
-from tacit.kernels.native import thread_count
+from tacit.kernels.threads import thread_count
 from tacit.simulate.hitters import Search, simulate_hitters, syn
 
 HERE = Path(__file__).resolve().parent

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from tacit.arrays import F64, I64, U64
 from tacit.core.statistics.normal import normal_isf
+from tacit.errors import InvalidSpec
 from tacit.oracles.local_hash import OLH
 
 _LARGEST_JOIN = 20_000
@@ -154,6 +155,8 @@ def segment_pairs(
     truth: TrueCounts, epsilon: float, k: int, rng: np.random.Generator, *, block: int = 8, partitioned: bool = True
 ) -> HitterList:
     """Run SPM (Fanti et al.): pairs of segments are reported, frequent pairs joined to values, and values tested."""
+    if truth.bits <= block:
+        raise InvalidSpec(f"spm: values have {truth.bits} bits, must be longer than a segment of {block}")
     finders, testers, _ = _phases(truth, epsilon, partitioned, rng)
     # A finder reports two segments. Without groups of testers it also reports the whole value: thirds of epsilon.
     each = Hashing.at(epsilon / 2 if partitioned else epsilon / 3)

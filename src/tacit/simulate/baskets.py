@@ -199,6 +199,14 @@ def top_itemsets(sets: Sets, size: int, k: int, *, largest: int | None = None) -
     return top
 
 
+def count_itemsets(sets: Sets, size: int, itemsets: Sequence[tuple[int, ...]]) -> I64:
+    """Return how many sets contain all items of each itemset, exactly."""
+    items = np.unique([item for itemset in itemsets for item in itemset]).astype(np.int64)
+    bitmaps = dict(zip(items.tolist(), _bitmaps(sets, items, size), strict=True)) if len(items) else {}
+    held = (np.bitwise_and.reduce([bitmaps[item] for item in itemset]) for itemset in itemsets)
+    return np.array([int(np.bitwise_count(bits).sum()) for bits in held], np.int64)
+
+
 def _extend(heap: list[tuple[int, tuple[int, ...]]], itemset: tuple[int, ...], bitmaps: "dict[int, U8]") -> None:
     """Push every itemset with one further, later item that some set contains."""
     # Only later items, so that every itemset is reached once, from its own prefix.

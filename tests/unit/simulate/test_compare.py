@@ -92,6 +92,7 @@ def test_a_histogram_has_a_row_for_every_method_of_the_registry_and_one_pick(tmp
         assert rest or (some["default"]["error"] == pytest.approx(some[name]["error"]) and times == 2)
 
 
+@pytest.mark.slow
 def test_ranges_and_tables_have_baselines_and_repeat(tmp_path):
     np.save(tmp_path / "a.npy", np.arange(1, 17) * 40)
     rows = _run(str(tmp_path / "a.npy"), "ranges", "--epsilon", "1", "--seeds", "2")

@@ -52,6 +52,7 @@ def test_ria_is_not_told_from_honest_reports() -> None:
 
 
 @pytest.mark.parametrize("kind", ORACLES)
+@pytest.mark.slow_cases("rmp", "flh", "cbr", "hrr_t", "dbitflip", "hcms", "cms", "hrr_subspace")
 def test_every_oracle_can_be_attacked_and_predictions_hold(kind: str) -> None:
     """Fakes of every attack are valid reports; MGA gains more than honest liars would, as predicted."""
     mechanism: Any = example(kind, "1")
@@ -124,6 +125,7 @@ def test_the_command_as_it_is_written() -> None:
 
 
 @pytest.mark.parametrize("task", ["ranges", "marginals", "sql"])
+@pytest.mark.slow
 def test_tasks_are_pushed_as_predicted(task: str) -> None:
     """MGA gains more than RIA, whose gain is at most the share of fakes; predictions hold to a few thousandths."""
     gains: dict[str, float] = {}

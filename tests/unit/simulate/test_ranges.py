@@ -42,6 +42,7 @@ def test_simulations_refuse_what_they_cannot_run() -> None:
         simulate_ranges(mechanism, np.zeros(16, np.int64), runs=1, seed=1)
 
 
+@pytest.mark.slow
 def test_plan_on_the_command_line() -> None:
     run = CliRunner().invoke(
         cli, ["plan", "--task", "ranges", "--size", "256", "--epsilon", "1.1", "--n", str(1 << 26), "--json"]

@@ -14,6 +14,7 @@ from tacit.post.frequencies.methods import METHODS, Method, Processed, process
 from tacit.post.frequencies.select import Replay, select_methods
 from tacit.simulate.compare.draws import drawn_estimate, is_cheap
 from tacit.simulate.compare.outcome import DEFAULT, UNIFORM, Advance, Contender, Trial, inside
+from tacit.simulate.compare.peers import compare_peers, installed_peers
 from tacit.tasks.choose import OracleOption, choose_oracle
 
 RAW = "raw"
@@ -37,7 +38,7 @@ def compare_histogram(
     found |= {f"oracle:{o.kind}": _contender(f"oracle:{o.kind}", _OTHER, o) for o in others}
     for seed in seeds:
         raw = drawn_estimate(choice.pick.mechanism, counts, np.random.default_rng([seed, 1]))
-        picked = _selected(choice.pick.mechanism, counts, raw, truth)
+        picked = _selected(choice.pick.mechanism, counts, raw, ordered=ordered)
         found[DEFAULT].trials.append(picked)
         found[UNIFORM].trials.append(_uniform(truth))
         for method in offered:
@@ -48,7 +49,7 @@ def compare_histogram(
             found[f"oracle:{option.kind}"].trials.append(_trial(partial(process, other, picked.chosen), truth))
         if advance:
             advance(1)
-    return list(found.values())
+    return [*found.values(), *compare_peers(counts, epsilon, seeds, installed_peers())]
 
 
 def _rescaled(raw: Estimate, truth: F64, drawn: Oracle, other: Oracle) -> Estimate:
@@ -80,13 +81,14 @@ def _contenders(pick: OracleOption, offered: Sequence[Method]) -> dict[str, Cont
     return found | {_name(m): _contender(_name(m), f"{m.title}: {m.best_for}", pick) for m in offered}
 
 
-def _selected(mechanism: Oracle, counts: I64, raw: Estimate, truth: F64) -> Trial:
+def _selected(mechanism: Oracle, counts: I64, raw: Estimate, *, ordered: bool) -> Trial:
     """What a user gets: the method of least estimated risk for single shares."""
+    n = int(counts.sum())
 
     def answer() -> Processed:
-        return process(raw, select_methods(raw, _replay(mechanism, int(counts.sum())))["cells"].pick)
+        return process(raw, select_methods(raw, _replay(mechanism, n), ordered=ordered)["cells"].pick)
 
-    return _trial(answer, truth, choosing=True)
+    return _trial(answer, counts / n, choosing=True)
 
 
 def _replay(mechanism: Oracle, n: int) -> Replay | None:

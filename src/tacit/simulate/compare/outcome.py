@@ -1,6 +1,6 @@
 """What a comparison finds: how every method did, draw by draw, and the row that sums it up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,8 @@ class Trial:
     """The error of every number, from which the bias is estimated over the draws."""
     chosen: str = ""
     """What the method decided on after looking at the reports, where it decides anything."""
+    scores: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Further scores of a list of found values: F1 and NCR."""
 
 
 @dataclass
@@ -39,7 +41,8 @@ class Contender:
     about: str
     mechanism: str = ""
     """Name of the mechanism that reports were made with; empty for baselines that need none."""
-    bits: int = 0
+    bits: int | None = 0
+    """Length of a report; 0 for what needs none, None where it differs between rounds or is not known."""
     trials: list[Trial] = field(default_factory=list[Trial])
 
     def to_row(self, epsilon: str, **about: Any) -> dict[str, Any]:
@@ -60,7 +63,11 @@ class Contender:
             "mechanism": self.mechanism,
             "about": self.about,
         }
-        return row | self._chosen() | about
+        return row | self._scores() | self._chosen() | about
+
+    def _scores(self) -> dict[str, float]:
+        names = self.trials[0].scores if self.trials else ()
+        return {name: float(np.mean([trial.scores[name] for trial in self.trials])) for name in names}
 
     def _chosen(self) -> dict[str, Any]:
         names = [trial.chosen for trial in self.trials if trial.chosen]
