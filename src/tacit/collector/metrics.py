@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from threading import Lock
 
 from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, STORED, Outcome
@@ -49,6 +49,16 @@ class Metrics:
             self._reports += reports
             self._commits[place] += 1
             self._seconds += seconds
+
+    def stored(self, reports: int, seconds: Sequence[float]) -> None:
+        """Count many batches that were stored, with the reports in all of them and the seconds of each."""
+        places = [bisect_left(_BOUNDS, each) for each in seconds]
+        with self._lock:
+            self._batches[STORED] += len(seconds)
+            self._reports += reports
+            self._seconds += sum(seconds)
+            for place in places:
+                self._commits[place] += 1
 
     def text(self, gauges: Mapping[str, float]) -> str:
         """The exposition text of all counters, and of gauges that the caller reads now."""

@@ -1,8 +1,8 @@
 """How far reports can push an answer, whoever sends them: the most that one report, or a coalition, can move it.
 
-A raw estimate is a mean over reports of what each contributes, so that adding a report moves it by at most the largest
-contribution over n, and replacing one by the distance of the largest and the least. For a pure oracle the contributions
-are (1 - q)/(p - q) and -q/(p - q).
+A raw estimate is a mean over reports of what each contributes, so that replacing a report moves it by at most the
+distance of the largest and the least contribution over n; and adding one to an estimate within 0 and 1 by at most what
+the largest is above 0, or the least below 1. For a pure oracle the contributions are (1 - q)/(p - q) and -q/(p - q).
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,9 @@ from tacit.core.mechanism import Mechanism, Oracle
 from tacit.core.pure import PureOracle
 from tacit.core.wrapper import Wrapper
 from tacit.errors import InvalidSpec
+from tacit.numeric.bit_flip import DBitFlip
+from tacit.oracles.hadamard import HRRT
+from tacit.oracles.histogram_encoding import SHE
 
 COALITION = 0.01
 """The share of all reports that one coalition is taken to send, unless it is said."""
@@ -22,7 +25,7 @@ class InfluenceCap:
     """The most that reports can move the estimated share of one value."""
 
     added: float
-    """By adding one report to n, times n."""
+    """By adding one report to n whose estimate is within 0 and 1, times n; `replaced` bounds all others."""
     replaced: float
     """By replacing one of n reports, times n."""
 
@@ -44,6 +47,14 @@ class InfluenceCap:
         return {"one_report": self.one(n), "coalition_share": COALITION, "coalition": self.coalition()}
 
 
+def reach_json(reach: float, n: int) -> dict[str, Any]:
+    """Plain values for an answer of n reports of which one, replaced by any other, moves any cell by at most `reach`.
+
+    Where respondents answer one of several members, the whole coalition may be in the one that weighs most.
+    """
+    return {"one_report": reach, "coalition_share": COALITION, "coalition": COALITION * n * reach}
+
+
 def influence_cap(mechanism: Mechanism) -> InfluenceCap | None:
     """Return the cap on the share of a single value; None for kinds whose estimates are no means of contributions."""
     if isinstance(mechanism, Wrapper):
@@ -53,9 +64,23 @@ def influence_cap(mechanism: Mechanism) -> InfluenceCap | None:
         return None if inner is None else InfluenceCap(inner.added * length, inner.replaced * length)
     if isinstance(mechanism, PureOracle):
         p, q = float(mechanism.p), float(mechanism.q)
-        return InfluenceCap(max(1 - q, q) / (p - q), 1 / (p - q))
-    if isinstance(mechanism, Oracle):
-        # Two contributions of known distance (`Moments.step`), symmetric about their mean where nothing else is known.
-        step = mechanism.moments.step
-        return InfluenceCap(step, step)
+        return _between(-q / (p - q), (1 - q) / (p - q))
+    if isinstance(mechanism, SHE):
+        own, other = float(mechanism.mean_own), float(mechanism.mean_other)
+        return _between(-other / (own - other), (mechanism.outputs - 1 - other) / (own - other))
+    if isinstance(mechanism, DBitFlip):
+        # Every debiased bit stands for size/sampled respondents.
+        p, q, times = float(mechanism.p), float(mechanism.q), mechanism.size / mechanism.sampled
+        return _between(-q * times / (p - q), (1 - q) * times / (p - q))
+    if isinstance(mechanism, Oracle) and not isinstance(mechanism, HRRT):
+        # Two contributions u and -l, whose variances give u + l and u - l (`Moments.step`); `hrr_t`, with several
+        # coefficients in one report, has more of them.
+        moments = mechanism.moments
+        apart = 1 + moments.own - moments.other
+        return _between((apart - moments.step) / 2, (apart + moments.step) / 2)
     return None
+
+
+def _between(least: float, largest: float) -> InfluenceCap:
+    """The cap where contributions lie between these two."""
+    return InfluenceCap(max(largest, 1 - least), largest - least)

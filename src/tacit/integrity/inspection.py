@@ -39,13 +39,25 @@ class Inspection:
     @property
     def state(self) -> State:
         """Quiet, worth a look, or an alarm."""
-        least = min((finding.p_value for finding in self.findings), default=1.0)
-        return "alarm" if least < self.each else "look" if least < _LOOK * self.each else "quiet"
+        return self.state_of(self.least)
+
+    @property
+    def least(self) -> float:
+        """The smallest p-value of any detector."""
+        return min((finding.p_value for finding in self.findings), default=1.0)
+
+    def state_of(self, p_value: float) -> State:
+        """What one p-value means under the budget of every detector."""
+        return "alarm" if p_value < self.each else "look" if p_value < _LOOK * self.each else "quiet"
 
     @property
     def hot(self) -> list[int]:
         """Values that fakes seem to support together."""
         return [] if self.pairs is None else self.pairs.hot.tolist()
+
+    def _judged(self, finding: Sighting) -> dict[str, Any]:
+        state = self.state_of(finding.p_value)
+        return {"alarm": state == "alarm", "state": state}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -55,7 +67,7 @@ class Inspection:
             "state": self.state,
             "alpha": self.alpha,
             "hot": self.hot,
-            "findings": [finding.to_json() | {"alarm": finding.p_value < self.each} for finding in self.findings],
+            "findings": [finding.to_json() | self._judged(finding) for finding in self.findings],
         }
 
 

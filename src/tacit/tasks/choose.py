@@ -181,5 +181,6 @@ def _reason(pick: OracleOption, best: OracleOption) -> str:
     excess = pick.average_error / best.average_error - 1
     if excess <= 1e-9:
         return f"{pick.kind} has the least error"
-    within = f"{pick.kind} is within {excess:.1%} of the error of {best.kind}"
-    return f"{within}, with less work for the server or shorter reports"
+    # Average errors are squared: what the table shows are their roots, which differ by half as much.
+    within = f"the squared error of {pick.kind} is {100 * excess:.1f} % above the least, that of {best.kind}"
+    return f"{within}, and it takes less work of the server or shorter reports; docs/mechanisms.md explains the names"

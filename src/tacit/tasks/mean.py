@@ -13,7 +13,7 @@ from tacit.device.domains.reals import Integers
 from tacit.device.numbers.budget import Budget
 from tacit.errors import InvalidSpec
 from tacit.numeric.mean import OneBit
-from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask
+from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask, largest_step
 
 
 def _plan(domain: Domain, budget: Budget, n: int) -> Mechanism:
@@ -37,7 +37,7 @@ def _answer(domain: Domain, part: QuestionTally) -> Answer:
         labels=["mean"],
         law=None if estimate.law is None else _moved(estimate.law, float(domain.low), step),
     )
-    return Answer("value", scaled if estimate.has_data else estimate, None, "none")
+    return Answer("value", scaled if estimate.has_data else estimate, None, "none", reach=largest_step(scaled))
 
 
 def _moved(law: Law, low: float, step: float) -> Law:

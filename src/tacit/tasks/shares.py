@@ -22,7 +22,7 @@ from tacit.device.families.ticks import Ticks
 from tacit.device.numbers.budget import Budget, Epsilon, Share
 from tacit.errors import InvalidSpec
 from tacit.oracles.grr import GRR
-from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask
+from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask, largest_step
 
 WITHIN = "clip"
 """How shares are made consistent: each by itself within 0 and 1; nothing says that they add up to one."""
@@ -40,7 +40,7 @@ def _plan(domain: Domain, budget: Budget, n: int) -> Mechanism:
 def _answer(domain: Domain, part: QuestionTally) -> Answer:
     raw = _shares(part, domain.all_labels())
     clipped = replace(raw, value=np.clip(raw.value, 0, 1))
-    return Answer("share", raw, clipped, WITHIN)
+    return Answer("share", raw, clipped, WITHIN, reach=largest_step(raw))
 
 
 def _shares(part: QuestionTally, labels: list[Any]) -> Estimate:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
+import numpy as np
+
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism
 from tacit.core.members import AnyTally, PerMember, against_everyone
@@ -72,6 +74,17 @@ class Answer:
     method: str
     listed: tuple[int, int] | None = None
     """How many values are listed out of how many examined, where the estimate chose them: intervals are then wider."""
+    reach: float | None = None
+    """The most that one report, replaced by any other, moves any raw cell; None where that is not known."""
+
+
+def largest_step(estimate: Estimate) -> float | None:
+    """Return the most that one report moves any cell of an estimate that comes from one mechanism; None if not known.
+
+    The law states it on the scale where the truth lies between 0 and 1.
+    """
+    law = estimate.law
+    return None if law is None or not len(estimate) else float(np.max(law.step)) * (law.high - law.low)
 
 
 def plain_number(value: Any) -> float | None:

@@ -51,6 +51,16 @@ def test_clean_seeds_alarm_no_more_than_the_budget(kind: str) -> None:
     assert alarms(KINDS[kind](12, "1"), zipf_counts(12, 400), 200) < 10
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("n", [30, 3000])
+def test_200_clean_seeds_of_every_shape_alarm_no_more_than_the_budget(kind: str, shape: str, n: int) -> None:
+    """200 clean crowds at 1 % each: 12 alarms or more have probability 2e-6, in any of 40 cases below 1e-4."""
+    assert 40 * float(upper_tail(12, 200, ALPHA)) < 1e-4
+    assert alarms(KINDS[kind](12, "1"), SHAPES[shape](12, n), 200) < 12
+
+
 @pytest.mark.parametrize("kind", ["oue", "olh", "ss"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_honest_data_of_every_shape_is_quiet(kind: str, shape: str) -> None:

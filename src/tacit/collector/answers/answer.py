@@ -19,7 +19,7 @@ from tacit.core.estimate import Estimate
 from tacit.core.extras import load
 from tacit.core.statistics.level import check_level, selected_level
 from tacit.device.numbers.exact import log_upper
-from tacit.integrity.influence import influence_cap
+from tacit.integrity.influence import influence_cap, reach_json
 from tacit.post.frequencies.methods import NAMES, Processed, find_method, hull, process
 from tacit.tasks.plans import PlanResult
 from tacit.tasks.table import TASKS, find_task
@@ -166,10 +166,9 @@ def _answered(
 
 
 def influence_of(result: Answer, part: QuestionTally) -> dict[str, Any] | None:
-    """The most that one report, and a coalition of 1 %, can move the raw share of a value; None where not known.
-
-    Known where every cell of the answer is a value of the mechanism itself, so not for what is put together of levels.
-    """
+    """The most that one report, and a coalition of 1 %, can move any raw cell, in its unit; None where not known."""
+    if result.reach is not None:
+        return reach_json(result.reach, part.tally.n)
     cap = influence_cap(part.mechanism)
     plain = result.unit == "share" and len(result.raw) == getattr(part.mechanism, "size", 0)
     return cap.to_json(part.tally.n) if cap is not None and plain else None

@@ -40,13 +40,14 @@ def integrity(
     }
     # Detectors read the same counts as answers do, so that the minimum cohort holds for what they say as well.
     if not enough:
-        return shown | {"state": "quiet", "inspections": [], "hot": [], "repair": None}
+        return shown | {"looked_at": "nothing", "state": "quiet", "inspections": [], "hot": [], "repair": None}
     oracle = watched_oracle(active.mechanism)
     looks = [] if oracle is None or not isinstance(tally, Counts) else _looks(oracle, tally, watches)
     state = max((look.state for look in looks), key=_ORDER.index, default="quiet")
     hot = sorted({value for look in looks for value in look.hot})
     repaired = _repaired(oracle, tally, looks)
     return shown | {
+        "looked_at": "sums" if any(look.findings for look in looks) else "nothing",
         "state": state,
         "inspections": [look.to_json() for look in looks],
         "hot": [_label(active, value) for value in hot],

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any, Self
 
@@ -105,8 +105,18 @@ class WindowClock:
     now: float
     today: date
 
+    @cached_property
+    def _known(self) -> dict[int, str]:
+        """States that were asked for: every window is asked for twice, and its calendar costs more than its answer."""
+        return {}
+
     def state(self, window: int) -> str:
         """future, open, settling, final or dropped."""
+        if window not in self._known:
+            self._known[window] = self._state(window)
+        return self._known[window]
+
+    def _state(self, window: int) -> str:
         last = self.windows.calendar.last_day(window)
         state = self.windows.state(window, self.now)
         return DROPPED if state == FINAL and (self.today - last).days > self.retention_days else state
@@ -224,9 +234,9 @@ def _fill(
     if smoothed is not None:
         ends = smoothed.interval(normal_isf((1 - request.level) / 2))
         columns |= {"smoothed": smoothed.value, "smoothed_low": ends[0], "smoothed_high": ends[1]}
-    for place, i in enumerate(told):
-        cells = [{name: float(column[place, j]) for name, column in columns.items()} for j in range(len(labels))]
-        values = [{"value": label} | cell for label, cell in zip(labels, cells, strict=True)]
+    names, table = ("value", *columns), np.stack(list(columns.values()), axis=-1).tolist()
+    for i, cells in zip(told, table, strict=True):
+        values = [dict(zip(names, (label, *cell), strict=True)) for label, cell in zip(labels, cells, strict=True)]
         rows[i] |= {"status": OK, "rows": values}
     return None if smoothed is None else smoothed.drift.tolist()
 

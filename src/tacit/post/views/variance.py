@@ -121,6 +121,25 @@ class ViewVariance:
             variance += sums[2] * (square_mass - (coefficients @ mass) ** 2)
         return np.clip(variance, 0, None)
 
+    def reach(self, attributes: Attributes) -> float:
+        """Return the most that one report, replaced by any other, moves any cell of a table.
+
+        A report belongs to one view. It moves the estimate of a cell of the view by at most the step of its mechanism
+        over the view's reports, and may move all cells at once.
+        """
+        cells, furthest = prod(shape_of(self.structure.sizes, attributes)), 0.0
+        tensor = np.eye(cells).reshape(cells, *shape_of(self.structure.sizes, attributes))
+        for place, (view, precision) in enumerate(zip(self.structure.views, self.precision, strict=True)):
+            inner = tuple(sorted(set(view) & set(attributes)))
+            if not inner or not np.isfinite(precision.scale):
+                continue
+            few = prod(shape_of(self.structure.sizes, inner))
+            rows = self._turned(margin(tensor, attributes, inner).reshape(cells, few) * (few / cells), inner)
+            # Every cell of the view takes the coefficient of its margin on what is shared.
+            spread = float(np.abs(rows).sum(axis=1).max()) * float(self.structure.cells[place]) / few
+            furthest = max(furthest, float(self.weight[place]) * precision.moments.step * precision.scale * spread)
+        return furthest
+
     def covariance(self, attributes: Attributes) -> F64:
         """Return the covariance matrix of the cells of a table."""
         sizes = self.structure.sizes

@@ -22,7 +22,7 @@ from tacit.tasks.hitters.hitters import ALPHA, Hitters, find_hitters, groups_of,
 from tacit.tasks.hitters.options import detectable_words
 from tacit.tasks.hitters.plan import HittersPlan, plan_lengths, plan_pem
 from tacit.tasks.hitters.spelling import spelling_of
-from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask, TaskQuery
+from tacit.tasks.task import Answer, Forecast, QuestionTally, QuestionTask, TaskQuery, largest_step
 
 DEFAULT_K = 32
 MOST_K = 1024
@@ -53,7 +53,8 @@ def _answer(domain: Domain, part: QuestionTally) -> Answer:
     certain = _walk(domain, part, DEFAULT_K, None).sure(ALPHA)
     labels = [domain.decode(index) for index in certain.values.tolist()]
     listed = (len(labels), certain.examined)
-    return Answer("share", replace(certain.estimate, labels=labels, covariance=None), None, "prefixes", listed)
+    raw = replace(certain.estimate, labels=labels, covariance=None)
+    return Answer("share", raw, None, "prefixes", listed, reach=largest_step(raw))
 
 
 def _planned(domain: Domain, mechanism: Mechanism, n: int) -> HittersPlan:

@@ -206,7 +206,9 @@ def best_rows(parts: Sequence[CandidateEstimates], k: int, diary: Diary) -> tupl
     detectable = max(part.detectable(examined) for part in parts)
     clear = sum(row.noise <= _SURE for row in best)
     if clear < len(best):
-        diary.notes.append(f"{clear} of {len(best)} stand out from noise: shares above {detectable:.2%} can be told")
+        diary.notes.append(
+            f"{clear} of {len(best)} stand out from noise: shares above {100 * detectable:.2f} % can be told"
+        )
     return best, detectable
 
 
@@ -219,13 +221,13 @@ def corrected(found: CandidateEstimates, diary: Diary, what: str) -> CandidateEs
     # Two cases for the reader: a correction that was made, or a loss that noise in the sizes leaves possible.
     if factor - 1 > _NOTED_LOSS:
         diary.notes.append(
-            f"large sets lost {1 - 1 / factor:.0%} of their {what}, made up for on average; intervals contain what any "
-            f"one of the {what} may have lost, up to a share of {lost:.2%}"
+            f"large sets lost {100 * (1 - 1 / factor):.0f} % of their {what}, made up for on average; intervals "
+            f"contain what any one of the {what} may have lost, up to a share of {100 * lost:.2f} %"
         )
     elif lost > _NOTED_LOSS:
         diary.notes.append(
             f"set sizes are too noisy to tell whether large sets lost some of their {what}, so that nothing is made up "
-            f"for; intervals contain what any one of the {what} may have lost, up to a share of {lost:.2%}"
+            f"for; intervals contain what any one of the {what} may have lost, up to a share of {100 * lost:.2f} %"
         )
     return replace(found, factor=factor)
 

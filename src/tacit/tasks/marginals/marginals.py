@@ -198,6 +198,11 @@ class Marginals:
     advance: Callable[[int], None] | None = None
     """Told of every table that maximum likelihood has fitted."""
 
+    def reach(self, attributes: Sequence[int]) -> float | None:
+        """Return the most that one report moves any raw cell of a table; None where no views were asked."""
+        asked = tuple(self.kept.index(one) for one in sorted(attributes) if one in self.kept)
+        return self.source.reach(asked) if asked and isinstance(self.source, FromViews) else None
+
     def table(self, attributes: Iterable[int]) -> Table:
         """Return the table of some attributes; the axes are in rising order of attributes."""
         return self.tables([tuple(attributes)])[0]

@@ -203,6 +203,6 @@ def _cheapest(ranked: Sequence[MarginalOption]) -> MarginalOption:
 
 def _reason(pick: MarginalOption, ranked: Sequence[MarginalOption]) -> str:
     other = next((option for option in ranked if option is not pick), None)
-    ahead = "" if other is None else f", {pick.rmse / other.rmse:.0%} of the error of {other.method}"
+    ahead = "" if other is None else f", {100 * pick.rmse / other.rmse:.0f} % of the error of {other.method}"
     partly = "" if pick.covered == 1 else "; what no respondent is asked together is taken for independent"
     return f"{pick.method} has the least forecast error of tables as they are answered{ahead}{partly}"

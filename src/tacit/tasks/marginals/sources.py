@@ -131,6 +131,10 @@ class FromViews:
         """Return the source with this truth plugged into its variances."""
         return replace(self, truth=truth)
 
+    def reach(self, attributes: Attributes) -> float:
+        """Return the most that one report moves any cell of a raw table."""
+        return self.uncertainty.reach(attributes)
+
     def step(self, attributes: Attributes) -> float:
         """Return the step of the view with the most reports among those that contain any of the attributes."""
         views = zip(self.structure.views, self.precision, strict=True)

@@ -161,7 +161,8 @@ def solved(part: QuestionTally) -> Solved:
 def _answer(domain: Domain, part: QuestionTally) -> Answer:
     table = solved(part).marginals.table([part.place])
     raw = replace(table.raw, labels=domain.all_labels())
-    return Answer("share", raw, replace(raw, value=np.clip(table.consistent, 0, 1)), "marginals")
+    consistent = replace(raw, value=np.clip(table.consistent, 0, 1))
+    return Answer("share", raw, consistent, "marginals", reach=solved(part).marginals.reach([part.place]))
 
 
 def names_of(asked: JointQuestions, places: Sequence[int]) -> list[str]:
