@@ -392,6 +392,20 @@ export class Memoized extends Device {
   report(value: Int, memory: Memory): Uint8Array;
 }
 
+/** A permanent noisy answer per value, reported with fresh noise on top. */
+export class LayeredMemo extends Device {
+  static readonly kind: "layered";
+  constructor(fields: { epsilon: WireBudget; first: WireBudget; inner: Device; most_values: number; step: number });
+  readonly first: WireBudget;
+  readonly inner: Device;
+  readonly most_values: number;
+  readonly step: number;
+  /** The first report of a new device, whose secret is drawn from the coins, and then the fresh layer. */
+  privatizeOne(value: Int, coins: Coins): Uint8Array;
+  /** A fresh noisy copy of the permanent answer that the memory keeps. */
+  report(value: Int, memory: Memory, coins: Coins): Uint8Array;
+}
+
 /** Padding and sampling: one element of a set, filled up to `length` with distinct dummies, through an oracle. */
 export class Padded extends Device {
   static readonly kind: "padded";

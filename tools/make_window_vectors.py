@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tacit.device.windows.account import AccountRecord, Asked, refusal
+from tacit.device.windows.account import AccountRecord, Asked, next_slot, refusal
 from tacit.device.windows.calendar import Calendar
 from tacit.device.windows.guarantee import always_words, guarantee_words
 from tacit.device.windows.slots import slot_of, window_batch_id
@@ -149,6 +149,32 @@ def words() -> list[dict[str, Any]]:
     return rows
 
 
+def next_slots() -> list[dict[str, Any]]:
+    """The window that a device reports on next: after the cold start, after what was charged, within the caps."""
+    used = {"high": 9, "charges": [[9, "1"]], "spent": "1"}
+    capped = account(lifetime_epsilon="1.5")
+    cases: list[tuple[int, int, str, dict[str, Any], dict[str, Any]]] = [
+        (0, 2, "2029-12-01", account(), AccountRecord().to_json()),
+        (3, 2, "2029-12-01", account(), AccountRecord().to_json()),
+        (0, 2, FIRST, account(), AccountRecord().to_json()),
+        (9, 2, "2029-12-01", account(), used),
+        (9, 2, "2029-12-01", capped, used),
+        (59, 2, "2029-12-01", account(), used),
+        (-5, 0, "2029-12-01", account(), AccountRecord().to_json()),
+    ]
+    rows: list[dict[str, Any]] = []
+    for window, slot, born, caps, record in cases:
+        about: dict[str, Any] = {"window": window, "today": day(window), "born": born, "slot": slot, "epsilon": "1"}
+        asked = Asked(
+            windows=WindowTerms(**terms()), account=AccountTerms(**caps), epsilon=Fraction(1), window=window, slot=slot,
+            today=date.fromisoformat(about["today"]), born=date.fromisoformat(born),
+            record=AccountRecord.from_json(record),
+        )  # fmt: skip
+        about |= {"windows": terms(), "account": caps, "record": record}
+        rows.append({"asked": about, "next": next_slot(asked)})
+    return rows
+
+
 def bad_windows() -> list[dict[str, Any]]:
     changes: list[dict[str, Any]] = [
         {"every": "hour"}, {"first": "2030-1-7"}, {"first": "20300107"}, {"first": "2030-02-30"}, {"first": 1},
@@ -166,7 +192,7 @@ def main() -> None:
     content = {
         "secret": secret.hex(), "document": zeros.hex(), "slots": slots, "batch_ids": batches,
         "calendars": [calendar(*case) for case in CALENDARS], "zones": zones(), "words": words(),
-        "bad_windows": bad_windows(), "scenarios": SCENARIOS,
+        "bad_windows": bad_windows(), "next_slots": next_slots(), "scenarios": SCENARIOS,
     }  # fmt: skip
     TARGET.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -120,6 +120,15 @@ export class Respondent {
     return join(this, await this.open(address), locate(address).base, options);
   }
 
+  /**
+   * What this device has spent on collections that ask again and again, by account.
+   * @param {{store?: import("./ticks.js").WindowStore}} [options]
+   * @returns {Promise<any[]>}
+   */
+  async accounts(options) {
+    return (await loadTicks()).accounts(this, options);
+  }
+
   /** One attempt to send a report; undefined if it has to be sent again. @param {any} entry */
   async attempt(entry) {
     const { status, bytes, after } = await this.request(target(entry), uploadOf(entry));

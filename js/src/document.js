@@ -9,13 +9,12 @@ import { areDifferent, insist, isObject, matches, spans } from "./checks.js";
 import { listed } from "./domain.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
 import { areIntegers } from "./exact.js";
-import { kindsIn } from "./load.js";
+import { kindsIn, loadTicks } from "./load.js";
 import { checkFields } from "./nested.js";
 import { checkPlan } from "./plan.js";
 import { domainOf } from "./product.js";
 import { columnsOf, isName, isSqlName, rowOf } from "./rows.js";
 import { checkShuffled } from "./shuffle.js";
-import { checkWindowed } from "./windows.js";
 
 const FIELDS = [
   ...["about", "epsilon", "invitations", "mechanism", "minimum_cohort", "origins", "plan", "policy"],
@@ -25,6 +24,9 @@ const FIELDS = [
 const ADDED = ["shuffle", "account", "windows"];
 const MAX_QUESTIONS = 128;
 const MAX_ORIGINS = 64;
+
+/** Whether a document says anything about time. @param {any} value @returns {boolean} */
+const isTimed = (value) => (value?.windows ?? value?.account ?? null) !== null;
 
 /**
  * Text in one or more languages: {"en": "..."}.
@@ -99,11 +101,17 @@ export class Collection {
    */
   static async read(document) {
     const value = typeof document === "string" ? parse(document) : document;
-    return new Collection(value, await kindsIn(value?.mechanism));
+    // What reads windows is loaded for documents that have some, and is needed then: without, they are refused.
+    const timed = isTimed(value) ? (await loadTicks()).checkWindowed : undefined;
+    return new Collection(value, await kindsIn(value?.mechanism), timed);
   }
 
-  /** @param {any} value the document @param {ReadonlyArray<any>} kinds the kinds of mechanisms and families that it may use */
-  constructor(value, kinds) {
+  /**
+   * @param {any} value the document
+   * @param {ReadonlyArray<any>} kinds the kinds of mechanisms and families that it may use
+   * @param {typeof import("./windows.js").checkWindowed} [checkWindowed]
+   */
+  constructor(value, kinds, checkWindowed) {
     checkVersion(value);
     texts(value.title, "document.title", 200);
     texts(value.about, "document.about", 4000);
@@ -122,7 +130,8 @@ export class Collection {
     /** The privacy budget of one respondent, in wire form. */
     this.epsilon = this.mechanism.epsilon;
     this.#check(value);
-    checkWindowed(value, this.mechanism);
+    insist(checkWindowed || !isTimed(value), "document.windows", "read with Collection.read");
+    checkWindowed?.(value, this.mechanism);
     if (this.shuffle !== null) checkShuffled(value, this.mechanism);
     /** SHA-256 of the canonical document, in hexadecimal. @type {string} */
     this.id = digest(value);

@@ -33,7 +33,7 @@ export { Tree } from "./levels.js";
 export { BLH, FLH, OLH, RMP } from "./local_hash.js";
 export { Coefficients, Views } from "./marginals.js";
 export { OneBit } from "./mean.js";
-export { Memoized } from "./memo.js";
+export { LayeredMemo, Memoized } from "./memo.js";
 export { BasicRAPPOR, RAPPOR } from "./rappor.js";
 export { Padded, SetSize, Ticks } from "./sets.js";
 export { CMS, HCMS } from "./sketch.js";

@@ -197,7 +197,7 @@ const isAbout = ({ collection, plan }, id, planId) => collection === id || [coll
  */
 function repeat(mechanism, id, value, kept, coins) {
   kept.secret ||= hex(randomBytes(coins, 4));
-  const { report, kept: memory } = mechanism.repeat(value, kept.secret, id, kept.memories[id]);
+  const { report, kept: memory } = mechanism.repeat(value, kept.secret, id, kept.memories[id], coins);
   kept.memories[id] = memory;
   return report;
 }

@@ -22,6 +22,8 @@ import { asBudget } from "./budget.js";
 import { InvalidSpec } from "./errors.js";
 import { concat, hex, hmac, unhex, utf8 } from "./sha256.js";
 
+export { checkWindowed } from "./windows.js";
+
 const DAY = 86_400_000;
 /** States after which nothing is sent any more. */
 const SETTLED = ["sent", "refused", "expired"];
@@ -82,6 +84,14 @@ export function windowOf({ every, first }, date) {
   return Math.floor((Number(day) - Number(from)) / DAY / (every === "week" ? 7 : 1));
 }
 
+/** The first day of a window, such as 2030-01-07. @param {any} windows @param {number} window @returns {string} */
+export function firstDayOf({ every, first }, window) {
+  const day = new Date(first);
+  if (every === "month") day.setUTCMonth(day.getUTCMonth() + window);
+  else day.setUTCDate(day.getUTCDate() + window * (every === "week" ? 7 : 1));
+  return day.toISOString().slice(0, 10);
+}
+
 /**
  * Reasons not to draw a report, in the order in which they are looked at; the first that holds is told.
  * @typedef {object} Asked
@@ -119,6 +129,22 @@ const within = ({ charges }, last, run) =>
 
 /** Why a report must not be drawn; empty if it may. @param {Asked} asked @returns {string} */
 export const refusal = (asked) => RULES.find(([, fails]) => fails(asked))?.[0] ?? "";
+
+/**
+ * The next window that the device will report on, from the one asked about on; null if there is none. It looks at what is
+ * known today: a cap that a window of another document uses up later is not foreseen.
+ * @param {Asked} asked
+ * @returns {number | null}
+ */
+export function nextSlot(asked) {
+  const { windows, window: from, slot, record } = asked;
+  for (let window = Math.max(0, from); window < windows.count; window += 1) {
+    // As it will be asked on the first day of that window.
+    const then = { ...asked, window, today: firstDayOf(windows, window), before: false };
+    if (window % windows.per === slot && window > record.high && !refusal(then)) return window;
+  }
+  return null;
+}
 
 /** @returns {AccountRecord} */
 export const emptyRecord = () => ({ high: -1, charges: [], spent: "0" });
@@ -200,6 +226,32 @@ export function join(client, collection, base, { store } = {}) {
   return new WindowedCollection(client, collection, base, store ?? new IndexedWindows());
 }
 
+/**
+ * What an account has cost in the run of windows that ends today, and in all.
+ * @param {any} account @param {any} windows @param {AccountRecord} record @param {string} today
+ */
+function costs({ name, run, run_epsilon: runCap, lifetime_epsilon: lifetimeCap }, windows, record, today) {
+  const spent = within(record, Math.max(windowOf(windows, today), record.high), run);
+  return { name, run: written(spent), runCap, spent: record.spent, lifetimeCap };
+}
+
+/**
+ * Every account of this device, with the collector that it is with and the collections that were charged to it.
+ * @param {import("./client.js").Respondent} client
+ * @param {{store?: WindowStore}} [options]
+ */
+export function accounts(client, { store = new IndexedWindows() } = {}) {
+  return store.change((kept) =>
+    Object.entries(kept.accounts).map(([key, { terms, record, charged: costing }]) => ({
+      collector: key.slice(0, key.lastIndexOf(" ")),
+      ...costs(terms, terms, record, dateAt(client.now(), terms.zone)),
+      windows: terms.run,
+      every: terms.every,
+      collections: Object.keys(costing),
+    })),
+  );
+}
+
 /** A document with windows, opened on this device; made by `Respondent.join`. */
 export class WindowedCollection {
   /**
@@ -248,13 +300,23 @@ export class WindowedCollection {
     }
   }
 
-  /** What the account has cost this device: in the run that ends today, and in all. */
+  /** What the account has cost this device, in the run that ends today and in all, and when it reports next. */
   async view() {
     const { account, windows } = this.collection;
-    const now = windowOf(windows, this.today());
-    const record = await this.#change(({ accounts }) => accounts[this.#key]?.record ?? emptyRecord());
-    const run = within(record, Math.max(now, record.high), account.run);
-    return { name: account.name, run: written(run), runCap: account.run_epsilon, spent: record.spent, lifetimeCap: account.lifetime_epsilon };
+    const today = this.today();
+    return this.#change((kept) => {
+      const record = kept.accounts[this.#key]?.record ?? emptyRecord();
+      // The slot of a device that has no secret yet is drawn when it first asks.
+      const next = kept.secret ? nextSlot(this.#asked(kept, windowOf(windows, today), today, record)) : null;
+      return { ...costs(account, windows, record, today), next: next === null ? null : firstDayOf(windows, next) };
+    });
+  }
+
+  /** @param {Kept} kept @param {number} window @param {string} today @param {AccountRecord} record @returns {Asked} */
+  #asked({ secret, born }, window, today, record) {
+    const { windows, account, id } = this.collection;
+    const slot = slotOf(secret, id, windows.per);
+    return { windows, account, epsilon: this.epsilon, window, today, born, slot, before: false, record };
   }
 
   get #key() {
@@ -273,14 +335,12 @@ export class WindowedCollection {
 
   /** @param {Kept} kept @param {number} window @param {string} today @param {any} value @returns {{entry?: Entry, reason: string}} */
   #decided(kept, window, today, value) {
-    const { windows, account, id } = this.collection;
+    const { account, id } = this.collection;
     const known = this.#account(kept);
     kept.secret ||= hex(randomBytes(this.client.coins, 4));
     const before = kept.entries.find((one) => one.collection === id && one.window === window);
     if (before) return { entry: before, reason: "passed" };
-    const slot = slotOf(kept.secret, id, windows.per);
-    const asked = { windows, account, epsilon: this.epsilon, window, today, born: kept.born, slot, before: false, record: known.record };
-    const reason = refusal(asked);
+    const reason = refusal(this.#asked(kept, window, today, known.record));
     if (reason) return { reason };
     const entry = this.#drawn(kept, window, value);
     known.record = charged(known.record, window, this.epsilon, account.run);

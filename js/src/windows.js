@@ -1,6 +1,7 @@
 /**
  * The windows of a document that asks again and again, and the account that its reports are charged to.
- * The twin of `tacit.wire.windows` and `tacit.device.windows.terms`; deciding about reports is no part of it.
+ * The twin of `tacit.wire.windows` and `tacit.device.windows.terms`; deciding about reports is no part of it. Loaded with
+ * `ticks.js`, for documents with windows or an account alone.
  */
 
 import { asBudget } from "./budget.js";
@@ -77,5 +78,5 @@ export function checkWindowed({ windows = null, account = null, shuffle, rows, p
   checkAccount(account, windows, epsilon);
   insist([shuffle, rows, plan].every((one) => one === null), "document", "without rows, plan and shuffle");
   insist(policy === "single" && !invitations, "document", 'of policy "single" without invitations');
-  insist(mechanism.kind !== "memo", "document.mechanism", "of a kind with fresh noise");
+  insist(!mechanism.repeats, "document.mechanism", "of a kind with fresh noise alone");
 }

@@ -40,6 +40,8 @@ test("the constructor takes the kinds that a document may use", () => {
   const [{ document, id }] = vectors.good;
   assert.equal(new Collection(document, KINDS).id, id);
   assert.throws(() => new Collection(document, []), { name: "InvalidSpec" });
+  const timed = vectors.good.find(({ name }) => name === "windows of a day").document;
+  assert.throws(() => new Collection(timed, KINDS), /Collection.read/);
 });
 
 /** @param {string} wanted */

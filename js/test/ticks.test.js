@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { asBudget } from "../src/budget.js";
 import { Respondent, batchOf } from "../src/client.js";
-import { charged, batchIdOf, emptyRecord, fresh, refusal, slotOf, windowOf } from "../src/ticks.js";
+import { charged, batchIdOf, emptyRecord, firstDayOf, fresh, nextSlot, refusal, slotOf, windowOf } from "../src/ticks.js";
 import { read } from "./vectors.js";
 
 const vectors = read("windows.json");
@@ -29,8 +29,9 @@ test("slots and batch ids are the published ones", () => {
 });
 
 test("dates are in the published windows", () => {
-  for (const { every, first, windows } of vectors.calendars) {
+  for (const { every, first, windows, days } of vectors.calendars) {
     for (const [date, window] of windows) assert.equal(windowOf({ every, first }, date), window);
+    for (const [window, from] of days) assert.equal(firstDayOf({ every, first }, window), from);
   }
 });
 
@@ -131,6 +132,32 @@ test("a report is sent with the same bytes until its window ends, and stays char
   assert.equal(state.store.kept.entries[0].state, "expired");
   assert.equal((await collection.view()).spent, "1");
 });
+
+test("the owner sees what a run and all of life have cost, and the next slot", async () => {
+  const { state, tab } = world();
+  const collection = await tab();
+  assert.equal((await collection.view()).next, null);
+  state.now = FIRST;
+  await collection.tick("red");
+  const slot = slotOf(state.store.kept.secret, id, document.windows.per);
+  const before = await collection.view();
+  const due = slot === 0 ? document.windows.per : slot;
+  assert.deepEqual([before.run, before.next], [slot === 0 ? "1" : "0", firstDayOf(document.windows, due)]);
+  state.now = FIRST + due * DAY;
+  await collection.tick("red");
+  const { spent, next, runCap } = await collection.view();
+  assert.deepEqual([Number(spent), next], [slot === 0 ? 2 : 1, firstDayOf(document.windows, due + document.windows.per)]);
+  const [account] = await collection.client.accounts({ store: state.store });
+  assert.deepEqual([account.name, account.spent, account.runCap, account.collections], ["daily", spent, runCap, [id]]);
+  assert.deepEqual([account.collector, account.windows, account.every], ["https://collector.example", 7, "day"]);
+});
+
+for (const { asked, next } of vectors.next_slots) {
+  test(`the next slot after window ${asked.window} is ${next}`, () => {
+    const { windows, epsilon, ...rest } = asked;
+    assert.equal(nextSlot({ ...rest, windows, epsilon: asBudget(epsilon).declared, before: false }), next);
+  });
+}
 
 test("without locks, and for documents without windows, nothing is drawn", async () => {
   const { state, tab } = world();

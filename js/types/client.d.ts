@@ -214,8 +214,25 @@ export interface WindowedCollection {
   tick(value: any, options?: { day?: string }): Promise<{ window: number; state: string; reason: string }>;
   /** Send reports that wait; those whose window takes none any more expire, and stay charged. */
   flush(): Promise<void>;
-  /** What the account has cost this device: epsilons as exact fractions, in the run that ends today and in all. */
-  view(): Promise<{ name: string; run: string; runCap: string; spent: string; lifetimeCap: string | null }>;
+  /** What the account has cost this device, and the first day of the next window that it reports on, if that is known. */
+  view(): Promise<AccountCosts & { next: string | null }>;
+}
+
+/** What an account has cost: epsilons as exact fractions, in the run of windows that ends today and in all. */
+export interface AccountCosts {
+  name: string;
+  run: string;
+  runCap: string;
+  spent: string;
+  lifetimeCap: string | null;
+}
+
+/** An account of this device, and the collections that were charged to it. */
+export interface DeviceAccount extends AccountCosts {
+  collector: string;
+  windows: number;
+  every: "day" | "week" | "month";
+  collections: string[];
 }
 
 /** One person on one device. */
@@ -239,6 +256,8 @@ export class Respondent {
   answer(address: string, answers: Record<string, any>, options?: Options): Promise<Receipt>;
   /** Take part in a collection that asks again and again; needs https or localhost, and Web Locks. */
   join(address: string): Promise<WindowedCollection>;
+  /** What this device has spent on such collections, by account. */
+  accounts(): Promise<DeviceAccount[]>;
   /** One attempt to send a report; `change` is undefined if it has to be sent again. */
   attempt(entry: Entry): Promise<{ change?: Partial<Entry>; after: number }>;
   /** Perturb once, remember and hold; nothing is sent before `release`. */

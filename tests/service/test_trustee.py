@@ -62,6 +62,7 @@ def test_batches_survive_a_crash_and_lost_replies_and_count_once(client: Client,
     assert second.flush() == Delivery(sent=2)
     assert not list((tmp_path / "out").iterdir())
     assert second.add_many(people[:50]) == Delivery() and second.flush() == Delivery(sent=1)
+    assert second.total == Delivery(sent=3) and second.flush() == Delivery()
     assert client.status(collection)["reports"] == 250
     assert len(network.bodies) == 3 + 2 + 1 and len(set(network.bodies)) == 3
     shares = {q["name"]: [row["raw"]["estimate"] for row in q["rows"]] for q in client.answers(collection)["questions"]}

@@ -191,6 +191,7 @@ def drafts(draw: Any) -> Any:
 # Planning is slow for a property test; what is tested is shapes, so that a few hundred drafts say enough.
 @settings(max_examples=150, deadline=None)
 @given(drafts())
+@pytest.mark.slow
 def test_whatever_is_published_has_the_shape_of_a_draft_and_of_a_document(draft: Any) -> None:
     check_shapes(draft)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tacit.device.windows.account import AccountRecord, Asked, refusal
+from tacit.device.windows.account import AccountRecord, Asked, next_slot, refusal
 from tacit.device.windows.calendar import Calendar
 from tacit.device.windows.guarantee import always_words, guarantee_words
 from tacit.device.windows.slots import slot_of, window_batch_id
@@ -77,6 +77,17 @@ def test_ledgers_decide_as_published(scenario: dict[str, Any]) -> None:
             record = record.charged(window, epsilon, caps.run)
     assert record.to_json() == scenario["record"]
     assert AccountRecord.from_json(scenario["record"]) == record
+
+
+@pytest.mark.parametrize("case", VECTORS["next_slots"], ids=lambda case: f"from {case['asked']['window']}")
+def test_the_next_slot_is_the_published_one(case: dict[str, Any]) -> None:
+    given = case["asked"]
+    asked = Asked(
+        windows=WindowTerms(**given["windows"]), account=AccountTerms(**given["account"]),
+        epsilon=Fraction(given["epsilon"]), window=given["window"], today=date.fromisoformat(given["today"]),
+        born=date.fromisoformat(given["born"]), slot=given["slot"], record=AccountRecord.from_json(given["record"]),
+    )  # fmt: skip
+    assert next_slot(asked) == case["next"]
 
 
 def test_every_reason_but_that_of_the_host_has_an_event() -> None:

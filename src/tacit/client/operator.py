@@ -19,7 +19,15 @@ TIMEOUT_SECONDS = 60.0
 
 
 class Refused(TacitError):
-    """The collector refused a call: a token that may not do it, no such collection, a draft that cannot be asked."""
+    """The collector refused a call: a token that may not do it, no such collection, a draft that cannot be asked.
+
+    `kind` is that of the problem document (spec/errors.md), empty where the reply was none.
+    """
+
+    def __init__(self, message: str, *, kind: str = "") -> None:
+        """Refuse a call."""
+        super().__init__(message)
+        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -120,6 +128,26 @@ class Operator:
         path = f"{_path(collection)}/joint/{quote(query, '')}"
         return self._json("GET", f"{path}?{urlencode(given | {'level': str(level)})}")
 
+    def add_webhook(self, url: str, events: "list[str]", team: str = "") -> dict[str, Any]:
+        """Add a webhook and return it with its secret, which is not shown again."""
+        return self._json("POST", "webhooks", {"url": url, "events": events, "team": team})
+
+    def webhooks(self) -> "list[dict[str, Any]]":
+        """Return the webhooks that the token may see."""
+        return self._json("GET", "webhooks")["webhooks"]
+
+    def remove_webhook(self, webhook: str) -> None:
+        """Remove a webhook."""
+        self._call("DELETE", f"webhooks/{quote(webhook, '')}")
+
+    def test_webhook(self, webhook: str) -> None:
+        """Queue a test message."""
+        self._call("POST", f"webhooks/{quote(webhook, '')}/test", {})
+
+    def webhook_log(self) -> "list[dict[str, Any]]":
+        """Return the latest messages to webhooks, newest first."""
+        return self._json("GET", "webhooks/log")["deliveries"]
+
     def tables(self) -> "list[dict[str, Any]]":
         """Return the collections with rows that the token may read, as tables: collection, name and columns."""
         return self._json("GET", "tables")["tables"]
@@ -156,7 +184,8 @@ class Operator:
                 raise _problem(error) from None
         # URLError and timeouts are an OSError; a reply that breaks off in the middle is an HTTPException.
         except (OSError, HTTPException) as error:
-            raise Unreachable(f"{self.server} cannot be reached: {getattr(error, 'reason', error)}") from None
+            reason = getattr(error, "reason", error)
+            raise Unreachable(f"{self.server} cannot be reached: {getattr(reason, 'strerror', '') or reason}") from None
 
 
 def _path(collection: str) -> str:
@@ -173,5 +202,5 @@ def _problem(error: HTTPError) -> TacitError:
     except (ValueError, KeyError, TypeError, AttributeError):
         return Refused(f"the server answered {error.code} {error.reason}")
     if kind != "invalid_query":
-        return Refused(f"{words} ({error.code})")
+        return Refused(f"{words} ({error.code})", kind=kind)
     return InvalidQuery(f"{words} ({error.code})", code=problem.get("code", ""), position=problem.get("position", 0))

@@ -173,7 +173,7 @@ class Respondent:
         known = kept.memories.get(collection, {"seen": [], "last": ""})
         seen = [bytes.fromhex(tag) for tag in known["seen"]]
         memory = Memory(bytes.fromhex(kept.secret), collection, seen, bytes.fromhex(known["last"]))
-        report = mechanism.report(value, memory)
+        report = mechanism.report(value, memory, self._coins)
         kept.memories[collection] = {"seen": [tag.hex() for tag in memory.seen], "last": memory.last.hex()}
         return report
 

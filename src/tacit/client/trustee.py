@@ -68,6 +68,7 @@ class Trustee:
             self._outbox.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._buffer: list[tuple[int, bytes, dict[str, Any] | None]] = []
         self._memory: dict[str, bytes] = {}
+        self._done = Delivery()
 
     def add(self, answers: Mapping[str, Any], row: Mapping[str, Any] | None = None) -> Delivery:
         """Perturb the answers of one person; a full batch is sent at once. `row` has the public columns, if any."""
@@ -88,13 +89,20 @@ class Trustee:
         return total
 
     def flush(self) -> Delivery:
-        """Send what is buffered, and what waits from before."""
+        """Send what is buffered, and what waits from before; the batches of this call are counted, `total` has all."""
         if self._buffer:
             batch = new_batch_id()
             self._keep(batch.hex(), self._body(batch))
             # Cleared only once the batch is kept, so that an error while writing loses nothing.
             self._buffer.clear()
-        return sum((self._send(name) for name in self._waiting()), Delivery())
+        made = sum((self._send(name) for name in self._waiting()), Delivery())
+        self._done += Delivery(made.sent, 0, made.refused)
+        return made
+
+    @property
+    def total(self) -> Delivery:
+        """What became of all batches of this trustee so far, those that `add` sent because they were full included."""
+        return self._done + Delivery(pending=len(self._waiting()))
 
     def _body(self, batch: bytes) -> bytes:
         """The bytes of a batch: binary, or JSON where public columns go along."""

@@ -11,6 +11,7 @@ from tacit.device.base import Device
 from tacit.device.catalog import FAMILIES, KINDS
 from tacit.device.domains.product import DOMAINS
 from tacit.device.families.compose import Family
+from tacit.device.numbers.budget import Budget
 from tacit.device.windows.calendar import EVERY, MAX_WINDOWS, ZONES
 from tacit.device.windows.terms import GUARANTEES, MAX_LATE
 from tacit.wire.document import ADDED, MAX_QUESTIONS, NEWEST, OLDEST, POLICIES
@@ -88,6 +89,7 @@ _OF_TYPES: dict[Any, Schema] = {
     int: _ref("integer"),
     str: {"type": "string", "maxLength": 64},
     bool: _BOOLEAN,
+    Budget | str: _ref("epsilon"),
     Device: _ref("mechanism"),
     Family: _ref("family"),
     tuple[Device, ...]: _items(_ref("mechanism"), 1, 1 << 16),
@@ -283,7 +285,7 @@ def _by_version() -> list[Schema]:
     windowed: Schema = {
         "account": {"type": "object"},
         "policy": {"const": "single"},
-        "mechanism": {"properties": {"kind": {"not": {"const": "memo"}}}},
+        "mechanism": {"properties": {"kind": {"not": {"enum": ["memo", "layered"]}}}},
         "invitations": {"const": False},
     } | {name: {"type": "null"} for name in ("plan", "rows", "shuffle")}
     return [

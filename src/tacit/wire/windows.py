@@ -50,9 +50,9 @@ def check_windowed(document: Any) -> None:
             f'document.policy is {document.policy}, must be "single" where there are windows; ask the other questions '
             "in collections of their own, which may share the account"
         )
-    if document.mechanism.kind == "memo":
+    if document.mechanism.kind in ("memo", "layered"):
         raise InvalidSpec(
-            "document.mechanism is memo, must draw fresh noise where there are windows: what memoised windows keep "
-            "depends on how answers change"
+            f"document.mechanism is {document.mechanism.kind}, must draw fresh noise alone where there are windows: "
+            "what memoised windows keep depends on how answers change"
         )
     check_terms(windows, account, Fraction(document.mechanism.budget.declared), memoised=False)

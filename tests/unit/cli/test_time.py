@@ -22,6 +22,8 @@ def test_a_stream_is_followed_and_its_guarantee_stated() -> None:
     assert {"mse", "mse_sd", "coverage", "guarantee", "online", "afterwards"} <= row.keys()
     assert row["mse"] == pytest.approx(10 / 20_000 * 0.96, rel=0.5)
     assert row["online"]["mse"] < row["mse"]
+    assert row["meaning"].keys() == {"mse", "mse_sd", "coverage", "online", "afterwards"}
+    assert "never of the filter" in row["meaning"]["mse"]
     guarantee = row["guarantee"]
     assert (guarantee["run"], guarantee["lifetime"]) == (1.0, 4.0)
     assert guarantee["enumerated"]["run"] == pytest.approx(1.0)

@@ -55,6 +55,7 @@ def joined(world: World, store: Any = None, document: Collection = DAILY, **opti
     return client.join(document, collector=BASE)
 
 
+@pytest.mark.slow
 def test_a_device_reports_once_in_seven_days_for_a_whole_year(tmp_path: Path) -> None:
     world = World()
     collection = joined(world, tmp_path / "ledger.json")

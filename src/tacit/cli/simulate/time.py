@@ -7,6 +7,15 @@ import click
 from tacit.cli.output import print_json, progress
 
 _METHODS = ("lpu", "lbu", "lsp", "lpd", "lpa", "lbd", "lba")
+_MEANING = {
+    "mse": "squared error of the raw answers of windows against the share in the whole population, mean over windows "
+    "and seeds; never of the filter",
+    "mse_sd": "standard deviation of that mean over seeds",
+    "coverage": "share of windows whose 95 % interval holds the population's share",
+    "online": "the same three after the online filter (--smooth), which knows the windows so far",
+    "afterwards": "the same three after the smoother (--smooth), which knows all windows",
+}
+"""What the figures of a stream are, printed with them: raw and filtered errors are easily mixed up."""
 
 
 @click.command()
@@ -65,7 +74,9 @@ def _stream(options: dict[str, Any], stream: str) -> dict[str, Any]:
     about = {name: options[name] for name in ("method", "data", "n", "windows", "epsilon", "run", "seeds")}
     guarantee = _guarantee(options["method"], epsilon, options["run"], options["windows"])
     charged = {"largest_charge_of_a_run": outcome.largest_charge}
-    return about | outcome.to_row() | {"guarantee": guarantee | charged, "seconds": outcome.seconds}
+    row = outcome.to_row()
+    meaning = {name: words for name, words in _MEANING.items() if name in row}
+    return about | row | {"meaning": meaning, "guarantee": guarantee | charged, "seconds": outcome.seconds}
 
 
 def _devices(options: dict[str, Any], stream: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import { BarChart, MOST_BARS } from "./chart.js";
 import { h, inLanguage, scrolled } from "./dom.js";
-import { interval, intervalName, label, number, percent, reports } from "./format.js";
+import { interval, intervalName, label, number, percent, reports, significant } from "./format.js";
 import { methodMenu, noteOf } from "./methods.js";
 
 /** How shares can be shown. */
@@ -16,11 +16,12 @@ export const holds = (mode, level) =>
     ? `Intervals hold the true number in ${Math.round(100 * level)} of 100 cases.`
     : `Intervals allow for the bias: they hold the true share in at least ${Math.round(100 * level)} of 100 cases.`;
 
-/** How far forged reports could push a share. @param {{coalition_share: number, coalition: number} | null} [influence] */
-export const pushed = (influence) =>
-  influence
-    ? ` A coalition of ${percent(influence.coalition_share)} could move a share by at most ${percent(influence.coalition)}.`
-    : "";
+/** How far forged reports could push an answer. @param {any} question */
+export const pushed = ({ influence, unit }) => {
+  if (!influence) return "";
+  const [what, most] = unit === "share" ? ["a share", percent(influence.coalition)] : ["it", significant(influence.coalition)];
+  return ` A coalition of ${percent(influence.coalition_share)} could move ${what} by at most ${most}.`;
+};
 
 /** @param {any} unit @param {any} cell @param {string} name */
 function shown(unit, cell, name) {
@@ -114,7 +115,7 @@ export function answerCard(first, domain, process, ask) {
     mode = next;
     toggle.press(mode);
     if (question.rows.length) methods.show(mode === "raw" ? "" : question.method, question.rows.length);
-    based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, level)}${pushed(question.influence)}`;
+    based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, level)}${pushed(question)}`;
     draw();
   };
   const toggle = modeSwitch(choose);

@@ -3,8 +3,10 @@
 import { address as apiAddress, call, copyFrom, notify, poll } from "./api.js";
 import { answerCard } from "./answers.js";
 import { byId, h, inLanguage } from "./dom.js";
-import { count, epsilon, pill, reasonText, trouble } from "./format.js";
+import { downloads } from "./download.js";
+import { count, epsilon, pill, reasonText, reports, trouble } from "./format.js";
 import { GridCard } from "./grid_card.js";
+import { IntegrityCard } from "./integrity_card.js";
 import { JointCard, hasTables } from "./joint_card.js";
 import { PlanCard } from "./plan_card.js";
 import { RangeCard } from "./range_card.js";
@@ -34,6 +36,8 @@ let jointCard;
 let sessionCard;
 /** @type {TrendCard | undefined} */
 let trendCard;
+/** @type {IntegrityCard | undefined} */
+let integrityCard;
 /** What is kept against whom, where reports are shuffled. @type {any} */
 let claimed;
 let answered = "";
@@ -183,16 +187,16 @@ function invitations() {
 }
 
 function exporting() {
-  const link = (/** @type {string} */ end, /** @type {string} */ name) =>
-    h("a", { class: "button", href: apiAddress(`collections/${id}/answers${end}`), download: true }, name);
-  // A collector without pyarrow would answer the link with a problem document in place of this page.
-  const parquet = root.dataset.parquet === undefined ? [] : [link(".parquet", "Parquet")];
+  const file = (/** @type {string} */ name, /** @type {string} */ end) =>
+    /** @type {[string, () => string]} */ ([name, () => apiAddress(`collections/${id}/answers${end}`)]);
+  // A collector without pyarrow has no such file.
+  const parquet = root.dataset.parquet === undefined ? [] : [file("Parquet", ".parquet")];
   return h(
     "section",
     { class: "card", "aria-labelledby": "export-title" },
     h("h2", { id: "export-title" }, "Export"),
     h("p", { class: "soft" }, "Every answer, raw and consistent, with its interval."),
-    h("div", { class: "row" }, link("", "JSON"), link(".csv", "CSV"), ...parquet),
+    downloads(file("JSON", ""), file("CSV", ".csv"), ...parquet),
   );
 }
 
@@ -235,10 +239,12 @@ function frame() {
         admin && !document_.plan && !document_.shuffle && closeButton(),
       ),
       h("div", { id: "facts" }),
+      h("p", { id: "working", class: "working", role: "status", hidden: true }),
       h("div", { id: "plan" }),
       h("div", { id: "shuffle" }),
       h("div", { id: "joint" }),
       h("div", { id: "answers", class: "stack" }),
+      h("div", { id: "integrity" }),
       sharing(),
       invitations(),
       h(
@@ -341,8 +347,41 @@ async function showAnswers(status) {
   const now = `${status.reports} ${status.plan?.finished}`;
   if (now === answered || Date.now() - answeredAt < pause) return undefined;
   [answered, answeredAt] = [now, Date.now()];
+  try {
+    await compute(status.reports);
+  } catch (error) {
+    // Asked for again after a pause, even if no report comes in meanwhile.
+    answered = "";
+    throw error;
+  } finally {
+    working("");
+  }
+  pause = Math.max(AGAIN, 5 * (Date.now() - answeredAt));
+  return undefined;
+}
+
+/** Say what the collector computes, the first time that somebody waits for it; empty when it is done. @param {string} words */
+function working(words) {
+  const line = byId("working");
+  line.textContent = words;
+  line.hidden = !words;
+  byId("answers").setAttribute("aria-busy", String(Boolean(words)));
+}
+
+/** Grey bars in place of the cards that are being computed. */
+const skeleton = () =>
+  h("div", { class: "card skeleton", "aria-hidden": "true" }, ...["long", "short", "middle", "short"].map((one) => h("i", { class: one })));
+
+/** Ask for everything that is shown, one after the other, since each takes the collector a while. @param {number} n reports */
+async function compute(n) {
+  const box = byId("answers");
+  const first = !cards.size;
+  if (first) {
+    working(`Computing the answers from ${reports(n)}…`);
+    box.replaceChildren(skeleton());
+  }
   const { shown, level } = await fetchAnswers();
-  if (!cards.size) box.replaceChildren();
+  if (first) box.replaceChildren();
   for (const [name, question] of shown) {
     if (!cards.has(name)) {
       cards.set(name, cardOf(question));
@@ -350,10 +389,12 @@ async function showAnswers(status) {
     }
     cards.get(name).update(question, level);
   }
+  if (first && hasTables(document_)) working("Computing tables of several questions…");
   await showTables(level);
+  if (first && document_.windows) working("Computing the trend…");
   await showTrend();
-  pause = Math.max(AGAIN, 5 * (Date.now() - answeredAt));
-  return undefined;
+  if (first && !document_.plan && !document_.windows) working("Looking for forged reports…");
+  await showIntegrity();
 }
 
 /** Tables of several questions, where they were asked together. @param {number} level */
@@ -363,7 +404,7 @@ async function showTables(level) {
     const path = `collections/${id}/joint/`;
     const ask = (/** @type {string} */ query, /** @type {Record<string, any>} */ given) =>
       call("GET", `${path}${query}?${new URLSearchParams(given)}`);
-    jointCard = new JointCard(document_, ask, (wanted) => fetch(apiAddress(path + wanted)));
+    jointCard = new JointCard(document_, ask, (wanted) => apiAddress(path + wanted));
     byId("joint").replaceChildren(jointCard.element);
   }
   await jointCard.update(level);
@@ -377,6 +418,17 @@ async function showTrend() {
     byId("joint").replaceChildren(trendCard.element);
   }
   await trendCard.update();
+}
+
+/** Whether reports look forged; rounds of a plan are looked at one by one, and windows are not. */
+async function showIntegrity() {
+  if (document_.plan || document_.windows) return;
+  const found = await call("GET", `collections/${id}/integrity`);
+  if (!integrityCard) {
+    integrityCard = new IntegrityCard();
+    byId("integrity").replaceChildren(integrityCard.element);
+  }
+  integrityCard.update(found);
 }
 
 /** The rounds of an adaptive plan. @param {any} plan */

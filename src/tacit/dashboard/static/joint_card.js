@@ -53,9 +53,9 @@ export class JointCard {
   /**
    * @param {any} document_ the document of the collection
    * @param {(query: string, given: Record<string, any>) => Promise<any>} ask
-   * @param {(path: string) => Promise<Response>} download
+   * @param {(path: string) => string} address where a file below the tables is
    */
-  constructor({ questions, policy }, ask, download) {
+  constructor({ questions, policy }, ask, address) {
     this.ask = ask;
     this.intro = INTROS[policy];
     this.names = questions.map((/** @type {any} */ { name }) => name);
@@ -71,7 +71,7 @@ export class JointCard {
       h("summary", {}, "Table of these numbers"),
       this.numbers,
     );
-    this.element = this.frame(synthetic(download));
+    this.element = this.frame(synthetic(address));
   }
 
   /** @param {any} made the form for synthetic data */

@@ -2,6 +2,7 @@
 
 import { address, call } from "./api.js";
 import { byId, h, inLanguage } from "./dom.js";
+import { save, saying } from "./download.js";
 import { count, trouble } from "./format.js";
 import { answerCard, planCard } from "./query_results.js";
 import { Editor } from "./sql_editor.js";
@@ -82,18 +83,13 @@ function refused(error, added) {
 /** @param {any} answer @param {string} sql */
 function show(answer, sql) {
   const chosen = level.value;
-  const download = h("button", { type: "button", onclick: () => save(sql, chosen) }, "Download CSV");
-  const card = answerCard(answer, download);
-  results.replaceChildren(card.element);
-  card.draw();
-}
-
-/** Save the answer as a CSV file. @param {string} sql @param {string} chosen */
-function save(sql, chosen) {
   const query = new URLSearchParams({ sql, level: chosen });
   const href = address(`collections/${table.collection}/query.csv?${query}`);
-  // The collector names the file after the collection and the query.
-  h("a", { href, download: "" }).click();
+  const said = saying();
+  const download = h("button", { type: "button", onclick: () => save(href, said) }, "Download CSV");
+  const card = answerCard(answer, h("div", { class: "row" }, download, said));
+  results.replaceChildren(card.element);
+  card.draw();
 }
 
 /** Queries of this table that were run before, the last one first; they stay in this browser. @returns {string[]} */

@@ -1,7 +1,7 @@
 /** The card of a question for ranges: a histogram to drag over, the cumulative distribution, quantiles, and where
  * answers gather. Everything but the histogram is asked of the collector, one query each. */
 
-import { holds, modeSwitch, numberTable, switchOf } from "./answers.js";
+import { holds, modeSwitch, numberTable, pushed, switchOf } from "./answers.js";
 import { h, inLanguage, scrolled } from "./dom.js";
 import { count, interval, percent, reports } from "./format.js";
 import { methodMenu, noteOf } from "./methods.js";
@@ -138,7 +138,7 @@ export class RangeCard {
     const adds = each > 1 ? ` Each bar adds up ${count(each)} neighbouring answers.` : "";
     this.methods.show(mode === "raw" ? "" : question.method, question.rows.length);
     this.note.textContent = `${noteOf(mode, question.method)}${adds}`;
-    this.based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, this.level)}`;
+    this.based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, this.level)}${pushed(question)}`;
     histogram.draw(bars, leaves);
     histogram.choose(picker.low, picker.high);
     this.align();

@@ -1,5 +1,6 @@
 /** Most frequent values, items or itemsets: a ranked list with intervals and the probability that each is noise. */
 
+import { pushed } from "./answers.js";
 import { BarChart } from "./chart.js";
 import { h, inLanguage, scrolled } from "./dom.js";
 import { count, interval, intervalName, percent, reports } from "./format.js";
@@ -89,7 +90,7 @@ export class RankedCard {
   update(next, level) {
     this.level = level;
     const cases = `${Math.round(100 * level)} of 100 cases`;
-    this.based.textContent = `From ${reports(next.n ?? 0)}. Intervals are adjusted for selection: of those listed, they hold the true share in ${cases}.`;
+    this.based.textContent = `From ${reports(next.n ?? 0)}. Intervals are adjusted for selection: of those listed, they hold the true share in ${cases}.${pushed(next)}`;
     this.body.hidden = !this.isListed;
     if (!this.isListed) this.status.textContent = "Hashed texts are not found by themselves; look them up below.";
     else if (this.isSearch && next.status === "ok") this.search();

@@ -79,6 +79,12 @@ export class Participation {
     const { collections: rows, total } = this.client.ledger();
     return { rows, total };
   }
+
+  /** What collections that ask again and again have cost, by account. @returns {Promise<any[]>} */
+  accounts() {
+    // Where a browser cannot keep accounts, none was charged.
+    return this.client.accounts().catch(() => []);
+  }
 }
 
 /** A draft, tried out: noise is drawn as it would be, nothing is stored and nothing is sent. */
@@ -119,5 +125,9 @@ export class Preview {
 
   ledger() {
     return { rows: [], total: 0 };
+  }
+
+  async accounts() {
+    return [];
   }
 }

@@ -1,5 +1,6 @@
 /** The survey page: ask, show the noisy report, send it, give a receipt. */
 
+import { accountTable } from "./accounts.js";
 import { byId, h, inLanguage } from "./dom.js";
 import { describe } from "./describe.js";
 import { field } from "./fields.js";
@@ -335,12 +336,22 @@ function ledger() {
     h("tbody", {}, ...rows.map(line)),
     h("tfoot", {}, h("tr", {}, h("th", { scope: "row", colspan: 2 }, say("total")), cell(total))),
   );
+  const accounts = h("div");
+  // Read when somebody looks: most devices have none, and the module that reads them is loaded for nobody else.
+  const seen = async (/** @type {any} */ { target }) => {
+    if (!target.open) return;
+    const kept = await participation.accounts();
+    note.hidden = !rows.length && kept.length > 0;
+    accounts.replaceChildren(...accountTable(kept, say));
+  };
+  const note = h("p", { class: "soft" }, say(rows.length ? "ledgerNote" : "ledgerEmpty"));
   return h(
     "details",
-    { class: "card ledger", open: view === "after" },
+    { class: "card ledger", open: view === "after", ontoggle: seen },
     h("summary", {}, say("ledgerTitle")),
-    h("p", { class: "soft" }, say(rows.length ? "ledgerNote" : "ledgerEmpty")),
+    note,
     rows.length > 0 && table,
+    accounts,
   );
 }
 

@@ -3,28 +3,87 @@
 import { address, call } from "./api.js";
 import { colour } from "./chart.js";
 import { h, scrolled } from "./dom.js";
+import { downloads } from "./download.js";
 import { count, interval, label, percent, probability } from "./format.js";
 import { Picture, axes, plainly, tooltip } from "./range_charts.js";
 
-/** How windows are put together, and how many of them are shown. */
+/** How windows are put together. */
 const BY = { window: "each window", group: "joined while too few", week: "weeks", month: "months" };
-const LAST = { 0: "all", 30: "the last 30", 90: "the last 90" };
 const MOST_LISTED = 5;
 const ALPHA = 0.05;
 
 /** @param {any} row */
 const daysOf = ({ first_day: first, last_day: last }) => (first === last ? first : `${first} to ${last}`);
 
-/** Lines with a band behind them; windows that still take reports have hollow dots. */
+/** Dashed lines where something changed, with the date, and what is being dragged over. */
+const marks = {
+  id: "marks",
+  /** @param {any} chart */
+  afterDatasetsDraw({ ctx, chartArea: { top, bottom, right }, scales: { x }, options }) {
+    const { changes, dragged } = options.plugins.marks;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = colour("--ink");
+    ctx.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    for (const { place, day } of changes) {
+      const at = x.getPixelForValue(place);
+      ctx.setLineDash([4, 4]);
+      ctx.beginPath();
+      ctx.moveTo(at, top);
+      ctx.lineTo(at, bottom);
+      ctx.stroke();
+      const isLeft = at + ctx.measureText(day).width + 6 > right;
+      ctx.textAlign = isLeft ? "right" : "left";
+      ctx.fillText(day, at + (isLeft ? -5 : 5), top + 11);
+    }
+    if (dragged) {
+      const [from, to] = dragged.map((/** @type {number} */ place) => x.getPixelForValue(place));
+      ctx.globalAlpha = 0.15;
+      ctx.fillRect(from, top, to - from, bottom - top);
+    }
+    ctx.restore();
+  },
+};
+
+/** Lines with a band behind them; windows that still take reports have hollow dots. A part that is dragged over is told. */
 class Trend extends Picture {
-  /** @param {string} title */
-  constructor(title) {
+  /** @param {string} title @param {(first: number, last: number) => void} dragged over places of rows */
+  constructor(title, dragged) {
     super(`Trend: ${title}. The table below has the same numbers.`, "upright");
+    /** Where the pointer went down. */
+    this.start = -1;
+    this.canvas.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => (this.start = this.#under(event)));
+    this.canvas.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => this.#drag(event));
+    this.canvas.addEventListener("pointercancel", () => (this.start = -1));
+    this.canvas.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => {
+      const [first, last] = [this.start, this.#under(event)].sort((a, b) => a - b);
+      this.start = -1;
+      // A click is no part of a series.
+      if (first >= 0 && last > first) dragged(first, last);
+    });
   }
 
-  /** @param {any[]} rows answered windows @param {number[]} cells which values to draw @param {boolean} smooth */
-  draw(rows, cells, smooth) {
-    this.redraw = () => this.draw(rows, cells, smooth);
+  /** The row under a pointer. @param {PointerEvent} event @returns {number} */
+  #under({ clientX }) {
+    const { scales: { x }, data } = this.chart;
+    return Math.min(Math.max(x.getValueForPixel(clientX - this.canvas.getBoundingClientRect().left), 0), data.labels.length - 1);
+  }
+
+  /** @param {PointerEvent} event */
+  #drag(event) {
+    if (this.start < 0) return;
+    this.chart.options.plugins.marks.dragged = [this.start, this.#under(event)];
+    this.chart.draw();
+  }
+
+  /**
+   * @param {any[]} rows answered windows
+   * @param {number[]} cells which values to draw
+   * @param {boolean} smooth
+   * @param {string[]} days on which something changed
+   */
+  draw(rows, cells, smooth, days) {
+    this.redraw = () => this.draw(rows, cells, smooth, days);
+    const changes = days.map((day) => ({ day, place: rows.findIndex(({ first_day: first }) => first === day) }));
     const lines = cells.flatMap((cell, i) => this.#lines(rows, cell, ["--accent", "--warn"][i], smooth));
     const shown = (/** @type {number} */ place) =>
       cells.map((cell) => {
@@ -35,7 +94,14 @@ class Trend extends Picture {
     this.paint({
       type: "line",
       data: { labels: rows.map(daysOf), datasets: lines },
-      options: plainly(axes((place) => rows[place]?.first_day ?? "", "time"), { tooltip: words }),
+      options: plainly(axes((place) => rows[place]?.first_day ?? "", "time"), {
+        ...{ tooltip: words, marks: { changes: changes.filter(({ place }) => place >= 0), dragged: null } },
+        legend: {
+          display: cells.length > 1,
+          labels: { color: colour("--ink"), usePointStyle: true, boxHeight: 6, filter: (/** @type {any} */ { text }) => text },
+        },
+      }),
+      plugins: [marks],
     });
   }
 
@@ -44,15 +110,15 @@ class Trend extends Picture {
     const ink = colour(name) || colour("--ink");
     const column = (/** @type {string} */ what) => rows.map(({ rows: cells }) => cells[cell][what]);
     const plain = { borderColor: ink, backgroundColor: ink, borderWidth: 1.5, pointRadius: 0 };
-    const end = { ...plain, borderWidth: 0 };
+    const end = { ...plain, borderWidth: 0, label: "" };
     return [
       {
-        ...{ ...plain, data: column("estimate"), pointRadius: rows.length > 120 ? 1.5 : 3, showLine: !smooth },
+        ...{ ...plain, label: label(rows[0].rows[cell].value), data: column("estimate"), pointRadius: rows.length > 120 ? 1.5 : 3, showLine: !smooth },
         pointBackgroundColor: rows.map(({ provisional }) => (provisional ? colour("--card") : ink)),
       },
       { ...end, data: column("band_low") },
       { ...end, data: column("band_high"), backgroundColor: `color-mix(in srgb, ${ink} 18%, transparent)`, fill: "-1" },
-      ...(smooth ? [{ ...plain, data: column("smoothed"), borderWidth: 2.5 }] : []),
+      ...(smooth ? [{ ...plain, label: "", data: column("smoothed"), borderWidth: 2.5 }] : []),
     ];
   }
 }
@@ -60,6 +126,12 @@ class Trend extends Picture {
 /** @param {string} name @param {Record<string, string>} options @param {() => void} changed */
 function choice(name, options, changed) {
   const field = h("select", { onchange: changed }, ...Object.entries(options).map(([value, words]) => h("option", { value }, words)));
+  return { field, element: h("label", { class: "row" }, `${name} `, field) };
+}
+
+/** A date that bounds what is shown; empty is no bound. @param {string} name @param {() => void} changed */
+function bound(name, changed) {
+  const field = h("input", { type: "date", onchange: changed });
   return { field, element: h("label", { class: "row" }, `${name} `, field) };
 }
 
@@ -74,30 +146,34 @@ export class TrendCard {
     const change = () => void this.update();
     const redraw = () => this.#show();
     this.by = choice("By", BY, change);
-    this.last = choice("Show", LAST, redraw);
+    [this.from, this.to] = [bound("From", redraw), bound("to", redraw)];
+    this.whole = h("button", { type: "button", class: "quiet", onclick: () => this.#zoom("", "") }, "Whole series");
     this.first = choice("Value", Object.fromEntries(labels.map((one, i) => [i, one])), redraw);
     this.second = choice("beside", { "": "nothing", ...Object.fromEntries(labels.map((one, i) => [i, one])) }, redraw);
     this.smooth = h("input", { type: "checkbox", onchange: redraw });
-    this.trend = new Trend(Object.values(text)[0]);
+    this.trend = new Trend(Object.values(text)[0], (first, last) => this.#zoom(this.told[first].first_day, this.told[last].last_day));
+    /** The rows that are drawn. @type {any[]} */
+    this.told = [];
     this.words = h("div", { class: "stack" });
     this.table = scrolled("Windows as a table");
     this.element = h(
       "section",
       { class: "card stack", "aria-labelledby": "trend-title" },
       h("h2", { id: "trend-title" }, "Trend"),
-      h("div", { class: "row" }, this.by.element, this.last.element, this.first.element, this.second.element, h("label", { class: "row" }, this.smooth, " smoothed")),
+      h("div", { class: "row" }, this.by.element, this.first.element, this.second.element, h("label", { class: "row" }, this.smooth, " smoothed")),
+      h("div", { class: "row" }, this.from.element, this.to.element, this.whole),
       this.trend.element,
       this.words,
       h("details", {}, h("summary", {}, "Windows as a table"), this.table),
-      h("div", { class: "row" }, ...["", ".csv"].map((end) => this.#link(end))),
+      downloads(["JSON", () => this.#file("")], ["CSV", () => this.#file(".csv")]),
     );
     /** @type {any} */
     this.answer = undefined;
   }
 
-  /** @param {string} end */
-  #link(end) {
-    return h("a", { class: "button", href: address(`collections/${this.id}/series${end}?band=true`), download: true }, end ? "CSV" : "JSON");
+  /** The series as it is shown, as a file. @param {string} end */
+  #file(end) {
+    return address(`collections/${this.id}/series${end}?${new URLSearchParams({ band: "true", by: this.by.field.value })}`);
   }
 
   /** Ask again, with the present choices. */
@@ -107,25 +183,46 @@ export class TrendCard {
     this.#show();
   }
 
+  /** Show the windows between two dates. @param {string} from @param {string} to */
+  #zoom(from, to) {
+    [this.from.field.value, this.to.field.value] = [from, to];
+    this.#show();
+  }
+
+  /** Rows between the dates that were picked. @returns {any[]} */
+  #shown() {
+    const [from, to] = [this.from.field.value, this.to.field.value || "9999"];
+    return this.answer.series.filter((/** @type {any} */ { first_day: first, last_day: last }) => last >= from && first <= to);
+  }
+
+  /** Changes that are worth a word. @returns {any[]} */
+  #changes() {
+    return this.answer.changes.filter((/** @type {any} */ { p_value: p }) => p < ALPHA);
+  }
+
   #show() {
     if (!this.answer) return;
-    const told = this.answer.series.filter((/** @type {any} */ { status }) => status === "ok").slice(-Number(this.last.field.value));
+    const told = (this.told = this.#shown().filter(({ status }) => status === "ok"));
+    this.whole.hidden = !this.from.field.value && !this.to.field.value;
     const cells = [this.first, this.second].map(({ field }) => field.value).filter((value) => value !== "").map(Number);
     this.trend.element.hidden = !told.length;
-    if (told.length) this.trend.draw(told, cells, this.smooth.checked);
+    const days = new Set(this.#changes().filter(({ value }) => cells.some((cell) => told[0]?.rows[cell].value === value)).map(({ day }) => day));
+    if (told.length) this.trend.draw(told, cells, this.smooth.checked, [...days]);
     this.words.replaceChildren(...this.#sentences(told));
     this.table.replaceChildren(this.#rows(cells));
   }
 
   /** @param {any[]} told */
   #sentences(told) {
-    const few = !told.length && h("p", { class: "soft" }, `No window has ${count(this.answer.minimum_cohort)} reports yet.`);
-    const found = this.answer.changes.filter((/** @type {any} */ { p_value: p }) => p < ALPHA).slice(0, MOST_LISTED);
-    const changes = found.map((/** @type {any} */ { value, day, before, after, p_value: p }) =>
+    const where = this.whole.hidden ? "yet" : "between these dates";
+    const few = !told.length && h("p", { class: "soft" }, `No window has ${count(this.answer.minimum_cohort)} reports ${where}.`);
+    const changes = this.#changes().slice(0, MOST_LISTED).map((/** @type {any} */ { value, day, before, after, p_value: p }) =>
       h("p", {}, h("b", {}, `${label(value)} changed on ${day}`), `, from ${percent(before)} to ${percent(after)} (probability of chance ${probability(p)}).`));
     const settling = told.some(({ provisional }) => provisional) && h("p", { class: "soft" }, "Hollow dots are provisional: their windows still take reports.");
-    const band = told.length && h("p", { class: "soft" }, "The band holds all windows and values together with 95 %, about all devices.");
-    return [few, ...changes, settling, band, ...this.answer.words.slice(0, 2).map((/** @type {string} */ one) => h("p", { class: "soft" }, one))].filter(Boolean);
+    const smooth = told.length > 0 && this.smooth.checked &&
+      h("p", { class: "soft" }, "Lines are smoothed, by a model in which shares drift: they lag behind jumps. Dots are the raw windows.");
+    const band = told.length > 0 && h("p", { class: "soft" }, "The band holds all windows and values together with 95 %, about all devices.");
+    return [few, ...changes, settling, smooth, band, ...this.answer.words.slice(0, 2).map((/** @type {string} */ one) => h("p", { class: "soft" }, one))].filter(Boolean);
   }
 
   /** @param {number[]} cells */
@@ -133,7 +230,7 @@ export class TrendCard {
     const head = ["Days", "State", "Reports", ...cells.map((cell) => this.first.field.options[cell].text)];
     const shares = (/** @type {any} */ row) =>
       cells.map((cell) => h("td", { class: "right" }, row.rows.length ? percent(row.rows[cell].estimate, row.rows[cell].standard_error) : "—"));
-    const lines = this.answer.series.map((/** @type {any} */ row) =>
+    const lines = this.#shown().map((/** @type {any} */ row) =>
       h("tr", {}, h("th", { scope: "row" }, daysOf(row)), h("td", {}, row.state), h("td", { class: "right" }, count(row.n)), ...shares(row)));
     return h("table", {}, h("caption", { class: "hidden-text" }, "Windows"), h("thead", {}, h("tr", {}, ...head.map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, ...lines));
   }

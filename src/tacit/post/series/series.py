@@ -5,13 +5,15 @@ noise from window to window and must not come here.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from tacit.arrays import F64, I64
 from tacit.core.estimate import Estimate, Target
+from tacit.core.statistics.normal import normal_isf
+from tacit.core.statistics.score import Law, score_interval
 from tacit.errors import InvalidSpec
 
 
@@ -50,15 +52,36 @@ class Series:
 
     def variance(self, target: Target = "respondents") -> F64:
         """Variances, a row per window; infinite where a window has no reports."""
-        rows = [estimate.variance for estimate in self.estimates]
-        if target == "population":
-            rows = [_sampled(estimate, row) for estimate, row in zip(self.estimates, rows, strict=True)]
-        return np.stack(rows)
+        return self._sampled_variance if target == "population" else self._variance
+
+    @cached_property
+    def _variance(self) -> F64:
+        return np.stack([estimate.variance for estimate in self.estimates])
+
+    @cached_property
+    def _sampled_variance(self) -> F64:
+        return np.stack([_sampled(estimate, estimate.variance) for estimate in self.estimates])
 
     def intervals(self, level: float, *, target: Target = "respondents") -> tuple[F64, F64]:
         """Return lower and upper ends that each hold with this level: pointwise, not all together."""
+        stacked = self._stacked_law(target)
+        if stacked is not None:
+            return score_interval(self.value, self.variance(target), stacked, normal_isf((1 - level) / 2))
         ends = [estimate.interval(level, target=target) for estimate in self.estimates]
         return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
+
+    def _stacked_law(self, target: Target) -> Law | None:
+        """The laws of all windows in one, a row each, where they differ in their numbers alone: many times faster."""
+        laws = [estimate.law for estimate in self.estimates if estimate.has_data and estimate.spread is None]
+        plain = [law for law in laws if law is not None and law.is_uniform]
+        if len(plain) < len(self) or len({(law.low, law.high, law.floor) for law in plain}) != 1:
+            return None
+        slope, curve, step = (
+            np.array([[float(getattr(law, name))] for law in plain]) for name in ("slope", "curve", "step")
+        )
+        if target == "population":
+            curve = curve + np.array([[1 / estimate.effective] for estimate in self.estimates])
+        return replace(plain[0], slope=slope, curve=curve, step=step)
 
     def band(self, level: float, *, target: Target = "respondents") -> tuple[F64, F64]:
         """Return lower and upper ends that hold for all windows and cells together with this level."""
