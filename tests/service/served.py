@@ -12,7 +12,7 @@ import re
 import signal
 import socket
 import struct
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException
@@ -48,6 +48,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def first_token(printed: Iterable[str]) -> str:
+    """The admin token among the lines that a first start prints; lines after it are left unread."""
+    return next(found[0] for line in printed if (found := re.search(r"tct_[\w-]{43}", line)))
 
 
 class Forgetful(SqliteStore):
@@ -108,9 +113,7 @@ class Served:
     @property
     def token(self) -> str:
         """The token of the first start."""
-        found = re.search(r"tct_[\w-]{43}", self.log.read_text())
-        assert found, self.log.read_text()
-        return found[0]
+        return first_token(self.log.read_text().splitlines())
 
     @property
     def day(self) -> int:

@@ -102,7 +102,7 @@ def test_mistakes_in_a_query_are_not_called_a_collection_that_cannot_exist(range
 def test_text_with_a_colon_is_told_to_need_quotes(tmp_path: Path) -> None:
     (tmp_path / "draft.yaml").write_text("title: How? yes, no: maybe\n")
     refused = run("create", str(tmp_path / "draft.yaml"), "--data", str(tmp_path))
-    assert refused.exit_code == 2 and "line 1" in refused.stderr and "put text with a colon in quotes" in refused.stderr
+    assert refused.exit_code == 2 and "line 1" in refused.stderr and "put text with a colon" in refused.stderr
 
 
 def test_a_tally_that_was_made_elsewhere_is_imported_once(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from tests.service.memory import MemoryStore
 from tests.service.plain import SHUFFLE, Client, binary, draft, http_client, plain_app, serving, wait_for, wide_draft
-from tests.service.served import free_port
+from tests.service.served import first_token, free_port
 from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.cli import cli
@@ -343,7 +343,7 @@ def test_serve_prints_its_token_once_and_stops_in_order(tmp_path: Path):
             with http_client(f"http://127.0.0.1:{port}") as http:
                 wait_for(http)
                 if start == 0:
-                    token = re.search(r"tct_[\w-]{43}", process.stdout.readline())[0]
+                    token = first_token(process.stdout)
                     client = Client(http, token)
                     mine = client.publish(draft())
                     assert client.send(mine, binary(mine, bytes([0] * 7))).status_code == 201

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from psycopg import errors
 from psycopg.types import TypeInfo
 from tests.service.pg_people import STATES, N, Served, certificate, served
-from tests.service.served import free_port
+from tests.service.served import first_token, free_port
 from tests.service.waiting import PATIENT_SECONDS, run_async, wait_until
 
 from tacit.cli import cli
@@ -313,12 +313,15 @@ def test_pandas_reads_a_query(table: Served) -> None:
         near(row.iloc[1:], truth)
 
 
+@pytest.mark.slow
 def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     http, port = free_port(), free_port()
     command = [sys.executable, "-m", "tacit.cli", "serve", "--data", str(tmp_path / "data"), "--port", str(http)]
-    with subprocess.Popen([*command, "--pg-port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
+    with subprocess.Popen(
+        [*command, "--pg-port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as run:
         assert run.stdout is not None
-        token = run.stdout.readline().decode().rpartition(" ")[2].strip()
+        token = first_token(run.stdout)
         address = f"host=127.0.0.1 port={port} user=ann password={token}"
         with closing(connected(address)) as connection:
             assert connection.execute("SELECT COUNT(*) FROM pg_class").fetchone() == (0,)
@@ -358,6 +361,7 @@ def test_the_command_refuses_what_would_be_unsafe(tmp_path: Path, options: list[
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.slow
 def test_fifty_clients_at_once(table: Served) -> None:
     async def ask(i: int) -> float:
         async with await psycopg.AsyncConnection.connect(

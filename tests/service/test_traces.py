@@ -1,26 +1,19 @@
 """What a real collector process prints and leaves behind: nothing of what strangers sent."""
 
 import json
-import re
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.service.plain import Client, binary, draft, http_client, wait_for
+from tests.service.served import first_token, free_port
 from tests.service.test_attacks import PLAIN_GET, exchange, post
 from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.wire.batch import MEDIA_TYPE
 
 MARKER = "s3cr3t-m4rk3r"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def attack_with_marker(client: Client, mine: str) -> None:
@@ -61,10 +54,9 @@ def test_nothing_that_was_sent_is_ever_logged_or_kept(tmp_path: Path):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        found = re.search(r"tct_[\w-]{43}", process.stdout.readline())
-        assert found
+        token = first_token(process.stdout)
         with http_client(f"http://127.0.0.1:{port}") as http:
-            client = Client(http, found[0])
+            client = Client(http, token)
             wait_for(http)
             mine = client.publish(draft())
             attack_with_marker(client, mine)

@@ -16,14 +16,6 @@ from tacit.cli import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 BOX = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# A reader waits until the collector says where it is; a script has to be told to.
-WAIT = """
-for i in $(seq 600); do
-  python -c "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/readyz')" 2>/dev/null && break; sleep 0.1
-done
-"""
-
-
 # A collector on a busy machine answers 503 to a query that takes too long, and asks to be asked again.
 PATIENT = """set -e
 tacit() {
@@ -34,8 +26,18 @@ tacit() {
 
 
 def script(page: str) -> str:
-    text = "\n".join(BOX.findall((ROOT / page).read_text(encoding="utf-8")))
-    return re.sub(r"^(tacit serve .*&)$", lambda line: line[0] + WAIT, text, flags=re.MULTILINE)
+    return "\n".join(BOX.findall((ROOT / page).read_text(encoding="utf-8")))
+
+
+PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "tacit serve" in page.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_a_collector_in_the_background_is_waited_for(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for at, line in enumerate(lines):
+        if re.fullmatch(r"\s*tacit serve .*&", line):
+            assert "/readyz" in lines[at + 1], f"{page.name}:{at + 1}"
 
 
 @pytest.mark.parametrize("page", ["docs/tutorial/terminal.md", "docs/tutorial/embed.md"])

@@ -1,6 +1,7 @@
 """The `tacit` command. Subcommands are imported when they are used, so that `tacit --help` is quick."""
 
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -45,7 +46,23 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "spark": ("tacit.cli.spark.group:spark", "Count report files on Spark, and answer SQL over them."),
     "token": ("tacit.cli.token:token", "Make, list and revoke tokens on the machine of the collector."),
     "tally": ("tacit.cli.reports:tally", "Count report files."),
+    "webhook": ("tacit.cli.webhook:webhook", "Have a program told about alarms, refusals, cohorts and closings."),
 }
+
+
+_GROUPS = ("collection", "token", "webhook", "oracle", "audit", "simulate")
+"""Groups whose commands are often typed without the name of the group."""
+
+
+def _meant(name: str) -> str:
+    """What an unknown command may have meant, as an end of a sentence."""
+    # Imported for a mistake only; the groups need no extra.
+    groups = {group: getattr(import_module(home), what) for group in _GROUPS
+              for home, _, what in [_COMMANDS[group][0].partition(":")]}  # fmt: skip
+    known = {f"{group} {each}" for group, made in groups.items() for each in made.commands} | _COMMANDS.keys()
+    inside = sorted(words for words in known if words.rpartition(" ")[2] == name)
+    near = inside or get_close_matches(name, sorted(known, key=len), 1, 0.6)
+    return f", did you mean: {' or '.join(f'tacit {words}' for words in near)}" if near else ""
 
 
 class _LazyGroup(click.Group):
@@ -59,6 +76,14 @@ class _LazyGroup(click.Group):
             return None
         module, _, name = _COMMANDS[cmd_name][0].partition(":")
         return getattr(import_module(module), name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in _COMMANDS:
+            ctx.fail(f"there is no command '{name[:40]}'{_meant(name)}; tacit --help lists all")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

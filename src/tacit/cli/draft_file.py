@@ -23,6 +23,13 @@ def read_draft(path: str) -> Any:
     return _from_yaml(path, text)
 
 
+def _line(text: str, mark: Any) -> str:
+    """The line at fault, as an end of a sentence."""
+    lines = text.splitlines()
+    at = len(lines) if mark is None else int(mark.line)
+    return f": {lines[at].strip()[:60]}" if at < len(lines) else ""
+
+
 def _from_yaml(path: str, text: str) -> Any:
     yaml = load("yaml")
     try:
@@ -30,7 +37,8 @@ def _from_yaml(path: str, text: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f", line {mark.line + 1}, column {mark.column + 1}"
-        raise CommandRefused(f"{path}{place}: is neither JSON nor YAML; put text with a colon in quotes") from None
+        hint = "put text with a colon, a question mark or a bracket in quotes"
+        raise CommandRefused(f"{path}{place}: is neither JSON nor YAML; {hint}{_line(text, mark)}") from None
     # YAML reads 1.0 as a float, which has no exact text; what was written is what is meant.
     if isinstance(draft, dict) and isinstance(draft.get("epsilon"), float):  # pyright: ignore[reportUnknownMemberType]
         draft["epsilon"] = repr(draft["epsilon"])  # pyright: ignore[reportUnknownArgumentType]

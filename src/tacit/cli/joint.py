@@ -39,12 +39,17 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def _end(share: float) -> str:
+    """An end of the interval of a share, cut to what a share can be; JSON has it as it was computed."""
+    return percent(min(1.0, max(0.0, share)))
+
+
 def _share(value: float | None) -> str:
     return "unknown" if value is None else percent(value)
 
 
 def _interval(cell: Answer) -> str:
-    return "unknown" if cell["low"] is None else f"{percent(cell['low'])} to {percent(cell['high'])}"
+    return "unknown" if cell["low"] is None else f"{_end(cell['low'])} to {_end(cell['high'])}"
 
 
 def _table(answer: Answer) -> None:

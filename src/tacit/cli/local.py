@@ -137,6 +137,31 @@ class LocalOperator:
 
         return Tables(self._collector)
 
+    def add_webhook(self, url: str, events: "list[str]", team: str = "") -> dict[str, Any]:
+        """Add a webhook and return it with its secret."""
+        from tacit.collector.notices.webhooks import shown
+
+        secret, record = self._collector.notices.webhooks.add(url, events, team=team)
+        return shown(record) | {"secret": secret}
+
+    def webhooks(self) -> "list[dict[str, Any]]":
+        """Return all webhooks."""
+        from tacit.collector.notices.webhooks import shown
+
+        return [shown(one) for one in self._collector.notices.webhooks.all()]
+
+    def remove_webhook(self, webhook: str) -> None:
+        """Remove a webhook."""
+        self._collector.notices.webhooks.remove(webhook)
+
+    def test_webhook(self, webhook: str) -> None:
+        """Queue a test message."""
+        self._collector.notices.webhooks.test(webhook)
+
+    def webhook_log(self) -> "list[dict[str, Any]]":
+        """Return the latest messages to webhooks."""
+        return self._collector.notices.webhooks.log()
+
     def tables(self) -> "list[dict[str, Any]]":
         """Return the collections with rows, as tables."""
         from tacit.collector.collections.access import OWNER

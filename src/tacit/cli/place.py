@@ -125,6 +125,47 @@ class Place(Protocol):
         """Return the answer to SQL as the text of a CSV file."""
         ...
 
+    def add_webhook(self, url: str, events: "list[str]", team: str = "") -> dict[str, Any]:
+        """Add a webhook and return it with its secret."""
+        ...
+
+    def webhooks(self) -> "list[dict[str, Any]]":
+        """Return all webhooks."""
+        ...
+
+    def remove_webhook(self, webhook: str) -> None:
+        """Remove a webhook."""
+        ...
+
+    def test_webhook(self, webhook: str) -> None:
+        """Queue a test message."""
+        ...
+
+    def webhook_log(self) -> "list[dict[str, Any]]":
+        """Return the latest messages to webhooks."""
+        ...
+
+
+_NEXT = {"not_found": "; tacit collection list (with the same options) shows the ids there are"}
+"""What to do next about kinds of refusals, as an end of a sentence."""
+
+
+def _explained(error: Exception, token: str) -> str:
+    """A refusal of a server in words for whoever typed the command."""
+    if isinstance(error, Unreachable):
+        return (
+            f"{error}; is it running, and is the address right? --server or TACIT_SERVER names it, and "
+            "tacit serve --data FOLDER starts one on http://127.0.0.1:8000"
+        )
+    kind = error.kind if isinstance(error, Refused) else ""
+    if kind != "unauthorized":
+        return f"{error}{_NEXT.get(kind, '')}"
+    fault = "the server does not know this token, or it has ended" if token else "the server needs a token"
+    return (
+        f"{fault} (401); give one with --token or as TACIT_TOKEN. If it is lost, make another on the machine of the "
+        "collector: tacit token create --scope admin --data FOLDER"
+    )
+
 
 @contextmanager
 def open_place(server: str, token: str, data: Path | None) -> Generator[Place]:
@@ -135,18 +176,19 @@ def open_place(server: str, token: str, data: Path | None) -> Generator[Place]:
         try:
             yield Operator(server, token)
         except (Refused, Unreachable, InvalidQuery) as error:
-            raise CommandRefused(str(error)) from None
+            raise CommandRefused(_explained(error, token)) from None
         return
     from tacit.collector.server import open_store
     from tacit.collector.service import Collector
     from tacit.hosting.problems import Problem, as_problem
 
-    collector = Collector(open_store(data), lake=read_variable("TACIT_LAKE"))
+    private = read_variable("TACIT_WEBHOOK_PRIVATE") == "true"
+    collector = Collector(open_store(data), lake=read_variable("TACIT_LAKE"), webhook_private=private)
     try:
         yield LocalOperator(collector)
     except (Problem, InvalidQuery) as error:
         problem = as_problem(error)
         place = f" (at character {problem.position})" if problem.position else ""
-        raise CommandRefused(problem.detail + place) from None
+        raise CommandRefused(problem.detail + place + _NEXT.get(problem.kind, "")) from None
     finally:
         collector.stop()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ class PlanRequest:
     shares: tuple[float, ...] = ()
     words: tuple[str, ...] = ()
     """What is known of the values of heavy hitters: shares of the first ranks, and the values themselves."""
+    ends: tuple[float, float] | None = None
+    """The least and the largest number, for a mean."""
     simulated: bool = True
     """Whether what is only said in words is simulated too."""
 
@@ -41,6 +44,8 @@ class PlanRequest:
             length = self.domain.length
             kind = f"texts of up to {length} symbols" if self.domain.kind == "text" else f"strings of {length} bits"
             return f"{kind} ({self.domain.size:.3g})"
+        if self.ends is not None:
+            return "numbers from {:g} to {:g}".format(*self.ends)
         return f"{len(self.sizes)} attributes" if self.sizes else f"{self.size} values"
 
 
@@ -93,6 +98,33 @@ def _wave(question: PlanRequest, workload: Any) -> str:
     return f"; square waves (sw), which are biased, about {found.normal:.6f} ({low:.6f} to {high:.6f})"
 
 
+def _rectangles(question: PlanRequest) -> PlanReport:
+    from math import ceil
+
+    from tacit.tasks.ranges.grid_task import rectangle_options
+
+    if question.workload is not None or question.even_levels:
+        raise click.UsageError("--workload and --even-levels are for ranges; rectangles are planned for all of them")
+    if question.target_error is not None and not question.target_error > 0:
+        raise click.UsageError("--target-error must be above 0")
+    options = rectangle_options(question.sizes, question.epsilon, question.n)
+    most = question.max_report_bits
+    options = [option for option in options if most is None or option.report_bits <= most]
+    if not options:
+        raise click.UsageError(f"--max-report-bits {most} leaves no way to ask for rectangles of these sizes")
+
+    def row(option: Any) -> Row:
+        found = {"method": option.name, "rmse": option.rmse(question.n), "report_bits": option.report_bits}
+        found |= {"members": len(option.heights)}
+        wanted = question.target_error
+        return found if wanted is None else found | {"n_needed": ceil(option.error / wanted**2)}
+
+    # The planner has sorted them by error, the one to publish first.
+    rows, names = [row(option) for option in options], [option.name for option in options]
+    pick = rows[0] | {"spec": options[0].mechanism.spec()}
+    return PlanReport(pick, rows, f"{names[0]} has the least expected error over all rectangles", names, "rectangles")
+
+
 def _histogram(question: PlanRequest) -> PlanReport:
     from tacit.tasks.choose import choose_oracle
 
@@ -116,6 +148,34 @@ def _histogram(question: PlanRequest) -> PlanReport:
     pick = row(choice.pick) | {"spec": choice.pick.mechanism.spec()}
     names = [option.kind for option in choice.options]
     return PlanReport(pick, [row(option) for option in choice.options], choice.reason, names, "points")
+
+
+def _mean(question: PlanRequest) -> PlanReport:
+    """One noisy bit each, which is what a mean is asked with, beside whole numbers with noise (discrete Laplace)."""
+    from tacit.library.asking import ask
+    from tacit.numeric.laplace import DiscreteLaplace
+
+    assert question.ends is not None
+    low, high = question.ends
+    asked = ask("mean", question.epsilon, n=question.n, low=low, high=high)
+    bit: Any = asked.mechanism
+    unit = asked.expected_error / bit.standard_error(question.n)
+
+    def row(mechanism: Any) -> Row:
+        error = unit * mechanism.standard_error(question.n)
+        found = {"method": "mean", "oracle": mechanism.kind, "rmse": error, "report_bits": mechanism.report_bits}
+        needed = (
+            {} if not question.target_error else {"n_needed": ceil(question.n * (error / question.target_error) ** 2)}
+        )
+        return found | {"server_operations": 1.0} | needed
+
+    other = DiscreteLaplace(top=bit.top, epsilon=question.epsilon)
+    rows = [row(each) for each in (bit, other) if each.report_bits <= (question.max_report_bits or each.report_bits)]
+    reason = (
+        f"{bit.kind}: every respondent sends one noisy bit; the standard error of the mean is at most "
+        f"{rows[0]['rmse']:.4g}, on numbers from {low:g} to {high:g}"
+    )
+    return PlanReport(rows[0] | {"spec": bit.spec()}, rows, reason, [r["oracle"] for r in rows], "the mean")
 
 
 def _marginals(question: PlanRequest) -> PlanReport:
@@ -172,7 +232,8 @@ def _reference(question: PlanRequest) -> Any:
 
 
 PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
-    "heavy-hitters": _heavy_hitters, "histogram": _histogram, "marginals": _marginals, "ranges": _ranges,
+    "heavy-hitters": _heavy_hitters, "histogram": _histogram, "marginals": _marginals, "mean": _mean,
+    "ranges": _ranges, "rectangles": _rectangles,
 }  # fmt: skip
 """The planner of every task that can be planned before there are data."""
 
@@ -185,8 +246,10 @@ PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
 @click.option("--bits", type=click.IntRange(1, 64), help="Length of bit strings, instead of a size (heavy-hitters).")
 @click.option("--alphabet", help="Text over lower, printable, bytes, or the characters given (heavy-hitters).")
 @click.option("--length", type=click.IntRange(1), help="Longest text over --alphabet (heavy-hitters).")
+@click.option("--low", type=float, help="Least number there may be (task mean).")
+@click.option("--high", type=float, help="Largest number there may be (task mean).")
 @click.option("--binary", type=click.IntRange(1, 1024), help="Number of binary attributes (task marginals).")
-@click.option("--sizes", help="Numbers of answers of the attributes, with commas (task marginals).")
+@click.option("--sizes", help="Numbers of answers of the attributes, with commas (marginals, rectangles).")
 @click.option("--k", type=int, help="Attributes of one table (marginals: 2), or values to find (heavy-hitters: 32).")
 @click.option("--shares", help="Shares of the ranks 1, k/4, k and 4k, with commas, as far as known (heavy-hitters).")
 @click.option(
@@ -214,7 +277,8 @@ PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
 @click.option("--all", "everything", is_flag=True, help="Show all options in the table, not the 12 best.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
-    task: str, size: int | None, bits: int | None, alphabet: str | None, length: int | None, binary: int | None,
+    task: str, size: int | None, bits: int | None, alphabet: str | None, length: int | None, low: float | None,
+    high: float | None, binary: int | None,
     sizes: str | None, k: int | None, shares: str | None, words: Path | None, cover: bool,
     epsilon: str | None, n: int, workload: str | None,
     target_error: float | None, max_report_bits: int | None, even_levels: bool,
@@ -257,6 +321,7 @@ def plan(
         domain=domain,
         shares=_numbers(shares),
         words=tuple(words.read_text(encoding="utf-8").splitlines()) if words else (),
+        ends=_ends(task, low, high),
     )
     chosen = None
     if epsilon is None:
@@ -320,21 +385,36 @@ def _domain(task: str, size: int | None, bits: int | None, alphabet: str | None,
     return None if bits is None else Bits("bits", bits)
 
 
+def _ends(task: str, low: float | None, high: float | None) -> tuple[float, float] | None:
+    """Return the range of the numbers of a mean; None for other tasks."""
+    if task != "mean":
+        if low is not None or high is not None:
+            raise click.UsageError("--low and --high are for task mean; others take --size")
+        return None
+    if low is None or high is None:
+        raise click.UsageError("--low and --high are needed for task mean, such as --low 0 --high 100")
+    return low, high
+
+
 def _sizes(task: str, size: int | None, binary: int | None, sizes: str | None) -> tuple[int, ...]:
     """Return the numbers of answers of the attributes; empty for other tasks, which have one attribute of a size."""
-    if task != "marginals":
-        if size is None and task != "heavy-hitters":
+    if task == "rectangles" and (size is not None or binary or not sizes):
+        raise click.UsageError("--sizes 64,64 is needed for task rectangles: the numbers of answers of the attributes")
+    if task not in ("marginals", "rectangles"):
+        if size is None and task not in ("heavy-hitters", "mean"):
             raise click.UsageError("--size is needed: the number of values in the domain")
         return ()
     try:
         return (2,) * binary if binary else tuple(int(item) for item in (sizes or "").split(","))
     except ValueError:
-        raise click.UsageError("--binary 8 or --sizes 2,3,5 is needed for task marginals") from None
+        raise click.UsageError("--binary 8 or --sizes 2,3,5 is needed: whole numbers with commas") from None
 
 
 def _table(report: PlanReport, most: int, question: PlanRequest) -> None:
     """Print the best options; columns that only some tasks or requests have come last."""
-    header = ["option", "rmse", "report bits", "server operations"]
+    header = ["option", "rmse", "report bits"]
+    worked = any("server_operations" in row for row in report.options)
+    header += ["server operations"] if worked else []
     weighted = any("gain" in row for row in report.options)
     header += ["rmse, weighted levels"] if weighted else []
     pushed = any("coalition_influence" in row for row in report.options)
@@ -344,7 +424,8 @@ def _table(report: PlanReport, most: int, question: PlanRequest) -> None:
     header += [f"n for {question.target_error:g}"] if counted and question.target_error is not None else []
     rows: list[list[str]] = []
     for name, row in list(zip(report.names, report.options, strict=True))[:most]:
-        cells = [name, f"{row['rmse']:.6f}", str(row["report_bits"]), f"{row['server_operations']:.2g}"]
+        cells = [name, f"{row['rmse']:.6f}", str(row["report_bits"])]
+        cells += [f"{row['server_operations']:.2g}"] if worked else []
         cells += [f"{row['rmse_weighted']:.6f}"] if weighted else []
         cells += [f"{row['coalition_influence']:.4f}"] if pushed else []
         rows.append([*cells, f"{row['n_needed']:,}"] if "n_needed" in row else cells)

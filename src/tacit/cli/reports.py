@@ -354,7 +354,7 @@ def _print_rows(rows: list[dict[str, Any]], title: str, level: float) -> None:
     def cell(x: float | None) -> str:
         return "no data" if x is None else percent(x)
 
-    header = ["value", "frequency", "standard error", f"{level:.0%} low", "high"]
+    header = ["value", "frequency", "standard error", f"{100 * level:g} % low", "high"]
     names = ["frequency", "standard_error", "low", "high"]
     if rows and POST_COLUMNS[0] in rows[0]:
         header, names = [*header, "processed", "low", "high"], [*names, *POST_COLUMNS]

@@ -33,6 +33,7 @@ from tacit.cli.shuffled.tls import tls_options
 @tls_options
 @setting("--workers", type=click.IntRange(1, 128), default=1, show_default=True,
               help="Processes that take requests; --rate is for each of them.")  # fmt: skip
+@setting("--webhook-private", is_flag=True, help="Let webhooks have addresses inside this network, and http://.")
 @setting("--pg-port", type=click.IntRange(1, 65535), help="Serve tables to clients of PostgreSQL on this port.")
 @setting("--pg-host", default="", help="Address for --pg-port.  [default: that of --host]")
 @setting("--pg-cert", type=click.Path(path_type=Path, dir_okay=False), help="TLS certificate for --pg-port, PEM.")
@@ -45,7 +46,7 @@ def serve(
     trusted_proxies: str, rate: float,
     max_body: int, tls_cert: Path | None, tls_key: Path | None, segments: Path | None, lake: str, workers: int,
     pg_port: int | None, pg_host: str, pg_cert: Path | None, pg_key: Path | None,
-    pg_insecure: bool, sign_in: Any,
+    pg_insecure: bool, webhook_private: bool, sign_in: Any,
 ) -> None:  # fmt: skip
     """Collect reports over HTTP and answer with error bars. SIGTERM finishes what was acknowledged.
 
@@ -73,7 +74,7 @@ def serve(
     settings = server.Settings(
         data, database, host, port, public_url, trusted_proxies, limits, segments=segments, lake=lake, pg=pg,
         admin_token=token, metrics_token=read_variable("TACIT_METRICS_TOKEN"), tls=TlsFiles.given(tls_cert, tls_key),
-        workers=workers,
+        workers=workers, webhook_private=webhook_private,
     )  # fmt: skip
     # The context object is what serves, where a caller of the command brings its own; nobody at a shell does.
     (run or crew.serve)(settings, click.echo, partial(routes, public_url=settings.public_url, sign_in=sign_in))

@@ -1,5 +1,6 @@
 """`tacit token`: make, list and revoke tokens directly in the collector's database, while it runs or not."""
 
+import shlex
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import date, timedelta
@@ -34,7 +35,10 @@ def _access(data: Path | None, database: str) -> "Generator[Access]":
     if (data is None) == (not database):
         raise click.UsageError("give either a folder with --data or a PostgreSQL address with --database")
     if data is not None and not (data / DATABASE_FILE).is_file():
-        raise click.UsageError(f"{data} is not the folder of a collector; start one there with: tacit serve --data")
+        raise click.UsageError(
+            f"{data} is not the folder of a collector; name the folder that tacit serve was given, or begin a "
+            f"collector there: tacit serve --data {shlex.quote(str(data))}"
+        )
     # Imported after the options are checked: the collector is an optional extra.
     from tacit.collector.collections.access import Access
     from tacit.collector.server import open_store

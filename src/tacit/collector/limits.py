@@ -38,6 +38,10 @@ class Intervals:
 
     A commit whose outcome nobody heard may still be taking effect, and a query may be reading a merged segment.
     """
+    look_out: float = 30.0
+    """Between two looks for what webhooks and gauges tell about collections."""
+    deliver: float = 3.0
+    """Between two looks for messages to webhooks that are due."""
     damage: float = 300.0
     """Between two readings of all tallies to see whether they are as they were written."""
 

@@ -124,6 +124,71 @@ class AuditEntry:
 
 
 @dataclass(frozen=True)
+class WebhookRecord:
+    """An address that is told about events, and which."""
+
+    id: str
+    url: str
+    events: str
+    """Names of events, separated by commas."""
+    secret: str
+    """What bodies are signed with; kept as it is, since signing needs it."""
+    team: str
+    """The team whose collections it is told about; empty for all."""
+    day: int
+
+
+@dataclass(frozen=True)
+class DeliveryRecord:
+    """One message to a webhook, waiting or done. Of one that is done a day is kept, and no time."""
+
+    number: int
+    webhook: str
+    event: str
+    collection: str
+    body: str
+    state: str
+    """"waiting", "delivered" or "failed"."""
+    attempts: int
+    due: int
+    """Seconds since 1970 of the next attempt; 0 when there will be none."""
+    day: int
+    note: str
+
+
+class NoticeStore(Protocol):
+    """What a database keeps of webhooks: addresses, a bounded queue that is also the log, and events that were told."""
+
+    def add_webhook(self, webhook: WebhookRecord) -> None:
+        """Add a webhook."""
+        ...
+
+    def webhooks(self) -> list[WebhookRecord]:
+        """All webhooks, in order of their ids."""
+        ...
+
+    def remove_webhook(self, webhook: str) -> bool:
+        """Remove a webhook and what is queued for it; False if there is none."""
+        ...
+
+    def announce(self, mark: str, deliveries: Sequence[DeliveryRecord]) -> bool:
+        """Queue messages about an event, in one transaction, unless its mark is there already; whether it was new."""
+        ...
+
+    def claim(self, now: int, lease: int) -> DeliveryRecord | None:
+        """The oldest message that is due, with one attempt more; nobody else gets it before the lease is over."""
+        ...
+
+    def settle(self, delivery: DeliveryRecord) -> None:
+        """Write what became of an attempt: state, next attempt, day and note."""
+        ...
+
+    def deliveries(self, most: int) -> list[DeliveryRecord]:
+        """The latest messages, newest first."""
+        ...
+
+
+@dataclass(frozen=True)
 class WindowNumbers:
     """The reports of one window of a collection that asks again and again."""
 
@@ -187,6 +252,11 @@ class Store(BatchIntake, Protocol):
     @property
     def segments(self) -> Path | None:
         """The folder of segments; None if there is none, and then collections with rows are refused."""
+        ...
+
+    @property
+    def notices(self) -> NoticeStore:
+        """What is kept of webhooks."""
         ...
 
     def open_party(self) -> PartyDatabase:

@@ -1,5 +1,6 @@
 """Running the collector: opening its store, listening on its ports, writing logs, and stopping in order."""
 
+import shlex
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from tacit.hosting.addresses import public_address
 from tacit.hosting.clock import Clock
 from tacit.hosting.limits import Limits
 from tacit.hosting.logs import set_up_logs
-from tacit.hosting.serving import in_thread, server_config, server_url
+from tacit.hosting.serving import in_thread, listen, server_config, server_url
 from tacit.hosting.tls import TlsFiles
 from tacit.tasks.table import TASKS
 from tacit.tasks.task import Task
@@ -60,6 +61,8 @@ class Settings:
     """Where the collector ends TLS itself."""
     workers: int = 1
     """Processes that take requests."""
+    webhook_private: bool = False
+    """Whether webhooks may have addresses inside this network."""
 
     def __post_init__(self) -> None:
         """Refuse a public address that could not be printed on a poster."""
@@ -72,9 +75,13 @@ class Settings:
         return f"{socket.gethostname()}:{self.port}" + (f"/{worker}" if worker else "")
 
     @property
-    def wishes(self) -> dict[str, str]:
+    def wishes(self) -> dict[str, Any]:
         """What `make_app` is told beyond the usual."""
-        given = {"lake": self.lake, "metrics_token": self.metrics_token}
+        given = {
+            "lake": self.lake,
+            "metrics_token": self.metrics_token,
+            "webhook_private": self.webhook_private,
+        }
         return {name: value for name, value in given.items() if value}
 
     @property
@@ -131,11 +138,12 @@ def make_app(
     lake: str = "",
     metrics_token: str = "",
     sharing: Sharing | None = None,
+    webhook_private: bool = False,
 ) -> App:
     """The application over a store, with pages where they are given."""
     collector = Collector(
         store, catalog=catalog, tasks=tasks, shard=shard, clock=clock, intervals=intervals, folding=folding,
-        lake=lake, sharing=sharing,
+        lake=lake, sharing=sharing, webhook_private=webhook_private,
     )  # fmt: skip
     return App(collector, limits, pages(collector, catalog=catalog) if pages else [], metrics_token)
 
@@ -203,14 +211,16 @@ def serve(
     set_up_logs()
     if settings.pg is not None:
         settings.pg.context()  # A certificate that cannot be read is refused before anything is touched.
+    sockets = listen(settings.host, settings.port)
+    pg = None if settings.pg is None else settings.pg.listen()
     store = open_store(settings.data, settings.database, settings.segments, clock)
     app = make_app(
         store, settings.limits, shard=settings.shard(), pages=pages, clock=clock, intervals=settings.intervals,
         **settings.wishes,
     )  # fmt: skip
-    server = make_server(app, settings, settings.pg)
+    server = make_server(app, settings, settings.pg, pg)
     announce_start(settings, app.collector.access.first_admin(settings.admin_token), announce)
-    server.run()
+    server.run(sockets=sockets)
     if not server.started:
         raise StorageUnavailable(f"serve: could not start on {settings.host}:{settings.port}")
 
@@ -218,10 +228,21 @@ def serve(
 def announce_start(settings: Settings, token: str | None, announce: Announce) -> None:
     """Say where the collector is, and the first admin token if it was made just now; it is never shown again."""
     if token is not None:
+        # Set apart from logs that come before and after, on whichever stream those are.
+        announce("\n" + "-" * 79)
         announce(f"admin token, shown this once: {token}")
+        announce("Keep it: commands take it as TACIT_TOKEN or --token, the dashboard at its sign-in.")
+        announce(f"If it is lost, make another on this machine: {another_token(settings)}")
+        announce("-" * 79 + "\n")
     announce(f"tacit collects at {settings.url}")
     if settings.pg is not None:
         announce(f"tables for PostgreSQL clients at {settings.pg.host}:{settings.pg.port}, the password is a token")
+
+
+def another_token(settings: Settings) -> str:
+    """The command that makes another admin token; an address of a database may hold a password and is not repeated."""
+    place = "--database ADDRESS" if settings.data is None else f"--data {shlex.quote(str(settings.data))}"
+    return f"tacit token create --scope admin {place}"
 
 
 @dataclass

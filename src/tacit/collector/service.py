@@ -4,6 +4,7 @@ It knows nothing of HTTP, which is a layer on top (`http`); the command line use
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -31,6 +32,7 @@ from tacit.collector.ingest.uploads import Ingest, Rejections
 from tacit.collector.ingest.writer import BatchWriter
 from tacit.collector.limits import MOST_WAITING_BYTES, FoldLimits, Intervals
 from tacit.collector.metrics import Metrics
+from tacit.collector.notices.front import NoticeFront
 from tacit.collector.ports import BatchIntake, CollectionRecord, Store, window_id
 from tacit.collector.rows.open import open_files
 from tacit.collector.rows.segments import RowSegment
@@ -85,6 +87,7 @@ class Collector:
         folding: FoldLimits | None = None,
         lake: str = "",
         sharing: Sharing | None = None,
+        webhook_private: bool = False,
     ) -> None:
         """Wire everything to a store; `catalog` and `tasks` are the mechanisms and tasks that documents may use.
 
@@ -111,8 +114,8 @@ class Collector:
         self._when_dropped: list[Callable[[str], None]] = [self.folder.forget, self.damage.forget]
         self.retention = Retention(store, clock, intervals, self._forget)
         self.rounds = Rounds(store, self.shelf, self.folder, tasks)
-        # Answers of one tally are computed again and again with other levels or queries.
         self._totals, self._window_totals = TallyCache(store, self.folder), WindowTotals(store, self.folder)
+        self.notices = NoticeFront(self, clock, intervals, private=webhook_private)
         self.started = clock.seconds()
         # Collections with batches to fold. Written by request threads and read by the housekeeping thread: single set
         # operations are atomic, and `touch_all` finds whatever is lost.
@@ -139,6 +142,8 @@ class Collector:
             self.retire()
             self.touch_all()
         self._housekeeping.start()
+        if self._sharing.intake is None:
+            self.notices.start()
         self.shuffle.start()
 
     def stop(self) -> None:
@@ -147,6 +152,7 @@ class Collector:
         self.work.stop()
         self.shuffle.stop()
         self._housekeeping.stop()
+        self.notices.stop()
         self.writer.stop()
         try:
             self.flush_rejections()
@@ -218,7 +224,7 @@ class Collector:
             "tacit_segments": float(segments),
             "tacit_segment_bytes": float(size),
             "tacit_uptime_seconds": round(self.clock.seconds() - self.started, 3),
-        })  # fmt: skip
+        } | self.notices.lookout.gauges())  # fmt: skip
 
     def sweep(self) -> None:
         """Garbage-collect segment files that no manifest names."""
@@ -310,7 +316,7 @@ class Collector:
     def integrity(self, collection: str) -> dict[str, Any]:
         """Whether the reports of a collection look forged, and how far forged ones could push its answers."""
         active, total = self._folded(collection)
-        return integrity(active, total.tally, self.folder.watches(active), self.store.rejected(collection))
+        return integrity(active, total.tally, self.folder.watches(active), self.refused(collection))
 
     def publish(self, draft: str) -> CollectionRecord:
         """Publish a draft; a shuffled one gets its first session as soon as all shufflers have signed it."""
@@ -359,10 +365,7 @@ class Collector:
     def status(self, collection: str) -> dict[str, Any]:
         """State, number of reports and refusals of a collection; a corrupt one is flagged and counts 0 reports."""
         record, active = find_record(self.store, collection), self.shelf.find(collection)
-        rejected: dict[str, int] = {}
-        for counts in (self.store.rejected(collection), self.rejections.waiting(collection)) if active else ():
-            for reason, reports in counts.items():
-                rejected[reason] = rejected.get(reason, 0) + reports
+        rejected = self.refused(collection) if active else {}
         reports, damaged = self.stored(active) if active else (0, False)
         plan, plan_damaged = self._plan_state(active) if active else (None, False)
         return {
@@ -375,6 +378,12 @@ class Collector:
             "minimum_cohort": active.collection.least_reports if active else None,
             "plan": plan,
         }
+
+    def refused(self, collection: str) -> dict[str, int]:
+        """Refused reports by reason, those that are still to be written among them."""
+        rejected = Counter(self.store.rejected(collection))
+        rejected.update(self.rejections.waiting(collection))
+        return dict(rejected)
 
     def _days(self, active: Active, reports: int) -> dict[str, int]:
         """Reports by date, those that are still to be folded today; none where shufflers hand over all at once."""

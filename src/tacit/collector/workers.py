@@ -20,7 +20,6 @@ from tacit.collector import server
 from tacit.collector.collections.access import Access
 from tacit.collector.http.app import App, Pages
 from tacit.collector.ingest.handing import BatchReception, Handover
-from tacit.collector.pg.listen import BACKLOG as PG_BACKLOG
 from tacit.collector.ports import Store
 from tacit.collector.server import Announce, Settings
 from tacit.collector.service import Sharing
@@ -172,7 +171,7 @@ def _listen(settings: Settings) -> list[list[socket.socket]]:
     made = [listen(settings.host, settings.port, settings.workers)]
     if settings.pg is not None:
         settings.pg.context()  # A certificate that cannot be read is refused before anything is touched.
-        made.append(listen(settings.pg.host, settings.pg.port, settings.workers, PG_BACKLOG))
+        made.append(settings.pg.listeners(settings.workers))
     return [list(sockets) for sockets in zip(*made, strict=True)]
 
 

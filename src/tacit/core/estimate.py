@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,6 +22,15 @@ def check_choice(who: str, name: str, choice: Any, known: tuple[str, ...]) -> No
     """Refuse a mode that does not exist, instead of taking it for another one."""
     if choice not in known:
         raise InvalidSpec(f"{who}: {name} is {str(choice)[:40]!r}, must be one of {', '.join(known)}")
+
+
+def check_level(level: Any) -> None:
+    """Refuse a level of intervals that is no number between 0 and 1."""
+    if not isinstance(level, Real) or not 0 < float(level) < 1:
+        raise InvalidSpec(
+            f"interval: level is {str(level)[:40]!r}, must be a number between 0 and 1; write interval(0.95), "
+            "which gives the ends of all values in their order"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +103,7 @@ class Estimate:
         The target is the respondents of this collection, or the population they were drawn from at random, which
         adds f(1 - f)/n; n is the effective number of respondents under weights.
         """
-        if not 0 < level < 1:
-            raise InvalidSpec(f"interval: level is {level}, must be between 0 and 1, such as 0.95")
+        check_level(level)
         check_choice("interval", "target", target, get_args(Target))
         # The tail is half of 1 - level on either side; normal_isf keeps its digits where 1 - tail would round to 1.
         z, variance, law = normal_isf((1 - level) / 2), self.variance, self.law

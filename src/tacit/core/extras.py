@@ -13,6 +13,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "central": ("scipy",),
     "models": ("sklearn",),
     "pandas": ("pandas",),
+    "polars": ("polars",),
     "plot": ("matplotlib",),
     "shuffle": ("cryptography", "gmpy2"),
     "spark": ("pyspark",),

@@ -30,7 +30,7 @@ from tacit.device.base import Device, width_bytes
 from tacit.device.families.family import Family
 from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec, InvalidValue, ReportRejected
-from tacit.kernels import histogram
+from tacit.kernels import expand_keys, histogram
 
 Reports = npt.NDArray[Any]
 
@@ -77,7 +77,7 @@ def integer_array(values: npt.ArrayLike) -> npt.NDArray[Any]:
 
 def words(coins: Coins, n: int, each: int) -> U64:
     """Draw `each` coin words for every one of n reports (rows), in the order in which the device would draw them."""
-    return np.frombuffer(coins.words(n * each), "<u8").reshape(n, each)
+    return np.frombuffer(coins.words(n * each, expand_keys), "<u8").reshape(n, each)
 
 
 def indices_below(size: int, kind: str, values: npt.ArrayLike) -> U64:
@@ -151,6 +151,11 @@ class Mechanism(Device):
     def payload_widths(self) -> tuple[int, ...]:
         """Bytes of a report in a batch, for every member that a block of the batch may be about."""
         return (self.report_dtype.itemsize,)
+
+    @property
+    def lanes(self) -> tuple[int, int, int] | None:
+        """Bits of a report and the thresholds of the true one and of the others, for unary kinds; else None."""
+        return None
 
     def join_batch(self, members: npt.ArrayLike, payload: bytes | memoryview) -> Reports:
         """Reports from the member of each (or of all) and their payloads end to end: `join`, in a batch."""

@@ -27,6 +27,12 @@ MEANT: dict[str, tuple[str, ...]] = {
 }
 """Names of arguments, and what other libraries and papers call them."""
 
+CHOSEN = ("mechanism", "kind", "method", "oracle", "protocol", "algorithm")
+"""Names under which other libraries let one choose what is chosen here."""
+
+_CHOICES = ("GRR", "SUE", "OUE", "THE", "BLH", "OLH", "HRR", "SS", "SHE")
+"""Kinds of size and epsilon that people ask for by name."""
+
 Given = ParamSpec("Given")
 Returned = TypeVar("Returned")
 
@@ -49,6 +55,8 @@ def explained(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
 def wrong_call(who: str, known: Signature, given: Sequence[Any], named: Mapping[str, Any]) -> InvalidSpec:
     """Return the error for arguments that do not fit, which says how the call is written."""
     usual = f"write {who}({', '.join(_shown(known))})"
+    if (wish := next((name for name in named if name in CHOSEN), "")) and wish not in known.parameters:
+        return InvalidSpec(f"{who}: there is no argument '{wish}', {_own_choice(named[wish])}")
     anything = any(p.kind is Parameter.VAR_KEYWORD for p in known.parameters.values())
     for name in named:
         if name not in known.parameters and not anything:
@@ -62,6 +70,14 @@ def wrong_call(who: str, known: Signature, given: Sequence[Any], named: Mapping[
     needed = [p.name for p in known.parameters.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     missing = [name for name in needed if name not in named and name not in places[: len(given)]]
     return InvalidSpec(f"{who}: {' and '.join(missing) or 'an argument'} is missing; {usual}")
+
+
+def _own_choice(given: Any) -> str:
+    """Where a mechanism of one's own choice is used, as an end of a sentence."""
+    wanted = str(given).upper() if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
+    name = wanted if wanted in _CHOICES else "OUE"
+    steps = "privatize(indices, tacit.SystemCoins()), tally(reports) and estimate(tally)"
+    return f"the mechanism is chosen for you; a choice of your own is tacit.{name}(size, epsilon), with {steps}"
 
 
 def _shown(known: Signature) -> list[str]:

@@ -23,6 +23,10 @@ BINS = 32
 """Buckets that floats are cut into where neither bins nor a domain is declared."""
 
 
+_WITH_MISSING = ("histogram", "marginals")
+"""The functions that take `missing=`."""
+
+
 @dataclass(frozen=True)
 class Scope:
     """A domain, the labels that answers show for its indices, and whether somebody declared it."""
@@ -55,10 +59,23 @@ def check_missing(who: str, missing: str | None, column: Column | None) -> None:
     if not column.items:
         raise InvalidValue(f"{who}: there are no values; give one per respondent")
     if column.missing and missing is None:
+        # Only labels can have one more answer; a number or a set that nobody gave is left out.
+        other = ", or give them an answer of their own: missing='no answer'" if who in _WITH_MISSING else ""
         raise InvalidValue(
-            f"{who}: {column.missing} of {len(column.items)} values are missing; leave them out, or give labels an "
-            "answer for them: missing='no answer'"
+            f"{who}: {column.missing} of {len(column.items)} values are missing (None or NaN); leave them out{other}"
         )
+
+
+def advice(domain: Domain) -> str:
+    """What to do about values that a domain does not have."""
+    if isinstance(domain, (Integers, Buckets)):
+        return "clip them to the range, leave them out, or declare a wider range with low=… and high=…"
+    if isinstance(domain, Categories):
+        return (
+            "leave them out, list their labels too (domain=[…]), or give them one answer together: "
+            "domain=tacit.Categories(name, labels, other='another')"
+        )
+    return "leave them out, or declare a domain that holds them: domain=…"
 
 
 def name_scope(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from tacit.core.estimate import Estimate
+from tacit.core.estimate import Estimate, check_level
 from tacit.core.extras import load
 from tacit.core.mechanism import Mechanism
 from tacit.library.show import Shown, html_of, text_of_finding
@@ -83,12 +83,13 @@ class Finding:
 
     def interval(self, level: float = 0.95) -> Ends:
         """Return the lower and the upper end of every value; both are single numbers for a mean."""
+        check_level(level)
         return self.ends(level)
 
     def to_rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return one plain dictionary per value."""
         # Through object arrays: quantiles of labels or dates are not numbers, and a mean is a single one.
-        low, high = (np.ravel(np.asarray(end, object)).tolist() for end in self.ends(level))
+        low, high = (np.ravel(np.asarray(end, object)).tolist() for end in self.interval(level))
         found = np.ravel(np.asarray(self.value, object)).tolist()
         errors = self._errors()
         rows: list[dict[str, Any]] = []
@@ -109,6 +110,12 @@ class Finding:
         """Return a DataFrame with one row per value."""
         rows = self.to_rows(level)
         return load("pandas").DataFrame(rows, columns=None if rows else [*self.names, self.unit, "low", "high"])
+
+    def to_polars(self, level: float = 0.95) -> Any:
+        """Return a polars DataFrame with one row per value."""
+        rows, names = self.to_rows(level), [*self.names, self.unit, "low", "high"]
+        # All rows decide the type of a column: labels of one may be numbers first and text later.
+        return load("polars").DataFrame(rows, schema=None if rows else names, infer_schema_length=None)
 
     def plot(self, ax: Any = None, *, level: float = 0.95) -> Any:
         """Draw the values with error bars (needs matplotlib) and return the axes."""

@@ -12,7 +12,7 @@ from tacit.device.numbers.budget import Declared, Epsilon, as_epsilon
 from tacit.device.numbers.coins import Coins, SystemCoins
 from tacit.errors import InvalidSpec, InvalidValue, ReportRejected
 from tacit.library.columns import Column
-from tacit.library.domains import Scope, check_missing
+from tacit.library.domains import Scope, advice, check_missing
 from tacit.library.finding import LEAKS, Finding
 from tacit.library.local import LocalDevice
 from tacit.tasks.task import Forecast
@@ -100,6 +100,13 @@ class Inquiry:
         parts: list[Any] = list(cast("Iterable[Any]", reports)) if isinstance(reports, Iterable) else [None]
         if not all(isinstance(part, bytes) for part in parts):
             raise ReportRejected(f"{self.task}: reports must be bytes that devices returned; count only what they sent")
+        width = self.mechanism.report_dtype.itemsize
+        if wrong := sum(len(part) != width for part in parts):
+            # End to end they may look like other reports: every one is held to the width on its own.
+            raise ReportRejected(
+                f"{self.task}: {wrong} of {len(parts)} reports have another length, must be {width} "
+                f"byte{'s' * (width > 1)} each; collect what the device of this very inquiry returned"
+            )
         return self.mechanism.decode(b"".join(parts))
 
     def answer(self, tally: Any) -> Finding:
@@ -128,9 +135,21 @@ class Inquiry:
                 f"{self.task}: a value is a list; sets of items go to tacit.itemsets, several columns to "
                 "tacit.marginals"
             ) from None
-        read, domain = self._local, scope.domain
-        codes = [domain.encode(read.scaled(domain, x) if self.decimals else scope.filled(x)) for x in places]
-        return np.array(codes, np.uint64)[np.array(at, np.int64)]
+        return np.array(self._codes(scope, places, at), np.uint64)[np.array(at, np.int64)]
+
+    def _codes(self, scope: Scope, places: Iterable[Any], at: list[int]) -> list[int]:
+        """The index of every different value; values that have none are counted, and never shown."""
+        read, domain, wrong = self._local, scope.domain, dict[int, InvalidValue]()
+        codes: list[int] = []
+        for place, value in enumerate(places):
+            try:
+                codes.append(domain.encode(read.scaled(domain, value) if self.decimals else scope.filled(value)))
+            except InvalidValue as error:
+                wrong[place] = error
+        if wrong:
+            count, reason = sum(place in wrong for place in at), next(iter(wrong.values()))
+            raise InvalidValue(f"{self.task}: {count} of {len(at)} values are refused ({reason}); {advice(domain)}")
+        return codes
 
     def _check_declared(self, what: str) -> None:
         if not self.is_declared:

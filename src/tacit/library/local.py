@@ -2,15 +2,22 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Self, cast
 
 from tacit.device.domains.domain import Domain, Ordered
 from tacit.device.domains.items import Items
 from tacit.device.domains.reals import Integers, as_number
+from tacit.device.numbers.canonical import shortest_decimal
 from tacit.device.numbers.coins import Coins, SystemCoins
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.library.text import as_date, text_of
 from tacit.wire.document import Collection
+
+
+def _decimal(steps: int, decimals: int) -> str:
+    """A whole number of units of the last decimal as the shortest text."""
+    return shortest_decimal(format(Decimal(steps).scaleb(-decimals), "f"))
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,12 @@ class LocalDevice:
         number = as_number(value.item() if hasattr(value, "item") else value)
         if number is None or not isinstance(domain, Integers):
             raise InvalidValue(f"{getattr(domain, 'name', 'value')}: the value must be a finite number")
-        return round(number * 10**self.decimals)
+        steps = round(number * 10**self.decimals)
+        if not domain.low <= steps <= domain.high:
+            # The grid is an inner matter: people know the ends that were declared.
+            low, high = (_decimal(end, self.decimals) for end in (domain.low, domain.high))
+            raise InvalidValue(f"{domain.name}: the value is outside the domain, must be a number from {low} to {high}")
+        return steps
 
     @property
     def epsilon(self) -> Any:

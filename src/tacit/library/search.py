@@ -18,7 +18,7 @@ from tacit.device.numbers.budget import Budget, Declared
 from tacit.device.numbers.coins import Coins, SystemCoins
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.library.columns import Column, column_of
-from tacit.library.domains import Scope, as_items, check_missing, item_scope
+from tacit.library.domains import Scope, advice, as_items, check_missing, item_scope
 from tacit.library.finding import Finding
 from tacit.library.inquiry import RESPONDENTS, Inquiry, checked_epsilon, respondents
 from tacit.library.text import text_of
@@ -155,8 +155,17 @@ class RoundInquiry(Inquiry):
         """Sets of items by their numbers."""
         domain = self.scopes[0].domain
         check_missing(self.task, None, columns[0])
-        texts = ([text_of(item) for item in as_items(self.task, one)] for one in columns[0].items)
-        return Sets.of([cast("Any", domain.encode(items)) for items in texts])
+        texts = [[text_of(item) for item in as_items(self.task, one)] for one in columns[0].items]
+        sets, wrong = list[Any](), list[InvalidValue]()
+        for items in texts:
+            try:
+                sets.append(domain.encode(items))
+            except InvalidValue as error:
+                wrong.append(error)
+        if wrong:
+            count = f"{len(wrong)} of {len(texts)} values are refused"
+            raise InvalidValue(f"{self.task}: {count} ({wrong[0]}); {advice(domain)}")
+        return Sets.of(sets)
 
     def simulate(self, columns: tuple[Column, ...], coins: Coins | None) -> Finding:
         """Ask round after round, each of respondents who were not asked before, in an order that coins draw."""

@@ -11,6 +11,10 @@ MOST_ROWS = 12
 """Rows that are shown; of more, the first ones and a line that counts the others."""
 MOST_HTML_ROWS = 40
 _WIDEST_LABEL = 28
+OUTSIDE = (
+    "shares are unbiased, so that noise may carry them below 0 % or above 100 %; their intervals are cut to what is "
+    "possible"
+)
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,17 @@ class Shown:
     def cells(self, row: tuple[Any, ...]) -> list[str]:
         """A row as text."""
         *labels, value, low, high = row
-        ends = [self.number(end) for end in (low, high)]
+        ends = [self.number(self._possible(end)) for end in (low, high)]
         return [*(_cut(label_text(label)) for label in labels), self.number(value), " to ".join(ends)]
+
+    def _possible(self, end: Any) -> Any:
+        """An end of an interval, of a share cut to what a share can be; `interval()` has it as it was computed."""
+        return min(1.0, max(0.0, end)) if self.unit == "share" and isinstance(end, float) else end
+
+    def said(self, rows: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
+        """The notes, with one about shares that noise has carried out of the possible range, if any such is shown."""
+        shares = [row[-3] for row in rows if self.unit == "share" and isinstance(row[-3], float)]
+        return (OUTSIDE, *self.notes) if any(share < 0 or share > 1 for share in shares) else self.notes
 
     def number(self, value: Any) -> str:
         """A number with the digits that are worth reading; labels and dates as they are."""
@@ -72,10 +85,11 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def text_of_finding(shown: Shown) -> str:
     """The finding as lines of at most 79 characters, as long as its labels allow."""
     rows = [shown.cells(row) for row in shown.rows[:MOST_ROWS]]
+    notes = shown.said(shown.rows[:MOST_ROWS])
     lines = [shown.title, *(aligned(shown.header, rows) if rows else ["(nothing)"])]
     left = len(shown.rows) - len(rows)
     lines += [f"… and {left:,} more; to_pandas() has all"] if left else []
-    return "\n".join([*lines, *(fill(note, WIDTH) for note in shown.notes)])
+    return "\n".join([*lines, *(fill(note, WIDTH) for note in notes)])
 
 
 def _style(place: int) -> str:
@@ -94,7 +108,7 @@ def html_of(shown: Shown) -> str:
     body = "".join(_html_row(shown, row, top) for row in rows)
     head = "".join(f'<th style="{_style(i)}">{escape(name)}</th>' for i, name in enumerate(shown.header))
     left = len(shown.rows) - len(rows)
-    notes = [*([f"… and {left:,} more; to_pandas() has all"] if left else []), *shown.notes]
+    notes = [*([f"… and {left:,} more; to_pandas() has all"] if left else []), *shown.said(rows)]
     said = "".join(f'<p style="margin:.3em 0;max-width:48em;opacity:.75">{escape(note)}</p>' for note in notes)
     title = f'<p style="margin:.3em 0"><b>{escape(shown.title)}</b></p>'
     table = (

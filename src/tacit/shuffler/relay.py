@@ -36,7 +36,7 @@ from tacit.hosting.limits import Limits, RateLimit
 from tacit.hosting.logs import set_up_logs
 from tacit.hosting.problems import Problem
 from tacit.hosting.reading import Reading
-from tacit.hosting.serving import server_config, server_url
+from tacit.hosting.serving import listen, server_config, server_url
 from tacit.hosting.tls import TlsFiles, trusting
 from tacit.shuffle.crypto.ohttp import REQUEST_TYPE, RESPONSE_TYPE
 from tacit.shuffle.protocol.relayed import ANSWER_BYTES, NO_RESPONSE, RESPONSE_BYTES, pack, responses, unpack
@@ -159,13 +159,14 @@ def serve_relay(settings: RelaySettings, announce: Callable[[str], Any]) -> None
     limits = Limits(
         body_bytes=MAX_PARTS * MAX_UPLOAD_BYTES, requests_per_second=rate, burst=max(1, int(10 * rate))
     )  # fmt: skip
+    sockets = listen(host, port, who="relay")
     app = RelayApp(settings.targets, limits, trust=trusting(settings.ca_file))
     config = server_config(app, host, port, limits, trusted_proxies=settings.trusted_proxies, tls=tls)
     server = uvicorn.Server(config)
     announce(
         f"tacit relays at {server_url(host, port, is_secure=tls is not None)} to {len(settings.targets)} shufflers"
     )
-    server.run()
+    server.run(sockets=sockets)
     if not server.started:
         raise StorageUnavailable(f"relay: could not start on {host}:{port}")
 

@@ -16,7 +16,7 @@ from tacit.hosting.clock import Clock
 from tacit.hosting.limits import Limits
 from tacit.hosting.logs import set_up_logs
 from tacit.hosting.memory import keep_freed_memory
-from tacit.hosting.serving import in_thread, server_config, server_url
+from tacit.hosting.serving import in_thread, listen, server_config, server_url
 from tacit.hosting.tls import TlsFiles, trusting
 from tacit.shuffler.driver import ShufflerDriver
 from tacit.shuffler.http import ShufflerApp
@@ -79,6 +79,7 @@ def serve_shuffler(settings: ShufflerSettings, announce: Announce = print) -> No
     # Vectors of a round come and go by the dozen, each of megabytes.
     keep_freed_memory()
     trust = trusting(settings.ca_file)
+    sockets = listen(settings.host, settings.port, who="shuffler")
     store = PartyStore(settings.data)
     relays = SessionRelays(store, rate=settings.relay_rate, more=settings.relay_addresses)
     app = make_shuffler(
@@ -90,7 +91,7 @@ def serve_shuffler(settings: ShufflerSettings, announce: Announce = print) -> No
     server = uvicorn.Server(config)
     announce(f"identity {store.identity.public.hex()}")
     announce(f"tacit shuffles at {settings.url}")
-    server.run()
+    server.run(sockets=sockets)
     if not server.started:
         raise StorageUnavailable(f"shuffler: could not start on {settings.host}:{settings.port}")
 

@@ -126,6 +126,7 @@ def plan(*arguments: str) -> Any:
     return CliRunner().invoke(cli, line)
 
 
+@pytest.mark.slow
 def test_a_plan_takes_bits_instead_of_a_size_of_twenty_digits() -> None:
     by_size, by_bits = (plan(*way, "--json") for way in (("--size", str(1 << 64)), ("--bits", "64")))
     assert by_bits.exit_code == 0, by_bits.output
@@ -133,6 +134,7 @@ def test_a_plan_takes_bits_instead_of_a_size_of_twenty_digits() -> None:
     assert plan("--bits", "48").output.startswith("strings of 48 bits (2.81e+14), epsilon 2")
 
 
+@pytest.mark.slow
 def test_a_plan_for_text_is_the_one_that_a_collection_of_it_gets() -> None:
     domain = Text("w", "lower", 8)
     asked = json.loads(plan("--alphabet", "lower", "--length", "8", "--json").stdout)["pick"]["spec"]

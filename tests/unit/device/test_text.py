@@ -97,6 +97,7 @@ def test_nothing_follows_the_end_and_bytes_must_be_utf8() -> None:
 
 
 @pytest.mark.parametrize(("digits", "length"), [(1, 1), (1, 2), (1, 8), (2, 2), (2, 3), (2, 4)])
+@pytest.mark.slow_cases("2-3", "2-4")
 def test_the_automaton_agrees_with_the_decoder_on_whole_bytes(digits: int, length: int) -> None:
     every = np.arange(256**digits, dtype=np.uint64)
     domain = Text("query", "bytes", length)

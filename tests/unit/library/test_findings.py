@@ -1,5 +1,6 @@
 """What people see of a finding: a repr that fits a terminal, HTML, a DataFrame, a plot; and `tacit` itself."""
 
+import pydoc
 import re
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.library.show import MOST_HTML_ROWS, WIDTH
+from tacit.errors import MissingExtra
+from tacit.library.show import MOST_HTML_ROWS, OUTSIDE, WIDTH, Shown, html_of, text_of_finding
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -64,6 +66,22 @@ def test_a_frame_has_one_row_per_value_with_its_interval(findings: dict[str, tac
     assert np.array_equal(frame["low"].to_numpy(float), np.ravel(found.interval(0.9)[0]).astype(float))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_polars_frame_has_the_same_rows(findings: dict[str, tacit.Finding], name: str):
+    found = findings[name]
+    frame, other = found.to_polars(level=0.9), found.to_pandas(level=0.9)
+    assert frame.columns == list(other.columns) and len(frame) == len(other)
+    assert np.array_equal(frame["low"].to_numpy().astype(float), other["low"].to_numpy(float))
+
+
+def test_without_polars_the_command_that_installs_it_is_told(
+    findings: dict[str, tacit.Finding], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(MissingExtra, match=r"polars is not installed; .*pip install 'tacit\[polars\]'"):
+        findings[NAMES[0]].to_polars()
+
+
 @pytest.fixture
 def pyplot() -> Generator[Any]:
     from matplotlib import pyplot
@@ -73,6 +91,7 @@ def pyplot() -> Generator[Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow_cases("itemsets", "ranges", "marginals", "buckets", "many", "wild")
 def test_a_plot_has_error_bars_or_a_band(findings: dict[str, tacit.Finding], name: str, pyplot: Any):
     axes = findings[name].plot()
     band = [item for item in axes.collections if type(item).__name__ != "LineCollection"]
@@ -98,13 +117,33 @@ def test_an_inquiry_says_how_precise_it_will_be():
 
 def test_tasks_come_first_and_help_fits_a_screen():
     tasks = ["ask", "heavy_hitters", "histogram", "itemsets", "marginals", "mean", "plan_epsilon", "quantiles"]
-    names = tacit.__all__
+    # `dir` sorts what it is told; the order is that of the list itself.
+    names = tacit.__dir__()
     assert set(tasks) <= set(names[: next(i for i, name in enumerate(names) if name[0].isupper())])
-    assert set(names) | {"errors", "__version__"} == set(dir(tacit))
     documentation = tacit.__doc__ or ""
     assert len(documentation.splitlines()) <= 45 and max(map(len, documentation.splitlines())) <= 120
     for name in ("histogram", "mean", "ranges", "quantiles", "heavy_hitters", "itemsets", "marginals", "table"):
         assert f"    {name}(" in documentation and callable(getattr(tacit, name))
+
+
+def test_intervals_of_shares_are_shown_within_what_is_possible_and_values_outside_are_explained():
+    rows = [("a", 1.0136, 0.9, 1.126), ("b", -0.02, -0.1, 0.05)]
+    text = text_of_finding(Shown("t", ("value",), "share", rows, ()))
+    assert "90.00 % to 100.00 %" in text and "0.00 % to 5.00 %" in text and "101.36 %" in text and "-2.00 %" in text
+    assert " ".join(OUTSIDE.split()) in " ".join(text.split()) and OUTSIDE in html_of(
+        Shown("t", ("v",), "share", rows, ())
+    )
+    # Means and estimates of SQL have no such range, and shares that are possible need no words.
+    assert "1.126" in text_of_finding(Shown("t", ("value",), "mean", rows, ()))
+    assert "unbiased" not in text_of_finding(Shown("t", ("value",), "share", [("a", 0.5, -0.1, 1.2)], ()))
+
+
+def test_help_of_the_package_is_its_overview_and_not_the_whole_reference():
+    text = pydoc.plain(pydoc.render_doc(tacit))
+    overview, listed = text.split("PACKAGE CONTENTS")
+    # What comes first fits a screen; below it are the names of the rooms, one a line, and a few lines on data.
+    assert len(overview.splitlines()) <= 48 and len(listed.splitlines()) <= 60
+    assert "help(tacit.histogram)" in overview and "dir(tacit)" in overview
 
 
 def test_help_of_a_kind_shows_size_and_epsilon_first():

@@ -78,10 +78,35 @@ MISTAKES = [
     ("tacit.histogram(['a', 'b'], epsilon=1, domain='ab')", "domain must be a list of labels such as ['a', 'b']"),
     ("tacit.histogram(['a', 'b'], epsilon=1, domain=2)", "domain must be a list of labels"),
     ("tacit.histogram(['a', 'b'], epsilon=1, size=2)", "there is no argument 'size', it is called 'domain'"),
-    ("tacit.histogram(['a', 'x'], epsilon=1, domain=['a', 'b'])", "must be one of the declared labels"),
-    ("tacit.histogram(['a', None], epsilon=1)", "1 of 2 values are missing; leave them out"),
+    ("tacit.histogram(['a', 'x', 'x', 'y'], epsilon=1, domain=['a', 'b'])",
+     "histogram: 3 of 4 values are refused (value: the value is outside the domain, must be one of the "
+     "declared labels); leave them out, list their labels too (domain=[…])"),
+    ("tacit.histogram([SECRET], epsilon=1, domain=['a', 'b'])",
+     "or give them one answer together: domain=tacit.Categories(name, labels, other='another')"),
+    ("tacit.marginals({'a': ['x', 'y'], 'b': ['u', 'q']}, epsilon=1, domain={'b': ['u', 'v']})",
+     "marginals: 1 of 2 values are refused (b: the value"),
+    ("tacit.itemsets([['a'], ['a', 'z']], epsilon=1, domain=['a', 'b'])",
+     "itemsets: 1 of 2 values are refused (items: the value is outside the domain, must hold declared "
+     "items only); leave them out"),
+    ("tacit.ranges([1, SECRET], epsilon=1, low=0, high=9)",
+     "ranges: 1 of 2 values are refused (value: the value is outside the domain, must be an integer from 0 "
+     "to 9); clip them"),
+    ("tacit.histogram(['a', 'b'], 1, mechanism='oue')",
+     "the mechanism is chosen for you; a choice of your own is tacit.OUE(size, epsilon), with "
+     "privatize(indices, tacit.SystemCoins())"),
+    ("tacit.histogram(['a', 'b'], 1, kind='hrr')", "tacit.HRR(size, epsilon)"),
+    ("tacit.histogram(['a', 'b'], 1, mechanism=tacit.OLH)", "tacit.OLH(size, epsilon)"),
+    ("tacit.histogram(['a', 'b'], 1, mechanism='nonsense')", "tacit.OUE(size, epsilon)"),
+    ("tacit.histogram(['a', None], epsilon=1)",
+     "1 of 2 values are missing (None or NaN); leave them out, or give them an answer of their own: "
+     "missing='no answer'"),
     ("tacit.mean(['a'], epsilon=1, low=0, high=9)", "the value must be a finite number"),
-    ("tacit.mean([SECRET], epsilon=1, low=0, high=100)", "outside the domain"),
+    ("tacit.mean([3, SECRET], epsilon=1, low=0, high=10)",
+     "mean: 1 of 2 values are refused (value: the value is outside the domain, must be a number from 0 to "
+     "10); clip them"),
+    ("tacit.mean([SECRET], epsilon=1, low=-0.5, high=2.25)", "must be a number from -0.5 to 2.25)"),
+    ("tacit.mean([SECRET], epsilon=1, low=0, high=50_000)", "must be an integer from 0 to 50000)"),
+    ("tacit.ask('mean', epsilon=1, low=0, high=10).device(SECRET)", "must be a number from 0 to 10"),
     ("tacit.mean([1, 2], epsilon=1, low=9, high=1)", "low must be below high"),
     ("tacit.mean([1, np.nan], epsilon=1, low=0, high=9)", "1 of 2 values are missing"),
     ("tacit.mean([1, 2], epsilon=1, min=0, max=9)", "there is no argument 'min', it is called 'low'"),
@@ -106,6 +131,14 @@ MISTAKES = [
     ("ASKED.device('perhaps')", "must be one of the declared labels"),
     ("ASKED.device(None)", "the value must be text, one of the declared labels"),
     ("ASKED.collect(['yes'])", "reports must be bytes that devices returned"),
+    ("ASKED.collect([b'xx'])",
+     "histogram: 1 of 1 reports have another length, must be 1 byte each; collect what the device"),
+    ("ASKED.collect([ASKED.device('yes'), b'xx', b''])", "2 of 3 reports have another length"),
+    # Levels of intervals.
+    ("RANGES.interval('a')", "interval: level is 'a', must be a number between 0 and 1; write interval(0.95)"),
+    ("RANGES.interval(95)", "interval: level is '95', must be a number between 0 and 1"),
+    ("RANGES.to_pandas('a')", "level is 'a'"),
+    ("RANGES.estimate.interval([0.9])", "must be a number between 0 and 1"),
     ("tacit.LocalDevice.from_spec({})", "as device.spec() gives them"),
     ("tacit.plan_epsilon('histogram', target_error=0.01, domain=['a', 'b'])", "n is missing"),
     ("tacit.plan_epsilon('histogram', target_error=0, n=9, domain=['a', 'b'])", "must be above 0"),
@@ -121,6 +154,28 @@ def test_a_first_mistake_is_told_what_to_write(code: str, said: str):
     message = str(caught.value)
     assert said in message, message
     assert str(SECRET) not in message  # A private value is never shown.
+
+
+def test_missing_numbers_are_not_given_an_answer_that_numbers_cannot_have():
+    for task in (tacit.mean, tacit.ranges, tacit.quantiles):
+        with pytest.raises(TacitError) as caught:
+            task([1, np.nan], epsilon=1, low=0, high=9)
+        assert str(caught.value).endswith("1 of 2 values are missing (None or NaN); leave them out")
+
+
+def test_kinds_that_a_refusal_names_are_made_of_size_and_epsilon():
+    for name in ("GRR", "SUE", "OUE", "THE", "BLH", "OLH", "HRR", "SS", "SHE"):
+        with pytest.raises(TacitError, match=rf"tacit\.{name}\(size, epsilon\)"):
+            tacit.histogram(["a", "b"], epsilon=1, mechanism=name.lower())  # pyright: ignore
+        assert getattr(tacit, name)(4, 1).size == 4
+
+
+def test_the_rest_that_float_arithmetic_leaves_is_no_part_of_epsilon():
+    assert tacit.GRR(4, 0.1 + 0.2).epsilon == tacit.GRR(4, "0.3").epsilon
+    assert tacit.GRR(4, 0.1 + 0.7).epsilon == tacit.GRR(4, "0.8").epsilon
+    # A third is no short decimal, and text and Decimal are what they say.
+    assert str(tacit.GRR(4, 1 / 3).budget.to_spec()) == "0.3333333333333333"
+    assert str(tacit.GRR(4, "0.30000000000000004").budget.to_spec()) == "0.30000000000000004"
 
 
 def test_kinds_take_size_and_epsilon_in_their_places():

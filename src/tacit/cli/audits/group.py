@@ -101,4 +101,4 @@ def _print(rows: list[dict[str, Any]]) -> None:
 
 def _name(spec: dict[str, Any]) -> str:
     """Return the kind; for memoised ones with the inner kind, which decides which guarantees there are."""
-    return f"memo of {spec['inner']['kind']}" if spec["kind"] == "memo" else spec["kind"]
+    return f"{spec['kind']} of {spec['inner']['kind']}" if spec["kind"] in ("memo", "layered") else spec["kind"]

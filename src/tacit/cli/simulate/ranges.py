@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from tacit.cli.output import print_json, progress
+from tacit.cli.output import percent, print_json, progress
 
 _METHODS = ("auto", "flat", "hh", "haar", "sw", "ahead")
 
@@ -73,7 +73,9 @@ def _print(about: dict[str, Any], outcome: Any, more: dict[str, Any], as_json: b
         print_json(result | {"relative_error_by_mass": heavy})
         return
     click.echo("\n".join(f"{name:>15}  {value}" for name, value in result.items()))
-    shown = ", ".join(f"{error:.2%} from {float(mass):.0%} on" for mass, error in heavy.items() if error is not None)
+    shown = ", ".join(
+        f"{percent(error)} from {100 * float(mass):g} % on" for mass, error in heavy.items() if error is not None
+    )
     click.echo(f"mean relative error by true share: {shown}")
 
 

@@ -181,6 +181,14 @@ def _prediction(question: Question, member: Mechanism, forecast: Forecast, n: in
     }
 
 
+_NEEDED = {
+    "title": "write title: What the survey is about",
+    "questions": "list at least one, with name, text and domain",
+    "epsilon": 'write epsilon: "1" (small is private, large is precise; tacit plan --help says what reaches an error)',
+}
+"""The fields that every draft states, and how."""
+
+
 def _draft_fields(draft: Any) -> dict[str, Any]:
     if not isinstance(draft, Mapping):
         raise InvalidSpec("draft must be an object with title, questions and epsilon")
@@ -188,9 +196,9 @@ def _draft_fields(draft: Any) -> dict[str, Any]:
     # Unknown fields are refused: a misspelt `minimum_cohort` would otherwise silently be the default.
     for name in sorted(set(map(str, given)) - set(_KNOWN)):
         raise InvalidSpec(f"draft: unknown field '{name[:40]}', must be one of {', '.join(sorted(_KNOWN))}")
-    for name in ("title", "questions", "epsilon"):
+    for name, hint in _NEEDED.items():
         if name not in given:
-            raise InvalidSpec(f"draft: field '{name}' is missing")
+            raise InvalidSpec(f"draft: field '{name}' is missing; {hint}")
     fields = _DEFAULTS | dict(given)
     items = fields["questions"]
     if not isinstance(items, list) or not 1 <= len(cast("list[Any]", items)) <= MAX_QUESTIONS:

@@ -17,6 +17,7 @@ from tacit.collector.collections import publish as publishing
 from tacit.collector.collections.access import PREFIX, READ, WRITE, Bearer, check_team, token_id
 from tacit.collector.collections.active import Active, parsed_json
 from tacit.collector.http.downloads import disposition, file_name
+from tacit.collector.http.webhooks import WebhookRoutes
 from tacit.collector.http.work import answered
 from tacit.collector.ingest.imports import MEDIA_TYPE as TALLY
 from tacit.collector.ports import CollectionRecord, TokenRecord
@@ -140,6 +141,7 @@ class Api:
             self._route("DELETE", f"{tokens}/{{id}}", WRITE, self.revoke_token),
             self._route("POST", f"{tokens}/{{id}}/rotate", WRITE, self.rotate_token),
             self._route("GET", "/api/v1/audit", WRITE, self.audit),
+            *WebhookRoutes(self._collector, self._route).routes(),
         ]
 
     def _route(

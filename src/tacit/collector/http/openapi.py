@@ -248,6 +248,13 @@ def _other_paths() -> dict[str, Any]:
         "/api/v1/tokens/{id}": {"delete": _operation("Revoke a token", None, status=204, **by_id)},
         "/api/v1/tokens/{id}/rotate": {"post": _operation("Rotate a token", "Token", status=201, **by_id)},
         "/api/v1/audit": {"get": _operation("Actions of operators", "Audit")},
+        "/api/v1/webhooks": {
+            "get": _operation("List webhooks", "Webhooks"),
+            "post": _operation("Add a webhook; its secret is shown once", "Webhook", status=201, body="NewWebhook"),
+        },
+        "/api/v1/webhooks/log": {"get": _operation("Messages to webhooks", "Deliveries")},
+        "/api/v1/webhooks/{id}": {"delete": _operation("Remove a webhook", None, status=204, **by_id)},
+        "/api/v1/webhooks/{id}/test": {"post": _operation("Send a test message", None, status=202, **by_id)},
     }
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from tacit.collector.collections.access import MAX_INVITATIONS, SCOPES, TEAM
 from tacit.collector.ingest.uploads import REASONS
+from tacit.collector.notices.webhooks import EVENTS
 from tacit.collector.shuffle.front import SESSION_STATES
 from tacit.core.statistics.level import LEAST_LEVEL, MOST_LEVEL
 from tacit.hosting.problems import KINDS, TYPE_PREFIX
@@ -90,6 +91,19 @@ _CLAIM = fields(
 )
 _ENTRY = fields({"day": WHOLE, "actor": TEXT, "action": TEXT, "subject": TEXT, "team": TEXT})
 _TABLE = fields({"collection": TEXT, "name": TEXT, "columns": _list(OBJECT), "n": WHOLE, "damaged": _DAMAGED})
+_WEBHOOK = fields({"id": TEXT, "url": TEXT, "events": _list(TEXT), "team": TEXT, "day": WHOLE}, secret=TEXT)
+_DELIVERY = fields(
+    {
+        "number": WHOLE,
+        "webhook": TEXT,
+        "event": TEXT,
+        "collection": TEXT,
+        "state": {"type": "string", "enum": ["waiting", "delivered", "failed"]},
+        "attempts": WHOLE,
+        "day": WHOLE,
+        "note": TEXT,
+    }
+)
 
 SCHEMAS: dict[str, Any] = {
     "Problem": fields(
@@ -148,6 +162,7 @@ SCHEMAS: dict[str, Any] = {
             "version": WHOLE,
             "n": WHOLE,
             "status": {"type": "string", "enum": ["ok", "below_minimum_cohort"]},
+            "looked_at": {"type": "string", "enum": ["nothing", "sums"]},
             "state": {"type": "string", "enum": ["quiet", "look", "alarm"]},
             "rejected": OBJECT,
             "influence": {"anyOf": [OBJECT, {"type": "null"}]},
@@ -233,6 +248,10 @@ SCHEMAS: dict[str, Any] = {
     "NewToken": _closed(
         {"scope": {"type": "string", "enum": list(SCOPES)}}, collection=TEXT, label=TEXT, days=WHOLE, team=TEAM_NAME
     ),
+    "Webhook": _WEBHOOK,
+    "Webhooks": fields({"webhooks": _list(_WEBHOOK)}),
+    "NewWebhook": _closed({"url": TEXT, "events": _list({"type": "string", "enum": list(EVENTS)})}, team=TEAM_NAME),
+    "Deliveries": fields({"deliveries": _list(_DELIVERY)}),
     "Team": _closed({"team": TEAM_NAME}),
     "Audit": fields({"entries": _list(_ENTRY)}),
     "Query": _closed({"sql": TEXT}, level=CONFIDENCE),

@@ -46,7 +46,11 @@ class PgSettings:
 
     def listen(self) -> socket.socket:
         """A socket that listens; it is bound before anything is announced."""
-        return listen(self.host, self.port, 1, backlog=BACKLOG)[0]
+        return self.listeners(1)[0]
+
+    def listeners(self, sockets: int) -> list[socket.socket]:
+        """One socket for each of several processes."""
+        return listen(self.host, self.port, sockets, BACKLOG, option="--pg-port")
 
 
 def _is_loopback(host: str) -> bool:

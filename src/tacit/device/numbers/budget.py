@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from math import isfinite, ulp
 from numbers import Real
 from typing import Any
 
@@ -27,6 +28,13 @@ def _exp(x: Fraction) -> int:
     return exp_floor(x)
 
 
+def _short(number: Any) -> str:
+    """The shortest decimal of a number; the rest that float arithmetic leaves is dropped, so that 0.1 + 0.2 is 0.3."""
+    # Four units in the last place hold the rounding of a few sums and products; 1/3 is no short decimal and stays.
+    near = f"{number:.12g}" if isinstance(number, float) and isfinite(number) else ""
+    return near if near and abs(float(near) - number) <= 4 * ulp(number) else str(number)
+
+
 def _decimal_text(given: Any) -> str:
     """The text of a declared number: text as it is, a float (numpy's too) as its shortest decimal."""
     if isinstance(given, str):
@@ -34,7 +42,7 @@ def _decimal_text(given: Any) -> str:
     # Documents cannot say numbers: what is read from one must be the canonical text, see `nested.rebuild`.
     # A truth value is a number to Python, and hardly ever meant as one.
     if not isinstance(given, bool) and isinstance(given, (Real, Decimal)):
-        return format(given, "f") if isinstance(given, Decimal) else str(given)
+        return format(given, "f") if isinstance(given, Decimal) else _short(given)
     raise InvalidSpec(f'epsilon is of type {type(given).__name__}, must be a number such as 0.5, or its text, "0.5"')
 
 

@@ -101,6 +101,7 @@ def test_every_run_stays_within_its_cap_whatever_happens_to_the_ledger() -> None
     assert charges > 1000
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_set_back_spends_nothing_twice_within_one_ledger() -> None:
     charges = 0
     for seed in range(60):
