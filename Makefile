@@ -6,12 +6,13 @@ JS_TESTS = $(wildcard js/test/*.test.js)
 # A process per file, two at a time; by itself node leaves one core idle.
 JS_AT_ONCE := --test-concurrency=2
 # Bytecode is written even where the environment forbids it: without, each worker and each process that a test starts
-# compiles the whole tree again. A worker that runs dry takes over half of what the other still has to do.
+# compiles the whole tree again. A worker that runs dry takes over half of what the others still have to do; one more
+# of them than two cores uses the time in which others wait for a browser, a server or a database.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
-TWICE := -n 2 --dist worksteal
+AT_ONCE := -n 3 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-spark test-wheel lint bench bench-load bench-scale papers docs js test-js graph kind release wheels site clean
+.PHONY: help install demo test test-all test-spark test-pages test-wheel lint bench bench-load bench-scale papers docs js test-js graph kind release wheels site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -38,17 +39,21 @@ demo: install ## a collector, 100,000 made-up respondents over HTTP, and a dashb
 
 test: install ## everything that is fast, in Python and in JavaScript
 	@$(BIN)/python tools/ensure_chromium.py
-	@$(PYTEST) $(TWICE) -m "not slow"
+	@$(PYTEST) $(AT_ONCE) -m "not slow"
 	@$(MAKE) --no-print-directory test-js
 
 test-all: install ## everything, slow tests and all paper numbers included
 	@$(BIN)/python tools/ensure_chromium.py
-	@$(PYTEST) $(TWICE)
+	@$(PYTEST) $(AT_ONCE)
 	@$(MAKE) --no-print-directory test-js
 
-test-spark: install ## separate executors, Spark Connect and faults, where there is Java
+test-spark: install ## separate executors, Spark Connect and faults, and slow tests of Spark but for the grid of kinds
 	@command -v java >/dev/null || { echo "no Java: the tests of Spark clusters are skipped"; exit 0; }; \
-	  $(PYTEST) tests/unit/distributed/test_spark_cluster.py
+	  $(PYTEST) -m "slow" -k "not test_every_kind" tests/unit/distributed
+
+test-pages: install ## the slow tests of the pages, in a real browser
+	@$(BIN)/python tools/ensure_chromium.py
+	@$(PYTEST) $(AT_ONCE) -m slow --ignore=tests/browser/test_wheel.py tests/browser
 
 test-wheel: install ## a wheel in a clean environment serves a survey that a browser answers
 	@$(BIN)/python tools/ensure_chromium.py
@@ -79,7 +84,7 @@ bench-scale: install ## report files at scale: benchmarks/SCALE.md
 	@$(BIN)/python benchmarks/scale.py
 
 papers: install ## the numbers printed in papers, slow ones included; build/papers/index.html shows both
-	@$(PYTEST) $(TWICE) -m "papers or slow" tests/papers
+	@$(PYTEST) $(AT_ONCE) -m "papers or slow" tests/papers
 
 docs: install ## run the examples in the README and in docs
 	@$(PYTEST) $(wildcard README.md docs)

@@ -40,7 +40,7 @@ def _absent(reason: str) -> None:
     pytest.skip(reason)
 
 
-async def _rest(request: Request) -> Response:
+async def empty_page(request: Request) -> Response:
     """An empty page that may load and send anything; with an icon, for which browsers would ask in vain otherwise."""
     del request
     content = '<!doctype html><html lang="en"><title>At rest</title><link rel="icon" href="/static/icon.svg">'
@@ -51,7 +51,7 @@ async def _rest(request: Request) -> Response:
 def serving_site() -> Generator[Site]:
     """A collector with nothing in it."""
     collector = Collector(MemoryStore())
-    app = App(collector, None, [Route(AXE_PATH, serve_axe), Route(REST_PATH, _rest), *routes(collector)])
+    app = App(collector, None, [Route(AXE_PATH, serve_axe), Route(REST_PATH, empty_page), *routes(collector)])
     with running(app) as served:
         yield Site(served.url, collector.access.create("admin", label="tests")[0], collector, count(1000))
 

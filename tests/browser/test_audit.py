@@ -29,6 +29,7 @@ def test_the_browser_preset_stands(browser: Any) -> None:
     assert not outcome.refuted and outcome.worst.epsilon_lower > 1
 
 
+@pytest.mark.slow
 def test_size_and_headers_of_a_request_do_not_depend_on_the_answer(page: Any, asked: list[Any], site: Any) -> None:
     seen: list[tuple[int, dict[str, str]]] = []
     for label in ("Tram", "Car", "Tram"):

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 from playwright.sync_api import expect
 from tests.browser.crowds import send_crowd
 from tests.browser.site import posts, sent_batch, sign_in
@@ -68,6 +69,7 @@ def test_a_text_is_checked_while_it_is_typed_and_leaves_as_a_noisy_report(
     assert site.reports(collection) == 1
 
 
+@pytest.mark.slow
 def test_every_domain_of_heavy_hitters_can_be_answered(page: Any, site: Any) -> None:
     for domain, rule, typed in (
         ({"kind": "text", "alphabet": "bytes", "length": 8}, "room for 8 plain letters", "né 🙂"),
@@ -141,6 +143,7 @@ AGE: dict[str, Any] = {"kind": "integers", "name": "age", "low": 0, "high": 9, "
 PAY: dict[str, Any] = {"kind": "buckets", "name": "pay", "edges": ["0", "9.5"], "open_below": False, "open_above": True}
 
 
+@pytest.mark.slow
 def test_saved_drafts_come_back_as_they_were(page: Any, site: Any) -> None:
     sign_in(page, site)
     for domain, task in (

@@ -95,6 +95,7 @@ def test_what_was_drawn_is_named_as_the_document_says(page: Any, site: Any) -> N
         assert (f"“{question['text']['en']}”" in words) == (place in view)
 
 
+@pytest.mark.slow
 def test_reports_are_described_in_every_language(page: Any, site: Any) -> None:
     said = {
         "English": ("ε is spent once", "single noisy sign", "without noise"),
@@ -191,6 +192,7 @@ def test_tables_tests_and_the_tree_are_those_of_the_collector(page: Any, context
     expect(picture).to_have_attribute("aria-label", re.compile("sport under smoking"))
 
 
+@pytest.mark.slow
 def test_three_questions_come_as_a_table_for_each_value_of_the_third(page: Any, context: Any, site: Any) -> None:
     collection = site.publish(**HABITS)
     send_crowd(context, site, collection, habits(20_000, 2))
@@ -248,6 +250,7 @@ def test_questions_asked_together_are_built_on_the_page(page: Any, site: Any) ->
     assert found.policy == "joint" and {question.task for question in found.questions} == {"marginals"}
 
 
+@pytest.mark.slow
 def test_public_columns_are_built_on_the_page_and_come_back(page: Any, site: Any) -> None:
     sign_in(page, site)
     page.goto(f"{site.url}/dashboard/new")
@@ -289,6 +292,7 @@ def test_the_privacy_page_tells_what_is_linked_and_not_shuffled(page: Any, site:
     assert "it is not shuffled" in words and "asked_on" in words and "They are not added up" in words
 
 
+@pytest.mark.slow
 def test_pages_for_joint_questions_are_accessible_and_fit(page: Any, context: Any, site: Any) -> None:
     checker = Checker(page, site)
     collection, rows = site.publish(**HABITS), site.publish(**ROWS)
@@ -320,6 +324,7 @@ def test_a_draft_with_public_columns_can_be_tried_out(page: Any, site: Any) -> N
     assert "North" not in page.evaluate("JSON.stringify(localStorage)")
 
 
+@pytest.mark.slow
 def test_pairs_of_many_questions_are_ranked(page: Any, context: Any, site: Any) -> None:
     """Twelve questions of which two have the same answer nine times in ten: seeded, and nothing comes near them."""
     asked = [QUESTIONS[0] | {"name": f"habit_{i}"} for i in range(12)]

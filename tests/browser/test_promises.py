@@ -33,6 +33,7 @@ def clipped(page: Any) -> list[str]:
     )
 
 
+@pytest.mark.slow
 def test_every_cell_of_the_privacy_page_can_be_read(page: Any, site: Any) -> None:
     rowed = HABITS | {"rows": {"table": "people", "columns": COLUMNS}, "questions": HABITS["questions"][:2]}
     drafts = [COMMUTE, EVERY_KIND, HABITS, {k: v for k, v in rowed.items() if k not in ("policy", "k")}]

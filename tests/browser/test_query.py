@@ -87,6 +87,7 @@ def test_a_query_is_run_shown_as_table_and_chart_and_saved_as_csv(
     page.wait_for_selector("text=in 99 of 100 cases")
 
 
+@pytest.mark.slow
 def test_groups_in_an_order_are_charted_in_it(page: Any, site: Any, table: str) -> None:
     del table
     opened(page, site)
@@ -124,6 +125,7 @@ def test_a_slow_query_is_seen_to_run(page: Any, site: Any, table: str) -> None:
     expect(page.locator("#results")).to_have_attribute("aria-busy", "false")
 
 
+@pytest.mark.slow
 def test_words_and_labels_are_completed_by_keyboard_and_by_mouse(page: Any, site: Any, table: str) -> None:
     del table
     opened(page, site)
@@ -273,6 +275,7 @@ def test_without_tables_the_page_says_so_and_strangers_sign_in(page: Any, fresh_
     page.wait_for_selector("text=No tables yet")
 
 
+@pytest.mark.slow
 def test_the_page_is_accessible_and_fits(page: Any, site: Any, table: str) -> None:
     del table
     checker = Checker(page, site)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 from tests.browser.crowds import BASKET, BASKETS, ITEMS, baskets, run_plan, send_crowd
 from tests.browser.site import look_again, posts, sent_batch, sign_in
@@ -39,6 +40,7 @@ def test_a_set_leaves_the_browser_as_a_noisy_report(page: Any, asked: list[Any],
     assert site.reports(collection) == 1
 
 
+@pytest.mark.slow
 def test_a_report_on_a_set_is_described_in_every_language(page: Any, site: Any) -> None:
     """A list so short that its sizes are asked first, and one whose items are: nothing ticked is an answer too."""
     said = {"English": "your list", "Deutsch": "Ihrer Liste", "français": "votre liste", "español": "su lista"}
@@ -74,6 +76,7 @@ def test_a_list_of_thousands_stays_quick_to_search(page: Any, site: Any) -> None
     page.wait_for_selector("#report")
 
 
+@pytest.mark.slow
 def test_a_respondent_answers_one_round_only(page: Any, context: Any, site: Any) -> None:
     first = site.publish(**BASKETS)
     page.goto(f"{site.url}/c/{first}")

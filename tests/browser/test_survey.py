@@ -74,6 +74,7 @@ def answer_all(page: Any) -> None:
     page.click("text=Show me what will be sent")
 
 
+@pytest.mark.slow
 def test_a_mixed_survey_from_the_builder_to_shares_with_intervals(page: Any, context: Any, site: Any) -> None:
     """4,000 made-up people at epsilon 4, of whom all have a cat and none a dog: six standard errors are 0.2 each."""
     sign_in(page, site)
@@ -137,6 +138,7 @@ def test_what_is_missing_is_said_at_its_field_in_plain_words(page: Any, site: An
     assert "draft." not in text and "questions[" not in text
 
 
+@pytest.mark.slow
 def test_questions_are_moved_duplicated_renamed_and_come_back(page: Any, site: Any) -> None:
     draft = site.draft(**MIXED)
     before = site.collector.preview(draft)

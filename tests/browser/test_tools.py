@@ -132,6 +132,7 @@ def test_the_largest_of_many_answers_say_that_they_were_picked(page: Any, contex
     assert "monotone" not in [option.get_attribute("value") for option in offered.all()]
 
 
+@pytest.mark.slow
 def test_a_mechanism_of_the_central_model_is_designed_and_shown(page: Any, context: Any, site: Any) -> None:
     assert context.request.get(f"{site.url}/dashboard/tools/matrix.svg?n=4").status == 404
     sign_in(page, site)

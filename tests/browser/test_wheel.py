@@ -169,6 +169,7 @@ def test_a_wheel_that_is_built_without_a_source_distribution_has_the_same_script
     assert scripts_in(build(tree, "wheel", tmp_path)) == scripts_in(wheel) != {}
 
 
+@pytest.mark.slow
 def test_a_wheel_is_not_built_without_node_and_the_message_says_what_to_do(tree: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     shutil.copytree(tree, bare, ignore=MADE, symlinks=True)

@@ -78,6 +78,9 @@ MORE = [
 @pytest.mark.parametrize(
     ("method", "epsilon", "expected"), [*BASELINES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE)]
 )
+@pytest.mark.slow_cases(
+    "sfp-2-0.97", "sfp-split-1-0.03", "sfp-split-2-0.72", "spm-2-0.8", "spm-split-4-0.92", "sfp-1-0.66"
+)
 def test_baselines_on_the_synthetic_population(method: str, epsilon: str, expected: float) -> None:
     """Six runs each; below epsilon 2 a partitioned or split protocol is in transition and varies most."""
     assert f1(method, epsilon, 6) == pytest.approx(expected, abs=0.11)

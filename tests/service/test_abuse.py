@@ -76,6 +76,7 @@ def app() -> App:
     return make_app(MemoryStore(), Limits(requests_per_second=0))
 
 
+@pytest.mark.slow
 def test_reports_and_readiness_go_on_while_a_reader_plans_without_end(app: App):
     """All the while the plans run: hundreds of reports, dozens of health checks, and an administrator's own plan."""
     with serving(app) as client:

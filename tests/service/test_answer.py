@@ -150,6 +150,7 @@ def test_answers_say_how_far_forged_reports_can_push_them():
     assert 0 < influence["one_report"] < influence["coalition"]
     exported = to_csv(result).splitlines()
     assert float(exported[1].split(",")[COLUMNS.index("coalition_influence")]) == pytest.approx(influence["coalition"])
-    # Means are no shares of values, so that nothing is said about them here.
+    # Of a mean it is in the unit of the question: one bit of 200 moves it by so much.
     number = noisy_active(questions=[AGE])
-    assert answer(number, tally(number, [1] * 200)).questions[0]["influence"] is None
+    mean = answer(number, tally(number, [1] * 200)).questions[0]["influence"]
+    assert mean["coalition"] == pytest.approx(2 * mean["one_report"])

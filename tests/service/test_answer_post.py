@@ -123,7 +123,7 @@ def test_the_choice_is_made_once_per_tally(monkeypatch: pytest.MonkeyPatch):
     active, calls = published(questions=[TOWN], epsilon="2"), []
     counted = tally(active, np.arange(6_400) % 64)
     real = histogram.select_methods
-    monkeypatch.setattr(histogram, "select_methods", lambda *given: calls.append(1) or real(*given))
+    monkeypatch.setattr(histogram, "select_methods", lambda *given, **named: calls.append(1) or real(*given, **named))
     first, again = answer(active, counted), answer(active, counted)
     assert first.questions == again.questions
     ask(active, counted, "town", "largest", {})

@@ -14,7 +14,6 @@ from tests.service.memory import MemoryStore
 from tests.service.plain import Client, binary, draft, plain_app, serving
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
-from tacit.collector.http import reports as http_reports
 from tacit.errors import StorageFull, StorageUnavailable
 from tacit.hosting.connection import HttpConnection, Proxies
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
@@ -43,13 +42,13 @@ def store() -> Failing:
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """What the short way said to each request that might have gone it."""
     seen: list[bool] = []
-    take = http_reports.ReportRoute.take
+    offer = HttpConnection._offer
 
-    def watched(self: http_reports.ReportRoute, *given: Any) -> bool:
-        seen.append(take(self, *given))
+    def watched(self: HttpConnection, *given: Any) -> bool:
+        seen.append(offer(self, *given))
         return seen[-1]
 
-    monkeypatch.setattr(http_reports.ReportRoute, "take", watched)
+    monkeypatch.setattr(HttpConnection, "_offer", watched)
     return seen
 
 
@@ -274,7 +273,9 @@ def answer(link: socket.socket) -> httpx.Response:
     data = b""
     while b"\r\n\r\n" not in data or len(data) < data.index(b"\r\n\r\n") + 4 + stated(data):
         data += link.recv(65_536)
-    return httpx.Response(int(data.split()[1]), content=data.partition(b"\r\n\r\n")[2])
+    head, _, body = data.partition(b"\r\n\r\n")
+    lines = [tuple(line.split(": ", 1)) for line in head.decode().split("\r\n")[1:]]
+    return httpx.Response(int(data.split()[1]), headers=lines, content=body)
 
 
 def stated(data: bytes) -> int:
@@ -308,6 +309,35 @@ def test_a_head_that_was_parsed_before_is_not_parsed_again(client: Client, past:
         second.sendall(raw(mine, binary(mine, bytes([1]))))
         assert (answer(second).json()["accepted"], past[3:]) == (1, [False, True])
     assert client.status(mine)["reports"] == 7
+
+
+def test_what_an_operator_allows_holds_at_once_for_known_heads(client: Client, past: list[bool]):
+    mine, page = client.publish(draft(origins=["https://first.example"])), "https://shop.example"
+    client.send(mine, binary(mine, bytes([0])))
+    read_by: list[str | None] = []
+    past.clear()
+    with connected(client) as link:
+        for allowed in ([], [page], [page, "https://other.example"], []):
+            assert client.api("PUT", f"/collections/{mine}/origins", {"origins": allowed}).status_code == 200
+            link.sendall(raw(mine, binary(mine, bytes([1])), f"Origin: {page}"))
+            told = answer(link)
+            assert told.status_code == 201
+            read_by.append(told.headers.get("access-control-allow-origin"))
+    assert read_by == [None, page, page, None]
+
+
+def test_reports_of_the_short_way_are_counted(client: Client, taken: list[bool]):
+    mine = client.publish(draft())
+    client.send(mine, binary(mine, bytes([0])))
+    taken.clear()
+    with connected(client) as link:
+        for _ in range(3):
+            link.sendall(raw(mine, binary(mine, bytes([1, 2]))))
+            assert answer(link).status_code == 201
+    assert taken == [True] * 3
+    told = client.http.get("/metrics", headers={"Authorization": f"Bearer {client.token}"}).text.splitlines()
+    expected = {'tacit_batches_total{outcome="stored"} 4', "tacit_reports_total 7", "tacit_acknowledge_seconds_count 4"}
+    assert expected <= set(told)
 
 
 def test_a_known_head_does_not_overtake_a_request_before_it(client: Client, past: list[bool]):

@@ -81,6 +81,7 @@ def flipped(data: bytes, bit: int) -> bytes:
 
 
 @pytest.mark.parametrize("column", ["content", "reports", "folds", "checksum", "shard"])
+@pytest.mark.slow_cases("postgres-reports", "postgres-folds", "postgres-content")
 def test_a_row_that_was_changed_is_named_and_the_other_collection_goes_on(
     open_store: Open, change: Change, column: str
 ):
@@ -208,6 +209,7 @@ def test_damaged_manifests_are_neither_answered_from_nor_swept(
 
 
 @pytest.mark.parametrize("column", ["content", "reports"])
+@pytest.mark.slow_cases("sqlite-content", "postgres-content", "postgres-reports")
 def test_a_damaged_collection_of_rows_says_so_everywhere(store: Store, change: Change, column: str):
     """Answers in every form are refused; lists go on, and show which collection it is."""
     app = make_app(store, Limits(requests_per_second=0), catalog=(*CATALOG, NoNoise), tasks=(PLAIN,))

@@ -160,6 +160,7 @@ def test_sigterm_ends_it_as_ctrl_c_does(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_killed_demo_leaves_no_collector_running(tmp_path: Path):
     demo = Demo(tmp_path, BRIEFLY)
     demo.process.kill()
@@ -336,6 +337,7 @@ def test_there_is_no_table_without_the_libraries_for_it(monkeypatch: pytest.Monk
     assert examples() == EXAMPLES[:-1]
 
 
+@pytest.mark.slow
 def test_a_folder_is_kept_and_not_used_twice(finished: Finished, run: Callable[..., Said]):
     code, listed, _ = run("collection", "list", "--json", "--data", str(finished.data))
     assert code == 0 and sum(row["reports"] for row in json.loads(listed)) == 3000

@@ -146,6 +146,7 @@ class Machine(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("examples", [6, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.slow_cases("postgres-6")
 def test_any_history_counts_every_batch_once(place: str, make_store: Callable[[str], Store], examples: int):
     machine = type("Machine", (Machine,), {"open": staticmethod(lambda: make_store(place))})
     run_state_machine_as_test(

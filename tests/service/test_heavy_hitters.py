@@ -74,6 +74,7 @@ def test_a_crowd_of_words_is_searched_and_comes_back_as_text(client: Client) -> 
     assert named[0]["low"] < 0.4 < named[0]["high"] and named[1]["low"] < 0.02
 
 
+@pytest.mark.slow
 def test_the_python_client_answers_with_text_and_few_respondents_give_no_noise_as_answers(client: Client) -> None:
     collection = client.publish(draft(questions=[WORD], epsilon="1", minimum_cohort=5, respondents=1000))
     url = f"{client.http.base_url}/c/{collection}"

@@ -67,6 +67,7 @@ def test_what_an_unfinished_draft_lacks_is_a_refusal_or_on_request_an_answer(cli
     assert client.api("POST", "/plan?unfinished=true", []).status_code == 400  # Nobody writes that by hand.
 
 
+@pytest.mark.slow
 def test_the_command_line_plans_the_same_mechanism(client: Client) -> None:
     """Eight binary questions at epsilon 2: the pick of the planner is one that documents carry."""
     planned = ["plan", "--task", "marginals", "--binary", "8", "--k", "3", "--epsilon", "2", "--n", "65536", "--json"]

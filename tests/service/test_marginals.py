@@ -73,6 +73,7 @@ def test_a_table_that_nobody_was_asked_for_says_so(client: Client, habits: str) 
     assert "Nobody was asked" in body["words"] and "intervals allow for more" in body["words"]
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_as_often_as_they_say(client: Client) -> None:
     """12 collections of 6 two-way tables with 37 cells: 80 % intervals, correlated within a collection.
 
@@ -219,6 +220,7 @@ def test_nothing_is_said_below_the_minimum_cohort(client: Client) -> None:
     assert ask(client, collection, "synthetic.csv").text == ""
 
 
+@pytest.mark.slow
 def test_questions_without_a_single_report_are_below_it_too(client: Client) -> None:
     """Three reports about 12 questions, two at a time: some question has none."""
     many = [asked(f"q{i}", kind="booleans") for i in range(12)]

@@ -101,6 +101,7 @@ def test_nothing_is_written_or_read_from_elsewhere(table: Served) -> None:
         assert connection.execute("SELECT COUNT(*) FROM people").fetchone() == (FEW,)
 
 
+@pytest.mark.slow
 def test_expensive_catalogue_queries_end(table: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     with psycopg.connect(table.address(), autocommit=True) as connection, monkeypatch.context() as hurried:
         hurried.setattr("tacit.collector.pg.catalog._SECONDS", 0.2)
@@ -201,6 +202,7 @@ def test_silence_at_the_door_and_inside_ends(table: Served) -> None:
         assert b"idle-session timeout" in rest(idle)
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_is_cut_off(table: Served) -> None:
     with table.limited(write_seconds=0.2), raw(table, opened=True) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

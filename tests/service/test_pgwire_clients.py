@@ -140,6 +140,7 @@ def test_adbc(table: Served) -> None:
         assert cursor.fetchone() == (int((table.people["os"] == "ios").sum()),)
 
 
+@pytest.mark.slow
 def test_pandas_and_sqlalchemy(table: Served) -> None:
     import pandas as pd
     import sqlalchemy as sa

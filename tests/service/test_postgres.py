@@ -45,6 +45,7 @@ def test_a_restart_of_the_server_is_survived(store: PostgresStore, postgres: Any
     assert store.stored_reports(A) == 2  # Nobody noticed.
 
 
+@pytest.mark.slow
 def test_a_restart_in_the_middle_of_ingest_loses_nothing(store: PostgresStore, postgres: Any):
     writer = BatchWriter(store)
     acknowledged: set[int] = set()

@@ -92,6 +92,7 @@ def test_answers_are_near_the_truth_and_sharp(asked: Asked) -> None:
         assert found[0][0]["standard_error"] < 0.2 * count
 
 
+@pytest.mark.slow
 def test_private_numbers_are_summed_averaged_and_ranked(asked: Asked) -> None:
     people = asked.people
     quantile = "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY age)"

@@ -54,6 +54,7 @@ def answer_round(client: Client, collection: str, n: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("task", ROUNDS)
+@pytest.mark.slow_cases("itemsets")
 def test_a_plan_runs_round_by_round_and_finds_what_is_frequent(client: Client, task: str) -> None:
     """20,000 respondents a round at epsilon 4: shares of 0.6 and 0.4 against noise below 0.05 cannot be missed."""
     first = current = client.publish(plan_draft(task))

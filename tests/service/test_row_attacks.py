@@ -101,6 +101,7 @@ def test_columns_that_are_left_out_count_before_they_are_made(wide: Bench, sent:
 
 
 @pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.slow
 def test_as_many_rows_as_fit_are_stored_and_sealed(wide: Bench, dense: bool):
     """What is accepted is not turned away by the writer, however much larger it is kept than it was sent."""
     given = np.arange(FIT, dtype=np.int8)

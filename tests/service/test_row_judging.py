@@ -16,7 +16,7 @@ from tests.service.plain import PLAIN, NoNoise, binary
 from tests.service.row_bodies import WIDTH, publish_rows, row, stream, table
 
 from tacit.catalog import CATALOG
-from tacit.collector.http.reports import plain_batch
+from tacit.collector.ingest.plain import plain_batch
 from tacit.collector.ingest.uploads import Form, JudgedBatch
 from tacit.collector.rows import arrow_stream
 from tacit.collector.service import Collector
@@ -175,6 +175,7 @@ def test_only_the_one_member_may_be_named(bench: Bench):
 # Streams that lie.
 
 
+@pytest.mark.slow
 def test_garbage_is_refused_in_words(bench: Bench):
     good, rng = (
         stream(table(range(40)).set_column(3, "os", table(range(40))["os"].dictionary_encode())),

@@ -119,17 +119,14 @@ def test_one_of_several_questions_keeps_its_member(running: tuple[Client, Collec
     report = {"member": 1, "report": "07", "row": row(7)}
     body = json.dumps({"collection": mine, "batch": new_batch_id().hex(), "reports": [report]}).encode()
     assert client.send(mine, body, "application/json").status_code == 201
-    (segment,) = collector.segments(mine)
-    columns, reports = segment.load()
-    assert [(int(r["member"]), int(r["payload"][0])) for r in reports] == [
-        (0, 1),
-        (0, 3),
-        (0, 4),
-        (1, 0),
-        (1, 2),
-        (1, 7),
+    # Whether the two uploads are sealed together or one after the other depends on how busy the machine is.
+    loaded = [segment.load() for segment in collector.segments(mine)]
+    rows = [
+        (int(report["member"]), int(report["payload"][0]), visits)
+        for columns, reports in loaded
+        for report, visits in zip(reports, columns["visits"].to_pylist(), strict=True)
     ]
-    assert columns["visits"].to_pylist() == [1000, 3000, 4000, 0, 2000, 7000]
+    assert sorted(rows) == [(0, 1, 1000), (0, 3, 3000), (0, 4, 4000), (1, 0, 0), (1, 2, 2000), (1, 7, 7000)]
     missing = send_arrow(client, mine, stream(table(range(5), width=1)))
     assert (missing.status_code, missing.json()["type"]) == (400, "urn:tacit:error:malformed")
     for bad in ([2, 0, 0, 0, 0], [-1, 0, 0, 0, 0], [None, 0, 0, 0, 0]):
@@ -138,6 +135,7 @@ def test_one_of_several_questions_keeps_its_member(running: tuple[Client, Collec
 
 
 @pytest.mark.parametrize("form", [Form.JSON, Form.ARROW])
+@pytest.mark.slow_cases("postgres-Form.JSON", "sqlite-Form.ARROW", "postgres-Form.ARROW")
 def test_a_report_with_a_row_spends_its_invitation(open_store: Open, form: Form):
     app = plain_app(open_store())
     with serving(app) as client:

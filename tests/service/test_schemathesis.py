@@ -81,6 +81,9 @@ SUCCESS = {
     ("POST", "/api/v1/tokens"): 201,
     ("POST", "/api/v1/tokens/{id}/rotate"): 201,
     ("DELETE", "/api/v1/tokens/{id}"): 204,
+    ("POST", "/api/v1/webhooks"): 201,
+    ("DELETE", "/api/v1/webhooks/{id}"): 204,
+    ("POST", "/api/v1/webhooks/{id}/test"): 202,
     ("POST", "/c/{id}/reports"): 400,
     ("POST", "/api/v1/collections/{id}/tallies"): 400,
     ("POST", "/api/v1/collections/{id}/session"): 409,
@@ -95,6 +98,8 @@ SUCCESS = {
 There are no shufflers here, so that no session is ever signed; see test_shuffled.py for those that are.
 """
 HEALTH = list(HealthCheck)
+WEBHOOK = {"url": "http://127.0.0.1:9/told", "events": ["closed"]}
+"""Nobody listens at this address."""
 
 
 @dataclass(frozen=True)
@@ -134,11 +139,17 @@ class Site:
     def fresh_token(self) -> str:
         return self.client.api("POST", "/tokens", {"scope": "analyst"}).json()["id"]
 
+    def fresh_webhook(self) -> str:
+        for webhook in self.client.api("GET", "/webhooks").json()["webhooks"]:
+            self.client.api("DELETE", f"/webhooks/{webhook['id']}")
+        return self.client.api("POST", "/webhooks", WEBHOOK).json()["id"]
+
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     store = MemoryStore()
-    with serving(make_app(store, Limits(requests_per_second=0))) as client, requests.Session() as session:
+    app = make_app(store, Limits(requests_per_second=0), webhook_private=True)
+    with serving(app) as client, requests.Session() as session:
         ids = [client.publish(draft(title=title, minimum_cohort=1)) for title in ("Open", "Done")]
         for mine in ids:
             assert client.send(mine, binary(mine, bytes([0, 1, 2] * 40))).status_code == 201
@@ -175,6 +186,8 @@ def places(site: Site, method: str, path: str) -> "list[Callable[[], str]]":
     """Ids that lead somewhere, for the `{id}` of a path."""
     if "/tokens/" in path:
         return [site.fresh_token]
+    if "/webhooks/" in path:
+        return [site.fresh_webhook]
     if "/joint/" in path:
         return [lambda: site.habits, lambda: site.habits, lambda: site.published]
     if "/series" in path:
@@ -228,6 +241,8 @@ def run(site: Site, method: str, path: str, *, mode: GenerationMode, many: int, 
             setattr(case, "query" if method == "GET" else "body", {"sql": SELECTS[turn % 4 // 2]})
         if turn % 3 == 0 and path.endswith(("/collections", "/plan", "/{id}")) and case.body:
             case.body = draft(title=f"Title {turn}")
+        if (method, path) == ("POST", "/api/v1/webhooks") and turn % 4 == 3:
+            case.body = WEBHOOK
         if path.endswith("/invitations") and turn % 4 == 3:
             # JSON Schema takes 1.0 for an integer, and generators like it; collectors do not.
             case.body = {"count": 2}

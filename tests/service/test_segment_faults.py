@@ -161,6 +161,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 @pytest.mark.parametrize("merging", [True, False], ids=["merging", "alone"])
 @pytest.mark.parametrize("error", [None, errno.EIO, errno.ENOSPC], ids=["power cut", "i/o error", "full"])
+@pytest.mark.slow_cases("i/o error-merging", "power cut-alone", "full-merging", "full-alone")
 def test_a_fault_at_any_moment_of_sealing_loses_nothing(
     disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, merging: bool, error: int | None
 ):

@@ -108,6 +108,7 @@ def test_sigterm_finishes_what_was_acknowledged(tmp_path: Path):
     assert '"level": "error"' not in log
 
 
+@pytest.mark.slow
 def test_two_collectors_on_one_folder_do_no_harm(tmp_path: Path):
     """It is not meant to be, but it happens: one is started before the other has ended."""
     place = str(tmp_path / "data")
@@ -126,6 +127,7 @@ def test_two_collectors_on_one_folder_do_no_harm(tmp_path: Path):
     assert counts.sum() == sum(len(sent.values) for sent in crowd.sent)
 
 
+@pytest.mark.slow
 def test_more_connections_than_files_are_survived(tmp_path: Path):
     with served(str(tmp_path / "data"), tmp_path) as server:
         crowd = start_crowd(server)
@@ -366,6 +368,7 @@ def test_two_collectors_drop_what_is_past_its_retention(pair: list[Served], post
 # Clocks.
 
 
+@pytest.mark.slow
 def test_clocks_that_jump_lose_nothing_and_stop_nothing(tmp_path: Path):
     """Days go by and come back while reports arrive; none of them is long enough for the retention of a year."""
     with served(str(tmp_path / "data"), tmp_path) as server:

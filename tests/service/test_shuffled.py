@@ -219,6 +219,7 @@ def test_where_roles_are_together_nothing_is_claimed_beyond_the_local_epsilon(pa
     assert person.ledger().total == 4
 
 
+@pytest.mark.slow
 def test_letters_may_be_long_and_must_be_signed_by_a_shuffler_of_the_session(parties: Shuffling) -> None:
     mine = parties.publish(parties.draft(maximum=200_000))
     record = parties.collector.shuffle.desk.party.sessions()[-1]

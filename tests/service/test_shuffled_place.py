@@ -126,8 +126,8 @@ def test_a_shuffler_that_is_late_is_named_and_the_session_given_up(tmp_path: Pat
         forgetful.end(record.id, PhaseChange(state="ERASED"))
         forgetful.close()
         assert client.api("POST", f"/collections/{mine}/session/close").status_code == 202
+        wait_until(lambda: noted(client, mine, "")["awaited"] == ["shuffler_1"])
         wait_until(lambda: not collector.shuffle.desk.party.waiting())
-        assert noted(client, mine, "")["awaited"] == ["shuffler_1"]
         # The clock of durations stands still until everything has been seen once.
         wait_until(lambda: _moved(times, lambda: client.api("GET", f"/collections/{mine}/session").json()))
         status = noted(client, mine, "shuffler_1: nothing arrived within")

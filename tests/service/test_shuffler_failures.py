@@ -188,6 +188,7 @@ LATE = [
 
 
 @pytest.mark.parametrize(("phase", "guilty", "waiting"), LATE)
+@pytest.mark.slow_cases("statement-3-waiting1", "split-3-waiting4", "slots-2-waiting0", "commit-2-waiting2")
 def test_who_is_late_in_any_phase_is_named_by_all_who_wait(
     tmp_path: Path, late: FakeClock, phase: str, guilty: int, waiting: tuple[int, ...]
 ) -> None:

@@ -97,6 +97,7 @@ def test_kills_under_load(workers: Served, make_store: Any, cycles: int):
     finish(workers, crowd, make_store)
 
 
+@pytest.mark.slow
 def test_a_store_that_forgets_batches_is_noticed(tmp_path: Path, make_store: Any):
     """The proof that the test above can fail: copies that go to different workers count twice."""
     with served(str(tmp_path / "data"), tmp_path, Forgetful, WORKERS) as server:

@@ -110,6 +110,7 @@ def test_intervals_cover_the_truth_in_a_few_runs():
     assert np.all((shares >= 0.90) & (shares <= 0.995)), shares
 
 
+@pytest.mark.slow
 def test_averages_under_public_or_private_are_covered_however_skewed_the_measure():
     """At least 92 % of 250 runs; a true 95 % falls below with probability 1.4 % (seeds are fixed), and the 87 % that
     an interval by the plug-in variance alone has here would pass with 1 %."""
@@ -137,6 +138,7 @@ def noisy_cells(function: str, x: np.ndarray, noise: float, runs: int, rng: np.r
     ]
 
 
+@pytest.mark.slow
 def test_variances_are_unbiased_and_averages_covered_where_the_count_errs():
     """400 rows of noise 3: the count errs by 15 %.
 

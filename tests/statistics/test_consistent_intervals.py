@@ -77,6 +77,7 @@ def test_shares_of_questions_asked_together(kind: str):
     assert alone[0].sum(axis=0)[0] < hits[0].sum(axis=0)[0]  # Of 30 answers the most frequent one shows the bias.
 
 
+@pytest.mark.slow
 def test_cells_of_tables():
     """The query that pages and the command line show, of 30 x 12 cells."""
     records, parts = collections("zipf")

@@ -267,6 +267,7 @@ def test_estimates_of_fixed_respondents(name: str):
 
 
 @pytest.mark.parametrize("name", ["grr", "oue", "olh", "hrr", "hrr_t", "hrr_subspace"])
+@pytest.mark.slow_cases("grr", "oue", "hrr_t", "hrr_subspace")
 def test_weighted_estimates(name: str):
     """Weights from 1 to 9 that depend on the value, so that the weighted shares differ from the plain ones."""
     mechanism = CASES[name].build()

@@ -244,6 +244,7 @@ def test_a_shuffle_that_keeps_the_order_is_noticed(monkeypatch: pytest.MonkeyPat
         assert_places_are_even(SMALL, own + other)
 
 
+@pytest.mark.slow
 def test_fakes_that_everybody_knows_are_noticed():
     def known(crowds: Crowds, value: int, count: int) -> Iterator[Seen]:
         return bare(crowds, value, count, lambda stream: KNOWN + 3 * (stream.word() >> 3))

@@ -54,6 +54,7 @@ def test_intervals_hold_on_real_data(name: str, epsilon: str) -> None:
     assert covered(name, 256, epsilon, 6) >= 0.93
 
 
+@pytest.mark.slow
 def test_smooth_distributions_are_forecast_better_than_by_trees() -> None:
     pick = choose_ranges(size=128, epsilon="0.5", n=N, methods=["sw", "haar"])
     assert pick.pick.name == "sw" and pick.options[1].method == "haar"

@@ -48,6 +48,7 @@ def test_a_missing_arrow_and_a_room_too_many_are_noticed(graphs: list[object], d
     assert picture.stale(graphs, drawn + room) == {"tacit.attic"}
 
 
+@pytest.mark.slow
 def test_drawing_twice_gives_the_same_bytes(graphs: list[object], drawn: str) -> None:
     assert picture.make(graphs) == drawn
 

@@ -32,6 +32,7 @@ def exact_words(mechanism: DiscreteLaplace, value: int) -> list[int]:
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("grid", [2, 8, 30])
+@pytest.mark.slow_cases("30-0.01")
 def test_she_table_is_complete_and_within_the_half_odds(epsilon, grid):
     m = SHEDevice(size=3, epsilon=epsilon, grid=grid)
     half = root_floor(m.odds, 2)

@@ -68,6 +68,7 @@ def test_gains_over_closed_forms(case: tuple[int, int, str]) -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "buckets"), [("0.1", 92), ("0.2", 53)])
+@pytest.mark.slow_cases("0.1-92")
 def test_a_cap_of_four_hashes(epsilon: str, buckets: int) -> None:
     pick = plan_shuffle(goal(epsilon), cap=Decimal(4), caps=()).pick
     assert isinstance(pick.mechanism, tacit.OLH) and pick.mechanism.buckets == pytest.approx(buckets, rel=0.06)
@@ -120,6 +121,7 @@ def test_a_second_epsilon_asks_for_fakes() -> None:
     pick.certificate.verify(pick.mechanism)
 
 
+@pytest.mark.slow
 def test_the_triple_with_the_largest_local_epsilon() -> None:
     # (0.5, 1, 6) for the same crowd: hashed to 381 buckets it takes 5,883 fakes and a rare value has variance 1.67e-8,
     # by the pairwise row of the accountant; what is certified of a hash takes two fakes fewer.
@@ -148,6 +150,7 @@ def test_more_fakes_instead_of_a_smaller_local_epsilon() -> None:
     assert pick.fakes > 0 and Decimal(pick.certificate.epsilon) <= Decimal("0.3")
 
 
+@pytest.mark.slow
 def test_warnings() -> None:
     uncapped = plan_shuffle(goal("0.5", n=2_000, size=16, delta="0.001"), caps=())
     assert f"local epsilon is {uncapped.pick.local_epsilon}" in uncapped.warnings[0]

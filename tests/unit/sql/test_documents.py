@@ -70,6 +70,7 @@ LONG = [(THREE, method) for method in METHODS if method != "auto"] + [(FOUR, met
     ("domains", "method"),
     [*QUICK, (THREE, "auto"), *(pytest.param(*case, marks=pytest.mark.slow) for case in LONG)],
 )
+@pytest.mark.slow_cases("domains32-auto", "domains48-auto")
 def test_planned_mechanisms_go_into_documents_and_come_back(domains: tuple[Any, ...], method: str):
     schema = schema_of(*domains)
     try:
@@ -164,6 +165,7 @@ def test_the_plan_follows_the_queries():
             plan_option(schema, COLUMNS, "2", 10_000, [wrong])
 
 
+@pytest.mark.slow
 def test_more_columns_than_a_grid_takes_are_asked_one_by_one():
     many = schema_of(*(Integers(f"d{i}", 0, 9) for i in range(9)))
     policy, mechanism = plan_table(many, COLUMNS, "8", 10_000)

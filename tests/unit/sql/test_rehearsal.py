@@ -148,6 +148,7 @@ def test_a_measure_that_is_nan_is_called_so_and_matters_only_where_it_is_asked_f
     assert cell.estimate == pytest.approx(hours[4:].mean())
 
 
+@pytest.mark.slow
 def test_the_command_sums_private_numbers(tmp_path: Path):
     lines = ["age,edu,uid"] + [f"{a},{e},{i}" for i, (a, e) in enumerate(zip(ROWS["age"], ROWS["edu"], strict=True))]
     (tmp_path / "people.csv").write_text("\n".join(lines))

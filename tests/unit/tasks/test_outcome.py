@@ -50,6 +50,7 @@ TASKS = [
 
 
 @pytest.mark.parametrize(("task", "declared", "target"), TASKS)
+@pytest.mark.slow_cases("heavy_hitters-declared2-0.03")
 def test_every_task_with_a_forecast_is_planned(task: str, declared: dict, target: float):
     choice = plan_epsilon(task, target_error=target, n=5_000, **declared)
     assert 0.8 * target < choice.error <= target

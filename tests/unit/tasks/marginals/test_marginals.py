@@ -139,6 +139,7 @@ MIXED = np.stack([RECORDS[:, 0] + RECORDS[:, 1], RECORDS[:, 2], RECORDS[:, 3] * 
 
 @pytest.mark.parametrize(("runs", "power"), [(100, 1.8), pytest.param(250, 1.5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", ["inp_ht", "calm", "marg_ps", "marg_ht", "marg_rr", "fc", "inp_ps", "em"])
+@pytest.mark.slow_cases("inp_ht-100-1.8", "marg_ps-100-1.8", "marg_ht-100-1.8", "calm-100-1.8", "em-100-1.8")
 def test_variances_are_exact(method: str, runs: int, power: float):
     """Every cell of three tables unbiased with the stated variance; false alarms 1e-7 each.
 
@@ -170,6 +171,7 @@ def test_covariances_agree_with_variances_of_sums():
 
 
 @pytest.mark.parametrize("method", ["inp_ht", "ft", "marg_ps", "marg_ht", "marg_rr", "am", "fc", "inp_ps", "inp_rr"])
+@pytest.mark.slow_cases("inp_ps", "fc", "ft", "marg_ps", "marg_rr", "marg_ht", "am")
 def test_predicted_errors_are_those_of_the_answers(method: str):
     """Raw squared errors against the prediction, 6 runs of 56 tables: within 25 %, which is over five deviations."""
     records = latent_classes(1 << 14, 8, np.random.default_rng(2))
@@ -438,6 +440,7 @@ def test_maximum_likelihood_of_any_method_from_its_law():
     assert np.abs(fit.frequency - true_table(records, (3, 2), (0, 1)).ravel()).max() < 0.05
 
 
+@pytest.mark.slow
 def test_plan_on_the_command_line():
     line = ["plan", "--task", "marginals", "--binary", "8", "--n", "65536", "--epsilon", "2.0", "--k", "3", "--json"]
     shown = json.loads(CliRunner().invoke(cli, line, catch_exceptions=False).output)

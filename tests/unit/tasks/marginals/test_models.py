@@ -106,6 +106,7 @@ def test_records_keep_what_three_attributes_have_in_common():
 
 
 @pytest.mark.parametrize("method", ["calm", "inp_ht", "fc", "em"])
+@pytest.mark.slow_cases("em", "calm", "fc")
 def test_records_of_every_method_have_the_pairs(method: str):
     records = taxi_like(1 << 16, np.random.default_rng(4))
     records = np.column_stack([0 * records[:, 0], records])  # An attribute with one answer is known and stays.
@@ -182,6 +183,7 @@ STRONG = [
 
 @pytest.mark.slow_cases("shape0", "shape5")
 @pytest.mark.parametrize(("shape", "epsilon", "n", "strength"), STRONG)
+@pytest.mark.slow_cases("shape2-1-1000-0.6")
 def test_intervals_of_information_hold_whatever_the_dependence(
     shape: tuple[int, int], epsilon: str, n: int, strength: float
 ):
@@ -339,6 +341,7 @@ def test_laws_hold_of_attributes_together(name: str):
 # Bad input
 
 
+@pytest.mark.slow
 def test_tables_of_two_to_the_forty_cells_name_what_works():
     """Forty binary attributes: all combinations are refused, and so is a table of all; views answer any few."""
     question = ask([2] * 40, 3, "1", 10**6)

@@ -82,6 +82,7 @@ def test_every_question_is_asked_and_pairs_as_soon_as_that_pays(n: int, k: int) 
 
 
 @pytest.mark.parametrize("n", [1_000, 10**6])
+@pytest.mark.slow
 def test_where_no_cover_is_found_every_question_is_asked_at_least(n: int) -> None:
     choice = plan_choice((2,) * 120, Epsilon("1"), n, 3)
     assert isinstance(choice.pick.mechanism, OneOf) and isinstance(choice.pick.mechanism.family, Views)
@@ -204,6 +205,7 @@ def test_cramers_v_of_exact_tables() -> None:
     assert cramers_v(exact(np.eye(3) / 3)) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_cramers_v_takes_off_what_noise_alone_shows() -> None:
     """Two independent questions at epsilon 1, 200 collections of 2000: the mean square is near zero, not near V^2.
 

@@ -11,6 +11,7 @@ from tacit.tasks.ranges.plan import choose_ranges
 
 @pytest.mark.parametrize("shape", ["uniform", "normal", "exponential"])
 @pytest.mark.parametrize(("method", "oracles"), [("hh", ["oue"]), ("flat", ["oue"])])
+@pytest.mark.slow_cases("flat-oracles1-uniform", "hh-oracles0-uniform", "hh-oracles0-normal", "hh-oracles0-exponential")
 def test_the_forecast_is_the_error_of_simulated_collections(shape: str, method: str, oracles: list[str]) -> None:
     """64 values, n = 20,000, epsilon 1, 60 runs against 64 draws.
 

@@ -293,6 +293,7 @@ BUILT = [pytest.param(*way, marks=pytest.mark.slow) if way == SLOW_TO_DRAW else 
 
 
 @pytest.mark.parametrize(("method", "fanout", "oracle"), [*BUILT, ("hh", 5, "mixed")])
+@pytest.mark.slow_cases("hh-16-hrr", "hh-5-mixed", "hh-2-oue", "haar-0-hrr")
 def test_what_is_built_answers_with_the_predicted_error(method: str, fanout: int, oracle: str) -> None:
     """200 collections: the mean of (squared error over all ranges)/(prediction) is 1 within 5 standard errors.
 

@@ -43,6 +43,9 @@ WAYS: dict[str, Mechanism] = {
 
 @pytest.mark.parametrize(("runs", "power"), [(210, 1.8), pytest.param(920, 1.3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.slow_cases(
+    "hh3 grr, ragged-210-1.8", "hh4 olh-210-1.8", "hh2 hrr-210-1.8", "haar, ragged-210-1.8", "haar-210-1.8"
+)
 def test_ranges_are_unbiased_with_the_stated_variance(way: str, runs: int, power: float) -> None:
     """Errors over simulated collections; false-alarm probability 1e-7 each, and `power` times the variance fails.
 
@@ -83,6 +86,7 @@ def test_all_ways_of_adding_up_agree() -> None:
     assert found.prefixes([9]).value[0] == pytest.approx(whole.value[1])
 
 
+@pytest.mark.slow
 def test_quantiles_come_with_intervals_that_hold_the_truth() -> None:
     """95 % intervals over 150 collections miss more than 19 times with probability 6e-5; 80 % ones do with 98 %."""
     counts = crowd(64, 20_000, seed=3)
@@ -95,6 +99,7 @@ def test_quantiles_come_with_intervals_that_hold_the_truth() -> None:
     assert solve_ranges(mechanism, mechanism.simulate_tally(counts, rng)).quantile(0.0)["index"] == 0
 
 
+@pytest.mark.slow
 def test_simultaneous_bands_hold_everywhere_and_pointwise_ones_are_narrower() -> None:
     """A band at 95 % misses somewhere in more than 13 of 100 collections with probability below 0.001."""
     counts = crowd(32, 10_000, seed=4)
