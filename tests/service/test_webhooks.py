@@ -10,6 +10,7 @@ from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -236,6 +237,30 @@ def test_a_server_that_is_gone_or_never_answers_is_no_answer() -> None:
         post(f"http://127.0.0.1:{silent.getsockname()[1]}/", b"{}", {}, private=True, seconds=0.2)
 
 
+def test_a_host_that_speaks_byte_by_byte_is_given_up_in_tls_as_well() -> None:
+    """A timeout begins anew with every byte; the record that is announced here would take its time."""
+    sent = list[int]()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            with server.accept()[0] as client:
+                client.sendall(b"\x16\x03\x03\x40\x00")
+                try:
+                    for number in range(500):
+                        sent.append(number)
+                        sleep(0.01)
+                        client.sendall(b"\0")
+                except OSError:
+                    return
+
+        thread = Thread(target=drip, daemon=True)
+        thread.start()
+        with pytest.raises(NotDelivered, match="no answer"):
+            post(f"https://127.0.0.1:{server.getsockname()[1]}/", b"{}", {}, private=True, seconds=0.1)
+        thread.join()
+    assert len(sent) < 500
+
+
 def test_no_private_address_is_reached_unless_it_is_allowed() -> None:
     with receiving() as receiver:
         port = receiver.url.rpartition(":")[2]
@@ -252,6 +277,11 @@ def test_no_private_address_is_reached_unless_it_is_allowed() -> None:
         "fd00::1",
         "2002:7f00:1::",
         "224.0.0.1",
+        "fec0::2",  # Site-local: networks of before, and the host as its virtual machines see it.
+        "::127.0.0.1",
+        "::ffff:0:127.0.0.1",
+        "4000::1",  # What nobody has been given is routed where a network likes.
+        "192.0.0.192",  # Where a cloud has its metadata.
     )
     assert not any(is_public(address) for address in private)
     assert is_public("2606:4700::1111") and is_public("1.1.1.1")
