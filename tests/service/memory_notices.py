@@ -5,7 +5,7 @@ from dataclasses import replace
 from threading import RLock
 
 from tacit.collector.ports import DeliveryRecord, WebhookRecord
-from tacit.collector.store.notices import MOST_DELIVERIES
+from tacit.collector.store.notices import MOST_DELIVERIES, MOST_OF_ONE
 
 
 class MemoryNotices:
@@ -40,15 +40,20 @@ class MemoryNotices:
     def announce(self, mark: str, deliveries: Sequence[DeliveryRecord]) -> bool:
         """Queue messages about an event, unless its mark is there already; whether it was new."""
         with self._lock:
-            if mark in self._marks:
+            if mark and mark in self._marks:
                 return False
             self._marks.add(mark)
             for delivery in deliveries:
                 self._last += 1
                 self._deliveries[self._last] = replace(delivery, number=self._last)
-            for number in [one for one in self._deliveries if one <= self._last - MOST_DELIVERIES]:
-                del self._deliveries[number]
+            for webhook in {delivery.webhook for delivery in deliveries}:
+                self._keep(MOST_OF_ONE, [n for n, one in self._deliveries.items() if one.webhook == webhook])
+            self._keep(MOST_DELIVERIES, [n for n, one in self._deliveries.items() if one.state != "waiting"])
             return True
+
+    def _keep(self, most: int, numbers: list[int]) -> None:
+        for number in sorted(numbers)[:-most]:
+            del self._deliveries[number]
 
     def claim(self, now: int, lease: int) -> DeliveryRecord | None:
         """The oldest message that is due, with one attempt more."""

@@ -24,11 +24,11 @@ from tacit.collector.collections.access import Bearer
 from tacit.collector.collections.publish import publish_document
 from tacit.collector.notices.lookout import LastInspection, Sight, events_of
 from tacit.collector.notices.outgoing import NotDelivered, checked_url, is_public, post
-from tacit.collector.notices.webhooks import PAUSES, Webhooks, shown
+from tacit.collector.notices.webhooks import MOST_OF_TEAM, PAUSES, Webhooks, shown
 from tacit.collector.ports import DeliveryRecord, NewBatch, NoticeStore, WebhookRecord
 from tacit.collector.server import make_app
 from tacit.collector.service import Collector
-from tacit.collector.store.notices import MOST_DELIVERIES
+from tacit.collector.store.notices import MOST_DELIVERIES, MOST_OF_ONE
 from tacit.collector.store.postgres.store import PostgresStore
 from tacit.collector.store.sqlite.store import SqliteStore
 from tacit.errors import InvalidSpec
@@ -128,9 +128,14 @@ def test_every_store_queues_once_leases_and_keeps_a_bounded_log(notices: NoticeS
     assert again is not None and again.number == first.number and again.attempts == 2
     notices.settle(replace(again, state="delivered", due=0, note="answered 200"))
     assert {one.state for one in notices.deliveries(10)} == {"delivered", "waiting"}
-    assert notices.announce("many", [waiting("v") for _ in range(MOST_DELIVERIES)])
+    # Whoever is told much loses its own messages, and nobody else's.
+    assert notices.announce("", [waiting("v") for _ in range(MOST_OF_ONE + 5)]) and notices.announce("", [])
     kept = notices.deliveries(2 * MOST_DELIVERIES)
-    assert len(kept) == MOST_DELIVERIES and {one.webhook for one in kept} == {"v"}
+    assert [one.webhook for one in kept] == ["v"] * MOST_OF_ONE + ["w"] * 2
+    done = [replace(waiting(f"gone {i}"), state="failed") for i in range(MOST_DELIVERIES + 1)]
+    assert notices.announce("done", done)
+    kept = notices.deliveries(2 * MOST_DELIVERIES)
+    assert len(kept) == MOST_DELIVERIES + MOST_OF_ONE + 1 and [one.state for one in kept].count("waiting") == 201
     assert notices.remove_webhook("w") and not notices.remove_webhook("w") and notices.webhooks() == []
 
 
@@ -319,6 +324,22 @@ def test_teams_see_and_are_told_of_their_own_collections_alone() -> None:
     for events in ([], ["typo"], "closed", None):
         with pytest.raises(InvalidSpec, match="webhook: events"):
             webhooks.add("https://a.example/", events)
+
+
+def test_a_team_takes_neither_all_webhooks_nor_the_queue_from_others() -> None:
+    store = MemoryStore().notices
+    webhooks, red = Webhooks(store, Clock()), Bearer("admin", "", "red", team="red")
+    _, all_of_them = webhooks.add("https://all.example/", ["closed"])
+    mine = [webhooks.add("https://red.example/", ["closed"], by=red)[1] for _ in range(MOST_OF_TEAM)]
+    with pytest.raises(Problem, match="most for the team 'red'"):
+        webhooks.add("https://red.example/", ["closed"], by=red)
+    _, blue = webhooks.add("https://blue.example/", ["closed"], team="blue")
+    assert webhooks.announce(events_of(Sight("c", "closed", "blue", 5, 100, {}), None)[0])
+    for _ in range(1_000):
+        webhooks.test(mine[0].id, red)
+    closed = [one for one in store.deliveries(2_000) if one.event == "closed"]
+    assert {(one.webhook, one.state) for one in closed} == {(all_of_them.id, "waiting"), (blue.id, "waiting")}
+    assert [one["event"] for one in webhooks.log(replace(red, team="blue"))] == ["closed"]
 
 
 def test_the_rule_for_refusals_needs_a_hundred_and_a_share() -> None:

@@ -172,7 +172,10 @@ class NoticeStore(Protocol):
         ...
 
     def announce(self, mark: str, deliveries: Sequence[DeliveryRecord]) -> bool:
-        """Queue messages about an event, in one transaction, unless its mark is there already; whether it was new."""
+        """Queue messages about an event, in one transaction, unless its mark is there already; whether it was new.
+
+        An empty mark is always new. The oldest messages to the same webhooks make room, and the oldest that are done.
+        """
         ...
 
     def claim(self, now: int, lease: int) -> DeliveryRecord | None:

@@ -23,9 +23,12 @@ from tacit.hosting.problems import Problem
 EVENTS = ("alarm", "rejects", "cohort", "closed")
 TEST = "test"
 MOST_WEBHOOKS = 50
+MOST_OF_TEAM = 10
 PAUSES = (30, 120, 480, 1920, 7680, 21600, 21600)
 """Seconds after a failed attempt until the next; after the last of them it is given up."""
 MOST_LOG = 200
+_MOST_KEPT = 20_000
+"""More than any store keeps."""
 _LEASE = 120
 """Seconds after which a message whose sender died is taken by another."""
 _AT_ONCE = 20
@@ -75,12 +78,19 @@ class Webhooks:
     def add(self, url: Any, events: Any, *, team: Any = "", by: Bearer = OWNER) -> tuple[str, WebhookRecord]:
         """Add a webhook in the name of `by`; returns its secret, which cannot be shown again, and its record."""
         url, team = checked_url(url, private=self._private), by.within(team)
-        if len(self._store.webhooks()) >= MOST_WEBHOOKS:
-            raise Problem("conflict", f"there are {MOST_WEBHOOKS} webhooks, which is the most; remove one first")
+        self._need_room(team)
         secret = "whs_" + secrets.token_urlsafe(32)
         record = WebhookRecord(secrets.token_hex(8), url, _events(events), secret, team, self._clock.day())
         self._store.add_webhook(record)
         return secret, record
+
+    def _need_room(self, team: str) -> None:
+        """Problem `conflict` if there are as many webhooks as may be, of all or of a team."""
+        teams = [webhook.team for webhook in self._store.webhooks()]
+        if len(teams) >= MOST_WEBHOOKS:
+            raise Problem("conflict", f"there are {MOST_WEBHOOKS} webhooks, which is the most; remove one first")
+        if team and teams.count(team) >= MOST_OF_TEAM:
+            raise Problem("conflict", f"{MOST_OF_TEAM} webhooks are the most for the team '{team}'; remove one first")
 
     def all(self, by: Bearer = OWNER) -> list[WebhookRecord]:
         """All webhooks, or those of the bearer's team."""
@@ -100,15 +110,18 @@ class Webhooks:
     def test(self, name: str, by: Bearer = OWNER) -> None:
         """Queue a message that says that it is a test."""
         webhook = self.find(name, by)
-        event = Event(TEST, "", webhook.team, f"test {secrets.token_hex(8)}", {})
+        # Without a mark: every test is told, and marks are kept for good.
+        event = Event(TEST, "", webhook.team, "", {})
         self._store.announce(event.mark, [self._message(webhook, event)])
 
     def log(self, by: Bearer = OWNER) -> list[dict[str, Any]]:
         """The latest messages, newest first, without their bodies."""
         known = {webhook.id for webhook in self.all(by)}
         names = ("number", "webhook", "event", "collection", "state", "attempts", "day", "note")
-        found = self._store.deliveries(MOST_LOG)
-        return [{name: getattr(one, name) for name in names} for one in found if not by.team or one.webhook in known]
+        # For a team all are looked through, as the latest may be those of others.
+        found = self._store.deliveries(_MOST_KEPT if by.team else MOST_LOG)
+        mine = [one for one in found if not by.team or one.webhook in known]
+        return [{name: getattr(one, name) for name in names} for one in mine[:MOST_LOG]]
 
     def announce(self, event: Event) -> bool:
         """Queue an event for every webhook that is to be told; False if it was announced before."""
