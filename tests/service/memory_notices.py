@@ -55,10 +55,25 @@ class MemoryNotices:
         for number in sorted(numbers)[:-most]:
             del self._deliveries[number]
 
-    def claim(self, now: int, lease: int) -> DeliveryRecord | None:
-        """The oldest message that is due, with one attempt more."""
+    def _due(self, now: int) -> list[DeliveryRecord]:
+        return [one for one in self._deliveries.values() if one.state == "waiting" and one.due <= now]
+
+    def due(self, now: int) -> list[str]:
+        """The webhooks for which messages are due."""
         with self._lock:
-            due = [one for one in self._deliveries.values() if one.state == "waiting" and one.due <= now]
+            return sorted({one.webhook for one in self._due(now)})
+
+    def put_off(self, webhook: str, due: int) -> None:
+        """Have no message to a webhook due before a time."""
+        with self._lock:
+            for number, one in self._deliveries.items():
+                if one.webhook == webhook and one.state == "waiting":
+                    self._deliveries[number] = replace(one, due=max(due, one.due))
+
+    def claim(self, webhook: str, now: int, lease: int) -> DeliveryRecord | None:
+        """The oldest message to a webhook that is due, with one attempt more."""
+        with self._lock:
+            due = [one for one in self._due(now) if one.webhook == webhook]
             if not due:
                 return None
             first = min(due, key=lambda one: (one.due, one.number))

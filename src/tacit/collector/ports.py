@@ -178,8 +178,19 @@ class NoticeStore(Protocol):
         """
         ...
 
-    def claim(self, now: int, lease: int) -> DeliveryRecord | None:
-        """The oldest message that is due, with one attempt more; nobody else gets it before the lease is over."""
+    def due(self, now: int) -> list[str]:
+        """The webhooks for which messages are due, in order of their ids."""
+        ...
+
+    def claim(self, webhook: str, now: int, lease: int) -> DeliveryRecord | None:
+        """The oldest message to a webhook that is due, with one attempt more.
+
+        Nobody else gets it before the lease is over.
+        """
+        ...
+
+    def put_off(self, webhook: str, due: int) -> None:
+        """Have no waiting message to a webhook due before a time."""
         ...
 
     def settle(self, delivery: DeliveryRecord) -> None:

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any, cast
 
 from tacit.collector.collections.access import OWNER, Bearer
+from tacit.collector.notices.lanes import Lanes
 from tacit.collector.notices.outgoing import NotDelivered, checked_url, post
 from tacit.collector.ports import DeliveryRecord, NoticeStore, WebhookRecord
 from tacit.errors import InvalidSpec
@@ -31,7 +32,8 @@ _MOST_KEPT = 20_000
 """More than any store keeps."""
 _LEASE = 120
 """Seconds after which a message whose sender died is taken by another."""
-_AT_ONCE = 20
+TURN_SECONDS = 15.0
+"""For all that is tried at once: more than an attempt takes, unless the name of its host is resolved for long."""
 
 Post = Callable[..., int]
 
@@ -74,6 +76,7 @@ class Webhooks:
     def __init__(self, store: NoticeStore, clock: Clock, *, private: bool = False, post: Post = post) -> None:
         """Keep them in a store; `private` allows addresses inside this network."""
         self._store, self._clock, self._private, self._post = store, clock, private, post
+        self._lanes = Lanes(self._deliver_one)
 
     def add(self, url: Any, events: Any, *, team: Any = "", by: Bearer = OWNER) -> tuple[str, WebhookRecord]:
         """Add a webhook in the name of `by`; returns its secret, which cannot be shown again, and its record."""
@@ -137,12 +140,25 @@ class Webhooks:
         )
 
     def deliver_due(self) -> None:
-        """Try what is due, up to a number at once."""
-        for _ in range(_AT_ONCE):
-            delivery = self._store.claim(int(self._clock.now()), _LEASE)
-            if delivery is None:
-                return
-            self._store.settle(self._tried(delivery))
+        """Try what is due, in a thread for every webhook, so that none waits for another."""
+        started = [lane for name in self._store.due(int(self._clock.now())) if (lane := self._lanes.start(name))]
+        self._lanes.wait(started, TURN_SECONDS)
+
+    def stop(self, seconds: float = TURN_SECONDS) -> None:
+        """Begin no further message, and wait a while for those that are under way."""
+        self._lanes.stop(seconds)
+
+    def _deliver_one(self, name: str) -> bool:
+        """Try the oldest message to a webhook; False if there is none, or those behind it shall wait."""
+        delivery = self._store.claim(name, int(self._clock.now()), _LEASE)
+        if delivery is None:
+            return False
+        tried = self._tried(delivery)
+        self._store.settle(tried)
+        if tried.state == "waiting":
+            # Who does not answer one message is not asked for ten seconds with each of the others.
+            self._store.put_off(name, tried.due)
+        return tried.state == "delivered"
 
     def _tried(self, delivery: DeliveryRecord) -> DeliveryRecord:
         webhook = next((hook for hook in self._store.webhooks() if hook.id == delivery.webhook), None)

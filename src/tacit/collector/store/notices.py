@@ -74,13 +74,24 @@ class NoticeTables:
 
         return self._transaction(announce)
 
-    def claim(self, now: int, lease: int) -> DeliveryRecord | None:
-        """The oldest message that is due, with one attempt more; nobody else gets it before the lease is over."""
-        oldest = "SELECT number FROM @deliveries WHERE state = 'waiting' AND due <= ? ORDER BY due, number LIMIT 1"
+    def due(self, now: int) -> list[str]:
+        """The webhooks for which messages are due, in order of their ids."""
+        text = "SELECT DISTINCT webhook FROM @deliveries WHERE state = 'waiting' AND due <= ? ORDER BY webhook"
+        return [str(webhook) for (webhook,) in self._transaction(lambda run: run(text, now))]
+
+    def put_off(self, webhook: str, due: int) -> None:
+        """Have no waiting message to a webhook due before a time."""
+        text = "UPDATE @deliveries SET due = ? WHERE webhook = ? AND state = 'waiting' AND due < ?"
+        self._transaction(lambda run: run(text, due, webhook, due))
+
+    def claim(self, webhook: str, now: int, lease: int) -> DeliveryRecord | None:
+        """The oldest message to a webhook that is due; nobody else gets it before the lease is over."""
+        oldest = """SELECT number FROM @deliveries WHERE webhook = ? AND state = 'waiting' AND due <= ?
+            ORDER BY due, number LIMIT 1"""
         # That it is due is asked twice: whoever waited for the row of another process finds it leased.
         text = f"""UPDATE @deliveries SET attempts = attempts + 1, due = ? WHERE number = ({oldest})
             AND state = 'waiting' AND due <= ? RETURNING number, {_SENT}"""
-        rows = self._transaction(lambda run: run(text, now + lease, now, now))
+        rows = self._transaction(lambda run: run(text, now + lease, webhook, now, now))
         return DeliveryRecord(*rows[0]) if rows else None
 
     def settle(self, delivery: DeliveryRecord) -> None:
