@@ -27,6 +27,7 @@ const MODULES = [
   ["rounded grid", () => import("./grid.js")],
   ["one_of all_of questions", () => import("./compose.js")],
   ["memo layered", () => import("./memo.js")],
+  ["tree_steps", () => import("./steps.js")],
   ["padded set_size ticks", () => import("./sets.js")],
   ["tree", () => import("./levels.js")],
   ["views coefficients", () => import("./marginals.js")],

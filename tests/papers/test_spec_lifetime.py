@@ -3,18 +3,19 @@
 A device of a tree draws one level for life and reports a sign whenever a node of it ends: whether a yes/no state
 changed in it. Its non-zero changes, c at most, are multiplied by a pattern of signs that is drawn once, with more
 weight on patterns of at least tau plus signs (Erlingsson et al., SODA 2019, keep one change instead; Ohrimenko et al.,
-2022, draw signs independently). No kind of the catalogue does this yet; what it could gain is settled here, by exact
-enumeration and closed forms, so that the comparison behind population division is not taken on trust.
+2022, draw signs independently). The kind is `tree_steps`; its words, thresholds and gaps are held against closed forms
+here, and enumerated over sequences of changes that need not alternate, which no state has.
 """
 
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from math import comb, exp, log, prod, sqrt
+from math import exp, log, prod, sqrt
 
 import pytest
 
-from tacit.oracles.grr import GRR
+from tacit.device.kinds.steps import best_threshold, pattern_count, pattern_gap, plus_words
+from tacit.numeric.steps import TreeSteps
 
 pytestmark = pytest.mark.papers
 
@@ -22,28 +23,19 @@ W = 2**64
 
 
 def odds(epsilon: str) -> int:
-    return GRR(size=2, epsilon=epsilon).odds
+    return TreeSteps(fanout=2, levels=1, epsilon=epsilon).odds
 
 
-@cache
 def plus_chance(o: int, changes: int, tau: int) -> tuple[int, int]:
     """Words of 2^64 that draw a pattern of at least tau plus signs, rounded down, and how many such patterns are."""
-    many = sum(comb(changes, k) for k in range(tau, changes + 1))
-    return W * many * o // (many * o + (2**changes - many) * W), many
+    return plus_words(o, changes, tau), pattern_count(changes, tau)
 
 
 @cache
 def gap(o: int, changes: int) -> tuple[float, int]:
     """The mean of a sign of the pattern, for the tau that makes it largest, and that tau."""
-    found: list[tuple[float, int]] = []
-    for tau in range(1, changes + 1):
-        words, many = plus_chance(o, changes, tau)
-        mean = Fraction(sum(comb(changes, k) * (2 * k - changes) for k in range(tau, changes + 1)), many * changes)
-        share = Fraction(words, W)
-        # All patterns together have mean zero, so that those outside have the opposite sum.
-        found.append((float(share * mean - (1 - share) * mean * many / (2**changes - many)), -tau))
-    best, tau = max(found)
-    return best, -tau
+    tau = best_threshold(o, changes)
+    return float(pattern_gap(o, changes, tau)), tau
 
 
 # Changes, the gap at epsilon 1 with four decimals, its tau, and 1/gap^2 at epsilon 2 and 4 where it is known.

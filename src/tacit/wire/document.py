@@ -22,7 +22,7 @@ from tacit.errors import InvalidSpec, InvalidValue
 from tacit.wire.fields import is_short_text, stated_fields, whole_number
 from tacit.wire.rows import Rows, check_word
 from tacit.wire.shuffled import ShuffleTerms
-from tacit.wire.windows import account_from_json, check_windowed, windows_from_json
+from tacit.wire.windows import account_from_json, check_told, check_windowed, windows_from_json
 
 OLDEST, NEWEST = 1, 2
 """Versions of a document. The second has all fields of the first, and `ADDED`."""
@@ -204,6 +204,7 @@ class Collection:
     def check(self) -> None:
         """Refuse a mechanism that does not fit the questions or the shufflers, and rows with a private column."""
         self._check_rows()
+        check_told(self)
         check_windowed(self)
         if self.shuffle is not None:
             self._check_shuffled(self.shuffle)

@@ -285,7 +285,7 @@ def _by_version() -> list[Schema]:
     windowed: Schema = {
         "account": {"type": "object"},
         "policy": {"const": "single"},
-        "mechanism": {"properties": {"kind": {"not": {"enum": ["memo", "layered"]}}}},
+        "mechanism": {"properties": {"kind": {"not": {"enum": ["memo", "layered", "tree_steps"]}}}},
         "invitations": {"const": False},
     } | {name: {"type": "null"} for name in ("plan", "rows", "shuffle")}
     return [
