@@ -78,6 +78,7 @@ def test_a_lost_report_is_noticed(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert line["failures"] == len(wrong) and line["reports"] == 19
 
 
+@pytest.mark.slow
 def test_a_transcript_that_is_not_valid_is_noticed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     def other(url: str, timeout: float) -> Any:
         reply = urlopen(url, timeout=timeout)

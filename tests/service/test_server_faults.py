@@ -68,6 +68,7 @@ def test_a_server_killed_under_load_counts_every_acknowledged_report_once(tmp_pa
     assert crowd.acknowledged < len(crowd.sent), "no response was ever dropped"
 
 
+@pytest.mark.slow_cases("Hasty")
 @pytest.mark.parametrize(("sqlite", "fault"), [(Forgetful, "counted twice"), (Hasty, "is lost")])
 def test_the_check_tells_a_server_that_counts_twice_or_loses(tmp_path: Path, sqlite: type[SqliteStore], fault: str):
     """The proof that the test above can fail."""

@@ -304,7 +304,7 @@ def run(machine: type[Machine], examples: int, steps: int) -> None:
 
 
 def test_any_history_of_a_server_counts_every_report_once():
-    run(Machine, examples=4, steps=30)
+    run(Machine, examples=2, steps=30)
 
 
 @pytest.mark.slow

@@ -77,6 +77,7 @@ def finish(server: Served, crowd: Any, make_store: Callable[[str], Store]) -> No
     assert counts.sum() == sum(len(sent.values) for sent in crowd.sent)
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("postgres")
 @pytest.mark.parametrize("cycles", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_kills_under_load(workers: Served, make_store: Any, cycles: int):
@@ -125,6 +126,7 @@ def test_a_stop_finishes_what_was_acknowledged_and_leaves_nothing_behind(workers
     finish(workers, crowd, make_store)
 
 
+@pytest.mark.slow_cases("postgres")
 def test_what_one_worker_does_all_know_of(workers: Served):
     """Tokens, publishing, answers and closing; requests go to either worker, as connections fall."""
     mine = workers.publish(wide_draft(200, minimum_cohort=1))

@@ -66,6 +66,7 @@ def tree(size: int, kind: type[Any]) -> OneOf:
     return OneOf(family=Tree(size=size, fanout=2, heights=tuple(heights), mechanisms=members))
 
 
+@pytest.mark.slow_cases("tree")
 @pytest.mark.parametrize(("runs", "power"), POWER)
 @pytest.mark.parametrize("mechanism", [tree(6, OUE), GRR(size=6, epsilon="2")], ids=["tree", "flat"])
 def test_two_collections_give_an_unbiased_area_with_the_stated_variance(
