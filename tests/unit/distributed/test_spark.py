@@ -120,7 +120,6 @@ def test_a_search_for_heavy_hitters_drives_jobs_over_a_cached_frame(spark: Any, 
     frame.unpersist()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [pytest.param(False, id="plain", marks=pytest.mark.slow), True])
 def test_a_log_in_a_frame_gives_the_same_estimate(spark: Any, tmp_path: Path, weighted: bool) -> None:
     mechanism = OLH(size=1 << 40, epsilon="2", state="log")
