@@ -119,6 +119,7 @@ def test_frequent_texts_are_ranked_and_others_looked_up(page: Any, context: Any,
     page.wait_for_selector("text=a value is not in the domain")
 
 
+@pytest.mark.slow
 def test_the_builder_asks_for_heavy_hitters(page: Any, site: Any) -> None:
     sign_in(page, site)
     page.goto(f"{site.url}/dashboard/new")

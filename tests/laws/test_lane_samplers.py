@@ -147,6 +147,7 @@ LAYERED: dict[str, Callable[[Any], Any]] = {
 
 
 # Thousands of boxes of words for each; the two ends of epsilon are tested for basic RAPPOR, which has fewer.
+@pytest.mark.slow_cases("rappor_two_hashes-Share")
 @pytest.mark.usefixtures("proven_lanes")
 @pytest.mark.parametrize(
     ("name", "epsilon"),

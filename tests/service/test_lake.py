@@ -229,6 +229,7 @@ def killed(place: str, store: Store, lake: str, cycles: int) -> None:
     assert bench.answered() == counts
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("postgres")
 @pytest.mark.parametrize("cycles", [1, pytest.param(12, marks=pytest.mark.slow)])
 def test_killed_collectors_lose_nothing_and_count_nothing_twice(

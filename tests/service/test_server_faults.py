@@ -225,6 +225,7 @@ def test_a_file_that_may_not_grow_is_503_and_the_same_process_recovers(tmp_path:
     assert counts[: refused + 4000].tolist() == [1] * (refused + 4000)
 
 
+@pytest.mark.slow_cases("IOError-503-sync")
 @pytest.mark.parametrize(
     ("error", "status", "failing"),
     [(apsw.FullError, 507, "write"), (apsw.IOError, 503, "write"), (apsw.IOError, 503, "sync")],

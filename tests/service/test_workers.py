@@ -48,7 +48,7 @@ class SeveralWorkers(Machine):
         self.news = 0
 
 
-@pytest.mark.parametrize("examples", [2, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [1, pytest.param(60, marks=pytest.mark.slow)])
 def test_any_history_of_several_workers_counts_every_report_once(examples: int):
     run(SeveralWorkers, examples=examples, steps=25)
 

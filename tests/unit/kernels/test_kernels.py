@@ -151,7 +151,7 @@ def test_columns_of_packed_records_are_accepted():
     same(core().histogram(sparse, 9, None)[0], twin.histogram(sparse, 9, None)[0])
 
 
-@pytest.mark.slow_cases("257-1001")
+@pytest.mark.slow_cases("257-1001", "3-1001")
 @compiled
 @pytest.mark.parametrize(("g", "pool"), [*product([2, 3, 8, 56, 257], [1, 2, 7, 64]), (3, 1001), (257, 1001)])
 def test_pooled_support(g: int, pool: int):

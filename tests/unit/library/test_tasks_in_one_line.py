@@ -171,6 +171,7 @@ DECLARED: list[tuple[str, dict[str, Any], list[Any]]] = [
 """A question as it is asked of people, with values of some of them."""
 
 
+@pytest.mark.slow_cases("ranges1")
 @pytest.mark.parametrize(("task", "declared", "values"), DECLARED, ids=[row[0] for row in DECLARED])
 def test_what_devices_report_is_what_the_batch_reports(task: str, declared: dict[str, Any], values: list[Any]):
     """The device handed out as JSON, value by value, and the batch of all values draw the same bytes."""

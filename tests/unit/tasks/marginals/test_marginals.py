@@ -451,6 +451,7 @@ def test_plan_on_the_command_line():
     assert "calm" in CliRunner().invoke(cli, line[:-1], catch_exceptions=False).output
 
 
+@pytest.mark.slow_cases("auto")
 @pytest.mark.parametrize("method", ["calm", "auto"])
 def test_simulate_on_the_command_line(tmp_path: Path, method: str):
     file = tmp_path / "answers.csv"
