@@ -47,6 +47,7 @@ def test_every_export_holds_the_same_answers(page: Any, answered: str) -> None:
             assert [float(row[f"{name}estimate"]) for row in one] == pytest.approx(exact, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_series_is_saved_as_it_is_shown(page: Any, site: Site) -> None:
     collection = site.publish(**drafted(19))
     fill(site, collection, 20)

@@ -203,6 +203,7 @@ def test_large_domains_are_drawn_in_few_bars(page: Any, context: Any, site: Any)
     reads(page, "2048 to 6143", found["raw"])
 
 
+@pytest.mark.slow
 def test_the_builder_plans_ranges_explains_and_publishes(page: Any, site: Any) -> None:
     sign_in(page, site)
     page.goto(f"{site.url}/dashboard/new")

@@ -220,6 +220,7 @@ def test_who_is_late_in_any_phase_is_named_by_all_who_wait(
         assert OUTPUT not in cluster.collector.phases()
 
 
+@pytest.mark.slow
 def test_fewer_outputs_than_hiders_are_worth_nothing_and_shufflers_give_up_on_a_silent_collector(
     tmp_path: Path, late: FakeClock
 ) -> None:

@@ -53,6 +53,7 @@ def test_any_history_of_several_workers_counts_every_report_once(examples: int):
     run(SeveralWorkers, examples=examples, steps=25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("examples", [1, pytest.param(40, marks=pytest.mark.slow)])
 def test_any_history_of_several_workers_over_postgres_counts_every_report_once(postgres: Any, examples: int):
     def empty(folder: Path) -> str:

@@ -81,6 +81,7 @@ def test_two_collections_give_an_unbiased_area_with_the_stated_variance(
     assert_variance(errors, stated, must_reject=power)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "power"), POWER)
 def test_one_collection_with_labels_gives_the_same_area(runs: int, power: float) -> None:
     """False-alarm probability 1e-7 each, and `power` times the variance fails."""
