@@ -100,7 +100,7 @@ class OneReport:
 def pytest_configure(config: pytest.Config) -> None:
     """Watch all tests: hooks of a conftest file alone would miss the examples in src and docs."""
     config.pluginmanager.register(FolderTimes(), "folder-times")
-    load_profile(is_quick="not slow" in config.getoption("markexpr"))
+    load_profile(is_quick="not slow" in str(config.getoption("markexpr")))
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(OneReport(), "one-report")
 
