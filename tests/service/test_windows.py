@@ -353,7 +353,7 @@ def live_and_die(place: str, first: int, seconds: float) -> list[int]:
 
 
 @pytest.mark.parametrize("cycles", [1, pytest.param(12, marks=pytest.mark.slow)])
-@pytest.mark.slow_cases("sqlite-1", "postgres-1")
+@pytest.mark.slow_cases("sqlite-1")
 def test_kills_while_windows_are_folded_lose_nothing_and_count_nothing_twice(
     place: str, open_store: Callable[[], Store], cycles: int
 ) -> None:

@@ -182,7 +182,7 @@ STRONG = [
 ]
 
 
-@pytest.mark.slow_cases("shape0", "shape5", "shape3")
+@pytest.mark.slow_cases("shape0", "shape5")
 @pytest.mark.parametrize(("shape", "epsilon", "n", "strength"), STRONG)
 @pytest.mark.slow_cases("shape2-1-1000-0.6")
 def test_intervals_of_information_hold_whatever_the_dependence(
