@@ -13,6 +13,9 @@ from weakref import finalize
 from tests.service.memory_notices import MemoryNotices
 
 from tacit.collector.ports import (
+    CLOSED,
+    DUPLICATE,
+    SPENT,
     STORED,
     AuditEntry,
     BatchNumbers,
@@ -22,12 +25,13 @@ from tacit.collector.ports import (
     Outcome,
     StoredBatch,
     StoredTally,
+    TokenNumbers,
     TokenRecord,
     WindowNumbers,
     window_id,
     window_number,
 )
-from tacit.collector.store.intake import decide, decide_tally, invitations
+from tacit.collector.store.intake import decide, decide_tally, invitations, tokens
 from tacit.collector.store.sqlite.statements import need
 from tacit.errors import InvalidSpec
 from tacit.hosting.clock import today
@@ -44,6 +48,10 @@ class _Reports:
     rejected: Counter[str] = field(default_factory=Counter[str])
     invitations: dict[bytes, bool] = field(default_factory=dict[bytes, bool])
     """Every invitation's hash and whether it is unspent."""
+    used: set[bytes] = field(default_factory=set[bytes])
+    """The hashes of tokens that came with reports."""
+    issued: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
+    """Hashes of blinded messages, and of the invitations that they were signed for."""
     count: int = 0
     days: Counter[int] = field(default_factory=Counter[int])
     origins: tuple[str, ...] = ()
@@ -61,6 +69,7 @@ class MemoryStore:
         self._tokens: dict[bytes, TokenRecord] = {}
         self._audit: list[AuditEntry] = []
         self._notices = MemoryNotices()
+        self._keys: dict[str, bytes] = {}
         # Segments are files wherever the rest is; nobody finds these again.
         self._segments = Path(tempfile.gettempdir()) / f"tacit-{secrets.token_hex(8)}"
         finalize(self, shutil.rmtree, self._segments, ignore_errors=True)
@@ -74,6 +83,40 @@ class MemoryStore:
     def notices(self) -> MemoryNotices:
         """Webhooks and messages to them."""
         return self._notices
+
+    @property
+    def issuing(self) -> "MemoryStore":
+        """What is kept of anonymous tokens: the store itself."""
+        return self
+
+    def add_key(self, collection: str, secret: bytes) -> None:
+        """Keep the private key of a collection that is about to be published."""
+        self._keys[collection] = secret
+
+    def key(self, collection: str) -> bytes | None:
+        """The private key of a collection; None if it has none, or is closed."""
+        record = self._records.get(collection)
+        return self._keys.get(collection) if record and record.state == "published" else None
+
+    def issue(self, collection: str, blinded: bytes, invitation: bytes) -> Outcome:
+        """Spend an invitation (empty: none) on a blinded message; the same again is free."""
+        with self._lock:
+            kept, record = self._of(collection), self._records.get(collection)
+            if kept.issued.get(blinded) == invitation:
+                return DUPLICATE
+            if record is None or record.state != "published":
+                return CLOSED
+            if invitation and not kept.invitations.get(invitation, False):
+                return SPENT
+            if invitation:
+                kept.invitations[invitation] = False
+            kept.issued.setdefault(blinded, invitation)
+            return STORED
+
+    def numbers(self, collection: str) -> TokenNumbers:
+        """How many tokens of a collection were signed, and how many came with reports."""
+        kept = self._of(collection)
+        return TokenNumbers(len(kept.issued), len(kept.used))
 
     def open_party(self) -> PartyFile:
         """A file for the keys of shuffles, which goes with the store."""
@@ -160,6 +203,7 @@ class MemoryStore:
             states = {record.id: record.state for record in self._records.values()}
             stored = {(b.collection, b.batch) for b in batches if b.batch in self._of(b.collection).batches}
             unspent = {mark for mark in invitations(batches) if self._of(mark[0]).invitations.get(mark[1], False)}
+            unspent |= {mark for mark in tokens(batches) if mark[1] not in self._of(mark[0]).used}
             outcomes = decide(batches, states, stored, unspent)
             for batch, outcome in zip(batches, outcomes, strict=True):
                 if outcome == STORED:
@@ -175,6 +219,8 @@ class MemoryStore:
         kept.count += batch.count
         if batch.invitation is not None:
             kept.invitations[batch.invitation] = False
+        if batch.token is not None:
+            kept.used.add(batch.token)
 
     def count_rejected(self, collection: str, reasons: Mapping[str, int]) -> None:
         """Count refused reports by reason."""

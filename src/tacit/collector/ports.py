@@ -46,6 +46,8 @@ class NewBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Numbers of refused reports of the same upload, by reason; counted in the same transaction."""
     invitation: bytes | None = None
     """Hash of a single-use invitation to spend with this batch."""
+    token: bytes | None = None
+    """Hash of an anonymous token, whose signature was checked, to spend with this batch."""
 
 
 class StoredBatch(msgspec.Struct, frozen=True, gc=False):
@@ -156,6 +158,37 @@ class DeliveryRecord:
     note: str
 
 
+@dataclass(frozen=True)
+class TokenNumbers:
+    """How many anonymous tokens of a collection were signed, and how many came with reports."""
+
+    issued: int
+    used: int
+
+
+class IssuingStore(Protocol):
+    """What a database keeps of anonymous tokens where they are signed; nothing of it is about a report."""
+
+    def add_key(self, collection: str, secret: bytes) -> None:
+        """Keep the private key of a collection that is about to be published."""
+        ...
+
+    def key(self, collection: str) -> bytes | None:
+        """The private key of a collection; None if it has none, or is closed."""
+        ...
+
+    def issue(self, collection: str, blinded: bytes, invitation: bytes) -> "Outcome":
+        """Spend an invitation (empty: none) on a blinded message, of which the hash is kept.
+
+        STORED; DUPLICATE if both came together before; CLOSED; SPENT if the invitation is unknown or was used.
+        """
+        ...
+
+    def numbers(self, collection: str) -> TokenNumbers:
+        """How many tokens of a collection were signed, and how many came with reports."""
+        ...
+
+
 class NoticeStore(Protocol):
     """What a database keeps of webhooks: addresses, a bounded queue that is also the log, and events that were told."""
 
@@ -241,7 +274,7 @@ DUPLICATE: Final = "duplicate"
 """A batch with this id was stored before, whatever has happened since; for the client that is success."""
 CLOSED: Final = "closed"
 SPENT: Final = "invitation_spent"
-"""The invitation is unknown or was used before."""
+"""The invitation is unknown, or it or the token was used before."""
 INVALID: Final = "invalid"
 """Some report could not have been produced by the mechanism. Such a batch never reaches a store."""
 
@@ -271,6 +304,11 @@ class Store(BatchIntake, Protocol):
     @property
     def notices(self) -> NoticeStore:
         """What is kept of webhooks."""
+        ...
+
+    @property
+    def issuing(self) -> IssuingStore:
+        """What is kept of anonymous tokens where they are signed."""
         ...
 
     def open_party(self) -> PartyDatabase:

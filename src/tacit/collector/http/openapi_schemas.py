@@ -269,6 +269,9 @@ SCHEMAS: dict[str, Any] = {
     ),
     "Tables": fields({"tables": _list(_TABLE)}),
     "Imported": fields({"reports": WHOLE, "sources": WHOLE, "duplicate": {"type": "boolean"}}),
+    "TokenNumbers": fields({"issued": WHOLE, "used": WHOLE}),
+    "BlindedToken": _closed({"blinded": {"type": "string", "pattern": "^[0-9a-f]{512}$"}}),
+    "BlindSignature": fields({"signature": {"type": "string", "pattern": "^[0-9a-f]{512}$"}}),
     "Invitations": fields({"invitations": _list(TEXT)}),
     "InvitationCount": _closed({}, count={"type": "integer", "minimum": 1, "maximum": MAX_INVITATIONS}),
 }

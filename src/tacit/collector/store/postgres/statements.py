@@ -12,7 +12,7 @@ from psycopg.errors import SerializationFailure
 
 from tacit.collector.ports import STORED, CollectionRecord, Fold, NewBatch, Outcome, StoredTally
 from tacit.collector.store.checksums import COLUMNS, TallyRow, checked
-from tacit.collector.store.intake import Mark, decide, decide_tally, invitations, refusals, segments, unpack
+from tacit.collector.store.intake import Mark, decide, decide_tally, invitations, refusals, segments, tokens, unpack
 from tacit.collector.store.postgres.connection import Connection
 from tacit.collector.store.sqlite.statements import FOLD_BYTES, need
 
@@ -72,6 +72,7 @@ def close(db: Connection, collection: str) -> int:
     found = rows(db, text, collection)
     need(len(found), collection, "was never published")
     db.execute("UPDATE tacit.collections SET state = 'closed' WHERE id LIKE %s", (f"{collection}.%",))
+    db.execute("DELETE FROM tacit.issuers WHERE id = %s", (collection,))
     return int(found[0][0])
 
 
@@ -118,9 +119,11 @@ class BatchGroup:
         ids = {(batch.collection, batch.batch) for batch in self._batches}
         claimed = self._claim({mark for mark in ids if self._states.get(mark[0]) == "published"})
         stored = self._stored(ids - claimed)
-        outcomes = decide(self._batches, self._states, stored, self._unspent())
+        free = self._claim_tokens({mark for mark in tokens(self._batches) if self._states.get(mark[0]) == "published"})
+        outcomes = decide(self._batches, self._states, stored, self._unspent() | free)
         accepted = [batch for batch, outcome in zip(self._batches, outcomes, strict=True) if outcome == STORED]
         self._release(claimed - {(batch.collection, batch.batch) for batch in accepted})
+        self._release_tokens(free - set(tokens(accepted)))
         self._spend(invitations(accepted))
         self._insert(accepted)
         for name, reasons in sorted(refusals(accepted).items()):
@@ -141,6 +144,21 @@ class BatchGroup:
         return self._marks(
             """INSERT INTO tacit.batches SELECT * FROM unnest(%b::bigint[], %b::bytea[])
             ON CONFLICT DO NOTHING RETURNING collection, batch""",
+            marks,
+        )
+
+    def _claim_tokens(self, marks: Collection[Mark]) -> set[Mark]:
+        """Insert tokens as used and return those that were new; waits like `_claim`."""
+        return self._marks(
+            """INSERT INTO tacit.used SELECT * FROM unnest(%b::bigint[], %b::bytea[])
+            ON CONFLICT DO NOTHING RETURNING collection, hash""",
+            marks,
+        )
+
+    def _release_tokens(self, marks: Collection[Mark]) -> None:
+        self._marks(
+            """DELETE FROM tacit.used AS u USING unnest(%b::bigint[], %b::bytea[]) AS gone (collection, hash)
+            WHERE u.collection = gone.collection AND u.hash = gone.hash RETURNING u.collection, u.hash""",
             marks,
         )
 
@@ -278,6 +296,8 @@ def drop_reports(db: Connection, collection: str) -> None:
     db.execute("DELETE FROM tacit.tallies WHERE collection = %s", (key,))
     db.execute("DELETE FROM tacit.batches WHERE collection = %s", (key,))
     db.execute("DELETE FROM tacit.invitations WHERE collection = %s", (key,))
+    db.execute("DELETE FROM tacit.issued WHERE collection = %s", (key,))
+    db.execute("DELETE FROM tacit.used WHERE collection = %s", (key,))
     db.execute("DELETE FROM tacit.days WHERE collection = %s", (key,))
 
 

@@ -20,7 +20,8 @@ from tacit.collector.ports import (
 )
 from tacit.collector.store.checksums import COLUMNS, by_window, checked, stored
 from tacit.collector.store.intake import by_collection, window_numbers
-from tacit.collector.store.notices import NoticeTables
+from tacit.collector.store.issuing import IssuingTables
+from tacit.collector.store.notices import NoticeTables, Run
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.postgres import statements as sql
 from tacit.collector.store.postgres.connection import Connection, Pool
@@ -55,7 +56,15 @@ class PostgresStore:
     @property
     def notices(self) -> NoticeTables:
         """Webhooks, messages to them, and events that were told."""
-        return NoticeTables(lambda work: self._pool.run(lambda db: work(partial(sql.run, db))))
+        return NoticeTables(self._transact)
+
+    @property
+    def issuing(self) -> IssuingTables:
+        """What is kept of anonymous tokens where they are signed."""
+        return IssuingTables(self._transact)
+
+    def _transact(self, work: Callable[[Run], Any]) -> Any:
+        return self._pool.run(lambda db: work(partial(sql.run, db)))
 
     def open_party(self) -> PostgresParty:
         """Open what is kept of shuffles, in tables that all collectors on this database share."""

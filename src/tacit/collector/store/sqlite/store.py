@@ -37,9 +37,11 @@ from tacit.collector.store.intake import (
     pack,
     plain_group,
     refusals,
+    tokens,
     unpack,
     window_numbers,
 )
+from tacit.collector.store.issuing import IssuingTables
 from tacit.collector.store.notices import NoticeTables, Run
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
@@ -136,9 +138,14 @@ class SqliteStore:
     @property
     def notices(self) -> NoticeTables:
         """Webhooks, messages to them, and events that were told."""
-        return NoticeTables(self._noticed)
+        return NoticeTables(self._transact)
 
-    def _noticed(self, work: Callable[[Run], Any]) -> Any:
+    @property
+    def issuing(self) -> IssuingTables:
+        """What is kept of anonymous tokens where they are signed."""
+        return IssuingTables(self._transact)
+
+    def _transact(self, work: Callable[[Run], Any]) -> Any:
         with self._write() as db:
 
             def run(text: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -257,6 +264,7 @@ class SqliteStore:
             mine = [batch.batch for batch in batches if batch.collection == name]
             stored.update((name, batch) for batch in self._recent.among(db, name, mine))
         unspent = sql.present(db, sql.UNSPENT, keys, invitations(batches))
+        unspent |= set(tokens(batches)) - sql.present(db, sql.USED, keys, tokens(batches))
         self._recent.make_room(db, len(batches))
         outcomes = decide(batches, states, stored, unspent)
         accepted = [batch for batch, outcome in zip(batches, outcomes, strict=True) if outcome == STORED]
@@ -368,7 +376,7 @@ class SqliteStore:
         """Close a collection and remove its reports, tallies, batch ids, invitations and counts (retention)."""
         with self._folding, self._write() as db:
             sql.close(db, collection)
-            for table in ("waiting", "tallies", "batches", "recent", "invitations", "days"):
+            for table in ("waiting", "tallies", "batches", "recent", "invitations", "issued", "used", "days"):
                 db.run(f"DELETE FROM {table} WHERE collection = {sql.KEY}", collection)
             self._recent.forget()
 
