@@ -8,7 +8,7 @@ the same blinded message, and gets the same signature.
 """
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from tacit.client.ledger import Ledger
 from tacit.client.transport import JSON_TYPE, Address, Transport, Unreachable
@@ -61,7 +61,7 @@ class Redeemer:
         body = json.dumps({"blinded": blinded}).encode()
         reply = self._transport.post(address.tokens, body, JSON_TYPE, {"Tacit-Invitation": invitation})
         value = reply.json()
-        fields: dict[str, Any] = value if isinstance(value, dict) else {}
+        fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
         if reply.status in (200, 201) and isinstance(fields.get("signature"), str):
             try:
                 return bytes.fromhex(fields["signature"])

@@ -8,6 +8,7 @@ import re
 from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from tacit.collector.collections.active import Active
@@ -59,8 +60,9 @@ class Issuing:
         if not invitation and not trusted:
             raise Problem("invitation", "a token is signed for an invitation; send the one you were given")
         message = bytes.fromhex(blinded)
-        if int(blinded, 16) >= int(terms.key, 16):
-            raise Problem("malformed", "tokens: blinded must be a number below the modulus of the key")
+        # Before anything is spent on what cannot be signed.
+        if gcd(int(blinded, 16), modulus := int(terms.key, 16)) != 1 or int(blinded, 16) >= modulus:
+            raise Problem("malformed", "tokens: blinded must be a unit modulo the key of the document; blind it again")
         spends = invitation_hash(invitation) if invitation else b""
         return self._signed(active.id, message, spends)
 
