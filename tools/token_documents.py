@@ -1,4 +1,4 @@
-"""Documents of version 3, which ask for anonymous tokens, good and bad."""
+"""Documents of version 3, which ask for anonymous tokens or keep reports, good and bad."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 from shuffled_documents import RELAYED, second
 from windowed_documents import ACCOUNT, DAILY
 
+KEPT = {"reports": "until_closed"}
 KEY = "c" + "5" * 510 + "b"
 
 
 def third(document: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """The same in version 3, which adds a field to those of version 2."""
-    return second(document) | {"version": 3, "tokens": None} | changes
+    """The same in version 3, which adds two fields to those of version 2."""
+    return second(document) | {"version": 3, "tokens": None, "integrity": None} | changes
 
 
 def admitting(document: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -25,6 +26,7 @@ def good(plain: dict[str, Any]) -> list[tuple[str, dict[str, Any], list[dict[str
     return [
         ("version 3 that adds nothing", third(plain), [{"colour": "red"}]),
         ("tokens", admitting(plain), [{"colour": "red"}, {"colour": "blue"}]),
+        ("kept reports", third(plain, integrity=KEPT), [{"colour": "red"}]),
     ]
 
 
@@ -41,6 +43,13 @@ def bad(plain: dict[str, Any], round: dict[str, Any]) -> list[tuple[str, Any]]:
         ("version 4", third(plain) | {"version": 4}),
         ("version 2 with tokens", admitting(plain) | {"version": 2}),
         ("version 3 without tokens stated", second(plain) | {"version": 3}),
+        ("version 2 that keeps reports", third(plain, integrity=KEPT) | {"version": 2}),
+        ("kept reports that are true", third(plain, integrity=True)),
+        ("kept reports for ever", third(plain, integrity={"reports": "for_ever"})),
+        ("kept reports with a further field", third(plain, integrity=KEPT | {"days": 3})),
+        ("kept reports that are shuffled", third(plain, integrity=KEPT, shuffle=RELAYED)),
+        ("kept reports of windows", third(plain, integrity=KEPT, windows=DAILY, account=ACCOUNT)),
+        ("kept reports of rounds", third(round, integrity=KEPT)),
         ("tokens without invitations", admitting(plain, invitations=False)),
         ("tokens that are shuffled", admitting(plain, shuffle=RELAYED)),
         ("tokens with windows", admitting(plain, windows=DAILY, account=ACCOUNT)),

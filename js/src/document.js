@@ -23,7 +23,7 @@ const FIELDS = [
 /** What version 2 adds, each null or an object. */
 const ADDED = ["shuffle", "account", "windows"];
 /** What version 3 adds, likewise. */
-const LATER = ["tokens"];
+const LATER = ["integrity", "tokens"];
 const MAX_QUESTIONS = 128;
 const MAX_ORIGINS = 64;
 

@@ -13,13 +13,20 @@ import { concat, hex, unhex, utf8 } from "./sha256.js";
 
 const LABEL = "tacit token\0";
 
-/** Refuse tokens where they admit to nothing. @param {any} value the document */
-export function checkTokens({ tokens, invitations, shuffle, windows, plan }) {
+/** Refuse tokens where they admit to nothing, and kept reports where nobody looks at them. @param {any} value the document */
+export function checkTokens({ tokens, integrity, invitations, shuffle, windows, plan, rows }) {
+  const alone = (/** @type {any[]} */ parts, /** @type {string} */ why) =>
+    insist(parts.every((part) => part === null), "document", `without shuffle, windows and plan where ${why}`);
+  if (integrity !== null) {
+    checkFields("document.integrity", ["reports"], integrity);
+    insist(integrity.reports === "until_closed", "document.integrity.reports", '"until_closed"');
+    alone([shuffle, windows, plan, rows], "reports are kept, and without rows");
+  }
   if (tokens === null) return;
   checkFields("document.tokens", ["key"], tokens);
   insist(matches(tokens.key, /^[89a-f][0-9a-f]{510}[13579bdf]$/), "document.tokens.key", "an odd modulus of 2048 bits");
   insist(invitations, "document.invitations", "true where there are tokens");
-  insist([shuffle, windows, plan].every((part) => part === null), "document", "without shuffle, windows and plan where there are tokens");
+  alone([shuffle, windows, plan], "there are tokens");
 }
 
 /** @param {string} id @param {Uint8Array} nonce what is signed */

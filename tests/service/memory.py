@@ -21,6 +21,8 @@ from tacit.collector.ports import (
     BatchNumbers,
     CollectionRecord,
     Fold,
+    Keep,
+    KeptReports,
     NewBatch,
     Outcome,
     StoredBatch,
@@ -52,6 +54,7 @@ class _Reports:
     """The hashes of tokens that came with reports."""
     issued: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
     """Hashes of blinded messages, and of the invitations that they were signed for."""
+    kept: list[KeptReports] = field(default_factory=list[KeptReports])
     count: int = 0
     days: Counter[int] = field(default_factory=Counter[int])
     origins: tuple[str, ...] = ()
@@ -181,6 +184,7 @@ class MemoryStore:
             need(record is not None and record.state != "draft", collection, "was never published")
             for name in [collection, *(name for name in self._records if name.startswith(f"{collection}."))]:
                 self._records[name] = replace(self._records[name], state="closed")
+                self._reports[name].kept.clear()
 
     def assign(self, collection: str, team: str) -> None:
         """Give a collection to a team, or to none; `InvalidSpec` if there is no such collection."""
@@ -264,20 +268,27 @@ class MemoryStore:
         with self._folding:
             return
 
-    def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
+    def fold_some(self, collection: str, shard: str, fold: Fold, most: int, keep: Keep | None = None) -> int:
         """Fold waiting batches, oldest first, into a shard's tally, in one step; returns how many there were."""
         with self._folding:
             with self._lock:
                 kept = self._known(collection)
                 batches, tally = kept.waiting[:most], kept.tallies.get(shard)
             if batches:
+                also = None if keep is None else keep(None if tally is None else tally.content, batches)
                 folded = fold(None if tally is None else tally.content, batches)
                 reports = sum(batch.count for batch in batches) + (0 if tally is None else tally.reports)
                 with self._lock:
                     kept.tallies[shard] = StoredTally(shard, reports, folded)
                     kept.days[self._today()] += sum(batch.count for batch in batches)
                     del kept.waiting[: len(batches)]
+                    if also is not None and self._records[collection].state == "published":
+                        kept.kept.append(also)
             return len(batches)
+
+    def kept_reports(self, collection: str) -> list[KeptReports]:
+        """What is kept of reports for integrity, by part and then by name."""
+        return sorted(self._of(collection).kept, key=lambda one: (one.part, one.name))
 
     def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
         """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources."""

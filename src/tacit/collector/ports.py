@@ -265,6 +265,20 @@ def window_number(stored: str) -> int:
 Fold = Callable[[bytes | None, list[StoredBatch]], bytes]
 """A pure function (tally of a shard or None, batches) -> new tally; stores call it inside `fold_some`."""
 
+
+@dataclass(frozen=True)
+class KeptReports:
+    """Reports that were counted and are kept for integrity: in no order, without ids, under a random name."""
+
+    part: int
+    """By doublings of the number of reports, from 1 on: all that is known of when they came."""
+    name: bytes
+    payload: bytes
+
+
+Keep = Callable[[bytes | None, list[StoredBatch]], KeptReports]
+"""A function (tally of a shard before or None, batches) -> what is kept of these."""
+
 Outcome = Literal["stored", "duplicate", "closed", "invitation_spent", "invalid", "overlap"]
 """The outcome of a batch: the one vocabulary from the store through the writer to HTTP and the metrics."""
 
@@ -383,13 +397,18 @@ class Store(BatchIntake, Protocol):
         """The sites that operators allow, by collection; collections without any are left out."""
         ...
 
-    def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
+    def fold_some(self, collection: str, shard: str, fold: Fold, most: int, keep: "Keep | None" = None) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were.
 
         Replacing the tally and deleting the batches are one transaction: whatever crashes, every batch is in exactly
         one tally, exactly once. Batches that another process is folding are skipped. `fold` must be idempotent in its
-        side effects (such as writing files), as it runs again if the transaction is retried.
+        side effects (such as writing files), as it runs again if the transaction is retried. What `keep` makes of the
+        same batches is stored along, until the collection is closed.
         """
+        ...
+
+    def kept_reports(self, collection: str) -> list[KeptReports]:
+        """What is kept of reports for integrity, by part and then by name."""
         ...
 
     def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:

@@ -317,7 +317,8 @@ class Collector:
     def integrity(self, collection: str) -> dict[str, Any]:
         """Whether the reports of a collection look forged, and how far forged ones could push its answers."""
         active, total = self._folded(collection)
-        return integrity(active, total.tally, self.folder.watches(active), self.refused(collection))
+        kept = [] if active.collection.integrity is None else self.store.kept_reports(collection)
+        return integrity(active, total.tally, self.folder.watches(active), self.refused(collection), kept)
 
     def publish(self, draft: str) -> CollectionRecord:
         """Publish a draft; a shuffled one gets its first session as soon as all shufflers have signed it."""

@@ -20,6 +20,7 @@ from tacit.device.numbers.canonical import canonical, digest
 from tacit.device.windows.terms import AccountTerms, WindowTerms
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.wire.fields import is_short_text, stated_fields, whole_number
+from tacit.wire.integrity import IntegrityTerms, check_kept
 from tacit.wire.rows import Rows, check_word
 from tacit.wire.shuffled import ShuffleTerms
 from tacit.wire.tokens import TokenTerms, check_tokens
@@ -29,7 +30,7 @@ OLDEST, NEWEST = 1, 3
 """Versions of a document. Each has all fields of the one before, and those that it adds."""
 ADDED = ("shuffle", "windows", "account")
 """What version 2 adds, each null or an object. A document is published in the oldest version that can say it."""
-ADDED_LATER = ("tokens",)
+ADDED_LATER = ("tokens", "integrity")
 """What version 3 adds, each null or an object."""
 POLICIES = ("single", "one_of", "all_of", "joint")
 """How several questions are asked: one of them, drawn by the device; all, at a share of epsilon each; or together."""
@@ -159,6 +160,8 @@ class Collection:
     """What reports of all windows are charged to on a device."""
     tokens: TokenTerms | None = None
     """Where a report needs an anonymous token: the key that signs them."""
+    integrity: IntegrityTerms | None = None
+    """Where reports are kept for a while after they were counted, to look for forged ones."""
     version: int = OLDEST
     """The version that the document was written in; raised to the oldest that can say what is meant."""
 
@@ -198,6 +201,7 @@ class Collection:
             windows=None if given.get("windows") is None else windows_from_json(given["windows"]),
             account=None if given.get("account") is None else account_from_json(given["account"]),
             tokens=None if given.get("tokens") is None else TokenTerms.from_json(given["tokens"]),
+            integrity=None if given.get("integrity") is None else IntegrityTerms.from_json(given["integrity"]),
             version=given["version"],
         )
         made.check()
@@ -212,6 +216,7 @@ class Collection:
         check_told(self)
         check_windowed(self)
         check_tokens(self)
+        check_kept(self)
         if self.shuffle is not None:
             self._check_shuffled(self.shuffle)
         if self.policy == "joint":

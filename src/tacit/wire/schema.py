@@ -15,6 +15,7 @@ from tacit.device.numbers.budget import Budget
 from tacit.device.windows.calendar import EVERY, MAX_WINDOWS, ZONES
 from tacit.device.windows.terms import GUARANTEES, MAX_LATE
 from tacit.wire.document import ADDED, ADDED_LATER, MAX_QUESTIONS, NEWEST, OLDEST, POLICIES
+from tacit.wire.integrity import UNTIL_CLOSED
 from tacit.wire.rows import KEYWORDS, MAX_COLUMNS, RESERVED, SYSTEM, TYPES
 from tacit.wire.shuffled import (
     DELTA,
@@ -295,11 +296,16 @@ def _by_version() -> list[Schema]:
     } | {name: {"type": "null"} for name in ("plan", "rows", "shuffle")}
     with_tokens: Schema = {"invitations": {"const": True}}
     with_tokens |= {name: {"type": "null"} for name in ("plan", "shuffle", "windows")}
+    kept: Schema = {name: {"type": "null"} for name in ("plan", "rows", "shuffle", "windows")}
     return [
         *(_from_version(2, ADDED), _from_version(3, ADDED_LATER)),
         {
             "if": {"required": ["tokens"], "properties": {"tokens": {"type": "object"}}},
             "then": {"properties": with_tokens},
+        },
+        {
+            "if": {"required": ["integrity"], "properties": {"integrity": {"type": "object"}}},
+            "then": {"properties": kept},
         },
         {
             "if": {"required": ["shuffle"], "properties": {"shuffle": {"type": "object"}}},
@@ -351,6 +357,7 @@ def _draft() -> Schema:
         "account": {"anyOf": [{"type": "null"}, _account(())]},
         "queries": _items({"type": "string", "maxLength": 20_000}, 0, 64),
         "tokens": _BOOLEAN,
+        "integrity": {"anyOf": [{"type": "null"}, _ref("integrity")]},
     }
     description = "What `tacit collection create` takes; everything but title, questions and epsilon has a default."
     return {"description": description} | _record(needed, optional | _settings())
@@ -375,6 +382,7 @@ def definitions() -> Schema:
         "shuffle": _shuffle(),
         "windows": {"title": "windows"} | _windows(WINDOW_FIELDS),
         "account": {"title": "account"} | _account(ACCOUNT_FIELDS),
+        "integrity": {"title": "integrity"} | _record({"reports": {"const": UNTIL_CLOSED}}),
         "tokens": {"title": "tokens"} | _record({"key": {"type": "string", "pattern": f"^{KEY}$"}}),
         "origin": {"type": "string", "pattern": "^(https?://[a-z0-9.-]+(:[0-9]{1,5})?|\\*)$"},
         "sql_name": _NAME | {"not": {"anyOf": [{"enum": list(KEYWORDS)}, {"pattern": f"^{SYSTEM}"}]}},

@@ -44,6 +44,7 @@ _DEFAULTS: dict[str, Any] = {
     "origins": [],
     "invitations": False,
     "tokens": False,
+    "integrity": None,
     "k": None,
     "rows": None,
     "shuffle": None,
@@ -96,15 +97,18 @@ class Planner:
         }
         kept = {name: fields[name] for name in ("minimum_cohort", "retention_days", "origins", "invitations")}
         # Version 1 unless there is something to say that it has no field for: every client reads that one.
-        added = {"shuffle": fields["shuffle"]} | windowed_fields(fields, document["epsilon"])
+        added = {name: fields[name] for name in ("shuffle", "integrity")}
+        added |= windowed_fields(fields, document["epsilon"])
         version = version_for(name for name, part in added.items() if part is not None)
         if version > OLDEST:
-            kept |= dict.fromkeys(added_by(version)) | {"version": version} | added
+            kept |= {"version": version} | {name: added.get(name) for name in added_by(version)}
         # Through the parser that devices use: what it refuses is not published, and defaults are those of the wire.
         collection = Collection.from_json(document | kept, self.catalog)
         if fields["tokens"]:
             replace(collection, tokens=_NO_KEY).check()
         check_texts(collection)
+        if collection.integrity is not None and self.in_lake:
+            raise InvalidSpec("draft.integrity: reports of this collector are kept in its lake; leave it out")
         check_windows(collection, in_lake=self.in_lake)
         self._rehearse(collection)
         check_fakes(collection, mechanism)

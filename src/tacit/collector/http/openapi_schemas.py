@@ -162,13 +162,15 @@ SCHEMAS: dict[str, Any] = {
             "version": WHOLE,
             "n": WHOLE,
             "status": {"type": "string", "enum": ["ok", "below_minimum_cohort"]},
-            "looked_at": {"type": "string", "enum": ["nothing", "sums"]},
+            "looked_at": {"type": "string", "enum": ["nothing", "sums", "reports"]},
             "state": {"type": "string", "enum": ["quiet", "look", "alarm"]},
             "rejected": OBJECT,
             "influence": {"anyOf": [OBJECT, {"type": "null"}]},
             "inspections": _list(OBJECT),
             "hot": _list({}),
             "repair": {"anyOf": [OBJECT, {"type": "null"}]},
+            "repairs": _list(OBJECT),
+            "jump": {"anyOf": [OBJECT, {"type": "null"}]},
         }
     ),
     "Answers": fields(

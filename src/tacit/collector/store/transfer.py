@@ -29,6 +29,7 @@ TABLES: dict[LiteralString, LiteralString] = {
     "issuers": "id, secret",
     "issued": "collection, blinded, invitation",
     "used": "collection, hash",
+    "kept": "collection, part, name, payload",
     "days": "collection, day, shard, reports",
     "origins": "collection, origin",
     "tokens": "hash, scope, collection, name, expires, team",

@@ -143,6 +143,13 @@ MIGRATIONS: tuple[Step, ...] = (
         hash bytea NOT NULL,
         PRIMARY KEY (collection, hash)
     );
+    CREATE TABLE tacit.kept (
+        collection bigint NOT NULL REFERENCES tacit.collections,
+        part integer NOT NULL,
+        name bytea NOT NULL,
+        payload bytea NOT NULL,
+        PRIMARY KEY (collection, part, name)
+    );
     """,
 )
 """Migration i takes a database from version i to i + 1. New ones are appended; released ones are never edited."""

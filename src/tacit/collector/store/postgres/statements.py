@@ -6,11 +6,12 @@ and folding and dropping both lock `waiting` before `tallies`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any, LiteralString
 
 from psycopg.errors import SerializationFailure
 
-from tacit.collector.ports import STORED, CollectionRecord, Fold, NewBatch, Outcome, StoredTally
+from tacit.collector.ports import STORED, CollectionRecord, Fold, Keep, NewBatch, Outcome, StoredTally
 from tacit.collector.store.checksums import COLUMNS, TallyRow, checked
 from tacit.collector.store.intake import Mark, decide, decide_tally, invitations, refusals, segments, tokens, unpack
 from tacit.collector.store.postgres.connection import Connection
@@ -73,6 +74,7 @@ def close(db: Connection, collection: str) -> int:
     need(len(found), collection, "was never published")
     db.execute("UPDATE tacit.collections SET state = 'closed' WHERE id LIKE %s", (f"{collection}.%",))
     db.execute("DELETE FROM tacit.issuers WHERE id = %s", (collection,))
+    db.execute("DELETE FROM tacit.kept WHERE collection = %s", (int(found[0][0]),))
     return int(found[0][0])
 
 
@@ -220,13 +222,18 @@ def add_tally(db: Connection, collection: str, tally: StoredTally, sources: Sequ
     return outcome
 
 
-def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int, day: int) -> int:
+def fold_some(
+    db: Connection, collection: str, shard: str, fold: Fold, most: int, day: int, keep: Keep | None = None
+) -> int:
     """Claim waiting blobs, fold them into a tally and delete them, all in one transaction: exactly once.
 
     Other processes skip claimed blobs (SKIP LOCKED) until this transaction ends; if this process dies, the server rolls
     back and the blobs are free again.
     """
     key, fence = key_of(db, collection), rows(db, _FENCE)
+    # FOR SHARE: closing waits for this transaction, and then deletes what it kept.
+    text = "SELECT 1 FROM tacit.collections WHERE key = %s AND state = 'published' FOR SHARE"
+    is_open = keep is not None and rows(db, text, key)
     numbers, reports = _claim_segments(db, key, most)
     if not numbers:
         _await_others(db, key)
@@ -234,7 +241,8 @@ def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int
     text = "SELECT payload FROM tacit.waiting WHERE number = ANY(%s) ORDER BY number"
     batches = [batch for (payload,) in rows(db, text, numbers) for batch in unpack(payload)]
     tally = _locked_tally(db, key, TallyRow(collection, shard, 0, 0, b""))
-    folded = tally.folded(fold(tally.content if tally.folds else None, batches), reports)
+    before = tally.content if tally.folds else None
+    folded = tally.folded(fold(before, batches), reports)
     # Locked until the commit: a process that raises the fence waits for it, and then sees what it named.
     if rows(db, _FENCE + " FOR SHARE") != fence:
         raise SerializationFailure("folds were fenced off")
@@ -245,6 +253,9 @@ def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int
     )
     db.execute("DELETE FROM tacit.waiting WHERE number = ANY(%s)", (numbers,))
     count_day(db, key, day, shard, reports)
+    if keep is not None and is_open:
+        text = "INSERT INTO tacit.kept VALUES (%s, %s, %s, %s)"
+        db.execute(text, (key, *astuple(keep(before, batches))))
     return len(batches)
 
 

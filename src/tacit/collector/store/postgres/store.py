@@ -12,6 +12,8 @@ from tacit.collector.ports import (
     BatchNumbers,
     CollectionRecord,
     Fold,
+    Keep,
+    KeptReports,
     NewBatch,
     Outcome,
     StoredTally,
@@ -175,9 +177,15 @@ class PostgresStore:
         rows = self._query("SELECT id, origin FROM tacit.origins JOIN tacit.collections ON key = collection")
         return by_collection(rows)
 
-    def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
+    def fold_some(self, collection: str, shard: str, fold: Fold, most: int, keep: Keep | None = None) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were."""
-        return self._pool.run(lambda db: sql.fold_some(db, collection, shard, fold, most, self._today()))
+        return self._pool.run(lambda db: sql.fold_some(db, collection, shard, fold, most, self._today(), keep))
+
+    def kept_reports(self, collection: str) -> list[KeptReports]:
+        """What is kept of reports for integrity, by part and then by name."""
+        text = """SELECT part, name, payload FROM tacit.kept AS k JOIN tacit.collections AS c ON c.key = k.collection
+                  WHERE c.id = %s ORDER BY part, name"""
+        return [KeptReports(part, bytes(name), bytes(payload)) for part, name, payload in self._query(text, collection)]
 
     def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
         """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources."""

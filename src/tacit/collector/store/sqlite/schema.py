@@ -9,6 +9,7 @@
                   +--< invitations   hashes of single-use invitations, spent or not
                   +--< issued        hashes of blinded messages that were signed, each for an invitation
                   +--< used          hashes of anonymous tokens that came with reports
+                  +--< kept          counted reports that are kept for integrity, until the collection is closed
                   +--< days          numbers of folded reports by day and shard
                   +--< origins       sites that an operator allows beside those of the document
     tokens, audit, meta              access tokens (hashes), operators' actions, schema version
@@ -176,6 +177,13 @@ MIGRATIONS: tuple[Step, ...] = (
         collection INTEGER NOT NULL REFERENCES collections,
         hash BLOB NOT NULL,
         PRIMARY KEY (collection, hash)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE kept (
+        collection INTEGER NOT NULL REFERENCES collections,
+        part INTEGER NOT NULL,
+        name BLOB NOT NULL,
+        payload BLOB NOT NULL,
+        PRIMARY KEY (collection, part, name)
     ) STRICT, WITHOUT ROWID;
     """,
 )

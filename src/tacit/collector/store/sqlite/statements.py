@@ -30,6 +30,8 @@ WINDOWS = f"""SELECT id, state,
 STORED_IDS = "EXISTS (SELECT 1 FROM batches WHERE collection = ?1 AND batch = value)"
 UNSPENT = "EXISTS (SELECT 1 FROM invitations WHERE collection = ?1 AND hash = value AND NOT spent)"
 USED = "EXISTS (SELECT 1 FROM used WHERE collection = ?1 AND hash = value)"
+# Not after closing, which has deleted what was kept: batches may still wait then.
+KEEP = "INSERT INTO kept SELECT key, ?2, ?3, ?4 FROM collections WHERE key = ?1 AND state = 'published'"
 
 FOLD_BYTES = 1 << 25
 """A fold reads at most about this much payload, but always at least one packed blob."""
@@ -69,6 +71,7 @@ def close(db: Database, collection: str) -> None:
     need(db.change(text, collection), collection, "was never published")
     db.run(f"UPDATE collections SET state = 'closed' WHERE {OF_WINDOWS}", collection)
     db.run("DELETE FROM issuers WHERE id = ?", collection)
+    db.run(f"DELETE FROM kept WHERE collection = {KEY}", collection)
 
 
 def count(db: Database, key: int, reasons: Mapping[str, int]) -> None:

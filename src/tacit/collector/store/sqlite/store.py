@@ -22,6 +22,8 @@ from tacit.collector.ports import (
     BatchNumbers,
     CollectionRecord,
     Fold,
+    Keep,
+    KeptReports,
     NewBatch,
     Outcome,
     StoredTally,
@@ -316,7 +318,7 @@ class SqliteStore:
         """The sites that operators allow, by collection."""
         return by_collection(self._query("SELECT id, origin FROM origins JOIN collections ON key = collection"))
 
-    def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
+    def fold_some(self, collection: str, shard: str, fold: Fold, most: int, keep: Keep | None = None) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were.
 
         Exactly once, without holding the write lock while `fold` runs (optimistic concurrency):
@@ -334,15 +336,23 @@ class SqliteStore:
                 return 0
             batches = [batch for row in rows for batch in unpack(row.payload)]
             reports = sum(row.reports for row in rows)
+            also = None if keep is None else keep(tally.content if tally.folds else None, batches)
             folded = tally.folded(fold(tally.content if tally.folds else None, batches), reports)
             with suppress(_Stale), self._write() as db:
                 kept = sql.fence(db) == fence and sql.replace_tally(db, key, folded)
                 if not (kept and sql.drop_segments(db, key, rows)):
                     raise _Stale
                 sql.count_day(db, key, self._today(), shard, reports)
+                if also is not None:
+                    db.run(sql.KEEP, key, *astuple(also))
                 self._recent.sort_in(db)
                 return len(batches)
             return 0
+
+    def kept_reports(self, collection: str) -> list[KeptReports]:
+        """What is kept of reports for integrity, by part and then by name."""
+        text = f"SELECT part, name, payload FROM kept WHERE collection = {sql.KEY} ORDER BY part, name"
+        return [KeptReports(*row) for row in self._query(text, collection)]
 
     def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
         """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources."""
