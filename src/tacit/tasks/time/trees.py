@@ -7,6 +7,7 @@ levels are drawn in proportion to these roots (docs/maths/tree_steps.md).
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
+from typing import Any
 
 from tacit.device.numbers.budget import Budget
 from tacit.numeric.steps import TreeSteps
@@ -52,7 +53,7 @@ def choose_tree(epsilon: "Budget | str", windows: int, changes: int, frequency: 
     """Return the tree with the least error; of states that change once, one that only ever switches on."""
     best: TreeChoice | None = None
     for fanout in FANOUTS:
-        fields = {
+        fields: dict[str, Any] = {
             "fanout": fanout,
             "levels": _levels(windows, fanout),
             "count": windows,

@@ -1,6 +1,7 @@
 """Plans of repeated collections: the published table, and one guarantee per table."""
 
 from math import exp, sinh
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,7 @@ def test_goals_that_make_no_sense() -> None:
 
 
 def test_trees_stand_beside_one_report_for_life_and_are_picked_if_somebody_counts_changes() -> None:
-    goal = {"size": 2, "n": 10**6, "epsilon": "1", "run": 365, "windows": 365, "frequency": 0.25}
+    goal: dict[str, Any] = {"size": 2, "n": 10**6, "epsilon": "1", "run": 365, "windows": 365, "frequency": 0.25}
     plan = plan_time(TimeGoal(**goal))
     errors = {option.method: option.rmse**2 * 10**6 for option in plan.options}
     # N Var over a year at epsilon 1, printed with three figures.
