@@ -75,7 +75,7 @@ def test_trees_stand_beside_one_report_for_life_and_are_picked_if_somebody_count
     assert told.pick.method == "tree_2" and "biases the share" in told.reason
     assert "epsilon 1 for all 365 days together" in told.reason
     # Of 16 answers each device follows one, which costs more than a tree gains.
-    assert plan_time(TimeGoal(**goal | {"size": 16}, changes=2)).pick.method == "lpu"
+    assert plan_time(TimeGoal(**{**goal, "size": 16, "changes": 2})).pick.method == "lpu"
     assert plan_time(TimeGoal(**goal, changes=5)).pick.method == "lpu"
 
 
