@@ -418,9 +418,10 @@ export class StepMemory {
 /** Signs about the changes of a yes/no state, one level of a tree over windows. */
 export class TreeSteps extends Device {
   static readonly kind: "tree_steps";
-  constructor(fields: { epsilon: WireBudget; fanout: number; levels: number; changes: number; thresholds: number[]; weights: number[]; one_way: boolean });
+  constructor(fields: { epsilon: WireBudget; fanout: number; levels: number; count: number; changes: number; thresholds: number[]; weights: number[]; one_way: boolean });
   readonly fanout: number;
   readonly levels: number;
+  readonly count: number;
   readonly changes: number;
   readonly thresholds: number[];
   readonly weights: number[];

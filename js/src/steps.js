@@ -108,7 +108,7 @@ export class StepMemory {
 /** Signs about the changes of a yes/no state, one level of a tree over windows (T-STEP, T-TREE). */
 export class TreeSteps extends Device {
   static kind = "tree_steps";
-  static fields = ["epsilon", "fanout", "levels", "changes", "thresholds", "weights", "one_way"];
+  static fields = ["epsilon", "fanout", "levels", "count", "changes", "thresholds", "weights", "one_way"];
 
   check() {
     /** @type {number} */
@@ -116,6 +116,8 @@ export class TreeSteps extends Device {
     /** @type {number} */
     this.levels = this.checkInteger("levels", 1, 16);
     if (this.fanout ** this.levels > MAX_NODES) this.reject(`fanout^levels must be at most ${MAX_NODES}`);
+    /** Number of windows. @type {number} */
+    this.count = this.checkInteger("count", this.fanout ** (this.levels - 1), this.fanout ** this.levels - 1);
     /** @type {boolean} */
     this.one_way = this.choice("one_way", true, false);
     /** @type {number} */
@@ -143,7 +145,7 @@ export class TreeSteps extends Device {
 
   /** @param {number} level @returns {number} how many nodes of a level end within all windows */
   nodes(level) {
-    return this.fanout ** (this.levels - level) - 1;
+    return Math.floor(this.count / this.fanout ** level);
   }
 
   /** @param {number} level @returns {number} how many changes a device of this level may report */
@@ -154,7 +156,7 @@ export class TreeSteps extends Device {
   /** @param {number} level @param {number} window @returns {boolean} whether a node of the level ends with the window */
   isDue(level, window) {
     const size = this.fanout ** level;
-    return window >= 0 && window < this.fanout ** this.levels - 1 && (window + 1) % size === 0;
+    return window >= 0 && window < this.count && (window + 1) % size === 0;
   }
 
   /**

@@ -16,6 +16,7 @@ import pytest
 
 from tacit.device.kinds.steps import best_threshold, pattern_count, pattern_gap, plus_words
 from tacit.numeric.steps import TreeSteps
+from tacit.tasks.time.trees import choose_tree
 
 pytestmark = pytest.mark.papers
 
@@ -120,36 +121,6 @@ def test_all_bits_of_a_state_that_switches_on_once_keep_epsilon_for_life(levels:
     assert found <= Fraction(o, W)
 
 
-def digits(windows: int, fanout: int) -> list[tuple[float, int]]:
-    """Of every level: the mean digit of 1..T in this base, and the nodes that end within T windows."""
-    levels: list[tuple[float, int]] = []
-    size = 1
-    while size - 1 < windows:
-        levels.append((sum(t // size % fanout for t in range(1, windows + 1)) / windows, windows // size))
-        size *= fanout
-    return levels
-
-
-def tree_noise(windows: int, changes: int) -> float:
-    """N Var of a count, averaged over windows, with levels weighed by the root of their noise; the best fanout."""
-    o = odds("1")
-    return min(
-        sum(sqrt(mean) / gap(o, min(changes, nodes))[0] for mean, nodes in digits(windows, fanout)) ** 2
-        for fanout in range(2, 17)
-    )
-
-
-def step_noise(windows: int, frequency: float) -> float:
-    """The same for a state that switches on once, with the variance of oue: 4 E/(E-1)^2 a node, and the share."""
-    e = exp(1.0)
-    best = float("inf")
-    for fanout in range(2, 17):
-        levels = digits(windows, fanout)
-        parts = [mean * 4 * e / (e - 1) ** 2 + frequency / len(levels) for mean, _ in levels]
-        best = min(best, sum(sqrt(part) for part in parts) ** 2)
-    return best
-
-
 # Windows, then N Var at epsilon 1 and f = .25: one report for life, epsilon split over windows, one switch, and trees
 # for 2, 3 and 5 changes, as printed (two to four figures).
 LIFETIME = [
@@ -168,6 +139,6 @@ def test_one_report_for_life_against_trees(row: tuple[float, ...]) -> None:
     share = exp(1 / windows)
     once = windows * (e / (e - 1) ** 2 + spread * (1 - 1 / windows))
     split = share / (share - 1) ** 2
-    found = [once, split, step_noise(windows, 0.25), *(tree_noise(windows, c) for c in (2, 3, 5))]
+    found = [once, split, *(choose_tree("1", windows, c, 0.25).noise for c in (1, 2, 3, 5))]
     # Printed with two figures at least, where half a unit of the last one is up to 5 %; most have three.
     assert found == [pytest.approx(value, rel=0.015 if value < 1e5 else 0.05) for value in row[1:]]

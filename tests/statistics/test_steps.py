@@ -58,7 +58,7 @@ def test_devices_that_change_more_often_than_covered_bias_the_share() -> None:
 
 def test_nodes_cover_every_window_once() -> None:
     m = TreeSteps(fanout=3, levels=3, epsilon="1")
-    for window in range(m.windows):
+    for window in range(m.count):
         reach = [t for level, end in covering_nodes(m, window) for t in range(end + 1 - 3**level, end + 1)]
         assert reach == list(range(window + 1))
         assert all(m.is_due(level, end) for level, end in covering_nodes(m, window))

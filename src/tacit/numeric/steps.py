@@ -28,7 +28,7 @@ class TreeSteps(TreeStepsDevice, CodeCounting):
     pattern is derived in docs/maths/tree_steps.md.
 
     >>> m = TreeSteps(fanout=5, levels=3, changes=2, epsilon="1")
-    >>> m.windows, m.thresholds, round(float(m.gap(0)), 4)
+    >>> m.count, m.thresholds, round(float(m.gap(0)), 4)
     (124, (2, 2, 2), 0.3005)
     """
 

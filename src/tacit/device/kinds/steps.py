@@ -111,14 +111,16 @@ class StepMemory:
 class TreeStepsDevice(Device):
     """Signs about the changes of a yes/no state, one level of a tree over windows (T-STEP, T-TREE).
 
-    Window t ends a node of level h if fanout^h divides t + 1. `changes` is how often a state may change before the
-    device takes it for constant; `one_way` states only ever switch on. `thresholds` are per level, as are `weights`.
+    `count` is the number of windows; t ends a node of level h if fanout^h divides t + 1. `changes` is how often
+    a state may change before the device takes it for constant; `one_way` states only ever switch on. `thresholds` and
+    `weights` are per level.
     """
 
     kind: ClassVar[str] = "tree_steps"
 
     fanout: int
     levels: int
+    count: int = 0
     changes: int = 1
     thresholds: tuple[int, ...] = ()
     weights: tuple[int, ...] = ()
@@ -129,6 +131,8 @@ class TreeStepsDevice(Device):
         self._integer("levels", 1, 16)
         if self.fanout**self.levels > MAX_NODES:
             raise InvalidSpec(f"tree_steps: fanout^levels must be at most {MAX_NODES}; take fewer levels")
+        self._set("count", self.count or self.fanout**self.levels - 1)
+        self._integer("count", self.fanout ** (self.levels - 1), self.fanout**self.levels - 1, "take other levels")
         if not isinstance(self.one_way, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidSpec("tree_steps: one_way must be true or false")
         self._integer("changes", 1, 1 if self.one_way else MAX_CHANGES, "a one-way state changes once")
@@ -150,14 +154,9 @@ class TreeStepsDevice(Device):
             raise InvalidSpec(f"tree_steps: {name} must be {self.levels} positive integers, one per level")
         return numbers
 
-    @property
-    def windows(self) -> int:
-        """How many windows the tree is for."""
-        return self.fanout**self.levels - 1
-
     def nodes(self, level: int) -> int:
         """How many nodes of a level end within all windows."""
-        return self.fanout ** (self.levels - level) - 1
+        return self.count // self.fanout**level
 
     def patterned(self, level: int) -> int:
         """How many changes a device of this level may report: no more than it has nodes."""
@@ -169,7 +168,7 @@ class TreeStepsDevice(Device):
 
     def is_due(self, level: int, window: int) -> bool:
         """Whether a device of this level reports on this window: a node ends with it."""
-        return 0 <= window < self.windows and (window + 1) % self.fanout**level == 0
+        return 0 <= window < self.count and (window + 1) % self.fanout**level == 0
 
     @property
     def parameters(self) -> bytes:

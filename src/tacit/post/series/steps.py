@@ -35,10 +35,8 @@ def share_on(mechanism: TreeSteps, tallies: Mapping[int, Counts], windows: int) 
 
     A window that no node of a level ends with may still hold reports of that level only by forgery: they are ignored.
     """
-    if not 1 <= windows <= mechanism.windows:
-        raise InvalidSpec(
-            f"tree_steps: windows is {windows}, must be from 1 to {mechanism.windows}, which the tree has"
-        )
+    if not 1 <= windows <= mechanism.count:
+        raise InvalidSpec(f"tree_steps: windows is {windows}, must be from 1 to {mechanism.count}, which the tree has")
     changes, noise = _nodes(mechanism, tallies, windows)
     value, variance = np.zeros(windows), np.zeros(windows)
     for window, (levels, ends) in enumerate(_covers(mechanism, windows)):

@@ -29,15 +29,15 @@ def draw_patterns(mechanism: TreeSteps, level: int, n: int, rng: np.random.Gener
 
 def simulate_steps(mechanism: TreeSteps, states: Bits, rng: np.random.Generator) -> dict[int, Counts]:
     """Return the tally of every window; `states` has a row of 0 and 1 per device and a column per window."""
-    n, windows = states.shape
-    if windows > mechanism.windows:
-        raise InvalidSpec(f"tree_steps: states of {windows} windows, but the tree has {mechanism.windows}")
+    n, windows = len(states), states.shape[1]
+    if windows > mechanism.count:
+        raise InvalidSpec(f"tree_steps: states of {windows} windows, but the tree has {mechanism.count}")
     weights: list[float] = [weight / sum(mechanism.weights) for weight in mechanism.weights]
-    levels: I64 = rng.choice(mechanism.levels, size=n, p=np.array(weights, np.float64))
+    levels = np.asarray(rng.choice(mechanism.levels, size=n, p=np.array(weights, np.float64)), np.int64)
     cells = np.zeros((windows, 2 * mechanism.levels), np.int64)
     for level in range(mechanism.levels):
         size = int(mechanism.fanout**level)
-        ends: I64 = np.arange(size - 1, windows, size)
+        ends = np.array(range(size - 1, windows, size), np.int64)
         told = states[levels == level][:, ends]
         bits = _bits(mechanism, level, told, rng)
         cells[ends, 2 * level + 1] = bits.sum(axis=0)
