@@ -12,7 +12,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 AT_ONCE := -n 3 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-spark test-pages test-wheel lint bench bench-load bench-scale papers docs js test-js graph kind release wheels site clean
+.PHONY: help install demo test test-all test-spark test-pages test-faults test-wheel lint bench bench-load bench-scale papers docs js test-js graph kind release wheels site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -54,6 +54,9 @@ test-spark: install ## separate executors, Spark Connect and faults, and slow te
 test-pages: install ## the slow tests of the pages, in a real browser
 	@$(BIN)/python tools/ensure_chromium.py
 	@$(PYTEST) $(AT_ONCE) -m slow --ignore=tests/browser/test_wheel.py tests/browser
+
+test-faults: install ## the slow tests of kills, faults of disks and databases, and attacks on a collector
+	@$(PYTEST) $(AT_ONCE) -m slow tests/service -k "kill or fault or lose or lost or twice or attack"
 
 test-wheel: install ## a wheel in a clean environment serves a survey that a browser answers
 	@$(BIN)/python tools/ensure_chromium.py

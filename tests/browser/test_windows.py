@@ -107,7 +107,6 @@ TICKS = """async ([address, day]) => {
 }"""
 
 
-@pytest.mark.slow
 def test_two_tabs_draw_once_under_a_lock_and_after_a_reload(page: Any, site: Site) -> None:
     collection = site.publish(**drafted(0, per=1), account={"run": 1})
     address = f"{site.url}/c/{collection}"
