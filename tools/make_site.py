@@ -46,8 +46,8 @@ NAV: list[Any] = [
             "docs/howto/ask-for-joint-tables.md", "docs/howto/query-with-sql.md",
         ]},
         {"Operate": [
-            "docs/howto/deploy.md", "docs/howto/settings.md", "docs/howto/sign-in.md", "docs/howto/teams.md",
-            "docs/howto/monitor.md", "docs/howto/upgrade.md", "docs/howto/cli.md",
+            "docs/howto/install.md", "docs/howto/deploy.md", "docs/howto/settings.md", "docs/howto/sign-in.md",
+            "docs/howto/teams.md", "docs/howto/monitor.md", "docs/howto/upgrade.md", "docs/howto/cli.md",
         ]},
         {"Count at scale": [
             "docs/howto/count-report-files.md", "docs/howto/count-with-spark.md", {"How far it goes": "docs/scale.md"},
