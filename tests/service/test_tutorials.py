@@ -40,18 +40,47 @@ def test_a_collector_in_the_background_is_waited_for(page: Path) -> None:
             assert "/readyz" in lines[at + 1], f"{page.name}:{at + 1}"
 
 
-@pytest.mark.parametrize("page", ["docs/tutorial/terminal.md", "docs/tutorial/embed.md"])
-def test_commands_of_tutorials_exist_with_their_options(page: str) -> None:
-    lines = [line for line in re.findall(r"tacit [a-z][^\n)]*", script(page)) if not line.startswith("tacit.")]
-    assert len(lines) > 3
-    for line in lines:
-        command: Any = cli
-        for word in line.split()[1:]:
-            if isinstance(command, click.Group):
-                command = command.get_command(click.Context(command), word)
-                assert command is not None, line
-        known = {flag for parameter in command.params for flag in parameter.opts}
-        assert {word for word in line.split() if word.startswith("--")} <= known, line
+def command_of(words: list[str]) -> Any:
+    """The command that a line names; None if there is none."""
+    command: Any = cli
+    for word in words:
+        if word.startswith("-") or not isinstance(command, click.Group):
+            return command
+        command = command.get_command(click.Context(command), word)
+        if command is None:
+            return None
+    return command
+
+
+def wrong_words(line: str) -> str:
+    """Why a line cannot be typed: there is no such command, or it has no such option."""
+    line = re.split(r" [|;&#>] ", line)[0]
+    command = command_of(line.split()[1:])
+    if command is None:
+        return "no command"
+    known = {"--help"}.union(*(parameter.opts + parameter.secondary_opts for parameter in command.params))
+    return " ".join(sorted(set(re.findall(r"(?<=\s)--[a-z][a-z0-9-]*", line)) - known))
+
+
+TYPED = re.compile(r"(?:^(?:    |\$ )?|[`(])(?:\.venv/bin/)?(tacit [a-z][^`\n]*)", re.MULTILINE)
+SAID = re.compile(r"tacit (?:collects|shuffles|relays) at |tacit user")
+FOLDERS = ("README.md", "docs/*.md", "docs/tutorial/*.md", "docs/howto/*.md", "docs/maths/*.md", "js/*.md",
+           "examples/**/*.md", "deploy/*")  # fmt: skip
+
+
+def test_every_command_in_any_page_exists_with_its_options() -> None:
+    """What nothing runs, such as transcripts and hints, can at least be typed."""
+    wrong, seen = [], 0
+    for page in sorted(path for folder in FOLDERS for path in ROOT.glob(folder) if path.is_file()):
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        for line in TYPED.findall(text):
+            seen += 1
+            if not SAID.match(line) and (why := wrong_words(line)):
+                wrong.append(f"{page.name}: {line}: {why}")
+    assert seen > 200 and not wrong, wrong
+    assert (
+        wrong_words("tacit serv --data x") == "no command" and wrong_words("tacit serve --dat x | cat --n") == "--dat"
+    )
 
 
 @pytest.mark.slow
