@@ -165,7 +165,9 @@ async function story(Respondent, { id, cases }) {
 }
 
 test("the client of the bundle sends and keeps the same", { skip }, async () => {
-  for (const document of documents.good.filter(({ cases, document: { shuffle, windows } }) => cases.length && !shuffle && !windows)) {
+  // Tokens need an issuer, which tokens.test.js has.
+  const isPlain = ({ cases, document: { shuffle, windows, tokens } }) => cases.length && !shuffle && !windows && !tokens;
+  for (const document of documents.good.filter(isPlain)) {
     assert.deepEqual(await story(bundle.Respondent, document), await story(modules.Respondent, document));
   }
 });
