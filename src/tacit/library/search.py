@@ -44,10 +44,15 @@ def _text_scope(name: str, domain: Any, column: Column | None, alphabet: str | N
     if isinstance(domain, Domain):
         return Scope(domain, True)
     if alphabet is not None and length is not None:
-        return Scope(Text(name, alphabet, length), True)
+        return Scope(Text(name, _in_order(alphabet), length), True)
     if column is None or alphabet is not None or length is not None:
         raise InvalidSpec("heavy_hitters: declare what may be answered: alphabet='lower', length=8, or a domain")
     return Scope(_least_domain(name, [item for item in column.items if item is not None]), False)
+
+
+def _in_order(alphabet: str) -> str:
+    """Characters as a domain lists them, in the order of their code points; names of alphabets as they are."""
+    return alphabet if alphabet in ALPHABETS else "".join(sorted(alphabet))
 
 
 def _least_domain(name: str, held: list[Any]) -> Domain:
