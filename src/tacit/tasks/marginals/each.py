@@ -62,8 +62,8 @@ def fit_each(
         fit = sum(expected_seconds(source.sizes, tables[: i + 1]) <= time_limit for i in range(len(tables)))
         fewer = f"ask for the first {fit} of them, raise" if fit else "raise"
         raise InvalidSpec(
-            f"em: {len(tables)} tables take about {seconds:.3g} s, the limit is {time_limit:g} s; {fewer} the limit, or "
-            "plan with another method"
+            f"em: {len(tables)} tables take about {seconds:.3g} s, the limit is {time_limit:g} s; {fewer} the limit, "
+            "or plan with another method"
         )
     found: list[MostLikely] = []
     for attributes in tables:
