@@ -35,6 +35,13 @@ def test_an_unknown_command_is_told_the_right_one(name: str, said: str):
     assert refused.exit_code == 2 and said in refused.stderr
 
 
+def test_a_simulation_of_labels_is_sent_to_the_command_that_takes_them(tmp_path: Path):
+    words = tmp_path / "words.csv"
+    words.write_text("tea\nmilk\n")
+    refused = run("simulate", "oracle", "--data", str(words), "--epsilon", "1")
+    assert refused.exit_code == 2 and "labels are simulated by tacit compare --task histogram" in refused.stderr
+
+
 @pytest.fixture(scope="module")
 def collector() -> Generator[Client]:
     with serving(plain_app()) as client:
