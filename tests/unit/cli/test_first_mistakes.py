@@ -12,7 +12,7 @@ from tests.service.plain import Client, plain_app, serving
 from tacit import cli as cli_package
 from tacit.cli import cli
 from tacit.collector.server import Settings, announce_start
-from tacit.errors import StorageUnavailable
+from tacit.errors import NoData, StorageUnavailable
 from tacit.hosting.serving import listen
 
 
@@ -39,7 +39,8 @@ def test_a_simulation_of_labels_is_sent_to_the_command_that_takes_them(tmp_path:
     words = tmp_path / "words.csv"
     words.write_text("tea\nmilk\n")
     refused = run("simulate", "oracle", "--data", str(words), "--epsilon", "1")
-    assert refused.exit_code == 2 and "labels are simulated by tacit compare --task histogram" in refused.stderr
+    assert isinstance(refused.exception, NoData)
+    assert "labels are simulated by tacit compare --task histogram" in str(refused.exception)
 
 
 @pytest.fixture(scope="module")
