@@ -104,11 +104,10 @@ function method(question, by, why) {
   );
 }
 
-/** What can be found, in per cent, apart from how it is searched for. @param {string} why of a search */
+/** What can be found, apart from how it is searched for. @param {string} why of a search */
 function finding(why) {
   const sentences = why.split(/(?<=\.) (?=[A-Z])/);
-  const found = sentences.filter((one) => /is found|be detected|stands out/.test(one)).join(" ");
-  return found.replace(/\b0\.\d+/g, (share) => `${Number((100 * Number(share)).toPrecision(2))} %`);
+  return sentences.filter((one) => /is found|be detected|stands out|from noise/.test(one)).join(" ");
 }
 
 /** The error of what is answered, where answers are better than their intervals say. @param {any} question @param {string} task */
