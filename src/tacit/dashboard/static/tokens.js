@@ -112,7 +112,7 @@ function form(collections) {
     h("h2", {}, "New token"),
     h(
       "div",
-      { class: "pair" },
+      { class: "pair wide" },
       field("Name", fields.label),
       field("May", fields.scope),
       field("For", fields.collection),
