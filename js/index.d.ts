@@ -406,6 +406,36 @@ export class LayeredMemo extends Device {
   report(value: Int, memory: Memory, coins: Coins): Uint8Array;
 }
 
+/** What a device of `tree_steps` keeps between reports: its secret, and a keyed hash of the states it answered from. */
+export class StepMemory {
+  constructor(secret: Uint8Array, campaign: string, kept?: { nodes?: number; tag?: string });
+  readonly secret: Uint8Array;
+  readonly campaign: string;
+  nodes: number;
+  tag: string;
+}
+
+/** Signs about the changes of a yes/no state, one level of a tree over windows. */
+export class TreeSteps extends Device {
+  static readonly kind: "tree_steps";
+  constructor(fields: { epsilon: WireBudget; fanout: number; levels: number; count: number; changes: number; thresholds: number[]; weights: number[]; one_way: boolean });
+  readonly fanout: number;
+  readonly levels: number;
+  readonly count: number;
+  readonly changes: number;
+  readonly thresholds: number[];
+  readonly weights: number[];
+  readonly one_way: boolean;
+  /** The report of a new device on a state, or on several in a row. */
+  privatizeOne(value: number | number[], coins: Coins): Uint8Array;
+  /** The level that a device follows for life. */
+  levelOf(memory: StepMemory): number;
+  /** Whether a node of the level ends with the window, so that a device reports. */
+  isDue(level: number, window: number): boolean;
+  /** The report on the last of these nodes: the state at the end of every node of the level so far. */
+  report(states: number[], memory: StepMemory, coins: Coins): Uint8Array;
+}
+
 /** Padding and sampling: one element of a set, filled up to `length` with distinct dummies, through an oracle. */
 export class Padded extends Device {
   static readonly kind: "padded";

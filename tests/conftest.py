@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
+from tests.examples import load_profile
 
 # Set before anything imports numpy. Workers of a test run use all cores already, and the small matrices of tests are
 # slower on several threads than on one: idle BLAS threads spin, at the cost of the other workers.
@@ -99,6 +100,7 @@ class OneReport:
 def pytest_configure(config: pytest.Config) -> None:
     """Watch all tests: hooks of a conftest file alone would miss the examples in src and docs."""
     config.pluginmanager.register(FolderTimes(), "folder-times")
+    load_profile(is_quick="not slow" in str(config.getoption("markexpr")))
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(OneReport(), "one-report")
 

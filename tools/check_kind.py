@@ -49,6 +49,7 @@ EXCUSED: dict[str, dict[str, str]] = {
                 "memo",
                 "padded",
                 "set_size",
+                "tree_steps",
             ),
             _NOT_AN_ORACLE,
         ),

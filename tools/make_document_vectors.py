@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import shuffled_documents as shuffled
+import token_documents as tokens
 import windowed_documents as windowed
 
 from tacit.device.families.compose import OneOfDevice
@@ -458,8 +459,9 @@ def bad_row(row: Any, collector: bool) -> dict[str, Any]:
 
 def make() -> str:
     """The file, one case a line."""
-    newer = [*shuffled.good(PLAIN, document([WORD], OLH)), *windowed.good(PLAIN)]
+    newer = [*shuffled.good(PLAIN, document([WORD], OLH)), *windowed.good(PLAIN), *tokens.good(PLAIN)]
     worse = [*shuffled.bad(PLAIN, UNSHUFFLED), *windowed.bad(PLAIN, UNWINDOWED)]
+    worse += tokens.bad(PLAIN, UNSHUFFLED["rounds"])
     sections = {
         "good": [good(*case) for case in (*GOOD, *newer)] + [with_rows(*case) for case in WITH_ROWS],
         "bad_documents": [bad(*case) for case in (*BAD, *SETTINGS, *UNFIT, *worse)],

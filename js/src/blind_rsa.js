@@ -11,6 +11,8 @@ import { ProtocolViolation } from "./refusals.js";
 import { concat, hex } from "./sha256.js";
 
 const [HASH_BYTES, SALT_BYTES] = [48, 48];
+// Of a modulus, and of an exponent: work grows with their product.
+const [MOST_BITS, MOST_EXPONENT_BITS] = [8192, 64];
 
 /** @typedef {{modulus: bigint, exponent: bigint}} BlindKey the public key of a signer */
 /** @typedef {{blinded: Uint8Array, inverse: bigint}} Blinding what is sent, and what removes the blinding: a secret */
@@ -33,11 +35,16 @@ export const widthOf = ({ modulus }) => Math.ceil(bitsOf(modulus) / 8);
 /** @param {Uint8Array} data @returns {Promise<Uint8Array>} */
 const sha384 = async (data) => new Uint8Array(await subtle().digest("SHA-384", /** @type {BufferSource} */ (data)));
 
-/** Refuse keys under which no message has an encoding (RFC 8017, section 9.1.1). @param {BlindKey} key */
+/**
+ * Refuse keys under which no message has an encoding (RFC 8017, section 9.1.1), and those that would keep a device busy.
+ * @param {BlindKey} key
+ */
 function checkKey({ modulus, exponent }) {
-  const least = 8 * (HASH_BYTES + SALT_BYTES + 2);
-  insist(modulus % 2n && bitsOf(modulus) >= least, "blind RSA: the modulus", `odd and have at least ${least} bits`);
-  insist(exponent % 2n && exponent >= 3n, "blind RSA: the exponent", "odd and at least 3");
+  const [least, bits] = [8 * (HASH_BYTES + SALT_BYTES + 2), bitsOf(modulus)];
+  const fits = modulus > 0n && modulus % 2n && bits >= least && bits <= MOST_BITS;
+  insist(fits, "blind RSA: the modulus", `positive, odd and have at least ${least} bits and at most ${MOST_BITS}`);
+  const works = exponent % 2n && exponent >= 3n && exponent >> BigInt(MOST_EXPONENT_BITS) === 0n;
+  insist(works, "blind RSA: the exponent", `odd, at least 3 and below 2^${MOST_EXPONENT_BITS}`);
 }
 
 /** @param {bigint} base @param {bigint} exponent @param {bigint} modulus */
@@ -129,6 +136,7 @@ export async function blind(key, message, coins) {
  * @param {Uint8Array} signature
  */
 export async function isBlindSigned(key, message, signature) {
+  checkKey(key);
   const { modulus, exponent } = key;
   const [number, bits] = [toNumber(signature), bitsOf(modulus) - 1];
   if (signature.length !== widthOf(key) || number >= modulus) return false;
@@ -150,6 +158,7 @@ export async function isBlindSigned(key, message, signature) {
  * @returns {Promise<Uint8Array>}
  */
 export async function finalize(key, message, answer, { inverse }) {
+  checkKey(key);
   const width = widthOf(key);
   if (answer.length !== width) {
     throw new ProtocolViolation(`blind RSA: the signer's answer has ${answer.length} bytes, must have ${width}`);

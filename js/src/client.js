@@ -15,7 +15,7 @@ import { SystemCoins } from "./coins.js";
 import { Collection } from "./document.js";
 import { InvalidSpec, TacitError } from "./errors.js";
 import { HELD, Ledger, receiptOf } from "./ledger.js";
-import { loadSealing, loadTicks } from "./load.js";
+import { loadSealing, loadTicks, loadTokens } from "./load.js";
 import { concat, unhex, utf8 } from "./sha256.js";
 
 const FIRST_WAIT = 500;
@@ -175,7 +175,26 @@ export class Respondent {
     if (opened.windows) throw new InvalidSpec("collection: asks again and again; take part with join");
     // A session that is not as it must be is refused before anything is drawn. There is no way on in the clear.
     if (opened.shuffle) await this.session(address, { collection: opened });
-    return this.store.record(opened, answers, { ...options, coins: this.coins, base, state });
+    // Nothing is asked for what is refused below: an answer outside its domain, or a second one.
+    opened.encode(answers);
+    const invitation = opened.tokens ? await this.#token(opened, base, options.invitation) : options.invitation;
+    return this.store.record(opened, answers, { ...options, invitation, coins: this.coins, base, state });
+  }
+
+  /**
+   * Redeem an invitation for an anonymous token, which `answer` sends along; a while before is best, for whoever asks
+   * and reports at once is connected by the clock.
+   * @param {string} address
+   * @param {string} invitation
+   */
+  async redeem(address, invitation) {
+    await (await loadTokens()).redeem(this, await this.open(address), locate(address).base, invitation);
+  }
+
+  /** @param {Collection} collection @param {string} base @param {string} [invitation] */
+  async #token(collection, base, invitation) {
+    if (this.store.hasAnswered(collection)) return "";
+    return (await loadTokens()).redeem(this, collection, base, invitation);
   }
 
   /**

@@ -9,7 +9,7 @@ import { areDifferent, insist, isObject, matches, spans } from "./checks.js";
 import { listed } from "./domain.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
 import { areIntegers } from "./exact.js";
-import { kindsIn, loadTicks } from "./load.js";
+import { kindsIn, loadTicks, loadTokens } from "./load.js";
 import { checkFields } from "./nested.js";
 import { checkPlan } from "./plan.js";
 import { domainOf } from "./product.js";
@@ -22,6 +22,8 @@ const FIELDS = [
 ];
 /** What version 2 adds, each null or an object. */
 const ADDED = ["shuffle", "account", "windows"];
+/** What version 3 adds, likewise. */
+const LATER = ["integrity", "tokens"];
 const MAX_QUESTIONS = 128;
 const MAX_ORIGINS = 64;
 
@@ -52,8 +54,8 @@ function question(value, i) {
 /** Refuse a document that has not exactly the fields of its version. @param {any} value the document */
 function checkVersion(value) {
   const version = isObject(value) && Object.hasOwn(value, "version") ? value.version : 1;
-  insist([1, 2].includes(version), "document.version", "1 or 2; a newer document needs a newer script");
-  checkFields("document", version === 1 ? FIELDS : [...FIELDS, ...ADDED].sort(), value);
+  insist([1, 2, 3].includes(version), "document.version", "1 to 3; a newer document needs a newer script");
+  checkFields("document", [FIELDS, ADDED, LATER].slice(0, version).flat().sort(), value);
 }
 
 /** What the collector is told about itself. @param {any} value the document */
@@ -103,15 +105,17 @@ export class Collection {
     const value = typeof document === "string" ? parse(document) : document;
     // What reads windows is loaded for documents that have some, and is needed then: without, they are refused.
     const timed = isTimed(value) ? (await loadTicks()).checkWindowed : undefined;
-    return new Collection(value, await kindsIn(value?.mechanism), timed);
+    const third = value?.version === 3 ? (await loadTokens()).checkTokens : undefined;
+    return new Collection(value, await kindsIn(value?.mechanism), timed, third);
   }
 
   /**
    * @param {any} value the document
    * @param {ReadonlyArray<any>} kinds the kinds of mechanisms and families that it may use
    * @param {typeof import("./windows.js").checkWindowed} [checkWindowed]
+   * @param {typeof import("./tokens.js").checkTokens} [checkTokens]
    */
-  constructor(value, kinds, checkWindowed) {
+  constructor(value, kinds, checkWindowed, checkTokens) {
     checkVersion(value);
     texts(value.title, "document.title", 200);
     texts(value.about, "document.about", 4000);
@@ -123,6 +127,8 @@ export class Collection {
     this.windows = null;
     /** @type {any} */
     this.account = null;
+    /** The key that signs anonymous tokens, where reports need one. @type {any} */
+    this.tokens = null;
     Object.assign(this, value);
     /** @type {Question[]} */
     this.questions = listed(value.questions, "document", "questions").map(question);
@@ -131,6 +137,8 @@ export class Collection {
     this.epsilon = this.mechanism.epsilon;
     this.#check(value);
     insist(checkWindowed || !isTimed(value), "document.windows", "read with Collection.read");
+    insist(checkTokens || value.version < 3, "document.tokens", "read with Collection.read");
+    checkTokens?.(value);
     checkWindowed?.(value, this.mechanism);
     if (this.shuffle !== null) checkShuffled(value, this.mechanism);
     /** SHA-256 of the canonical document, in hexadecimal. @type {string} */

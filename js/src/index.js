@@ -14,6 +14,7 @@ export { FAMILIES, KINDS, deviceOf, privatizeOne } from "./kinds.js";
 export { AlreadyAnswered, Ledger } from "./ledger.js";
 export { loadDevice } from "./load.js";
 export { MemoCoins, Memory } from "./memo.js";
+export { StepMemory } from "./steps.js";
 export { OptionalDomain } from "./optional.js";
 export { DOMAINS, Product, domainOf, project } from "./product.js";
 export { Buckets, Integers } from "./reals.js";
@@ -38,5 +39,6 @@ export { BasicRAPPOR, RAPPOR } from "./rappor.js";
 export { Padded, SetSize, Ticks } from "./sets.js";
 export { CMS, HCMS } from "./sketch.js";
 export { SquareWave } from "./square_wave.js";
+export { TreeSteps } from "./steps.js";
 export { OUE, RUE, SUE, THE } from "./unary.js";
 // The lists of kinds end.

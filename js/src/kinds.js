@@ -19,13 +19,14 @@ import { BasicRAPPOR, RAPPOR } from "./rappor.js";
 import { Padded, SetSize, Ticks } from "./sets.js";
 import { CMS, HCMS } from "./sketch.js";
 import { SquareWave } from "./square_wave.js";
+import { TreeSteps } from "./steps.js";
 import { OUE, RUE, SUE, THE } from "./unary.js";
 
 /** @type {ReadonlyArray<typeof import("./base.js").Device>} */
 export const KINDS = [
   GRR, SUE, OUE, RUE, THE, BLH, OLH, FLH, RMP, HRR, HRRT, HRRSubspace, HRRSigned, SS, CBR, ABR, BasicRAPPOR, RAPPOR,
-  CMS, HCMS, SHE, OneBit, DiscreteLaplace, SquareWave, DBitFlip, Rounded, OneOf, AllOf, Memoized, LayeredMemo, Padded,
-  SetSize,
+  CMS, HCMS, SHE, OneBit, DiscreteLaplace, SquareWave, DBitFlip, Rounded, OneOf, AllOf, Memoized, LayeredMemo,
+  TreeSteps, Padded, SetSize,
 ];
 
 /** Families of questions of which one is answered: parts of a spec, not kinds of their own. */

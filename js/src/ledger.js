@@ -35,6 +35,7 @@
  * @property {Entry[]} entries
  * @property {string} secret 32 random bytes in hexadecimal, made when a memoised collection is answered first
  * @property {Record<string, {seen: string[], last: string}>} memories what `Memory` keeps, by collection
+ * @property {Record<string, any>} [tokens] by collection, until a report takes it along: a token, or what asks for one
  */
 
 import { randomBytes } from "./base.js";
@@ -112,8 +113,14 @@ export class Ledger {
       ...(collection.shuffle && { sealed: null }),
     };
     kept.entries.push(entry);
+    delete kept.tokens?.[id];
     this.write(kept);
     return entry;
+  }
+
+  /** Whether a collection takes no further answer of this device. @param {import("./document.js").Collection} collection */
+  hasAnswered({ id, planId, mechanism }) {
+    return !mechanism.repeats && this.read().entries.some((entry) => isAbout(entry, id, planId));
   }
 
   /**

@@ -27,6 +27,7 @@ const MODULES = [
   ["rounded grid", () => import("./grid.js")],
   ["one_of all_of questions", () => import("./compose.js")],
   ["memo layered", () => import("./memo.js")],
+  ["tree_steps", () => import("./steps.js")],
   ["padded set_size ticks", () => import("./sets.js")],
   ["tree", () => import("./levels.js")],
   ["views coefficients", () => import("./marginals.js")],
@@ -71,6 +72,9 @@ export const loadSealing = () => fetched(() => import("./sealing.js"), "sealing"
 
 /** What takes part in collections that ask again and again. @returns {Promise<typeof import("./ticks.js")>} */
 export const loadTicks = () => fetched(() => import("./ticks.js"), "windows");
+
+/** What gets anonymous tokens, and reads documents that ask for some. @returns {Promise<typeof import("./tokens.js")>} */
+export const loadTokens = () => fetched(() => import("./tokens.js"), "tokens");
 
 /**
  * The device half of a wire spec, with the kinds that it needs.

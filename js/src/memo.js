@@ -12,13 +12,14 @@ import { grrDraw } from "./grr.js";
 import { alphaRound } from "./mean.js";
 import { concat, hex, hmac, unhex, utf8 } from "./sha256.js";
 
-const KEY_BYTES = 32;
+/** Bytes of the secret of a device. */
+export const KEY_BYTES = 32;
 
 /** @param {number} x below 2^53 @param {number} width @returns {Uint8Array} */
 const bigEndian = (x, width) => littleEndian(x, width).reverse();
 
 /** @param {string} label @param {...Uint8Array} parts each preceded by its length @returns {Uint8Array} */
-const message = (label, ...parts) => concat(utf8(label), ...parts.flatMap((part) => [bigEndian(part.length, 4), part]));
+export const message = (label, ...parts) => concat(utf8(label), ...parts.flatMap((part) => [bigEndian(part.length, 4), part]));
 
 /** Coins of one value: HMAC-SHA-256 under the secret of label, campaign, parameters, value key and counter. */
 export class MemoCoins extends Coins {

@@ -6,6 +6,7 @@ import { test } from "node:test";
 
 import { blind, blindWith, encodePss, finalize, isBlindSigned, widthOf } from "../src/blind_rsa.js";
 import { ReplayCoins, SystemCoins } from "../src/coins.js";
+import { InvalidSpec } from "../src/errors.js";
 import { hex, utf8 } from "../src/sha256.js";
 import { read, unhex } from "./vectors.js";
 
@@ -65,5 +66,25 @@ test("wrong answers and impossible keys are refused", async () => {
   await assert.rejects(finalize(key, MESSAGE, answer(first.blinded), second), /no signature on what was blinded/);
   await assert.rejects(finalize(key, MESSAGE, new Uint8Array(127), first), /has 127 bytes, must have 128/);
   await assert.rejects(blind({ modulus: 187n, exponent: 3n }, MESSAGE, coins), /at least 784 bits/);
-  await assert.rejects(blind({ ...key, exponent: 4n }, MESSAGE, coins), /odd and at least 3/);
+  await assert.rejects(blind({ ...key, exponent: 4n }, MESSAGE, coins), /odd, at least 3 and below/);
+});
+
+test("no function takes a key that the others refuse", async () => {
+  const modulus = 2n ** 1023n + 1n;
+  const keys = [
+    { modulus: modulus + 1n, exponent: 3n },
+    { modulus: -modulus, exponent: 3n },
+    { modulus: 0n, exponent: 3n },
+    { modulus: 187n, exponent: 3n },
+    { modulus: 2n ** 8192n + 1n, exponent: 3n },
+    { modulus, exponent: 1n },
+    { modulus, exponent: -3n },
+    { modulus, exponent: 2n ** 64n + 1n },
+  ];
+  const [bytes, coins] = [new Uint8Array(128), new ReplayCoins(utf8("keys"))];
+  for (const key of keys) {
+    await assert.rejects(blind(key, MESSAGE, coins), InvalidSpec);
+    await assert.rejects(isBlindSigned(key, MESSAGE, bytes), InvalidSpec);
+    await assert.rejects(finalize(key, MESSAGE, bytes, { blinded: bytes, inverse: 1n }), InvalidSpec);
+  }
 });

@@ -107,7 +107,7 @@ test("what is not as it must be is refused with the reason", async () => {
   for (const [change, message] of [
     [{ windows: {}, account: {}, shuffle: null }, /document.windows/],
     [{ account: {} }, /account must be null without windows/],
-    [{ version: 3 }, /version must be 1 or 2; a newer document needs a newer script/],
+    [{ version: 4 }, /version must be 1 to 3; a newer document needs a newer script/],
     [{ mechanism: { kind: "oue", epsilon: "1", size: 3 } }, /fit the 64-bit word/],
   ]) {
     await assert.rejects(Collection.read({ ...document, ...change }), { name: "InvalidSpec", message });

@@ -264,6 +264,8 @@ export class Respondent {
   prepare(address: string, answers: Record<string, any>, options?: Options): Promise<Entry>;
   /** Send a report that was held; its owner has agreed. */
   release(batch: string): Promise<Receipt>;
+  /** Redeem an invitation for an anonymous token, which `answer` sends along; it does so by itself where there is none. */
+  redeem(address: string, invitation: string): Promise<void>;
   /** Send what is pending; a sealed report whose session was aborted is sealed for the next one, and sent again. */
   flush(): Promise<Receipt[]>;
   /** The session that takes reports of a shuffled collection now, verified, with what its operators claim. */

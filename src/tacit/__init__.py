@@ -49,6 +49,7 @@ _KIND_HOMES = {
     "tacit.numeric.memo": ("Memoized",),
     "tacit.numeric.rounded": ("Rounded",),
     "tacit.numeric.square_wave": ("SquareWave",),
+    "tacit.numeric.steps": ("TreeSteps",),
     "tacit.oracles.blocks": ("ABR", "CBR", "SS"),
     "tacit.oracles.grr": ("GRR",),
     "tacit.oracles.hadamard": ("HRR", "HRRSubspace", "HRRT"),

@@ -11,6 +11,7 @@ from tacit.numeric.mean import OneBit
 from tacit.numeric.memo import Memoized
 from tacit.numeric.rounded import Rounded
 from tacit.numeric.square_wave import SquareWave
+from tacit.numeric.steps import TreeSteps
 from tacit.oracles.blocks import ABR, CBR, SS
 from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRT, HRRSubspace
@@ -54,6 +55,7 @@ CATALOG: tuple[type[Mechanism], ...] = (
     AllOf,
     Memoized,
     LayeredMemo,
+    TreeSteps,
     Padded,
     SetSize,
 )

@@ -32,6 +32,7 @@ def saved(page: Any, name: str) -> bytes:
     return download.value.path().read_bytes()
 
 
+@pytest.mark.slow
 def test_every_export_holds_the_same_answers(page: Any, answered: str) -> None:
     page.goto(answered)
     page.wait_for_selector("canvas")
@@ -46,6 +47,7 @@ def test_every_export_holds_the_same_answers(page: Any, answered: str) -> None:
             assert [float(row[f"{name}estimate"]) for row in one] == pytest.approx(exact, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_series_is_saved_as_it_is_shown(page: Any, site: Site) -> None:
     collection = site.publish(**drafted(19))
     fill(site, collection, 20)
@@ -92,6 +94,7 @@ def test_the_page_says_that_answers_are_being_computed(page: Any, answered: str)
     expect(page.locator(".skeleton")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_answers_that_were_refused_are_asked_for_again(page: Any, answered: str) -> None:
     page.expected = ["503"]
     asked: list[Any] = []

@@ -90,6 +90,7 @@ def test_every_domain_of_heavy_hitters_can_be_answered(page: Any, site: Any) -> 
         assert site.reports(collection) == 1
 
 
+@pytest.mark.slow
 def test_frequent_texts_are_ranked_and_others_looked_up(page: Any, context: Any, site: Any) -> None:
     """8,000 respondents at epsilon 4: shares of 0.5 and 0.3 against noise below 0.02 cannot be missed."""
     collection = site.publish(**WORDS)
@@ -119,6 +120,7 @@ def test_frequent_texts_are_ranked_and_others_looked_up(page: Any, context: Any,
     page.wait_for_selector("text=a value is not in the domain")
 
 
+@pytest.mark.slow
 def test_the_builder_asks_for_heavy_hitters(page: Any, site: Any) -> None:
     sign_in(page, site)
     page.goto(f"{site.url}/dashboard/new")

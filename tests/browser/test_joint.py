@@ -210,6 +210,7 @@ def test_three_questions_come_as_a_table_for_each_value_of_the_third(page: Any, 
         expect(page.locator(f"#joint-{i}")).to_have_value(name)
 
 
+@pytest.mark.slow
 def test_synthetic_data_is_a_file_of_made_up_records(page: Any, context: Any, site: Any) -> None:
     collection = site.publish(**HABITS)
     send_crowd(context, site, collection, habits(20_000, 3))
@@ -230,6 +231,7 @@ def test_synthetic_data_is_a_file_of_made_up_records(page: Any, context: Any, si
     page.wait_for_selector("text=rows must be an integer from 1 to")
 
 
+@pytest.mark.slow
 def test_questions_asked_together_are_built_on_the_page(page: Any, site: Any) -> None:
     sign_in(page, site)
     page.goto(f"{site.url}/dashboard/new")
@@ -311,6 +313,7 @@ def test_pages_for_joint_questions_are_accessible_and_fit(page: Any, context: An
     checker.open(f"/dashboard/collections/{drafts[1]}", "#add-column")
 
 
+@pytest.mark.slow
 def test_a_draft_with_public_columns_can_be_tried_out(page: Any, site: Any) -> None:
     draft = site.draft(**ROWS)
     sign_in(page, site)

@@ -7,6 +7,7 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
+import pytest
 from playwright.sync_api import expect
 from tests.browser.access import Checker
 from tests.browser.site import look_again, posts, sent_batch, sign_in, wait_until
@@ -132,6 +133,7 @@ def test_a_report_is_drawn_once_and_kept_over_reloads(page: Any, site: Any) -> N
     assert site.reports(collection) == 1
 
 
+@pytest.mark.slow
 def test_the_ledger_adds_up_what_was_sent(page: Any, site: Any) -> None:
     second = COMMUTE | {"title": "Another", "about": "Another", "epsilon": "0.5", "questions": [
         {"name": "yes", "text": "Yes?", "domain": {"kind": "booleans"}}]}  # fmt: skip
@@ -390,6 +392,11 @@ def test_a_saved_draft_comes_back_as_it_was(page: Any, site: Any) -> None:
     sign_in(page, site)
     page.goto(f"{site.url}/dashboard/collections/{draft}")
     page.wait_for_selector("text=points")
+    # The forecast of five questions is longer than the window, and the card that holds it sticks to its upper edge:
+    # no scrolling would bring buttons below it into sight.
+    for place in ("document.body.scrollHeight", "0"):
+        page.evaluate(f"scrollTo(0, {place})")
+        expect(page.locator("text=Save draft")).to_be_in_viewport(ratio=1)
     page.click("text=Save draft")
     page.wait_for_selector("text=Draft saved")
     assert site.collector.preview(draft) == before
@@ -419,6 +426,7 @@ def test_the_chart_library_comes_from_its_package(context: Any, site: Any) -> No
     assert context.request.get(f"{site.url}/static/%2e%2e/pages.py").status == 404
 
 
+@pytest.mark.slow
 def test_pages_are_accessible_and_fit(page: Any, context: Any, site: Any) -> None:
     checker = Checker(page, site)
     collection, kinds = site.publish(**COMMUTE), site.publish(**EVERY_KIND)

@@ -46,6 +46,7 @@ def test_every_cell_of_the_privacy_page_can_be_read(page: Any, site: Any) -> Non
             assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow_cases("4")
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_all_pages_state_the_same_odds_and_none_denies_them(page: Any, site: Any, epsilon: str) -> None:
     odds = surest(Fraction(exp(float(epsilon))))

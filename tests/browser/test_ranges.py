@@ -188,6 +188,7 @@ def test_buckets_and_ordered_choices_have_ranges(
     assert "[" not in page.inner_text("[aria-label^=Quantiles]")
 
 
+@pytest.mark.slow
 def test_large_domains_are_drawn_in_few_bars(page: Any, context: Any, site: Any) -> None:
     wide = AGE | {"domain": {"kind": "integers", "low": 0, "high": 8191}}
     collection = site.publish(**AGES | {"questions": [wide]})
@@ -202,6 +203,7 @@ def test_large_domains_are_drawn_in_few_bars(page: Any, context: Any, site: Any)
     reads(page, "2048 to 6143", found["raw"])
 
 
+@pytest.mark.slow
 def test_the_builder_plans_ranges_explains_and_publishes(page: Any, site: Any) -> None:
     sign_in(page, site)
     page.goto(f"{site.url}/dashboard/new")

@@ -63,6 +63,7 @@ def test_ticks_survive_a_change_of_language(page: Any, site: Any) -> None:
     expect(page.locator(".set input:checked")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_list_of_thousands_stays_quick_to_search(page: Any, site: Any) -> None:
     labels = [f"Entrée {i}" for i in range(5000)]
     question = BASKET | {"domain": {"kind": "items", "labels": labels}}
@@ -99,6 +100,7 @@ def test_a_respondent_answers_one_round_only(page: Any, context: Any, site: Any)
     page.wait_for_selector("text=You have answered this already")
 
 
+@pytest.mark.slow
 def test_a_plan_is_built_published_and_run_to_its_end_on_the_pages(page: Any, context: Any, site: Any) -> None:
     """4,000 respondents a round at epsilon 5: shares of 0.6 and 0.4 against noise below 0.05 cannot be missed."""
     page.expected = ["409"]  # A round without reports cannot be closed.

@@ -286,6 +286,7 @@ def test_the_browser_seals_and_verifies_as_the_vectors_say(page: Any, site: Site
     assert page.evaluate(VECTORS_IN_PAGE, vectors) == []
 
 
+@pytest.mark.slow
 def test_the_builder_keeps_the_terms_of_a_shuffle(page: Any, parties: Shuffling, site: Site, days: Any) -> None:
     given = draft(parties, next(days))
     mine = parties.client.api("POST", "/collections", given).json()["id"]

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+import pytest
 from tests.service.memory import MemoryStore
 from tests.service.oidc_provider import SECRET, TinyProvider, providing
 
@@ -11,6 +12,7 @@ from tacit.dashboard import routes
 from tacit.dashboard.sign_in import GroupRule, SignIn
 
 
+@pytest.mark.slow
 def test_somebody_signs_in_with_a_provider_and_out_again(page: Any) -> None:
     with providing(TinyProvider()) as provider:
         # Another name of this machine is another site to a browser, and so its cookies are treated as they will be.

@@ -261,6 +261,7 @@ OPEN = """async ([site, id]) => {
 }"""
 
 
+@pytest.mark.slow
 def test_another_site_is_named_until_it_is_added_and_frames_fit(page: Any, site: Any, stranger: Any) -> None:
     origin, pages = stranger
     page.expected = ["403", "422"]

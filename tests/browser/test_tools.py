@@ -119,6 +119,7 @@ def test_shares_are_shown_by_the_method_that_is_chosen(page: Any, context: Any, 
     expect(page.get_by_label("Adjusted by")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_the_largest_of_many_answers_say_that_they_were_picked(page: Any, context: Any, site: Any) -> None:
     labels = [f"town {i}" for i in range(40)]
     town = COMMUTE["questions"][0] | {"domain": {"kind": "categories", "labels": labels}}

@@ -5,6 +5,7 @@ from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
+import pytest
 from playwright.sync_api import expect
 from starlette.routing import Route
 from tests.browser.access import Checker
@@ -107,6 +108,7 @@ TICKS = """async ([address, day]) => {
 }"""
 
 
+@pytest.mark.slow
 def test_two_tabs_draw_once_under_a_lock_and_after_a_reload(page: Any, site: Site) -> None:
     collection = site.publish(**drafted(0, per=1), account={"run": 1})
     address = f"{site.url}/c/{collection}"
@@ -177,6 +179,7 @@ TICK = """async ([now, value]) => {
 CLEAR = "() => new Promise((done) => (indexedDB.deleteDatabase('tacit-windows').onsuccess = done))"
 
 
+@pytest.mark.slow
 def test_two_tabs_a_reload_and_a_cleared_store_never_report_twice_in_a_run(context: Any) -> None:
     """Over sixty days one request leaves the browser per report, all of one size, whatever the answers are (AL-6)."""
     world, sent, days = Days(), list[Any](), 60

@@ -99,9 +99,8 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 FOUR = [("the", "0.001"), ("the", "1"), ("oue", "0.001"), ("oue", "1")]
 
 
-@pytest.mark.parametrize(
-    ("name", "epsilon"), [FOUR[0], *(pytest.param(*at, marks=pytest.mark.slow) for at in FOUR[1:])]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "epsilon"), FOUR)
 def test_two_lanes_to_the_last_of_64_bits(name: str, epsilon: str):
     m = UNARY[name](epsilon)
     laws = [lane_law(lambda c, v=v: m.privatize_one(v, c)) for v in range(2)]
@@ -148,6 +147,7 @@ LAYERED: dict[str, Callable[[Any], Any]] = {
 
 
 # Thousands of boxes of words for each; the two ends of epsilon are tested for basic RAPPOR, which has fewer.
+@pytest.mark.slow_cases("rappor_two_hashes-Share")
 @pytest.mark.usefixtures("proven_lanes")
 @pytest.mark.parametrize(
     ("name", "epsilon"),

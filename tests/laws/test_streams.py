@@ -9,10 +9,12 @@ from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
 from itertools import product
-from math import inf
+from math import inf, log
 
 import pytest
 
+from tacit.device.kinds.unary import zero_threshold
+from tacit.device.numbers.exact import WORD, ceil_div
 from tacit.device.windows import account
 from tacit.device.windows.account import Asked, refusal
 from tacit.device.windows.guarantee import always_words, guarantee_words
@@ -106,6 +108,54 @@ def test_layered_reports_lose_more_than_fresh_ones(
 ) -> None:
     assert stream_loss(layered(eps_inf, eps_1, size), size, windows, any_pair) == pytest.approx(loss, abs=5e-4)
     assert loss > stream_loss(every_window(GRR(size=size, epsilon=eps_1)), size, windows, any_pair)
+
+
+def changed_bits(size: int) -> float:
+    """The loss of L-OSUE (2, 1) for one event of two windows, from the integer thresholds of a device.
+
+    A bit's two reports are independent of other bits. Streams that agree in a window differ in the other: bits of the
+    values that differ have other laws, and a change redraws all of them, against none for the stream that stays.
+    """
+    half, odds = WORD // 2, GRR(size=2, epsilon="2").odds
+    zero, first = zero_threshold(half, odds), GRR(size=2, epsilon="1").odds
+    flip = ceil_div(WORD * (WORD**2 - zero * (first + WORD)), (first + WORD) * (WORD - 2 * zero))
+    assert flip == 3626850014342883356
+    f = Fraction(flip, WORD)
+    permanent = {0: Fraction(zero, WORD), 1: Fraction(1, 2)}
+
+    def pair(one: int, other: int, *, same: bool) -> "dict[tuple[int, ...], Fraction]":
+        """The law of two reports of one bit: of one memoised bit, or of two that were drawn apart."""
+        law: dict[tuple[int, ...], Fraction] = {}
+        for memo in product((0, 1), repeat=2):
+            if same and memo[0] != memo[1]:
+                continue
+            chances = [
+                permanent[bit] if kept else 1 - permanent[bit] for bit, kept in zip((one, other), memo, strict=True)
+            ]
+            chance = chances[0] if same else chances[0] * chances[1]
+            for sent in product((0, 1), repeat=2):
+                shown = [1 - f if kept == bit else f for kept, bit in zip(memo, sent, strict=True)]
+                law[sent] = law.get(sent, Fraction(0)) + chance * shown[0] * shown[1]
+        return law
+
+    def largest(laws: "list[tuple[dict[tuple[int, ...], Fraction], dict[tuple[int, ...], Fraction]]]") -> float:
+        return sum(log(max(over[sent] / under[sent] for sent in over)) for over, under in laws)
+
+    # Bits 0 and 1 belong to the value that stays and to the one that it changes to; all others to neither.
+    constant = [pair(1, 1, same=True), *(pair(0, 0, same=True) for _ in range(size - 1))]
+    changed = [pair(1, 0, same=False), pair(0, 1, same=False), *(pair(0, 0, same=False) for _ in range(size - 2))]
+    pairs = list(zip(constant, changed, strict=True))
+    return max(largest(pairs), largest([(under, over) for over, under in pairs]))
+
+
+# Values, and the loss of one event over two windows, printed with three or two decimals.
+UNARY = [(2, 1.678), (3, 1.897), (4, 2.240), (16, 7.38), (64, 27.93)]
+
+
+@pytest.mark.parametrize(("size", "loss"), UNARY)
+def test_one_change_of_layered_bits_costs_more_with_every_value(size: int, loss: float) -> None:
+    """Why no layered kind takes unary reports: a change redraws every bit."""
+    assert changed_bits(size) == pytest.approx(loss, abs=5e-3 if size > 4 else 5e-4)
 
 
 def test_layered_reports_keep_keys_times_epsilon_between_equal_patterns() -> None:

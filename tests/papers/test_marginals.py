@@ -201,6 +201,7 @@ def test_wald_level_of_larger_tables(method: str):
     assert rejected / 2000 == pytest.approx(0.05, abs=0.02)
 
 
+@pytest.mark.slow_cases("0.2")
 @pytest.mark.parametrize("epsilon", ["0.2", pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_calm_is_best_and_never_worse_than_uniform(epsilon: str):
     """Figure 6.4 on the stand-in, m = 8, k = 3, n = 2^16: CALM under FT and FC, and under AM as printed.

@@ -59,6 +59,7 @@ ALIKE = ("mg2", "hiocap2", "hi", "sc", "hio_weighted")
 """Methods whose answers are summed by the code of others here; tests/statistics checks the terms of all."""
 
 
+@pytest.mark.slow_cases("wavelet", "sco")
 @pytest.mark.parametrize("method", [pytest.param(m, marks=pytest.mark.slow) if m in ALIKE else m for m in METHODS])
 def test_repeated_answers(method: str):
     """COUNT and SUM are unbiased with their exact variance, which standard errors estimate without bias.
@@ -240,6 +241,7 @@ def test_expected_standard_errors(method: str):
     assert [step.expected_standard_error for step in steps] == pytest.approx(wanted, rel=1e-9)
 
 
+@pytest.mark.slow_cases("age BETWEEN")
 @pytest.mark.parametrize("condition", [
     BOX, "age < 3", *(pytest.param(c, marks=pytest.mark.slow) for c in ("age > 20", "state = 'NY'")),
     "age < 30 OR state = 'CA'"])  # fmt: skip

@@ -7,7 +7,7 @@ false alarm comes with a probability of 3e-4, and more where a standard deviatio
 """
 
 from fractions import Fraction
-from math import exp, log, sqrt
+from math import comb, exp, log, sqrt
 
 import pytest
 
@@ -137,3 +137,44 @@ def test_the_second_layer_is_calibrated_as_published(permanent: str, first: str,
     published = (y * (a + size - 2) - (size - 1)) / (a - y)
     # Our cell is rounded up by at most one word in 2^64; the formula is evaluated in floats.
     assert (1 - (size - 1) * q) / q == pytest.approx(published, rel=1e-9)
+
+
+def guessed(one: "list[float]", other: "list[float]") -> float:
+    """How often the better of two answers is guessed, each as likely before, from the laws of what is seen."""
+    return sum(max(a, b) for a, b in zip(one, other, strict=True)) / 2
+
+
+def ones(n: int, p: float) -> "list[float]":
+    return [comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
+
+
+# Reports, and how often a yes/no answer is guessed from them: fresh at epsilon 1, and layered (2, 1).
+AVERAGED = [(1, 0.731, 0.731), (5, 0.876, 0.839), (10, 0.935, 0.867), (20, 0.985, 0.880), (50, 1.000, 0.881)]
+
+
+@pytest.mark.parametrize(("n", "fresh", "layered"), AVERAGED)
+def test_averaging_tells_fresh_answers_and_permanent_ones_stop_it(n: int, fresh: float, layered: float) -> None:
+    """ATK-AVG: who links the reports of a device; printed with three decimals. A memoised answer stays at .731."""
+    one = GRR(size=2, epsilon="1")
+    assert guessed(ones(n, float(one.p)), ones(n, float(one.q))) == pytest.approx(fresh, abs=5e-4)
+    m = LayeredMemo(inner=GRR(size=2, epsilon="2"), first="1", most_values=2)
+    p1, q2 = float(m.permanent.p), m.fresh_low / 2**64
+    high, low = ones(n, 1 - q2), ones(n, q2)
+    yes = [p1 * a + (1 - p1) * b for a, b in zip(high, low, strict=True)]
+    assert guessed(yes, yes[::-1]) == pytest.approx(layered, abs=5e-4)
+    assert guessed(yes, yes[::-1]) <= p1
+
+
+# Values, how often a changed answer shows in memoised reports at epsilon 1, and how well two reports are linked.
+CHANGED = [(2, 0.607, 1.31), (4, 0.773, 1.74), (16, 0.938, 2.88), (64, 0.984, 4.19)]
+
+
+@pytest.mark.parametrize(("size", "shows", "linked"), CHANGED)
+def test_memoised_reports_show_changes_and_link_devices(size: int, shows: float, linked: float) -> None:
+    """ATK-CHANGE and ATK-TRACK (Naor and Vexler, FORC 2020): ln of the chance of a pair from one device over two."""
+    m = GRR(size=size, epsilon="1")
+    p, q = float(m.p), float(m.q)
+    assert 1 - 2 * p * q - (size - 2) * q**2 == pytest.approx(shows, abs=5e-4)
+    # The rarest report is the one that links best: twice from one device has the chance q, from two q squared.
+    # Two decimals are printed, of which one is off by a unit: ln(E + 15) is 2.8746.
+    assert log(max(p / p**2, q / q**2)) == pytest.approx(linked, abs=6e-3)

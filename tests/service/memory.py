@@ -13,21 +13,27 @@ from weakref import finalize
 from tests.service.memory_notices import MemoryNotices
 
 from tacit.collector.ports import (
+    CLOSED,
+    DUPLICATE,
+    SPENT,
     STORED,
     AuditEntry,
     BatchNumbers,
     CollectionRecord,
     Fold,
+    Keep,
+    KeptReports,
     NewBatch,
     Outcome,
     StoredBatch,
     StoredTally,
+    TokenNumbers,
     TokenRecord,
     WindowNumbers,
     window_id,
     window_number,
 )
-from tacit.collector.store.intake import decide, decide_tally, invitations
+from tacit.collector.store.intake import decide, decide_tally, invitations, tokens
 from tacit.collector.store.sqlite.statements import need
 from tacit.errors import InvalidSpec
 from tacit.hosting.clock import today
@@ -44,6 +50,11 @@ class _Reports:
     rejected: Counter[str] = field(default_factory=Counter[str])
     invitations: dict[bytes, bool] = field(default_factory=dict[bytes, bool])
     """Every invitation's hash and whether it is unspent."""
+    used: set[bytes] = field(default_factory=set[bytes])
+    """The hashes of tokens that came with reports."""
+    issued: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
+    """Hashes of blinded messages, and of the invitations that they were signed for."""
+    kept: list[KeptReports] = field(default_factory=list[KeptReports])
     count: int = 0
     days: Counter[int] = field(default_factory=Counter[int])
     origins: tuple[str, ...] = ()
@@ -61,6 +72,7 @@ class MemoryStore:
         self._tokens: dict[bytes, TokenRecord] = {}
         self._audit: list[AuditEntry] = []
         self._notices = MemoryNotices()
+        self._keys: dict[str, bytes] = {}
         # Segments are files wherever the rest is; nobody finds these again.
         self._segments = Path(tempfile.gettempdir()) / f"tacit-{secrets.token_hex(8)}"
         finalize(self, shutil.rmtree, self._segments, ignore_errors=True)
@@ -74,6 +86,40 @@ class MemoryStore:
     def notices(self) -> MemoryNotices:
         """Webhooks and messages to them."""
         return self._notices
+
+    @property
+    def issuing(self) -> "MemoryStore":
+        """What is kept of anonymous tokens: the store itself."""
+        return self
+
+    def add_key(self, collection: str, secret: bytes) -> None:
+        """Keep the private key of a collection that is about to be published."""
+        self._keys[collection] = secret
+
+    def key(self, collection: str) -> bytes | None:
+        """The private key of a collection; None if it has none, or is closed."""
+        record = self._records.get(collection)
+        return self._keys.get(collection) if record and record.state == "published" else None
+
+    def issue(self, collection: str, blinded: bytes, invitation: bytes) -> Outcome:
+        """Spend an invitation (empty: none) on a blinded message; the same again is free."""
+        with self._lock:
+            kept, record = self._of(collection), self._records.get(collection)
+            if kept.issued.get(blinded) == invitation:
+                return DUPLICATE
+            if record is None or record.state != "published":
+                return CLOSED
+            if invitation and not kept.invitations.get(invitation, False):
+                return SPENT
+            if invitation:
+                kept.invitations[invitation] = False
+            kept.issued.setdefault(blinded, invitation)
+            return STORED
+
+    def numbers(self, collection: str) -> TokenNumbers:
+        """How many tokens of a collection were signed, and how many came with reports."""
+        kept = self._of(collection)
+        return TokenNumbers(len(kept.issued), len(kept.used))
 
     def open_party(self) -> PartyFile:
         """A file for the keys of shuffles, which goes with the store."""
@@ -138,6 +184,7 @@ class MemoryStore:
             need(record is not None and record.state != "draft", collection, "was never published")
             for name in [collection, *(name for name in self._records if name.startswith(f"{collection}."))]:
                 self._records[name] = replace(self._records[name], state="closed")
+                self._reports[name].kept.clear()
 
     def assign(self, collection: str, team: str) -> None:
         """Give a collection to a team, or to none; `InvalidSpec` if there is no such collection."""
@@ -160,6 +207,7 @@ class MemoryStore:
             states = {record.id: record.state for record in self._records.values()}
             stored = {(b.collection, b.batch) for b in batches if b.batch in self._of(b.collection).batches}
             unspent = {mark for mark in invitations(batches) if self._of(mark[0]).invitations.get(mark[1], False)}
+            unspent |= {mark for mark in tokens(batches) if mark[1] not in self._of(mark[0]).used}
             outcomes = decide(batches, states, stored, unspent)
             for batch, outcome in zip(batches, outcomes, strict=True):
                 if outcome == STORED:
@@ -175,6 +223,8 @@ class MemoryStore:
         kept.count += batch.count
         if batch.invitation is not None:
             kept.invitations[batch.invitation] = False
+        if batch.token is not None:
+            kept.used.add(batch.token)
 
     def count_rejected(self, collection: str, reasons: Mapping[str, int]) -> None:
         """Count refused reports by reason."""
@@ -218,20 +268,27 @@ class MemoryStore:
         with self._folding:
             return
 
-    def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
+    def fold_some(self, collection: str, shard: str, fold: Fold, most: int, keep: Keep | None = None) -> int:
         """Fold waiting batches, oldest first, into a shard's tally, in one step; returns how many there were."""
         with self._folding:
             with self._lock:
                 kept = self._known(collection)
                 batches, tally = kept.waiting[:most], kept.tallies.get(shard)
             if batches:
+                also = None if keep is None else keep(None if tally is None else tally.content, batches)
                 folded = fold(None if tally is None else tally.content, batches)
                 reports = sum(batch.count for batch in batches) + (0 if tally is None else tally.reports)
                 with self._lock:
                     kept.tallies[shard] = StoredTally(shard, reports, folded)
                     kept.days[self._today()] += sum(batch.count for batch in batches)
                     del kept.waiting[: len(batches)]
+                    if also is not None and self._records[collection].state == "published":
+                        kept.kept.append(also)
             return len(batches)
+
+    def kept_reports(self, collection: str) -> list[KeptReports]:
+        """What is kept of reports for integrity, by part and then by name."""
+        return sorted(self._of(collection).kept, key=lambda one: (one.part, one.name))
 
     def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
         """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from threading import RLock
 
 from tacit.collector.ports import DeliveryRecord, WebhookRecord
-from tacit.collector.store.notices import MOST_DELIVERIES
+from tacit.collector.store.notices import MOST_DELIVERIES, MOST_OF_ONE
 
 
 class MemoryNotices:
@@ -40,20 +40,40 @@ class MemoryNotices:
     def announce(self, mark: str, deliveries: Sequence[DeliveryRecord]) -> bool:
         """Queue messages about an event, unless its mark is there already; whether it was new."""
         with self._lock:
-            if mark in self._marks:
+            if mark and mark in self._marks:
                 return False
             self._marks.add(mark)
             for delivery in deliveries:
                 self._last += 1
                 self._deliveries[self._last] = replace(delivery, number=self._last)
-            for number in [one for one in self._deliveries if one <= self._last - MOST_DELIVERIES]:
-                del self._deliveries[number]
+            for webhook in {delivery.webhook for delivery in deliveries}:
+                self._keep(MOST_OF_ONE, [n for n, one in self._deliveries.items() if one.webhook == webhook])
+            self._keep(MOST_DELIVERIES, [n for n, one in self._deliveries.items() if one.state != "waiting"])
             return True
 
-    def claim(self, now: int, lease: int) -> DeliveryRecord | None:
-        """The oldest message that is due, with one attempt more."""
+    def _keep(self, most: int, numbers: list[int]) -> None:
+        for number in sorted(numbers)[:-most]:
+            del self._deliveries[number]
+
+    def _due(self, now: int) -> list[DeliveryRecord]:
+        return [one for one in self._deliveries.values() if one.state == "waiting" and one.due <= now]
+
+    def due(self, now: int) -> list[str]:
+        """The webhooks for which messages are due."""
         with self._lock:
-            due = [one for one in self._deliveries.values() if one.state == "waiting" and one.due <= now]
+            return sorted({one.webhook for one in self._due(now)})
+
+    def put_off(self, webhook: str, due: int) -> None:
+        """Have no message to a webhook due before a time."""
+        with self._lock:
+            for number, one in self._deliveries.items():
+                if one.webhook == webhook and one.state == "waiting":
+                    self._deliveries[number] = replace(one, due=max(due, one.due))
+
+    def claim(self, webhook: str, now: int, lease: int) -> DeliveryRecord | None:
+        """The oldest message to a webhook that is due, with one attempt more."""
+        with self._lock:
+            due = [one for one in self._due(now) if one.webhook == webhook]
             if not due:
                 return None
             first = min(due, key=lambda one: (one.due, one.number))

@@ -252,6 +252,7 @@ def answer_of(link: socket.socket) -> bytes:
         return b""
 
 
+@pytest.mark.slow_cases("/api/v1/plan", "/nowhere")
 @pytest.mark.parametrize("path", ["/c/{id}/reports", "/dashboard/login", "/api/v1/plan", "/nowhere"])
 def test_a_body_that_comes_too_slowly_is_not_waited_for(path: str):
     from tacit.dashboard import routes

@@ -81,7 +81,7 @@ def flipped(data: bytes, bit: int) -> bytes:
 
 
 @pytest.mark.parametrize("column", ["content", "reports", "folds", "checksum", "shard"])
-@pytest.mark.slow_cases("postgres-reports", "postgres-folds", "postgres-content")
+@pytest.mark.slow_cases("postgres-reports", "postgres-folds", "postgres-content", "postgres-checksum")
 def test_a_row_that_was_changed_is_named_and_the_other_collection_goes_on(
     open_store: Open, change: Change, column: str
 ):

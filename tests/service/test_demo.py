@@ -258,7 +258,7 @@ def test_once_ends_by_itself(monkeypatch: pytest.MonkeyPatch, run: Callable[...,
     assert len(output.splitlines()) == 1 and json.loads(output)["reports"] == 3000
 
 
-@pytest.mark.slow_cases("estimates are far from the truth", "rows have the reports of others")
+@pytest.mark.slow_cases("estimates are far from the truth", "rows have the reports of others", "batches are lost")
 @pytest.mark.usefixtures("at_hand")
 @pytest.mark.parametrize("name", BREAKAGES)
 def test_what_is_wrong_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Said]):

@@ -70,6 +70,7 @@ def failing(capsys: pytest.CaptureFixture[str], n: int) -> tuple[list[str], dict
     return wrong, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_a_lost_report_is_noticed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     send = run.send_sealed
     monkeypatch.setattr(run, "send_sealed", lambda url, id, values, advance: send(url, id, values[1:], advance))
@@ -78,6 +79,7 @@ def test_a_lost_report_is_noticed(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert line["failures"] == len(wrong) and line["reports"] == 19
 
 
+@pytest.mark.slow
 def test_a_transcript_that_is_not_valid_is_noticed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     def other(url: str, timeout: float) -> Any:
         reply = urlopen(url, timeout=timeout)

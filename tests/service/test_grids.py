@@ -162,6 +162,7 @@ def test_the_python_client_answers_pairs(client: Client) -> None:
     assert client.answers(collection)["questions"][0]["n"] == 12
 
 
+@pytest.mark.slow
 def test_the_command_line_asks_for_a_rectangle_of_a_million_combinations(client: Client) -> None:
     """Within 6 standard errors of the truth, which fails by chance with probability below 1e-7."""
     sides: list[dict[str, Any]] = [

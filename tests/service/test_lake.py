@@ -45,6 +45,7 @@ def make(open_store: Open, lake: str) -> Iterator[Callable[..., LakeBench]]:
         bench.collector.writer.stop()
 
 
+@pytest.mark.slow_cases("postgres")
 def test_sealed_reports_are_counted_alike_by_answers_and_by_files(make: Callable[..., LakeBench]) -> None:
     bench = make(folding=SMALL)
     batches = [range(i, i + 1 + i % 5) for i in range(0, 300, 5)]
@@ -78,6 +79,7 @@ def test_a_lake_may_come_later_and_reports_in_it_need_it(tmp_path: Path, lake: s
     store.close()
 
 
+@pytest.mark.slow_cases("postgres")
 def test_retention_deletes_the_files(make: Callable[..., LakeBench]) -> None:
     bench = make()
     bench.seal(range(5))
@@ -227,6 +229,7 @@ def killed(place: str, store: Store, lake: str, cycles: int) -> None:
     assert bench.answered() == counts
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("postgres")
 @pytest.mark.parametrize("cycles", [1, pytest.param(12, marks=pytest.mark.slow)])
 def test_killed_collectors_lose_nothing_and_count_nothing_twice(

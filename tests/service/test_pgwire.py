@@ -75,6 +75,7 @@ def test_psql_connects_with_and_without_tls(table: Served) -> None:
     assert 'connected to database "tacit" as user "ann"' in plain and "SSL" not in plain
 
 
+@pytest.mark.slow
 def test_psql_lists_tables_columns_databases_and_schemas(table: Served) -> None:
     assert psql(table, r"\dt").splitlines() == [
         "        List of relations",

@@ -164,6 +164,7 @@ def test_a_slow_handshake_meets_the_deadline(table: Served) -> None:
     settle(table)
 
 
+@pytest.mark.slow
 def test_tls_that_is_never_ended_by_the_other_side_is_cut(table: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channel, "_CLOSING_SECONDS", 0.1)
     with asking_for_tls(table) as connection:

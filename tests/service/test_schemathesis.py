@@ -85,6 +85,7 @@ SUCCESS = {
     ("DELETE", "/api/v1/webhooks/{id}"): 204,
     ("POST", "/api/v1/webhooks/{id}/test"): 202,
     ("POST", "/c/{id}/reports"): 400,
+    ("POST", "/c/{id}/tokens"): 201,
     ("POST", "/api/v1/collections/{id}/tallies"): 400,
     ("POST", "/api/v1/collections/{id}/session"): 409,
     ("POST", "/api/v1/collections/{id}/session/close"): 409,
@@ -117,6 +118,7 @@ class Site:
     habits: str
     shuffled: str
     windowed: str
+    admitted: str
 
     @property
     def url(self) -> str:
@@ -161,6 +163,7 @@ def site() -> Iterator[Site]:
         # Windows that are over: their series is empty, and is one.
         windows = {"every": "day", "first": "2024-01-01", "count": 30, "per": 7}
         more.append(client.publish(draft(title="Again", windows=windows)))
+        more.append(client.publish(draft(title="By token", tokens=True)))
         yield Site(client, store, session, *ids, *more)
 
 
@@ -186,6 +189,8 @@ def places(site: Site, method: str, path: str) -> "list[Callable[[], str]]":
     """Ids that lead somewhere, for the `{id}` of a path."""
     if "/tokens/" in path:
         return [site.fresh_token]
+    if path.endswith("{id}/tokens"):
+        return [lambda: site.admitted, lambda: site.admitted, lambda: site.published]
     if "/webhooks/" in path:
         return [site.fresh_webhook]
     if "/joint/" in path:

@@ -278,6 +278,7 @@ def kill_again_and_again(folder: Path, cycles: int, sqlite: type[SqliteStore] = 
     return crowd, counts_of(SqliteStore(folder / "data"), mine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cycles", [2, pytest.param(40, marks=pytest.mark.slow)])
 def test_a_server_killed_while_it_seals_keeps_every_acknowledged_row_once(tmp_path: Path, cycles: int):
     crowd, counts = kill_again_and_again(tmp_path, cycles)
@@ -287,6 +288,7 @@ def test_a_server_killed_while_it_seals_keeps_every_acknowledged_row_once(tmp_pa
     assert crowd.acknowledged < len(crowd.sent), "no response was ever dropped"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sqlite", "fault"), [(Forgetful, "counted twice"), pytest.param(Hasty, "is lost", marks=pytest.mark.slow)]
 )

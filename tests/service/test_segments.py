@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.service.memory import MemoryStore
 from tests.service.plain import draft, plain_app, serving, wide_draft
 from tests.service.row_bench import Bench, damaged
@@ -75,7 +76,7 @@ def test_the_order_of_arrival_is_lost(tmp_path: Path):
     assert files[0].equals(files[1]) and files[0].equals(files[2])
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=25))
 def test_merging_keeps_every_row_and_few_segments(sizes: list[int]):
     most, at, rewritten = 100, 0, 0

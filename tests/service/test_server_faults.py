@@ -68,6 +68,7 @@ def test_a_server_killed_under_load_counts_every_acknowledged_report_once(tmp_pa
     assert crowd.acknowledged < len(crowd.sent), "no response was ever dropped"
 
 
+@pytest.mark.slow_cases("Hasty")
 @pytest.mark.parametrize(("sqlite", "fault"), [(Forgetful, "counted twice"), (Hasty, "is lost")])
 def test_the_check_tells_a_server_that_counts_twice_or_loses(tmp_path: Path, sqlite: type[SqliteStore], fault: str):
     """The proof that the test above can fail."""
@@ -76,6 +77,7 @@ def test_the_check_tells_a_server_that_counts_twice_or_loses(tmp_path: Path, sql
         crowd.check(counts)
 
 
+@pytest.mark.slow
 def test_after_kills_clients_send_again_and_everything_is_there(tmp_path: Path):
     with served(str(tmp_path / "data"), tmp_path) as server:
         crowd = start_crowd(server)
@@ -224,6 +226,7 @@ def test_a_file_that_may_not_grow_is_503_and_the_same_process_recovers(tmp_path:
     assert counts[: refused + 4000].tolist() == [1] * (refused + 4000)
 
 
+@pytest.mark.slow_cases("IOError-503-sync")
 @pytest.mark.parametrize(
     ("error", "status", "failing"),
     [(apsw.FullError, 507, "write"), (apsw.IOError, 503, "write"), (apsw.IOError, 503, "sync")],
@@ -344,6 +347,7 @@ def test_a_database_without_room_is_507(pair: list[Served], postgres: Any):
     assert [server.send(mine, body)[0] for server in pair] == [201, 200]
 
 
+@pytest.mark.slow
 def test_two_collectors_drop_what_is_past_its_retention(pair: list[Served], postgres: Any, make_store: Any):
     mine = pair[0].publish(wide_draft(200, minimum_cohort=1, retention_days=7))
     kept = pair[0].publish(wide_draft(200, minimum_cohort=1, retention_days=8))

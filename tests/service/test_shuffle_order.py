@@ -42,6 +42,7 @@ def places_of(cluster: Cluster, mode: str) -> I64:
     return np.array([out[word] for word in by_slot])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["osh", pytest.param("ss", marks=pytest.mark.slow)])
 def test_reports_leave_three_processes_in_a_random_order(tmp_path: Path, mode: str) -> None:
     with Cluster(tmp_path, killable=(1, 2, 3)) as cluster:

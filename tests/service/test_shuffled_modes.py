@@ -109,6 +109,7 @@ def keys_of(place: str) -> tuple[str, str]:
         store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("postgres")
 def test_a_collector_that_is_killed_while_it_counts_goes_on_and_counts_once(tmp_path: Path, place: str) -> None:
     port, (token, identity) = free_port(), keys_of(place)

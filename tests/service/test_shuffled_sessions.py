@@ -23,6 +23,7 @@ def verified(file: Any, *options: str) -> Result:
     return CliRunner().invoke(cli, ["shuffle", "verify", "-", *options], input=json.dumps(file))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True)
 def test_sessions_follow_each_other_with_other_people_and_their_tallies_add_up(tmp_path: Path, place: str) -> None:
     with shuffling(tmp_path, open_place(place)) as parties:

@@ -188,7 +188,9 @@ LATE = [
 
 
 @pytest.mark.parametrize(("phase", "guilty", "waiting"), LATE)
-@pytest.mark.slow_cases("statement-3-waiting1", "split-3-waiting4", "slots-2-waiting0", "commit-2-waiting2")
+@pytest.mark.slow_cases(
+    "statement-3-waiting1", "split-3-waiting4", "slots-2-waiting0", "commit-2-waiting2", "reshare-2-waiting5"
+)
 def test_who_is_late_in_any_phase_is_named_by_all_who_wait(
     tmp_path: Path, late: FakeClock, phase: str, guilty: int, waiting: tuple[int, ...]
 ) -> None:
@@ -218,6 +220,7 @@ def test_who_is_late_in_any_phase_is_named_by_all_who_wait(
         assert OUTPUT not in cluster.collector.phases()
 
 
+@pytest.mark.slow
 def test_fewer_outputs_than_hiders_are_worth_nothing_and_shufflers_give_up_on_a_silent_collector(
     tmp_path: Path, late: FakeClock
 ) -> None:
@@ -271,6 +274,7 @@ def test_after_a_restart_what_was_stored_is_sent_byte_for_byte_and_nothing_is_dr
             after.close()
 
 
+@pytest.mark.slow
 def test_a_shuffler_that_vanishes_in_the_rounds_ends_the_session(tmp_path: Path, late: FakeClock) -> None:
     with Cluster(tmp_path, clock=late.clock(), killable=(2,)) as cluster:
         session = cluster.begin(phase_seconds=60)

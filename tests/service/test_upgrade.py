@@ -53,6 +53,9 @@ def check(client: Client) -> None:
     made = client.api("POST", "/tokens", {"scope": "admin", "team": "zoo"}).json()["token"]
     assert client.api("GET", f"/collections/{PUBLISHED}", token=made).status_code == 403
     assert client.api("PUT", f"/collections/{PUBLISHED}/team", {"team": "zoo"}).json()["team"] == "zoo"
+    # Anonymous tokens came later: a collection of now asks for them, and has a key.
+    asking = client.publish(draft(tokens=True))
+    assert client.api("GET", f"/collections/{asking}/tokens").json() == {"issued": 0, "used": 0}
     # Webhooks came later, and begin without any.
     assert client.api("GET", "/webhooks").json() == {"webhooks": []}
     assert client.api("GET", f"/collections/{PUBLISHED}", token=made).status_code == 200

@@ -207,6 +207,7 @@ def test_a_series_has_intervals_a_wider_band_and_a_change_point_with_its_date(se
     assert table[0].startswith("from,to,first_day") and len(table) == 1 + 20 * 3
 
 
+@pytest.mark.slow
 def test_a_year_of_days_on_sixteen_values_takes_little_work() -> None:
     """What the page of a trend asks for: bands, smoothing and changes. CPU of the best of five, once it is folded.
 

@@ -48,11 +48,12 @@ class SeveralWorkers(Machine):
         self.news = 0
 
 
-@pytest.mark.parametrize("examples", [2, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [1, pytest.param(60, marks=pytest.mark.slow)])
 def test_any_history_of_several_workers_counts_every_report_once(examples: int):
     run(SeveralWorkers, examples=examples, steps=25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("examples", [1, pytest.param(40, marks=pytest.mark.slow)])
 def test_any_history_of_several_workers_over_postgres_counts_every_report_once(postgres: Any, examples: int):
     def empty(folder: Path) -> str:
@@ -77,6 +78,7 @@ def finish(server: Served, crowd: Any, make_store: Callable[[str], Store]) -> No
     assert counts.sum() == sum(len(sent.values) for sent in crowd.sent)
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("postgres")
 @pytest.mark.parametrize("cycles", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_kills_under_load(workers: Served, make_store: Any, cycles: int):
@@ -125,6 +127,7 @@ def test_a_stop_finishes_what_was_acknowledged_and_leaves_nothing_behind(workers
     finish(workers, crowd, make_store)
 
 
+@pytest.mark.slow_cases("postgres")
 def test_what_one_worker_does_all_know_of(workers: Served):
     """Tokens, publishing, answers and closing; requests go to either worker, as connections fall."""
     mine = workers.publish(wide_draft(200, minimum_cohort=1))

@@ -61,6 +61,7 @@ def normal_chances(found: Hitters) -> Any:
     )
 
 
+@pytest.mark.slow_cases("8-300")
 @pytest.mark.parametrize(("epsilon", "n"), SETTINGS)
 def test_a_value_that_nobody_holds_is_certified_in_at_most_alpha_of_all_runs(epsilon: str, n: int) -> None:
     """False alarm below 1e-5 for every setting."""

@@ -227,6 +227,7 @@ SAMPLED: dict[str, Callable[[str], Any]] = {
 }
 
 
+@pytest.mark.slow_cases("dbitflip-16", "hrr_t-16")
 @pytest.mark.parametrize("epsilon", ["1", "16"])
 @pytest.mark.parametrize("kind", SAMPLED)
 def test_intervals_of_other_kinds_hold(kind: str, epsilon: str):

@@ -71,7 +71,7 @@ def known_factor(row: RankedItem, result: PlanResult) -> tuple[float, float]:
 
 @pytest.mark.parametrize("method", ["svim", "svsm"])
 @pytest.mark.parametrize(("name", "epsilon"), CASES)
-@pytest.mark.slow_cases("pos-2-svim", "pos-2-svsm", "pos-4-svsm", "quest-2-svim")
+@pytest.mark.slow_cases("pos-2-svim", "pos-2-svsm", "pos-4-svsm", "quest-2-svim", "quest-2-svsm")
 def test_listed_intervals_cover(name: str, epsilon: str, method: str) -> None:
     """At most 5 % of the listed intervals miss; more than this many do by chance with a probability below 1e-6."""
     wrong, total = missed(crowd(name), CROWDS[name][1], results(name, method, epsilon))

@@ -30,6 +30,7 @@ def counts_of(name: str) -> np.ndarray:
 CASES = [("exponential", 50), *(pytest.param(name, 50, marks=pytest.mark.slow) for name in REAL)]
 
 
+@pytest.mark.slow_cases("exponential-50-0.5")
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])
 @pytest.mark.parametrize(("name", "seeds"), CASES)
 def test_intervals_of_monotone_ranges_cover(name: str, seeds: int, epsilon: str) -> None:

@@ -259,6 +259,7 @@ def check(runs: Runs, covariance: F64) -> None:
     assert abs(stated - exact[0, 0]) < z * noise + 2e-3 * exact[0, 0]
 
 
+@pytest.mark.slow_cases("hrr_subspace", "olh_odd")
 @pytest.mark.parametrize("name", fast_and_slow(CASES))
 def test_estimates_of_fixed_respondents(name: str):
     mechanism = CASES[name].build()
@@ -267,7 +268,7 @@ def test_estimates_of_fixed_respondents(name: str):
 
 
 @pytest.mark.parametrize("name", ["grr", "oue", "olh", "hrr", "hrr_t", "hrr_subspace"])
-@pytest.mark.slow_cases("grr", "oue", "hrr_t", "hrr_subspace")
+@pytest.mark.slow_cases("grr", "oue", "hrr_t", "hrr_subspace", "hrr")
 def test_weighted_estimates(name: str):
     """Weights from 1 to 9 that depend on the value, so that the weighted shares differ from the plain ones."""
     mechanism = CASES[name].build()
@@ -285,6 +286,7 @@ def test_candidates_are_cells_of_the_whole():
     assert list(part.labels or []) == [5, 0, 22]
 
 
+@pytest.mark.slow_cases("8-4")
 @pytest.mark.parametrize(("size", "epsilon"), [pytest.param(8, "1", marks=pytest.mark.slow), (8, "4"), (14, "2")])
 def test_the_ratio_estimator(size: int, epsilon: str):
     """Dividing by each row's own number of reports; variance against these respondents.
@@ -340,6 +342,7 @@ POOLS = {
 }
 
 
+@pytest.mark.slow_cases("flh_odd")
 @pytest.mark.parametrize("name", [pytest.param("flh", marks=pytest.mark.slow), "flh_odd", "rmp"])
 def test_shared_hash_functions_add_variance(name: str):
     """Over random keys: local hashing's variance and sum over other values of n_w (n_w - 1)/(pool (g - 1))."""
@@ -402,6 +405,7 @@ HASHED = np.array(
 SEEDS = 1 << 20
 
 
+@pytest.mark.slow_cases("56")
 @pytest.mark.parametrize("g", [2, *(pytest.param(g, marks=pytest.mark.slow) for g in (3, 4, 8)), 56])
 def test_collisions_of_pairs_and_triples(g: int):
     """Over random seeds every pair collides with probability 1/g and every triple with 1/g^2.

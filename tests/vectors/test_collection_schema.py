@@ -7,8 +7,9 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from tacit.catalog import CATALOG
 from tacit.collector.collections.publish import Planner
@@ -189,7 +190,7 @@ def drafts(draw: Any) -> Any:
 
 
 # Planning is slow for a property test; what is tested is shapes, so that a few hundred drafts say enough.
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(drafts())
 @pytest.mark.slow
 def test_whatever_is_published_has_the_shape_of_a_draft_and_of_a_document(draft: Any) -> None:
@@ -197,7 +198,7 @@ def test_whatever_is_published_has_the_shape_of_a_draft_and_of_a_document(draft:
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(drafts())
 def test_whatever_is_published_has_these_shapes_for_many_more_drafts(draft: Any) -> None:
     check_shapes(draft)

@@ -46,15 +46,44 @@ def assign(id: str, team: str, server: str, token: str, data: Path | None) -> No
 
 @collection.command()
 @click.argument("draft")
+@click.option("--tokens", is_flag=True, help="Ask for an anonymous token with every report, as tokens: true does.")
 @_TEAM
 @place_options
-def publish(draft: str, team: str, server: str, token: str, data: Path | None) -> None:
+def publish(draft: str, tokens: bool, team: str, server: str, token: str, data: Path | None) -> None:
     """Publish DRAFT (the id of a draft, or a file) and print the id of the collection."""
-    if team and draft.startswith("draft-"):
-        raise click.UsageError("--team goes with a file; the team of a draft is that of its collection")
+    if (team or tokens) and draft.startswith("draft-"):
+        raise click.UsageError("--team and --tokens go with a file; a draft has its team, and says tokens: true itself")
     with open_place(server, token, data) as place:
-        name = draft if draft.startswith("draft-") else place.create(read_draft(draft), team)["id"]
+        name = draft
+        if not draft.startswith("draft-"):
+            read = read_draft(draft)
+            name = place.create({**read, "tokens": True} if tokens else read, team)["id"]
         click.echo(place.publish(name)["id"])
+
+
+@collection.command()
+@click.argument("id")
+@click.option("--count", type=int, default=1, show_default=True, help="How many.")
+@place_options
+def invite(id: str, count: int, server: str, token: str, data: Path | None) -> None:
+    """Make invitations to the collection ID, which work once each, and print them; they cannot be shown again."""
+    with open_place(server, token, data) as place:
+        for invitation in place.invite(id, count):
+            click.echo(invitation)
+
+
+@collection.command()
+@click.argument("id")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@place_options
+def tokens(id: str, as_json: bool, server: str, token: str, data: Path | None) -> None:
+    """Show how many anonymous tokens were signed for the collection ID, and how many came with reports."""
+    with open_place(server, token, data) as place:
+        found = place.tokens(id)
+    if as_json:
+        print_json(found)
+        return
+    click.echo(f"{found['issued']:,} tokens were signed, {found['used']:,} came with reports")
 
 
 @collection.command()

@@ -79,6 +79,14 @@ class LocalOperator:
         """Close the current round of an adaptive plan and publish the next one."""
         return self._collector.advance(collection)
 
+    def invite(self, collection: str, count: int) -> "list[str]":
+        """Make single-use invitations."""
+        return self._collector.invite(collection, count)
+
+    def tokens(self, collection: str) -> "dict[str, int]":
+        """How many anonymous tokens were signed, and how many came with reports."""
+        return self._collector.issuing.numbers(self._collector.find(collection))
+
     def origins(self, collection: str) -> "dict[str, list[str]]":
         """Return the sites that may show a collection."""
         return self._collector.allowed(collection)

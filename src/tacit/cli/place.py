@@ -73,6 +73,14 @@ class Place(Protocol):
         """Close the current round of an adaptive plan and publish the next one."""
         ...
 
+    def invite(self, collection: str, count: int) -> "list[str]":
+        """Make single-use invitations."""
+        ...
+
+    def tokens(self, collection: str) -> "dict[str, int]":
+        """How many anonymous tokens were signed, and how many came with reports."""
+        ...
+
     def origins(self, collection: str) -> "dict[str, list[str]]":
         """Return the sites that may show a collection."""
         ...

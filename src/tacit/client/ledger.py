@@ -129,6 +129,8 @@ class Kept:
     """Per collector and account: its terms, its record, and what each document charged to it."""
     days: list[list[str]] = field(default_factory=list[list[str]])
     """Dates and epsilons of charges to all accounts, for a policy of the host."""
+    tokens: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """Per collection, until a report takes it along: an anonymous token, or what was blinded to ask for one."""
 
     def first(self, collection: str, plan: str) -> LedgerEntry | None:
         """Return the first report on a collection, or on any round of its plan; None if there is none."""
@@ -298,7 +300,7 @@ def _parse(data: bytes) -> Kept:
     if value["version"] not in (1, VERSION):
         raise ValueError("version")
     entries = [LedgerEntry(**cast("dict[str, Any]", entry)) for entry in value["entries"]]
-    kept = Kept(entries, value["secret"], value["memories"])
+    kept = Kept(entries, value["secret"], value["memories"], tokens=value.get("tokens", {}))
     # A ledger of version 1 has charged no windows, but it may have replaced one that had: it counts as made today.
     return (
         kept

@@ -82,6 +82,14 @@ class Operator:
         """Close the current round of an adaptive plan and publish the next one."""
         return self._json("POST", f"{_path(collection)}/advance")
 
+    def invite(self, collection: str, count: int) -> "list[str]":
+        """Make single-use invitations."""
+        return self._json("POST", f"{_path(collection)}/invitations", {"count": count})["invitations"]
+
+    def tokens(self, collection: str) -> "dict[str, int]":
+        """How many anonymous tokens were signed, and how many came with reports."""
+        return self._json("GET", f"{_path(collection)}/tokens")
+
     def origins(self, collection: str) -> "dict[str, list[str]]":
         """Return the sites that may show a collection: those of its document, and those that were added."""
         return self._json("GET", f"{_path(collection)}/origins")

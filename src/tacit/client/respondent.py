@@ -18,6 +18,7 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from tacit.client.ledger import HELD, PENDING, Kept, Ledger, LedgerEntry, Receipt, Spending
+from tacit.client.tokens import Redeemer
 from tacit.client.transport import JSON_TYPE, Address, Transport
 from tacit.client.windows import WindowedCollection
 from tacit.device.kinds.memo import KEY_BYTES, MemoizedDevice, Memory
@@ -118,7 +119,10 @@ class Respondent:
             raise InvalidSpec(f"collection {collection.id}: asks again and again; take part with Respondent.join")
         # Everything that can fail for a wrong answer fails here, before coins are drawn and epsilon is spent.
         value, columns = collection.encode(answers), _row(collection, row)
-        mechanism = collection.mechanism
+        mechanism, repeats = collection.mechanism, isinstance(collection.mechanism, MemoizedDevice)
+        answered = self._ledger.read().first(collection.id, collection.plan_id) is not None
+        if collection.tokens is not None and (repeats or not answered):
+            invitation = Redeemer(self._ledger, self._transport, self._coins).redeem(collection, address, invitation)
         # A session that is not as it must be is refused here as well. There is no way on in the clear.
         seal = None if collection.shuffle is None else self._sealer(collection.id).session(collection, address)
 
@@ -129,11 +133,22 @@ class Respondent:
             else:
                 report = mechanism.privatize_one(value, self._coins)
             sealed = None if seal is None else seal(report)
+            kept.tokens.pop(collection.id, None)
             entry = _entry(collection, report, address.base, invitation)
             return replace(entry, state=state, row=columns, sealed=sealed)
 
-        repeats = isinstance(mechanism, MemoizedDevice)
         return self._ledger.record(collection.id, make, plan=collection.plan_id, repeats=repeats)
+
+    def redeem(self, where: "str | Collection", invitation: str, *, collector: str = "") -> None:
+        """Redeem an invitation for an anonymous token, which `answer` then sends along; a while before is best.
+
+        Who asks for a token and reports a moment later is connected by the clock. `answer` redeems by itself where
+        there is no token yet. TokenRefused, or Unreachable, where there is none to be had.
+        """
+        collection, address = self._find(where, collector)
+        if collection.tokens is None:
+            raise InvalidSpec(f"collection {collection.id}: takes reports without tokens; answer it")
+        Redeemer(self._ledger, self._transport, self._coins).redeem(collection, address, invitation)
 
     def flush(self) -> list[Receipt]:
         """Send what is pending, except where the collector asked for a longer wait (Retry-After).

@@ -7,7 +7,7 @@ id once. That is what makes it safe to retry when a reply was lost.
 import json
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPResponse
@@ -58,6 +58,11 @@ class Address:
     def reports(self) -> str:
         """The address that reports are posted to."""
         return f"{self.base}/c/{self.id}/reports"
+
+    @property
+    def tokens(self) -> str:
+        """The address at which anonymous tokens are signed."""
+        return f"{self.base}/c/{self.id}/tokens"
 
     @property
     def session(self) -> str:
@@ -143,9 +148,9 @@ class Transport:
             raise Unreachable(f"{what} cannot be fetched ({cause})")
         return reply.json()
 
-    def post(self, url: str, body: bytes, media_type: str) -> Reply:
+    def post(self, url: str, body: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> Reply:
         """Send the same bytes until somebody answers with success or refuses for good; return the last reply."""
-        request = Request(url, data=body, headers={"Content-Type": media_type}, method="POST")
+        request = Request(url, data=body, headers={"Content-Type": media_type, **(headers or {})}, method="POST")
         return self._persist(request, MAX_REPLY_BYTES, lambda reply: 200 <= reply.status < 300)
 
     def upload(self, address: Address, batch: bytes, invitation: str = "", *, media_type: str = MEDIA_TYPE) -> Outcome:

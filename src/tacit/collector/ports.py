@@ -46,6 +46,8 @@ class NewBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Numbers of refused reports of the same upload, by reason; counted in the same transaction."""
     invitation: bytes | None = None
     """Hash of a single-use invitation to spend with this batch."""
+    token: bytes | None = None
+    """Hash of an anonymous token, whose signature was checked, to spend with this batch."""
 
 
 class StoredBatch(msgspec.Struct, frozen=True, gc=False):
@@ -156,6 +158,37 @@ class DeliveryRecord:
     note: str
 
 
+@dataclass(frozen=True)
+class TokenNumbers:
+    """How many anonymous tokens of a collection were signed, and how many came with reports."""
+
+    issued: int
+    used: int
+
+
+class IssuingStore(Protocol):
+    """What a database keeps of anonymous tokens where they are signed; nothing of it is about a report."""
+
+    def add_key(self, collection: str, secret: bytes) -> None:
+        """Keep the private key of a collection that is about to be published."""
+        ...
+
+    def key(self, collection: str) -> bytes | None:
+        """The private key of a collection; None if it has none, or is closed."""
+        ...
+
+    def issue(self, collection: str, blinded: bytes, invitation: bytes) -> "Outcome":
+        """Spend an invitation (empty: none) on a blinded message, of which the hash is kept.
+
+        STORED; DUPLICATE if both came together before; CLOSED; SPENT if the invitation is unknown or was used.
+        """
+        ...
+
+    def numbers(self, collection: str) -> TokenNumbers:
+        """How many tokens of a collection were signed, and how many came with reports."""
+        ...
+
+
 class NoticeStore(Protocol):
     """What a database keeps of webhooks: addresses, a bounded queue that is also the log, and events that were told."""
 
@@ -172,11 +205,25 @@ class NoticeStore(Protocol):
         ...
 
     def announce(self, mark: str, deliveries: Sequence[DeliveryRecord]) -> bool:
-        """Queue messages about an event, in one transaction, unless its mark is there already; whether it was new."""
+        """Queue messages about an event, in one transaction, unless its mark is there already; whether it was new.
+
+        An empty mark is always new. The oldest messages to the same webhooks make room, and the oldest that are done.
+        """
         ...
 
-    def claim(self, now: int, lease: int) -> DeliveryRecord | None:
-        """The oldest message that is due, with one attempt more; nobody else gets it before the lease is over."""
+    def due(self, now: int) -> list[str]:
+        """The webhooks for which messages are due, in order of their ids."""
+        ...
+
+    def claim(self, webhook: str, now: int, lease: int) -> DeliveryRecord | None:
+        """The oldest message to a webhook that is due, with one attempt more.
+
+        Nobody else gets it before the lease is over.
+        """
+        ...
+
+    def put_off(self, webhook: str, due: int) -> None:
+        """Have no waiting message to a webhook due before a time."""
         ...
 
     def settle(self, delivery: DeliveryRecord) -> None:
@@ -218,6 +265,20 @@ def window_number(stored: str) -> int:
 Fold = Callable[[bytes | None, list[StoredBatch]], bytes]
 """A pure function (tally of a shard or None, batches) -> new tally; stores call it inside `fold_some`."""
 
+
+@dataclass(frozen=True)
+class KeptReports:
+    """Reports that were counted and are kept for integrity: in no order, without ids, under a random name."""
+
+    part: int
+    """By doublings of the number of reports, from 1 on: all that is known of when they came."""
+    name: bytes
+    payload: bytes
+
+
+Keep = Callable[[bytes | None, list[StoredBatch]], KeptReports]
+"""A function (tally of a shard before or None, batches) -> what is kept of these."""
+
 Outcome = Literal["stored", "duplicate", "closed", "invitation_spent", "invalid", "overlap"]
 """The outcome of a batch: the one vocabulary from the store through the writer to HTTP and the metrics."""
 
@@ -227,7 +288,7 @@ DUPLICATE: Final = "duplicate"
 """A batch with this id was stored before, whatever has happened since; for the client that is success."""
 CLOSED: Final = "closed"
 SPENT: Final = "invitation_spent"
-"""The invitation is unknown or was used before."""
+"""The invitation is unknown, or it or the token was used before."""
 INVALID: Final = "invalid"
 """Some report could not have been produced by the mechanism. Such a batch never reaches a store."""
 
@@ -257,6 +318,11 @@ class Store(BatchIntake, Protocol):
     @property
     def notices(self) -> NoticeStore:
         """What is kept of webhooks."""
+        ...
+
+    @property
+    def issuing(self) -> IssuingStore:
+        """What is kept of anonymous tokens where they are signed."""
         ...
 
     def open_party(self) -> PartyDatabase:
@@ -331,13 +397,18 @@ class Store(BatchIntake, Protocol):
         """The sites that operators allow, by collection; collections without any are left out."""
         ...
 
-    def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
+    def fold_some(self, collection: str, shard: str, fold: Fold, most: int, keep: "Keep | None" = None) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were.
 
         Replacing the tally and deleting the batches are one transaction: whatever crashes, every batch is in exactly
         one tally, exactly once. Batches that another process is folding are skipped. `fold` must be idempotent in its
-        side effects (such as writing files), as it runs again if the transaction is retried.
+        side effects (such as writing files), as it runs again if the transaction is retried. What `keep` makes of the
+        same batches is stored along, until the collection is closed.
         """
+        ...
+
+    def kept_reports(self, collection: str) -> list[KeptReports]:
+        """What is kept of reports for integrity, by part and then by name."""
         ...
 
     def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:

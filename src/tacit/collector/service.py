@@ -19,6 +19,7 @@ from tacit.collector.answers.series import SeriesRequest, WindowClock, answer_se
 from tacit.collector.collections import publish as publishing
 from tacit.collector.collections.access import Access, Bearer
 from tacit.collector.collections.active import Active, Catalog, Shelf, parsed_json
+from tacit.collector.collections.issuing import Issuing
 from tacit.collector.collections.origins import Origins
 from tacit.collector.collections.parts import Total
 from tacit.collector.collections.publish import Planner, find_record
@@ -104,7 +105,7 @@ class Collector:
             catalog, tasks, takes_rows=self.files.is_ready, check_shuffled=self.shuffle.check, in_lake=bool(lake)
         )
         self.access, self.metrics, self.origins = Access(store, clock.day), Metrics(), Origins(store)
-        self.work = Work(work)
+        self.work, self.issuing = Work(work), Issuing(store)
         self.readiness = Readiness(store, self.writer, clock)
         self.ingest = Ingest(self.shelf, self.rejections, takes_rows=self.files.is_ready, now=clock.now)
         self.folder = Folder(
@@ -316,7 +317,8 @@ class Collector:
     def integrity(self, collection: str) -> dict[str, Any]:
         """Whether the reports of a collection look forged, and how far forged ones could push its answers."""
         active, total = self._folded(collection)
-        return integrity(active, total.tally, self.folder.watches(active), self.refused(collection))
+        kept = [] if active.collection.integrity is None else self.store.kept_reports(collection)
+        return integrity(active, total.tally, self.folder.watches(active), self.refused(collection), kept)
 
     def publish(self, draft: str) -> CollectionRecord:
         """Publish a draft; a shuffled one gets its first session as soon as all shufflers have signed it."""

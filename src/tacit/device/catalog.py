@@ -23,6 +23,7 @@ from tacit.device.kinds.rounded import RoundedDevice
 from tacit.device.kinds.sets import PaddedDevice, SetSizeDevice
 from tacit.device.kinds.sketch import CMSDevice, HCMSDevice
 from tacit.device.kinds.square_wave import SquareWaveDevice
+from tacit.device.kinds.steps import TreeStepsDevice
 from tacit.device.kinds.unary import OUEDevice, RUEDevice, SUEDevice, THEDevice
 from tacit.device.nested import build
 from tacit.device.numbers.coins import Coins
@@ -59,6 +60,7 @@ KINDS: tuple[type[Device], ...] = (
     AllOfDevice,
     MemoizedDevice,
     LayeredMemoDevice,
+    TreeStepsDevice,
     PaddedDevice,
     SetSizeDevice,
 )

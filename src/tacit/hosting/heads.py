@@ -43,9 +43,9 @@ class ParsedHead:
 
     @property
     def is_common(self) -> bool:
-        """Whether others may send the same, and a body is exactly what follows in the stated length."""
+        """Whether others may send the same, a body follows in exactly the stated length, and behind it more may."""
         stated = self.headers.get(b"content-length", b"").strip(b" \t")
-        return stated == b"%d" % self.length and _PERSONAL.isdisjoint(self.headers)
+        return self.keep_alive and stated == b"%d" % self.length and _PERSONAL.isdisjoint(self.headers)
 
 
 class KnownHeads:

@@ -30,6 +30,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "forbidden": (403, "The token does not allow this"),
     "origin": (403, "The collection does not allow this site"),
     "invitation": (403, "The invitation is missing, unknown or spent"),
+    "token": (403, "The token is missing, forged or used"),
     "protocol_violation": (403, "No honest party of a shuffle sends this"),
     "not_found": (404, "There is nothing here"),
     "method_not_allowed": (405, "This address takes other methods"),

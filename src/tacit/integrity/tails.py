@@ -1,6 +1,6 @@
 """Tails of sums of many small independent parts, safe where they are skewed: few reports, or rare supports."""
 
-from math import exp, log1p, pi
+from math import exp, log1p, log2, pi
 
 from tacit.core.statistics.normal import normal_sf
 
@@ -30,6 +30,15 @@ def upper_tail_of_sum(z: float, skewness: float, largest: float) -> float:
     # Bennett: exp(-h(u)/largest^2) with h(u) = (1 + u) log(1 + u) - u, as the sum has variance 1.
     u = z * largest
     return min(1.0, exp(-((1 + u) * log1p(u) - u) / largest**2))
+
+
+FIRST_LOOK = 100
+"""Looks are numbered by doublings of the number of reports from here on."""
+
+
+def look_number(n: int) -> int:
+    """The number of the look that is due at so many reports, from 1 on."""
+    return 1 + int(log2(max(1.0, n / FIRST_LOOK)))
 
 
 def spent_on_batch(number: int, alpha: float = ALPHA) -> float:

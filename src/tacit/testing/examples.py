@@ -19,6 +19,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "onebit": {"top": 4},
     "dlap": {"top": 4},
     "dbitflip": {"size": 5, "sampled": 2},
+    "tree_steps": {"fanout": 3, "levels": 2, "changes": 2},
     "rappor": {"bits": 6, "cohorts": 2, "key": 7},
     "cms": {"size": 5, "rows": 2, "width": 4, "key": 7},
     "hcms": {"size": 5, "rows": 2, "width": 4, "key": 7},

@@ -54,7 +54,7 @@ _REASONS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
         "estimates differences of halves, which are no frequencies; their bias and variance are tested apart",
     ),
     (
-        ("onebit", "dlap", "sw", "rappor", "one_of", "all_of", "memo", "rounded", "padded", "set_size"),
+        ("onebit", "dlap", "sw", "rappor", "one_of", "all_of", "memo", "rounded", "padded", "set_size", "tree_steps"),
         ("unbiased", "variance", "simulation"),
         "no oracle with moments of its own; bias, variance and simulation are tested apart",
     ),

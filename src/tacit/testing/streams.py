@@ -72,7 +72,9 @@ def stream_loss(scheme: Scheme, size: int, windows: int, related: Pairs) -> floa
     return log(worst)
 
 
-def _reported(mechanism: "GRR | FreshChannel", stream: Stream, taken: "set[int]") -> Iterator[tuple[Transcript, Fraction]]:
+def _reported(
+    mechanism: "GRR | FreshChannel", stream: Stream, taken: "set[int]"
+) -> Iterator[tuple[Transcript, Fraction]]:
     """Transcripts of a device that reports on these windows, with fresh noise each time."""
     choices = [range(mechanism.size) if t in taken else (None,) for t in range(len(stream))]
     for transcript in product(*choices):

@@ -7,7 +7,7 @@ anybody. Standard library only: clients read documents too.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self, cast
@@ -20,14 +20,18 @@ from tacit.device.numbers.canonical import canonical, digest
 from tacit.device.windows.terms import AccountTerms, WindowTerms
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.wire.fields import is_short_text, stated_fields, whole_number
+from tacit.wire.integrity import IntegrityTerms, check_kept
 from tacit.wire.rows import Rows, check_word
 from tacit.wire.shuffled import ShuffleTerms
-from tacit.wire.windows import account_from_json, check_windowed, windows_from_json
+from tacit.wire.tokens import TokenTerms, check_tokens
+from tacit.wire.windows import account_from_json, check_told, check_windowed, windows_from_json
 
-OLDEST, NEWEST = 1, 2
-"""Versions of a document. The second has all fields of the first, and `ADDED`."""
+OLDEST, NEWEST = 1, 3
+"""Versions of a document. Each has all fields of the one before, and those that it adds."""
 ADDED = ("shuffle", "windows", "account")
 """What version 2 adds, each null or an object. A document is published in the oldest version that can say it."""
+ADDED_LATER = ("tokens", "integrity")
+"""What version 3 adds, each null or an object."""
 POLICIES = ("single", "one_of", "all_of", "joint")
 """How several questions are asked: one of them, drawn by the device; all, at a share of epsilon each; or together."""
 MAX_QUESTIONS = 128
@@ -154,14 +158,17 @@ class Collection:
     """Where the question is asked again and again: the calendar, and which windows a device answers."""
     account: AccountTerms | None = None
     """What reports of all windows are charged to on a device."""
+    tokens: TokenTerms | None = None
+    """Where a report needs an anonymous token: the key that signs them."""
+    integrity: IntegrityTerms | None = None
+    """Where reports are kept for a while after they were counted, to look for forged ones."""
     version: int = OLDEST
     """The version that the document was written in; raised to the oldest that can say what is meant."""
 
     def __post_init__(self) -> None:
         """Raise the version to one that has a field for everything that is said."""
-        added = (getattr(self, name) for name in ADDED)
-        needed = OLDEST if all(part is None for part in added) else NEWEST
-        object.__setattr__(self, "version", max(self.version, needed))
+        said = [name for name in (*ADDED, *ADDED_LATER) if getattr(self, name) is not None]
+        object.__setattr__(self, "version", max(self.version, version_for(said)))
 
     @classmethod
     def from_text(cls, text: str | bytes) -> Self:
@@ -193,6 +200,8 @@ class Collection:
             shuffle=None if given.get("shuffle") is None else ShuffleTerms.from_json(given["shuffle"]),
             windows=None if given.get("windows") is None else windows_from_json(given["windows"]),
             account=None if given.get("account") is None else account_from_json(given["account"]),
+            tokens=None if given.get("tokens") is None else TokenTerms.from_json(given["tokens"]),
+            integrity=None if given.get("integrity") is None else IntegrityTerms.from_json(given["integrity"]),
             version=given["version"],
         )
         made.check()
@@ -204,7 +213,10 @@ class Collection:
     def check(self) -> None:
         """Refuse a mechanism that does not fit the questions or the shufflers, and rows with a private column."""
         self._check_rows()
+        check_told(self)
         check_windowed(self)
+        check_tokens(self)
+        check_kept(self)
         if self.shuffle is not None:
             self._check_shuffled(self.shuffle)
         if self.policy == "joint":
@@ -317,10 +329,8 @@ class Collection:
             "plan": None if self.plan is None else self.plan.to_json(),
             "rows": None if self.rows is None else self.rows.to_json(),
         }
-        # Version 1 has no such fields, and stating them as null would change the ids of its documents.
-        if self.version == OLDEST:
-            return pairs
-        parts = {name: getattr(self, name) for name in ADDED}
+        # Earlier versions have no such fields, and stating them as null would change the ids of their documents.
+        parts = {name: getattr(self, name) for name in added_by(self.version)}
         return pairs | {name: None if part is None else part.to_json() for name, part in parts.items()}
 
     @cached_property
@@ -351,6 +361,17 @@ class Collection:
         return indices[0] if self.policy == "single" else tuple(indices)
 
 
+def version_for(said: Iterable[str]) -> int:
+    """The oldest version that has these of the added fields."""
+    names = set(said)
+    return 3 if names & set(ADDED_LATER) else 2 if names & set(ADDED) else OLDEST
+
+
+def added_by(version: int) -> tuple[str, ...]:
+    """The fields that documents of a version have beside those of the first."""
+    return () if version == OLDEST else ADDED if version == 2 else (*ADDED, *ADDED_LATER)
+
+
 def _versioned(value: Any) -> dict[str, Any]:
     """The fields of a document, which are those of its version."""
     version = cast("dict[str, Any]", value).get("version", OLDEST) if isinstance(value, dict) else OLDEST
@@ -360,7 +381,7 @@ def _versioned(value: Any) -> dict[str, Any]:
             f"document.version is {str(version)[:20]}, must be from {OLDEST} to {NEWEST}; a newer document needs a "
             "newer version of tacit"
         )
-    return stated_fields(value, "document", _FIELDS if version == OLDEST else (*_FIELDS, *ADDED))
+    return stated_fields(value, "document", (*_FIELDS, *added_by(version)))
 
 
 def _questions(value: Any) -> tuple[Question, ...]:

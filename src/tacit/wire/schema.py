@@ -14,7 +14,8 @@ from tacit.device.families.compose import Family
 from tacit.device.numbers.budget import Budget
 from tacit.device.windows.calendar import EVERY, MAX_WINDOWS, ZONES
 from tacit.device.windows.terms import GUARANTEES, MAX_LATE
-from tacit.wire.document import ADDED, MAX_QUESTIONS, NEWEST, OLDEST, POLICIES
+from tacit.wire.document import ADDED, ADDED_LATER, MAX_QUESTIONS, NEWEST, OLDEST, POLICIES
+from tacit.wire.integrity import UNTIL_CLOSED
 from tacit.wire.rows import KEYWORDS, MAX_COLUMNS, RESERVED, SYSTEM, TYPES
 from tacit.wire.shuffled import (
     DELTA,
@@ -26,6 +27,7 @@ from tacit.wire.shuffled import (
     MODES,
     URL,
 )
+from tacit.wire.tokens import KEY
 from tacit.wire.windows import ACCOUNT_FIELDS, WINDOW_FIELDS
 
 Schema = dict[str, Any]
@@ -271,10 +273,14 @@ def _partly(pairs: Schema, required: tuple[str, ...]) -> Schema:
     return _record(needed, {name: part for name, part in pairs.items() if name not in required})
 
 
+def _from_version(version: int, names: tuple[str, ...]) -> Schema:
+    """Fields that documents have from a version on, and must state then."""
+    older: Schema = {"properties": {"version": {"enum": list(range(OLDEST, version))}}}
+    return {"if": older, "then": {"properties": dict.fromkeys(names, False)}, "else": {"required": list(names)}}
+
+
 def _by_version() -> list[Schema]:
     """Which fields a document of a version has, and what one that is shuffled or asks again must be like."""
-    added: Schema = {"required": list(ADDED)}
-    absent: Schema = {"properties": dict.fromkeys(ADDED, False)}
     words = [kind.kind for kind in KINDS if kind.fits_word]
     shuffled: Schema = {
         "policy": {"const": "single"},
@@ -285,11 +291,22 @@ def _by_version() -> list[Schema]:
     windowed: Schema = {
         "account": {"type": "object"},
         "policy": {"const": "single"},
-        "mechanism": {"properties": {"kind": {"not": {"enum": ["memo", "layered"]}}}},
+        "mechanism": {"properties": {"kind": {"not": {"enum": ["memo", "layered", "tree_steps"]}}}},
         "invitations": {"const": False},
     } | {name: {"type": "null"} for name in ("plan", "rows", "shuffle")}
+    with_tokens: Schema = {"invitations": {"const": True}}
+    with_tokens |= {name: {"type": "null"} for name in ("plan", "shuffle", "windows")}
+    kept: Schema = {name: {"type": "null"} for name in ("plan", "rows", "shuffle", "windows")}
     return [
-        {"if": {"properties": {"version": {"const": OLDEST}}}, "then": absent, "else": added},
+        *(_from_version(2, ADDED), _from_version(3, ADDED_LATER)),
+        {
+            "if": {"required": ["tokens"], "properties": {"tokens": {"type": "object"}}},
+            "then": {"properties": with_tokens},
+        },
+        {
+            "if": {"required": ["integrity"], "properties": {"integrity": {"type": "object"}}},
+            "then": {"properties": kept},
+        },
         {
             "if": {"required": ["shuffle"], "properties": {"shuffle": {"type": "object"}}},
             "then": {"properties": shuffled},
@@ -319,7 +336,7 @@ def _document() -> Schema:
     named: Schema = {"items": {"properties": {"name": _ref("sql_name")}}}
     in_tables: Schema = {"if": with_rows, "then": {"properties": {"plan": {"type": "null"}, "questions": named}}}
     rules = [*_by_policy(), in_tables, *_by_version()]
-    added: Schema = {name: {"anyOf": [{"type": "null"}, _ref(name)]} for name in ADDED}
+    added: Schema = {name: {"anyOf": [{"type": "null"}, _ref(name)]} for name in (*ADDED, *ADDED_LATER)}
     return {"description": "A published document."} | _record(pairs | _settings(), added) | {"allOf": rules}
 
 
@@ -339,6 +356,8 @@ def _draft() -> Schema:
         "windows": {"anyOf": [{"type": "null"}, _windows(("every", "first", "count", "per"))]},
         "account": {"anyOf": [{"type": "null"}, _account(())]},
         "queries": _items({"type": "string", "maxLength": 20_000}, 0, 64),
+        "tokens": _BOOLEAN,
+        "integrity": {"anyOf": [{"type": "null"}, _ref("integrity")]},
     }
     description = "What `tacit collection create` takes; everything but title, questions and epsilon has a default."
     return {"description": description} | _record(needed, optional | _settings())
@@ -363,6 +382,8 @@ def definitions() -> Schema:
         "shuffle": _shuffle(),
         "windows": {"title": "windows"} | _windows(WINDOW_FIELDS),
         "account": {"title": "account"} | _account(ACCOUNT_FIELDS),
+        "integrity": {"title": "integrity"} | _record({"reports": {"const": UNTIL_CLOSED}}),
+        "tokens": {"title": "tokens"} | _record({"key": {"type": "string", "pattern": f"^{KEY}$"}}),
         "origin": {"type": "string", "pattern": "^(https?://[a-z0-9.-]+(:[0-9]{1,5})?|\\*)$"},
         "sql_name": _NAME | {"not": {"anyOf": [{"enum": list(KEYWORDS)}, {"pattern": f"^{SYSTEM}"}]}},
         "integer": _INTEGER,

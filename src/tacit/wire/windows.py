@@ -28,6 +28,15 @@ _EXCLUDED = {
 }
 
 
+def check_told(document: Any) -> None:
+    """Refuse kinds that are told a history: what a collection asks has one value for one answer."""
+    if any(part.kind == "tree_steps" for part in document.members):
+        raise InvalidSpec(
+            "document.mechanism is tree_steps, which no document carries yet: a device would have to be told its past "
+            "states; use it from the library, or ask with windows and one report for life (per = count)"
+        )
+
+
 def check_windowed(document: Any) -> None:
     """Refuse windows without an account, accounts without windows, and what does not go with windows.
 

@@ -101,6 +101,7 @@ def test_bounds_at_expected_counts_are_the_published_medians(
     assert found == pytest.approx(bound, abs=0.012 * max(1.0, epsilon))
 
 
+@pytest.mark.slow_cases("1000000-1.05", "100000-1.05", "100000-1.1")
 @pytest.mark.parametrize(
     ("runs", "true", "power"), [(10**5, 1.05, 0.01), (10**5, 1.1, 0.13), (10**5, 1.2, 0.995), (10**6, 1.05, 0.81)]
 )

@@ -232,6 +232,7 @@ def test_matrices_that_are_no_mechanisms_are_refused() -> None:
         design(129, "0.5")
 
 
+@pytest.mark.slow
 def test_sixty_four_people_with_all_properties_in_ten_seconds() -> None:
     before = process_time()
     mechanism = design(64, "0.9", "l1", ["all"])

@@ -228,6 +228,7 @@ def test_mean_range_variance_is_the_mean_over_all_ranges(linear: HayH | Privelet
     assert np.isclose(mean_range_variance(linear.variance_of, 12), listed)
 
 
+@pytest.mark.slow_cases("linear0", "linear1")
 @pytest.mark.parametrize(
     "linear", [HayH(size=8, epsilon="1"), CDPHH(size=8, epsilon="1"), Privelet(size=8, epsilon="1")]
 )

@@ -40,7 +40,7 @@ def run(*arguments: Any) -> Any:
     return CliRunner().invoke(cli, [str(argument) for argument in arguments])
 
 
-@pytest.mark.parametrize("arguments", [" {value} {runs}", ""])
+@pytest.mark.parametrize("arguments", [" {value} {runs}", pytest.param("", marks=pytest.mark.slow)])
 def test_an_honest_client_stands_and_one_that_spends_more_is_refuted(tmp_path: Path, arguments: str) -> None:
     """A false alarm has probability 0.001; at epsilon 2.5 the bound of 2,000 runs is above 1.9 on average."""
     honest = run("audit", "client", *GRR, "--command", client(tmp_path, 1, arguments), "--runs", 2000, "--json")

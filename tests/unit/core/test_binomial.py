@@ -65,6 +65,7 @@ def test_what_is_no_binomial_is_refused(k: float, n: float, p: float) -> None:
         upper_tail(k, n, p)
 
 
+@pytest.mark.slow_cases("0.5-300", "0.5-10000", "0.999999-300", "0.95-10000")
 @pytest.mark.parametrize("n", [1, 10, 300, 10**4, pytest.param(10**6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999999])
 def test_clopper_pearson_agrees_with_scipy(n: int, confidence: float) -> None:

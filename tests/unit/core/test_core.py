@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 import tacit
 from tacit import kernels
@@ -50,7 +51,7 @@ COINS = {"replay": lambda: ReplayCoins(b"x"), "simulation": lambda: SimulationCo
 
 @pytest.mark.parametrize("name", COINS)
 @given(steps=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=12))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_stream_does_not_depend_on_how_it_is_read(name: str, steps: list[tuple[int, int]]):
     coins, read = COINS[name](), b""
     for look, take in steps:
@@ -186,7 +187,7 @@ def decimal_exp(x: Fraction) -> int:
 
 
 @given(st.integers(0, 64 * 10**18))
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_odds_are_the_floor_of_the_exponential(units: int):
     x = Fraction(units, 10**18)
     assert exp_floor(x) == decimal_exp(x)
@@ -199,7 +200,7 @@ def test_odds_at_round_numbers():
 
 
 @given(st.integers(0, 1 << 112), st.integers(1, 12))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_roots_are_rounded_down(extra: int, degree: int):
     odds = WORD + extra
     root = root_floor(odds, degree)
@@ -208,7 +209,7 @@ def test_roots_are_rounded_down(extra: int, degree: int):
 
 
 @given(st.integers(10**15, 32 * 10**18))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_the_realised_epsilon_never_exceeds_the_declared(units: int):
     """ln(odds), rounded up, stays at or below every declared number of up to 18 decimals, and hardly below it."""
     declared = Decimal(units).scaleb(-18)
@@ -217,7 +218,7 @@ def test_the_realised_epsilon_never_exceeds_the_declared(units: int):
 
 
 @given(st.integers(1, 1 << 80), st.integers(1, 1 << 80))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_logarithms_are_rounded_up(a: int, b: int):
     found = log_upper(Fraction(a, b))
     with localcontext() as context:
@@ -227,7 +228,7 @@ def test_logarithms_are_rounded_up(a: int, b: int):
 
 
 @given(st.integers(2, 1 << 40))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_the_unevenness_of_uniform_draws(m: int):
     """Outcomes of (word m) >> 64 cover ceil or floor of 2^64/m words."""
     if WORD % m:
@@ -249,7 +250,7 @@ def test_epsilon_text_is_canonical():
 
 
 @given(st.integers(1, 40), st.integers(1, 40))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_shares_never_add_up_to_more_than_the_whole(part: int, rest: int):
     whole = Epsilon("2.5")
     a, b = Share("2.5", f"{part}/{part + rest}"), Share("2.5", f"{rest}/{part + rest}")
@@ -335,7 +336,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_the_canonical_form_is_a_fixed_point(value: Any):
     once = canonical(value)
     assert canonical(json.loads(once)) == once
@@ -356,7 +357,7 @@ def tally_parts(mechanism: Any, reports: npt.NDArray[Any], cuts: list[int], orde
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_merging_shards_equals_one_pass(kind: str, data: st.DataObject):
     """Any split, empty parts included, in any order."""
     mechanism: Any = example(kind, "1")
@@ -371,7 +372,7 @@ def test_merging_shards_equals_one_pass(kind: str, data: st.DataObject):
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_merging_logs_and_weights(data: st.DataObject):
     mechanism = tacit.OLH(size=1000, epsilon="1", state="log")
     n = data.draw(st.integers(1, 30))

@@ -74,6 +74,7 @@ def test_batch_equals_loop(size, sampled):
     assert batch.tobytes() == loop and m.valid(m.decode(loop)).all()
 
 
+@pytest.mark.slow_cases("1-observed", "2-horvitz", "4-observed")
 @pytest.mark.parametrize(("runs", "power"), [(400, 1.8), pytest.param(1200, 1.4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("estimator", ["observed_holders", "horvitz_thompson"])
 @pytest.mark.parametrize("sampled", [1, 2, 4])

@@ -354,6 +354,7 @@ def test_planning_works_at_the_edges(size: int, epsilon: float):
     assert 1 <= k < m
 
 
+@pytest.mark.slow_cases("singer-4-11", "singer-11-7")
 @pytest.mark.parametrize("case", VECTORS["designs"], ids=lambda case: f"{case['family']}-{case['q']}-{case['t']}")
 def test_designs_are_the_golden_vectors(case: dict[str, Any]):
     design = paley(case["q"]) if case["family"] == "paley" else singer(case["q"], case["t"])

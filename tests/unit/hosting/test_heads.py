@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tacit.hosting.heads import MOST, MOST_BYTES, KnownHeads, ParsedHead
@@ -53,6 +55,8 @@ def test_a_body_must_be_what_follows_the_head_in_the_stated_length():
         (data[:-1], parsed),
         (data.replace(b"Content-Length", b"Content-length-"), ParsedHead(b"/", {}, 6, keep_alive=True)),
         chunked,
+        # The parser takes nothing behind a request that closes, and must see it for that.
+        (request("Connection: close")[0], replace(request("Connection: close")[1], keep_alive=False)),
     ]
     for given in others:
         known.keep(*given)

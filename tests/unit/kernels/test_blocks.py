@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from tacit.device.kinds.hadamard import independent
 from tacit.device.numbers.coins import ReplayCoins, ScriptedCoins
@@ -88,7 +89,7 @@ def test_many_reports_are_sorted_and_few_are_not(monkeypatch: pytest.MonkeyPatch
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_affine_support_of_arbitrary_reports(data: st.DataObject):
     word = st.integers(0, (1 << 32) - 1)
     m = data.draw(st.one_of(st.integers(2, 300), st.integers(2, 1 << 32)))
@@ -173,7 +174,7 @@ def test_a_span_is_told_with_all_its_signs():
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_any_bytes_are_counted_alike_as_spans(data: st.DataObject):
     t, width = data.draw(st.integers(1, 6)), data.draw(st.sampled_from([1, 2, 4]))
     order = 1 << data.draw(st.integers(t, min(12, 8 * width)))

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from tacit import kernels
 from tacit.device.numbers.coins import ReplayCoins
@@ -150,6 +151,7 @@ def test_columns_of_packed_records_are_accepted():
     same(core().histogram(sparse, 9, None)[0], twin.histogram(sparse, 9, None)[0])
 
 
+@pytest.mark.slow_cases("257-1001", "3-1001")
 @compiled
 @pytest.mark.parametrize(("g", "pool"), [*product([2, 3, 8, 56, 257], [1, 2, 7, 64]), (3, 1001), (257, 1001)])
 def test_pooled_support(g: int, pool: int):
@@ -296,7 +298,7 @@ def test_draw_subsets(size: int, take: int):
 
 
 @given(word=st.integers(0, (1 << 64) - 1), m=st.integers(1, 1 << 64))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_uniform_is_the_upper_half_of_a_product(word: int, m: int):
     if m == 1 << 64:
         return  # The whole range is a plain word; no kind asks for it.
@@ -315,7 +317,7 @@ def test_uniform_at_its_ends():
     value=st.one_of(st.integers(0, (1 << 64) - 1), st.integers(0, 300)),
     g=st.integers(2, (1 << 32) - 1),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_hashes_are_those_of_the_device(seed: int, value: int, g: int):
     seeds, values = np.array([seed], np.uint32), np.array([value], np.uint64)
     assert int(twin.hash32(seeds, values)[0]) == device_hash32(seed, value)
@@ -326,7 +328,7 @@ def test_hashes_are_those_of_the_device(seed: int, value: int, g: int):
 
 @compiled
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_support_of_arbitrary_reports(data: st.DataObject):
     n, g = data.draw(st.integers(0, 40)), data.draw(st.integers(2, 300))
     seeds = np.array(data.draw(st.lists(st.integers(0, (1 << 32) - 1), min_size=n, max_size=n)), np.uint32)

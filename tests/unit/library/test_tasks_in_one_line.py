@@ -171,6 +171,7 @@ DECLARED: list[tuple[str, dict[str, Any], list[Any]]] = [
 """A question as it is asked of people, with values of some of them."""
 
 
+@pytest.mark.slow_cases("ranges1", "ranges0")
 @pytest.mark.parametrize(("task", "declared", "values"), DECLARED, ids=[row[0] for row in DECLARED])
 def test_what_devices_report_is_what_the_batch_reports(task: str, declared: dict[str, Any], values: list[Any]):
     """The device handed out as JSON, value by value, and the batch of all values draw the same bytes."""
@@ -295,6 +296,7 @@ def test_without_a_domain_nobody_can_be_asked():
             tacit.ask(task, epsilon=1)
 
 
+@pytest.mark.slow
 def test_half_declared_ends_are_a_simulation():
     assert tacit.mean([1, 2, 3] * 9, epsilon=1, low=0).is_simulation
     assert tacit.ranges([1.5, 2.5, 3.5] * 9, epsilon=1).is_simulation

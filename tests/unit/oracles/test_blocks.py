@@ -64,6 +64,7 @@ def contributions(mechanism: BlockOracle, reports: Array) -> Array:
     return np.stack(alone)
 
 
+@pytest.mark.slow_cases("ss-4096")
 @pytest.mark.parametrize("mechanism", SMALL + LARGE, ids=name)
 def test_a_batch_is_the_loop(mechanism: BlockOracle):
     n = 40 if mechanism.kind == "ss" and mechanism.size > 1000 else 200

@@ -21,6 +21,7 @@ def collected(mechanism: Any, counts: Any, rng: np.random.Generator) -> Any:
     return mechanism.estimate(mechanism.simulate_tally(counts, rng))
 
 
+@pytest.mark.slow_cases("grr")
 @pytest.mark.parametrize("mechanism", [OUE(size=6, epsilon="1"), GRR(size=6, epsilon="1")], ids=["oue", "grr"])
 def test_halves_are_uncorrelated(mechanism: Any) -> None:
     """Every covariance of the two noises over 1,500 draws within 5.5 standard errors of zero.

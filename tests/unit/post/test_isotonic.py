@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression as scipy_isotonic
 from scipy.optimize import minimize
+from tests.examples import examples
 
 from tacit.core.estimate import Estimate, no_data
 from tacit.errors import InvalidSpec
@@ -24,7 +25,7 @@ def rng(seed: int) -> np.random.Generator:
 
 
 @given(value=st.lists(st.floats(-100, 100), max_size=40).map(lambda x: np.array(x, float)), seed=st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_isotonic_regression_is_the_formula_of_minima_and_maxima(value: F64, seed: int) -> None:
     """Theorem 1 of Hay et al., scipy, the twin bit for bit, and the flipped order."""
     found, n = isotonic_regression(value), len(value)

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from tests.examples import examples
 
 import tacit
 from tacit.core.estimate import Estimate, no_data
@@ -35,7 +36,7 @@ def rng(seed: int = 1) -> np.random.Generator:
 
 @by_method
 @given(value=VECTORS)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_methods_keep_their_promises(method: Method, value: F64) -> None:
     """Table 8.1: non-negative, summing to one, order kept, input untouched."""
     before = value.copy()
@@ -57,7 +58,7 @@ def test_methods_keep_their_promises(method: Method, value: F64) -> None:
     "name", ["base", "base_pos", "post_pos", "base_cut", "norm", "norm_mul", "norm_cut", "norm_sub"]
 )
 @given(value=VECTORS)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_doing_it_twice_changes_nothing(name: str, value: F64) -> None:
     step = find_method(name).apply
     once = step(value, NOISE)
@@ -117,7 +118,7 @@ def nearest_by_enumeration(value: F64, variance: F64) -> F64:
 
 
 @given(value=st.lists(st.floats(-1, 1.5), min_size=1, max_size=7).map(np.array), seed=st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_projection_is_the_nearest_point(value: F64, seed: int) -> None:
     ones = np.ones(len(value))
     assert project_to_simplex(value) == pytest.approx(nearest_by_enumeration(value, ones), abs=1e-9)

@@ -1,6 +1,7 @@
 """Rectangles of large grids: the same answers as least squares over all cells, in bounded memory."""
 
 import tracemalloc
+from itertools import combinations_with_replacement
 from math import prod
 
 import numpy as np
@@ -15,7 +16,7 @@ from tacit.post.grids.grid import fit_grid
 from tacit.post.grids.shape import GridShape, Heights
 from tacit.post.grids.wide import MOST_WIDE, fit_wide
 from tacit.post.trees.levels import Level, LevelSums
-from tacit.tasks.ranges.grid_plan import GridPlanner
+from tacit.tasks.ranges.grid_plan import GridPlanner, squares_within
 from tacit.tasks.ranges.grid_task import MOST_RECTANGLES
 from tacit.tasks.ranges.rectangles import Rectangles, levels_of
 from tacit.testing.statistics import assert_unbiased, assert_variance
@@ -168,3 +169,24 @@ def test_what_nobody_was_asked_for_has_no_end_and_too_much_is_refused() -> None:
     signed = Level(0, np.zeros(4), OUE(size=4, epsilon="1").moments, 1.0, signed=True)
     with pytest.raises(InvalidSpec, match="signed"):
         fit_wide((2, 2), (2, 2), {(0, 0): signed}, respondents=1.0)
+
+
+@pytest.mark.parametrize("sizes", [(1 << 12, 256), (1 << 19, 2)])
+def test_planning_a_long_attribute_takes_memory_for_its_answers_not_for_pairs_of_them(sizes: tuple[int, int]) -> None:
+    """A matrix of pairs has 128 MB for the first, and 2 TB for the second."""
+    tracemalloc.start()
+    try:
+        options = GridPlanner(sizes, 2, MOST_RECTANGLES).options(as_budget("1"), 10**6)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert options and peak < 64 << 20
+
+
+@pytest.mark.parametrize(("size", "width"), [(1, 1), (6, 1), (6, 2), (6, 6), (16, 4)])
+def test_squares_within_blocks_are_those_of_every_range(size: int, width: int) -> None:
+    total = 0
+    for first, last in combinations_with_replacement(range(size), 2):
+        inside = [min(last, block + width - 1) - max(first, block) + 1 for block in range(0, size, width)]
+        total += sum(max(0, count) ** 2 for count in inside)
+    assert squares_within(size, width) == pytest.approx(total / (size * (size + 1) // 2))

@@ -54,6 +54,7 @@ GAINS: dict[tuple[int, int, str], tuple[float, ...]] = {
 _QUICK = [(1024, 10**5, "0.5"), (1024, 10**6, "1")]
 
 
+@pytest.mark.slow_cases("100000, '0.5'")
 @pytest.mark.parametrize("case", [*_QUICK, *(pytest.param(case, marks=pytest.mark.slow) for case in GAINS)], ids=str)
 def test_gains_over_closed_forms(case: tuple[int, int, str]) -> None:
     size, n, epsilon = case

@@ -32,6 +32,7 @@ def run(path: Path, task: str, *more: str) -> dict[str, dict[str, Any]]:
     return {row["method"]: row for row in rows}
 
 
+@pytest.mark.slow
 def test_searches_for_heavy_hitters_are_scored_by_f1(tmp_path: Path) -> None:
     lines = [f"{i:016b}\t{6000 // i}" for i in range(1, 40)]
     (tmp_path / "values.txt").write_text("\n".join(lines))

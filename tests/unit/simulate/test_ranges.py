@@ -60,6 +60,7 @@ def test_plan_on_the_command_line() -> None:
     assert found["pick"]["spec"]["kind"] == "one_of"
 
 
+@pytest.mark.slow_cases("ranges")
 @pytest.mark.parametrize("task", ["ranges", "histogram"])
 def test_plans_as_tables(task: str) -> None:
     given = ["plan", "--task", task, "--size", "100", "--epsilon", "1", "--n", "1000", "--target-error", "0.01"]

@@ -259,6 +259,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow_cases("a longer diagonal")
 @pytest.mark.parametrize("name", LARGE)
 def test_large_queries_are_answered_or_refused_in_time(table: Any, name: str):
     start = process_time()

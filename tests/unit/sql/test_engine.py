@@ -267,6 +267,7 @@ def test_numbers_of_capped_levels(most: int, levels: int):
     assert len(shape.every_height()) == 9999
 
 
+@pytest.mark.slow_cases("4-3")
 @pytest.mark.parametrize(("fanout", "height", "plain", "best"), [(4, 3, 5.91, 2.20), (2, 5, 3.28, 1.04)])
 def test_consistency_saves_what_constrained_inference_promises(fanout: int, height: int, plain: float, best: float):
     """Mean noise over all ranges, in units of one node's, with the total known."""

@@ -98,7 +98,7 @@ def assert_same(a: Any, b: Any) -> None:
                 assert first == (None if second is None else pytest.approx(second, rel=1e-7, abs=1e-7)), name
 
 
-@pytest.mark.slow_cases("7-hio", "7-consistent")
+@pytest.mark.slow_cases("7-hio", "7-consistent", "7-sco", "1-mg", "1-consistent")
 @pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.parametrize("pieces", [1, pytest.param(2, marks=pytest.mark.slow), 7])
 def test_segments_answer_as_memory_does(name: str, pieces: int):

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 import tacit
 from tacit.core.mechanism import Oracle
@@ -45,7 +46,7 @@ def tally_file(tally: Any) -> bytes:
 
 @pytest.mark.parametrize("kind", [kind.kind for kind in tacit.CATALOG if issubclass(kind, Oracle)])
 @given(sizes=st.lists(st.integers(0, 9), max_size=5))
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_report_files_round_trip(kind: str, sizes: list[int]):
     mechanism = example(kind, "1")
     coins = ReplayCoins(b"file")

@@ -80,7 +80,7 @@ def test_the_kinds_that_fit_a_word_are_those_that_say_so() -> None:
 @pytest.mark.parametrize(
     ("document", "rule"),
     [
-        (PLAIN | {"version": 3}, "version is 3, must be from 1 to 2; a newer document needs a newer version of tacit"),
+        (PLAIN | {"version": 4}, "version is 4, must be from 1 to 3; a newer document needs a newer version of tacit"),
         (PLAIN | {"version": True}, "version is True"),
         (PLAIN | {"version": 2}, "field 'shuffle' is missing"),
         (PLAIN | {"shuffle": None}, "unknown field 'shuffle'"),

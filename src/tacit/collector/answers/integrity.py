@@ -1,11 +1,13 @@
 """Whether the reports of a collection look forged, as plain data: what was seen, how far it could go, and a repair."""
 
 from collections.abc import Mapping, Sequence
-from math import log2
 from typing import Any
 
+from tacit.arrays import F64
 from tacit.collector.answers.answer import BELOW, OK
+from tacit.collector.answers.kept import WITHIN, label, look_at_reports, repair_json
 from tacit.collector.collections.active import Active
+from tacit.collector.ports import KeptReports
 from tacit.core.members import AnyTally
 from tacit.core.tally import Counts
 from tacit.integrity.cosupport import CoSupport
@@ -14,18 +16,19 @@ from tacit.integrity.influence import influence_cap
 from tacit.integrity.inspection import VERSION, Inspection
 from tacit.integrity.repair import Repaired, rec_model
 from tacit.integrity.structure import Structured
-from tacit.integrity.tails import spent_on_batch
+from tacit.integrity.tails import look_number, spent_on_batch
 from tacit.integrity.watch import WatchedSums, sum_sighting, watched_oracle
 
-_FIRST_LOOK = 100
-"""Looks are numbered by doublings of the number of reports from here on."""
-_WITHIN = 4.0
-"""Between two doublings somebody may look again and again at nearly the same sums: a part of the budget each."""
+_NO_REPAIR: dict[str, Any] = {"repair": None, "repairs": [], "jump": None}
 _ORDER = ("quiet", "look", "alarm")
 
 
 def integrity(
-    active: Active, tally: AnyTally, watches: Sequence[WatchedSums], rejected: Mapping[str, int]
+    active: Active,
+    tally: AnyTally,
+    watches: Sequence[WatchedSums],
+    rejected: Mapping[str, int],
+    kept: Sequence[KeptReports] = (),
 ) -> dict[str, Any]:
     """Return what the detectors make of everything that was counted; answers are never changed by it.
 
@@ -40,7 +43,9 @@ def integrity(
     }
     # Detectors read the same counts as answers do, so that the minimum cohort holds for what they say as well.
     if not enough:
-        return shown | {"looked_at": "nothing", "state": "quiet", "inspections": [], "hot": [], "repair": None}
+        return shown | {"looked_at": "nothing", "state": "quiet", "inspections": [], "hot": []} | _NO_REPAIR
+    if kept:
+        return shown | look_at_reports(active, kept)
     oracle = watched_oracle(active.mechanism)
     looks = [] if oracle is None or not isinstance(tally, Counts) else _looks(oracle, tally, watches)
     state = max((look.state for look in looks), key=_ORDER.index, default="quiet")
@@ -50,14 +55,16 @@ def integrity(
         "looked_at": "sums" if any(look.findings for look in looks) else "nothing",
         "state": state,
         "inspections": [look.to_json() for look in looks],
-        "hot": [_label(active, value) for value in hot],
-        "repair": None if repaired is None else _repair_json(active, oracle, tally, repaired),
+        "hot": [label(active, value) for value in hot],
+        "repair": None if repaired is None else repair_json(active, _raw(oracle, tally), repaired),
+        "repairs": [],
+        "jump": None,
     }
 
 
 def _looks(oracle: Structured, tally: Counts, watches: Sequence[WatchedSums]) -> list[Inspection]:
     """One inspection of all counts, and one of the sums of every shard, which share the budget."""
-    alpha = spent_on_batch(1 + int(log2(max(1.0, tally.n / _FIRST_LOOK)))) / _WITHIN
+    alpha = spent_on_batch(look_number(tally.n)) / WITHIN
     each = alpha / (1 + len(watches))
     total = sum_sighting(oracle, tally)
     looks = [Inspection(tally.n, each, () if total is None else (total,), None)]
@@ -81,20 +88,6 @@ def _repaired(oracle: Structured | None, tally: AnyTally, looks: Sequence[Inspec
     return rec_model(oracle, tally, whole[0])
 
 
-def _repair_json(active: Active, oracle: Structured | None, tally: AnyTally, repaired: Repaired) -> dict[str, Any]:
-    """Raw and repaired shares of the hot values, side by side."""
+def _raw(oracle: Structured | None, tally: AnyTally) -> F64:
     assert oracle is not None and isinstance(tally, Counts)
-    raw = (tally.cells / tally.n - float(oracle.q)) / float(oracle.p - oracle.q)
-    rows = [
-        {"value": _label(active, value), "raw": float(raw[value]), "repaired": float(repaired.value[value])}
-        | {"standard_error": float(repaired.variance[value]) ** 0.5}
-        for value in repaired.hot.tolist()
-    ]
-    shown = repaired.to_json()
-    return {"method": shown["method"], "fakes": shown["fakes"], "rows": rows}
-
-
-def _label(active: Active, value: int) -> Any:
-    """A value as the only question of the collection spells it; its number where values are no answers."""
-    domain = active.collection.questions[0].domain
-    return domain.decode(value) if domain.size == getattr(active.mechanism, "size", 0) else value
+    return (tally.cells / tally.n - float(oracle.q)) / float(oracle.p - oracle.q)

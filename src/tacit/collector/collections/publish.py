@@ -9,11 +9,13 @@ from typing import Any, cast
 
 from tacit.collector.collections.active import ID, Catalog, parsed_json
 from tacit.collector.collections.draft_texts import check_texts
+from tacit.collector.collections.issuing import draw_issuer
 from tacit.collector.collections.parts import Total, answering, check_fakes, parts_of
 from tacit.collector.collections.policies import Wanted, asked_of, plan_policy, reports_each, wanted_k
 from tacit.collector.collections.rehearsal import rehearse
 from tacit.collector.collections.windowed import check_windows, windowed_fields
 from tacit.collector.ports import NO_FOLDER, CollectionRecord, Store
+from tacit.core.extras import need
 from tacit.core.mechanism import Mechanism
 from tacit.core.patience import check
 from tacit.core.statistics.normal import normal_isf
@@ -26,8 +28,9 @@ from tacit.tasks.marginals.task import MARGINALS
 from tacit.tasks.rows import ANALYTICS
 from tacit.tasks.table import TASKS, find_task
 from tacit.tasks.task import AdaptiveTask, Forecast, JointTask, QuestionTask, RowsTask, Task
-from tacit.wire.document import ADDED, MAX_QUESTIONS, NEWEST, OLDEST, Collection, Question
+from tacit.wire.document import MAX_QUESTIONS, OLDEST, Collection, Question, added_by, version_for
 from tacit.wire.tallies import empty_tally
+from tacit.wire.tokens import TokenTerms
 
 # A draft has labels in it, so it may be large, but every device has to download the document made of it.
 MAX_DRAFT_BYTES = 1 << 20
@@ -40,6 +43,8 @@ _DEFAULTS: dict[str, Any] = {
     "retention_days": 365,
     "origins": [],
     "invitations": False,
+    "tokens": False,
+    "integrity": None,
     "k": None,
     "rows": None,
     "shuffle": None,
@@ -71,6 +76,7 @@ class Planner:
     def plan(self, draft: Mapping[str, Any]) -> tuple[Collection, int]:
         """The collection that a draft describes, and its number of respondents; InvalidSpec if there is none."""
         fields = _draft_fields(draft)
+        _check_tokens(fields)
         if fields["rows"] is not None and not self.takes_rows:
             raise InvalidSpec(f"draft.rows: {NO_FOLDER}")
         task = _default_task(fields)
@@ -91,12 +97,18 @@ class Planner:
         }
         kept = {name: fields[name] for name in ("minimum_cohort", "retention_days", "origins", "invitations")}
         # Version 1 unless there is something to say that it has no field for: every client reads that one.
-        added = {"shuffle": fields["shuffle"]} | windowed_fields(fields, document["epsilon"])
-        if any(part is not None for part in added.values()):
-            kept |= dict.fromkeys(ADDED) | {"version": NEWEST} | added
+        added = {name: fields[name] for name in ("shuffle", "integrity")}
+        added |= windowed_fields(fields, document["epsilon"])
+        version = version_for(name for name, part in added.items() if part is not None)
+        if version > OLDEST:
+            kept |= {"version": version} | {name: added.get(name) for name in added_by(version)}
         # Through the parser that devices use: what it refuses is not published, and defaults are those of the wire.
         collection = Collection.from_json(document | kept, self.catalog)
+        if fields["tokens"]:
+            replace(collection, tokens=_NO_KEY).check()
         check_texts(collection)
+        if collection.integrity is not None and self.in_lake:
+            raise InvalidSpec("draft.integrity: reports of this collector are kept in its lake; leave it out")
         check_windows(collection, in_lake=self.in_lake)
         self._rehearse(collection)
         check_fakes(collection, mechanism)
@@ -209,6 +221,19 @@ def _draft_fields(draft: Any) -> dict[str, Any]:
     return fields
 
 
+# A stand-in: the key of a collection is drawn when it is published, and a draft is checked before that.
+_NO_KEY = TokenTerms("8" + "0" * 510 + "1")
+
+
+def _check_tokens(fields: dict[str, Any]) -> None:
+    """Tokens are redeemed for invitations, so that a draft that asks for them asks for both."""
+    if type(fields["tokens"]) is not bool:
+        raise InvalidSpec("draft.tokens must be true or false")
+    if fields["tokens"]:
+        fields["invitations"] = True
+        need("shuffle")
+
+
 def _default_task(fields: Mapping[str, Any]) -> str:
     """The task of questions that do not name one."""
     if fields["rows"] is not None:
@@ -289,12 +314,24 @@ def delete_draft(store: Store, collection: str) -> None:
 def publish(store: Store, planner: Planner, collection: str) -> CollectionRecord:
     """Turn a draft into a published collection, whose id is the digest of its document."""
     draft = _draft_of(store, collection)
-    # Published before the draft is deleted: after a crash in between, publishing again gives the same document.
-    record = publish_document(store, planner.plan(parsed_json(draft.document))[0], draft.team)
+    # Published before the draft is deleted: after a crash in between, publishing again gives the same document, or
+    # with tokens another one, with a key of its own, beside one whose address nobody knows.
+    fields = parsed_json(draft.document)
+    record = publish_document(store, _with_tokens(store, fields, planner.plan(fields)[0]), draft.team)
     if record.team != draft.team:
         raise Problem("conflict", "another team has published exactly this document; change its title or its text")
     store.delete_draft(collection)
     return record
+
+
+def _with_tokens(store: Store, draft: Any, collection: Collection) -> Collection:
+    """The collection with the public half of a key of its own, if its draft asks for tokens; the rest is stored."""
+    if not draft.get("tokens"):
+        return collection
+    terms, secret = draw_issuer()
+    made = replace(collection, tokens=terms)
+    store.issuing.add_key(made.id, secret)
+    return made
 
 
 def publish_document(store: Store, collection: Collection, team: str = "") -> CollectionRecord:

@@ -132,6 +132,7 @@ class Api:
             self._route("GET", f"{one}/joint/synthetic.csv", READ, self.synthetic_csv, heavy=True),
             self._route("GET", f"{one}/joint/{{query}}", READ, self.joint, heavy=True),
             self._route("POST", f"{one}/invitations", WRITE, self.invite),
+            self._route("GET", f"{one}/tokens", READ, self.token_numbers),
             self._route("GET", f"{one}/origins", READ, self.origins),
             self._route("PUT", f"{one}/origins", WRITE, self.allow),
             self._route("POST", f"{one}/tallies", WRITE, self.import_tally, heavy=True, takes=TALLY),
@@ -357,6 +358,10 @@ class Api:
         invitations = self._collector.invite(call.id, count)
         self._noted(call, f"invite {len(invitations)}", call.id)
         return json_response({"invitations": invitations}, 201)
+
+    def token_numbers(self, call: Call) -> Response:
+        """How many anonymous tokens were signed, and how many came with reports."""
+        return json_response(self._collector.issuing.numbers(self._collector.find(call.id)))
 
     def origins(self, call: Call) -> Response:
         """The sites that may show a collection or send reports to it."""

@@ -24,6 +24,7 @@ from tacit.collector.http.openapi import openapi
 from tacit.collector.http.query import Queries
 from tacit.collector.http.reports import ReportRoute
 from tacit.collector.http.shuffled import MESSAGES, ShuffledRoutes
+from tacit.collector.http.tokens import TokenRoutes
 from tacit.collector.service import Collector
 from tacit.hosting.exposition import METRICS_TYPE
 from tacit.hosting.limits import Limits
@@ -169,6 +170,7 @@ class App:
         routes = [
             *PublicRoutes(collector, metrics_token).routes(),
             *ShuffledRoutes(collector).routes(),
+            *TokenRoutes(collector, bounds).routes(),
             *api,
             *(extra or []),
         ]

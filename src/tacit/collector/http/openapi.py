@@ -15,6 +15,7 @@ from tacit.tasks.marginals.joint import JOINT
 from tacit.tasks.table import TASKS, queries_of
 from tacit.wire.batch import MEDIA_TYPE as BATCH
 from tacit.wire.schema import definitions
+from tacit.wire.tokens import TOKEN_MOST
 
 LETTER = "application/vnd.tacit.letter"
 PARQUET = "application/vnd.apache.parquet"
@@ -40,7 +41,7 @@ _UNFINISHED = {
     "schema": {"type": "boolean", "default": False},
 }
 _FOR_TEAM = {"name": "team", "in": "query", "description": "the team that gets the draft", "schema": TEAM_NAME}
-_INVITATION = {"name": "Tacit-Invitation", "in": "header", "schema": {"type": "string", "maxLength": 100}}
+_INVITATION = {"name": "Tacit-Invitation", "in": "header", "schema": {"type": "string", "maxLength": TOKEN_MOST}}
 
 
 def _bytes(media_type: str) -> dict[str, Any]:
@@ -76,6 +77,16 @@ def _reports() -> dict[str, Any]:
         "content": _bytes(BATCH) | _json("Batch") | {"text/plain": {"schema": TEXT}} | _bytes(ARROW),
     }
     operation["responses"]["200"] = {"description": "sent before; counted once", "content": _json("Receipt")}
+    return operation
+
+
+def _tokens() -> dict[str, Any]:
+    """Where tokens are signed: for an invitation, or for the bearer of a token that may report."""
+    operation = _operation(
+        "Sign an anonymous token blindly", "BlindSignature", status=201, body="BlindedToken", public=True,
+        parameters=[_ID, _INVITATION], security=[{}, {"bearer": []}],
+    )  # fmt: skip
+    operation["responses"]["200"] = {"description": "signed before", "content": _json("BlindSignature")}
     return operation
 
 
@@ -175,6 +186,7 @@ def _collection_paths() -> dict[str, Any]:
         f"{one}/invitations": {
             "post": _operation("Make invitations", "Invitations", status=201, body="InvitationCount", **by_id)
         },
+        f"{one}/tokens": {"get": _operation("How many anonymous tokens there are", "TokenNumbers", **by_id)},
         f"{one}/origins": {
             "get": _operation("Sites that may embed it or send reports", "Origins", **by_id),
             "put": _operation("Allow sites beside the document's", "Origins", body="AddedOrigins", **by_id),
@@ -241,6 +253,7 @@ def _other_paths() -> dict[str, Any]:
         "/openapi.json": {"get": _plain("This document", "application/json", public=True)},
         "/c/{id}/document.json": {"get": _document()},
         "/c/{id}/reports": {"post": _reports()},
+        "/c/{id}/tokens": {"post": _tokens()},
         "/api/v1/tokens": {
             "get": _operation("List tokens", "Tokens"),
             "post": _operation("Make a token", "Token", status=201, body="NewToken"),

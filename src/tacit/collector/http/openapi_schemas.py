@@ -162,13 +162,15 @@ SCHEMAS: dict[str, Any] = {
             "version": WHOLE,
             "n": WHOLE,
             "status": {"type": "string", "enum": ["ok", "below_minimum_cohort"]},
-            "looked_at": {"type": "string", "enum": ["nothing", "sums"]},
+            "looked_at": {"type": "string", "enum": ["nothing", "sums", "reports"]},
             "state": {"type": "string", "enum": ["quiet", "look", "alarm"]},
             "rejected": OBJECT,
             "influence": {"anyOf": [OBJECT, {"type": "null"}]},
             "inspections": _list(OBJECT),
             "hot": _list({}),
             "repair": {"anyOf": [OBJECT, {"type": "null"}]},
+            "repairs": _list(OBJECT),
+            "jump": {"anyOf": [OBJECT, {"type": "null"}]},
         }
     ),
     "Answers": fields(
@@ -269,6 +271,9 @@ SCHEMAS: dict[str, Any] = {
     ),
     "Tables": fields({"tables": _list(_TABLE)}),
     "Imported": fields({"reports": WHOLE, "sources": WHOLE, "duplicate": {"type": "boolean"}}),
+    "TokenNumbers": fields({"issued": WHOLE, "used": WHOLE}),
+    "BlindedToken": _closed({"blinded": {"type": "string", "pattern": "^[0-9a-f]{512}$"}}),
+    "BlindSignature": fields({"signature": {"type": "string", "pattern": "^[0-9a-f]{512}$"}}),
     "Invitations": fields({"invitations": _list(TEXT)}),
     "InvitationCount": _closed({}, count={"type": "integer", "minimum": 1, "maximum": MAX_INVITATIONS}),
 }

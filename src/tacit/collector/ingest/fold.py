@@ -9,7 +9,7 @@ Every process folds into a shard of its own, so that processes never contend for
 import logging
 import secrets
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -21,7 +21,7 @@ from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.ingest.file_counts import FileCounts
 from tacit.collector.ingest.watching import framed, unframed, watched
 from tacit.collector.limits import FoldLimits, Intervals
-from tacit.collector.ports import Store, StoredBatch, StoredTally, tally_damaged
+from tacit.collector.ports import KeptReports, Store, StoredBatch, StoredTally, tally_damaged
 from tacit.collector.rows.lake_files import LakeFiles
 from tacit.collector.rows.manifest import IN_LAKE, is_manifest, load_manifest
 from tacit.collector.rows.sealing import sealing
@@ -31,6 +31,7 @@ from tacit.core.members import keeps_reports
 from tacit.core.tally import Counts
 from tacit.errors import ReportRejected, StorageDamaged, StorageUnavailable, TacitError
 from tacit.hosting.clock import Clock
+from tacit.integrity.tails import look_number
 from tacit.integrity.watch import WatchedSums
 from tacit.lake.entries import SegmentEntry
 from tacit.wire.tallies import AnyTally, dump_tally, empty_tally, load_tally
@@ -98,7 +99,16 @@ class Folder:
             watch = watched(active, None if data is None else unframed(data)[0], reports, begun=data is not None)
             return framed(watch, dump_tally(tally + active.mechanism.tally(self._in_any_order(reports, tally))))
 
-        return self._store.fold_some(active.id, shard, folded, MOST_BATCHES)
+        if active.collection.integrity is None:
+            return self._store.fold_some(active.id, shard, folded, MOST_BATCHES)
+        return self._store.fold_some(active.id, shard, folded, MOST_BATCHES, partial(self._kept, active, shard))
+
+    def _kept(self, active: Active, shard: str, data: bytes | None, batches: list[StoredBatch]) -> KeptReports:
+        """What is kept of batches for integrity: their reports in no order, under a name that says nothing."""
+        reports = active.mechanism.decode(b"".join(batch.payload for batch in batches))
+        before = 0 if data is None else _load(active, shard, data).n
+        payload = np.ascontiguousarray(reports[self._rng.permutation(len(reports))]).tobytes()
+        return KeptReports(look_number(before + len(reports)), secrets.token_bytes(16), payload)
 
     def _is_sealed(self, active: Active) -> bool:
         """Whether reports are kept as files: those with rows always, all others in a lake."""

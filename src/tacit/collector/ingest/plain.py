@@ -56,6 +56,9 @@ def plain_form(active: Active, length: int, invitation: str = "") -> PlainForm |
         return None
     if not active.collection.invitations:
         return PlainForm(active, count, None)
+    # A token's signature has to be checked, which `Ingest.judge` does.
+    if active.collection.tokens is not None:
+        return None
     return PlainForm(active, count, invitation_hash(invitation)) if invitation and count == 1 else None
 
 

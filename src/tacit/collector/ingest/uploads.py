@@ -24,6 +24,7 @@ from tacit.device.windows.terms import FINAL, FUTURE
 from tacit.errors import ReportRejected
 from tacit.hosting.problems import Problem
 from tacit.wire.batch import Batch, batch_from_json, decode_batch, invitation_hash, read_head
+from tacit.wire.tokens import AnonymousToken
 
 REASONS = (
     "wrong_collection",
@@ -36,10 +37,14 @@ REASONS = (
     "duplicate",
     "too_large",
     "invitation",
+    "token",
     "window_future",
     "window_closed",
 )
 """The reasons under which refusals are counted, in the store and in the metrics."""
+
+Spends = tuple[bytes | None, bytes | None]
+"""What a batch spends: the hash of an invitation, or that of a token."""
 
 MOST_LISTED = 1000
 """How many refused reports a receipt lists at most, so that a small upload cannot cause a very large response."""
@@ -155,7 +160,7 @@ class Ingest:
                 raise Problem("malformed", "batch: this collection takes reports without rows, not an Arrow stream")
             batch = _read_binary(active, body) if form is Form.BINARY else _read_json(active, _read_text(body))
             _check_names(active, batch)
-            spends = _invitation(active, batch.count, invitation)
+            spends = _admitted(active, batch.count, invitation)
             return _of_a_size(_judged(active, batch, spends, _stored_under(active, batch, self._now)))
         except Problem as problem:
             # Counted here, because a batch that is refused as a whole never reaches the store, which counts others.
@@ -170,11 +175,11 @@ class Ingest:
             if not _BATCH_ID.fullmatch(named):
                 raise Problem("malformed", "batch: the header Tacit-Batch must have 32 lower-case hexadecimal digits")
             judged, name = judge_arrow(active, body), bytes.fromhex(named)
-            return _upload(active, name, judged, _invitation(active, judged.total, invitation))
+            return _upload(active, name, judged, _admitted(active, judged.total, invitation))
         value, rows = split_rows(active, _read_text(body))
         batch = _read_json(active, value)
         _check_names(active, batch)
-        spends = _invitation(active, batch.count, invitation)
+        spends = _admitted(active, batch.count, invitation)
         _need_reports(batch)
         return _upload(active, batch.batch, judge_json(active, active.payload(batch), rows), spends)
 
@@ -182,11 +187,11 @@ class Ingest:
         """The receipt for an outcome of the store; raises a Problem, and counts the refusal, if it was not stored."""
         reason = _REFUSALS.get(outcome)
         if reason is not None:
-            self._rejections.add(active.id, reason, upload.accepted)
+            self._rejections.add(active.id, _about(active) if outcome == SPENT else reason, upload.accepted)
         if outcome == CLOSED:
             raise Problem("closed", "the collection is closed and takes no more reports")
         if outcome == SPENT:
-            raise Problem("invitation", "the invitation is unknown or was used before")
+            raise Problem(_about(active), f"the {_about(active)} is unknown or was used before")
         return upload.receipt(outcome)
 
     def nothing_stored(self, active: Active, upload: JudgedBatch) -> dict[str, Any]:
@@ -286,21 +291,32 @@ def _has_wrong_width(value: Any, widths: tuple[int, ...]) -> bool:
     return False
 
 
-def _invitation(active: Active, count: int, invitation: str) -> bytes | None:
-    """The hash of the invitation to spend, None if the collection needs none; one invitation is for one report."""
+def _about(active: Active) -> str:
+    """What admits reports to a collection by invitation."""
+    return "invitation" if active.collection.tokens is None else "token"
+
+
+def _admitted(active: Active, count: int, given: str) -> Spends:
+    """What a batch spends, nothing where the collection is for everybody; one invitation or token is for one report."""
     if not active.collection.invitations:
-        return None
-    if not invitation:
-        raise Problem("invitation", "this collection takes reports by invitation; send the one you were given")
+        return None, None
+    kind, terms = _about(active), active.collection.tokens
+    if not given:
+        raise Problem(kind, f"this collection takes reports by {kind}; send the one you were given")
     if count != 1:
-        raise Problem("invitation", f"an invitation is for one report, the batch has {count}")
-    return invitation_hash(invitation)
+        raise Problem(kind, f"one {kind} is for one report, the batch has {count}")
+    if terms is None:
+        return invitation_hash(given), None
+    token = AnonymousToken.parse(given)
+    if token is None or not token.is_signed(active.id, terms):
+        raise Problem("token", "the token is not one that was signed for this collection; redeem an invitation for one")
+    return None, token.spent
 
 
 _NONE: Mapping[str, int] = {}
 
 
-def _judged(active: Active, batch: Batch, invitation: bytes | None, under: str) -> JudgedBatch:
+def _judged(active: Active, batch: Batch, spends: Spends, under: str) -> JudgedBatch:
     """Validate the reports of a batch one by one; the valid ones are kept, in the mechanism's layout."""
     _need_reports(batch)
     payload = active.payload(batch)
@@ -310,19 +326,19 @@ def _judged(active: Active, batch: Batch, invitation: bytes | None, under: str) 
     accepted = int(np.count_nonzero(valid))
     # Fast path: nearly every batch is valid as a whole, and its payload is stored as it came.
     if accepted == n:
-        return JudgedBatch(NewBatch(under, batch.batch, payload, n, _NONE, invitation), n)
+        return JudgedBatch(NewBatch(under, batch.batch, payload, n, _NONE, *spends), n)
     places = tuple(np.flatnonzero(~valid).tolist())
     if not accepted:
         return JudgedBatch(None, 0, places)
     payload = np.ascontiguousarray(reports[valid]).tobytes()
     counts = {"range": len(places)}
-    return JudgedBatch(NewBatch(under, batch.batch, payload, accepted, counts, invitation), accepted, places)
+    return JudgedBatch(NewBatch(under, batch.batch, payload, accepted, counts, *spends), accepted, places)
 
 
-def _upload(active: Active, name: bytes, judged: Judged, invitation: bytes | None) -> JudgedBatch:
+def _upload(active: Active, name: bytes, judged: Judged, spends: Spends) -> JudgedBatch:
     """The validated upload of a collection with rows."""
     upload = JudgedBatch(None, judged.count, judged.bad_reports, judged.bad_rows)
     if not judged.count:
         return upload
-    batch = NewBatch(active.id, name, judged.payload, judged.count, upload.refused or _NONE, invitation)
+    batch = NewBatch(active.id, name, judged.payload, judged.count, upload.refused or _NONE, *spends)
     return replace(upload, batch=batch)

@@ -48,7 +48,8 @@ class NoticeFront:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what was begun; what is queued waits in the database."""
+        """Finish what was begun, within seconds; what is queued waits in the database."""
+        self.webhooks.stop()
         self._thread.stop()
 
     def _sights(self) -> list[Sight]:

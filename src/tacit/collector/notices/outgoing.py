@@ -7,8 +7,9 @@ checked, so that a second resolution cannot answer otherwise. Redirects are not 
 
 import socket
 import ssl
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from threading import Timer
 from urllib.parse import SplitResult, urlsplit
 
@@ -17,8 +18,11 @@ from tacit.errors import InvalidSpec
 SECONDS = 10.0
 """For a whole attempt, however slowly the other side answers."""
 _MOST_URL = 2000
-# Prefixes behind which an IPv4 address of any kind may hide.
-_TRANSLATED = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("2002::/16"))
+# All that has been given to anyone (RFC 4291, section 2.4), but for 6to4, behind which any IPv4 address may hide. What
+# is outside of it (site-local addresses, translated and IPv4-compatible ones) is routed where a network likes.
+_UNICAST, _SIX_TO_FOUR = IPv6Network("2000::/3"), IPv6Network("2002::/16")
+# For the protocols of a network itself (RFC 6890); a cloud has its metadata there, and `is_global` knows a part of it.
+_PROTOCOLS = IPv4Network("192.0.0.0/24")
 
 
 class NotDelivered(Exception):
@@ -50,10 +54,10 @@ def is_public(address: str) -> bool:
     """
     found: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
     if isinstance(found, IPv6Address):
-        if any(found in net for net in _TRANSLATED):
-            return False
         found = found.ipv4_mapped or found
-    return found.is_global and not found.is_multicast
+    if isinstance(found, IPv6Address):
+        return found.is_global and found in _UNICAST and found not in _SIX_TO_FOUR
+    return found.is_global and not found.is_multicast and found not in _PROTOCOLS
 
 
 def _address(host: str, port: int, private: bool) -> str:
@@ -72,19 +76,28 @@ class _Pinned(HTTPConnection):
 
     def __init__(self, parts: SplitResult, address: str, port: int) -> None:
         super().__init__(parts.hostname or "", port, timeout=SECONDS)
-        self._address, self._parts = address, parts
+        self._address, self._parts, self.is_late = address, parts, False
 
     def connect(self) -> None:
-        plain = socket.create_connection((self._address, self.port), self.timeout)
+        self.sock = socket.create_connection((self._address, self.port), self.timeout)
         if self._parts.scheme == "https":
-            self.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=self._parts.hostname)
-        else:
-            self.sock = plain
+            # The handshake comes when the socket is known, so that `give_up` can end it as well.
+            self.sock = ssl.create_default_context().wrap_socket(
+                self.sock, server_hostname=self._parts.hostname, do_handshake_on_connect=False
+            )
+        if self.is_late:
+            raise TimeoutError
+        if isinstance(self.sock, ssl.SSLSocket):
+            self.sock.do_handshake()
 
     def give_up(self) -> None:
         """End an attempt that takes too long, from another thread."""
+        self.is_late = True
         if self.sock is not None:
-            self.sock.shutdown(socket.SHUT_RDWR)
+            # Not the method of TLS sockets, which takes away what the other thread is using. A socket that is not
+            # connected any more, or not yet, is left alone: `connect` looks whether it is late.
+            with suppress(OSError):
+                socket.socket.shutdown(self.sock, socket.SHUT_RDWR)
 
 
 def post(url: str, body: bytes, headers: dict[str, str], *, private: bool, seconds: float = SECONDS) -> int:
@@ -100,9 +113,9 @@ def post(url: str, body: bytes, headers: dict[str, str], *, private: bool, secon
     try:
         connection.request("POST", path, body, headers)
         return connection.getresponse().status
-    except ssl.SSLError:
-        raise NotDelivered("the certificate of the host, or its TLS, is not valid") from None
     except (OSError, HTTPException) as error:
+        if isinstance(error, ssl.SSLError) and not connection.is_late:
+            raise NotDelivered("the certificate of the host, or its TLS, is not valid") from None
         raise NotDelivered(f"no answer ({type(error).__name__})") from None
     finally:
         timer.cancel()

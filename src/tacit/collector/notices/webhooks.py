@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any, cast
 
 from tacit.collector.collections.access import OWNER, Bearer
+from tacit.collector.notices.lanes import Lanes
 from tacit.collector.notices.outgoing import NotDelivered, checked_url, post
 from tacit.collector.ports import DeliveryRecord, NoticeStore, WebhookRecord
 from tacit.errors import InvalidSpec
@@ -23,12 +24,16 @@ from tacit.hosting.problems import Problem
 EVENTS = ("alarm", "rejects", "cohort", "closed")
 TEST = "test"
 MOST_WEBHOOKS = 50
+MOST_OF_TEAM = 10
 PAUSES = (30, 120, 480, 1920, 7680, 21600, 21600)
 """Seconds after a failed attempt until the next; after the last of them it is given up."""
 MOST_LOG = 200
+_MOST_KEPT = 20_000
+"""More than any store keeps."""
 _LEASE = 120
 """Seconds after which a message whose sender died is taken by another."""
-_AT_ONCE = 20
+TURN_SECONDS = 15.0
+"""For all that is tried at once: more than an attempt takes, unless the name of its host is resolved for long."""
 
 Post = Callable[..., int]
 
@@ -71,16 +76,24 @@ class Webhooks:
     def __init__(self, store: NoticeStore, clock: Clock, *, private: bool = False, post: Post = post) -> None:
         """Keep them in a store; `private` allows addresses inside this network."""
         self._store, self._clock, self._private, self._post = store, clock, private, post
+        self._lanes = Lanes(self._deliver_one)
 
     def add(self, url: Any, events: Any, *, team: Any = "", by: Bearer = OWNER) -> tuple[str, WebhookRecord]:
         """Add a webhook in the name of `by`; returns its secret, which cannot be shown again, and its record."""
         url, team = checked_url(url, private=self._private), by.within(team)
-        if len(self._store.webhooks()) >= MOST_WEBHOOKS:
-            raise Problem("conflict", f"there are {MOST_WEBHOOKS} webhooks, which is the most; remove one first")
+        self._need_room(team)
         secret = "whs_" + secrets.token_urlsafe(32)
         record = WebhookRecord(secrets.token_hex(8), url, _events(events), secret, team, self._clock.day())
         self._store.add_webhook(record)
         return secret, record
+
+    def _need_room(self, team: str) -> None:
+        """Problem `conflict` if there are as many webhooks as may be, of all or of a team."""
+        teams = [webhook.team for webhook in self._store.webhooks()]
+        if len(teams) >= MOST_WEBHOOKS:
+            raise Problem("conflict", f"there are {MOST_WEBHOOKS} webhooks, which is the most; remove one first")
+        if team and teams.count(team) >= MOST_OF_TEAM:
+            raise Problem("conflict", f"{MOST_OF_TEAM} webhooks are the most for the team '{team}'; remove one first")
 
     def all(self, by: Bearer = OWNER) -> list[WebhookRecord]:
         """All webhooks, or those of the bearer's team."""
@@ -100,15 +113,18 @@ class Webhooks:
     def test(self, name: str, by: Bearer = OWNER) -> None:
         """Queue a message that says that it is a test."""
         webhook = self.find(name, by)
-        event = Event(TEST, "", webhook.team, f"test {secrets.token_hex(8)}", {})
+        # Without a mark: every test is told, and marks are kept for good.
+        event = Event(TEST, "", webhook.team, "", {})
         self._store.announce(event.mark, [self._message(webhook, event)])
 
     def log(self, by: Bearer = OWNER) -> list[dict[str, Any]]:
         """The latest messages, newest first, without their bodies."""
         known = {webhook.id for webhook in self.all(by)}
         names = ("number", "webhook", "event", "collection", "state", "attempts", "day", "note")
-        found = self._store.deliveries(MOST_LOG)
-        return [{name: getattr(one, name) for name in names} for one in found if not by.team or one.webhook in known]
+        # For a team all are looked through, as the latest may be those of others.
+        found = self._store.deliveries(_MOST_KEPT if by.team else MOST_LOG)
+        mine = [one for one in found if not by.team or one.webhook in known]
+        return [{name: getattr(one, name) for name in names} for one in mine[:MOST_LOG]]
 
     def announce(self, event: Event) -> bool:
         """Queue an event for every webhook that is to be told; False if it was announced before."""
@@ -124,12 +140,25 @@ class Webhooks:
         )
 
     def deliver_due(self) -> None:
-        """Try what is due, up to a number at once."""
-        for _ in range(_AT_ONCE):
-            delivery = self._store.claim(int(self._clock.now()), _LEASE)
-            if delivery is None:
-                return
-            self._store.settle(self._tried(delivery))
+        """Try what is due, in a thread for every webhook, so that none waits for another."""
+        started = [lane for name in self._store.due(int(self._clock.now())) if (lane := self._lanes.start(name))]
+        self._lanes.wait(started, TURN_SECONDS)
+
+    def stop(self, seconds: float = TURN_SECONDS) -> None:
+        """Begin no further message, and wait a while for those that are under way."""
+        self._lanes.stop(seconds)
+
+    def _deliver_one(self, name: str) -> bool:
+        """Try the oldest message to a webhook; False if there is none, or those behind it shall wait."""
+        delivery = self._store.claim(name, int(self._clock.now()), _LEASE)
+        if delivery is None:
+            return False
+        tried = self._tried(delivery)
+        self._store.settle(tried)
+        if tried.state == "waiting":
+            # Who does not answer one message is not asked for ten seconds with each of the others.
+            self._store.put_off(name, tried.due)
+        return tried.state == "delivered"
 
     def _tried(self, delivery: DeliveryRecord) -> DeliveryRecord:
         webhook = next((hook for hook in self._store.webhooks() if hook.id == delivery.webhook), None)

@@ -27,7 +27,7 @@ from tacit.collector.ports import (
 from tacit.lake.about import BatchSet
 
 Mark = tuple[str, bytes]
-"""(collection, batch id) or (collection, hash of an invitation): unique keys within a collection."""
+"""(collection, batch id) or (collection, hash of an invitation or a token): unique keys within a collection."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def decide(
     """The outcome of every batch of a group, in order.
 
     `states` maps collections to their states; `stored` are the batch ids of this group that are in the database
-    already, and `unspent` the invitations of this group that are still valid.
+    already, and `unspent` the invitations and tokens of this group that are still valid.
     """
     # Copies, updated on the way: the same batch or invitation may come twice within one group.
     stored, unspent = set(stored), set(unspent)
@@ -54,7 +54,7 @@ def decide(
         outcome = _outcome(batch, states, stored, unspent)
         if outcome == STORED:
             stored.add((batch.collection, batch.batch))
-            unspent.discard((batch.collection, batch.invitation or b""))
+            unspent.difference_update(spent_by(batch))
         outcomes.append(outcome)
     return outcomes
 
@@ -66,7 +66,7 @@ def _outcome(batch: NewBatch, states: Mapping[str, str], stored: set[Mark], unsp
         return DUPLICATE
     if states.get(batch.collection) != "published":
         return CLOSED
-    if batch.invitation is not None and (batch.collection, batch.invitation) not in unspent:
+    if not unspent.issuperset(spent_by(batch)):
         return SPENT
     return STORED
 
@@ -81,6 +81,16 @@ def decide_tally(state: str | None, sources: Sequence[bytes], stored: set[bytes]
 def invitations(batches: Sequence[NewBatch]) -> list[Mark]:
     """The invitations that the batches of a group want to spend."""
     return [(batch.collection, batch.invitation) for batch in batches if batch.invitation is not None]
+
+
+def tokens(batches: Sequence[NewBatch]) -> list[Mark]:
+    """The anonymous tokens that the batches of a group want to spend."""
+    return [(batch.collection, batch.token) for batch in batches if batch.token is not None]
+
+
+def spent_by(batch: NewBatch) -> list[Mark]:
+    """What a batch spends: an invitation, a token, or nothing."""
+    return invitations([batch]) + tokens([batch])
 
 
 def refusals(batches: Sequence[NewBatch]) -> dict[str, Counter[str]]:
@@ -103,11 +113,13 @@ def by_collection(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[str, ...]]
 def plain_group(batches: Sequence[NewBatch]) -> str | None:
     """The one collection of a plain group, or None.
 
-    Plain groups (one collection, no invitations, no refusals) are the common case, and have a fast path.
+    Plain groups (one collection, nothing to spend, no refusals) are the common case, and have a fast path.
     """
     name = batches[0].collection if batches else None
     for batch in batches:
-        if batch.collection != name or batch.invitation is not None or batch.rejected or not batch.count:
+        if batch.collection != name or batch.rejected or not batch.count:
+            return None
+        if batch.invitation is not None or batch.token is not None:
             return None
     return name
 

@@ -11,7 +11,9 @@ from typing import Any, LiteralString
 from tacit.collector.ports import DeliveryRecord, WebhookRecord
 
 MOST_DELIVERIES = 1000
-"""Messages that are kept, waiting or done; the oldest make room."""
+"""Messages that are kept when they are done; the oldest make room."""
+MOST_OF_ONE = 200
+"""Messages to one webhook that are kept, waiting or done: much news of one team takes no place from that of others."""
 
 Run = Callable[..., list[tuple[Any, ...]]]
 """Runs one statement inside the transaction and returns its rows."""
@@ -20,6 +22,12 @@ Transaction = Callable[[Callable[[Run], Any]], Any]
 
 _HOOK: LiteralString = "id, url, events, secret, team, day"
 _SENT: LiteralString = "webhook, event, collection, body, state, attempts, due, day, note"
+
+
+def _keep(those: LiteralString) -> LiteralString:
+    """A statement that deletes all but the latest of some messages; `those` says which, and the number comes last."""
+    first: LiteralString = f"SELECT number FROM @deliveries WHERE {those} ORDER BY number DESC LIMIT 1 OFFSET ?"
+    return f"DELETE FROM @deliveries WHERE {those} AND number <= ({first})"
 
 
 class NoticeTables:
@@ -49,28 +57,41 @@ class NoticeTables:
         return self._transaction(remove)
 
     def announce(self, mark: str, deliveries: Sequence[DeliveryRecord]) -> bool:
-        """Queue messages about an event, unless its mark is there already; whether it was new."""
+        """Queue messages about an event, unless its mark is there already; whether it was new, as no mark always is."""
         day = deliveries[0].day if deliveries else 0
 
         def announce(run: Run) -> bool:
             # Of two processes that see the same event the later one waits for the row of the first, and gets none.
-            if not run("INSERT INTO @marks VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING mark", mark, day):
+            text = "INSERT INTO @marks VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING mark"
+            if mark and not run(text, mark, day):
                 return False
             for delivery in deliveries:
                 run(f"INSERT INTO @deliveries ({_SENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *astuple(delivery)[1:])
-            last = "(SELECT max(number) FROM @deliveries)"
-            run(f"DELETE FROM @deliveries WHERE number <= {last} - ?", MOST_DELIVERIES)
+            for webhook in sorted({delivery.webhook for delivery in deliveries}):
+                run(_keep("webhook = ?"), webhook, webhook, MOST_OF_ONE)
+            run(_keep("state <> 'waiting'"), MOST_DELIVERIES)
             return True
 
         return self._transaction(announce)
 
-    def claim(self, now: int, lease: int) -> DeliveryRecord | None:
-        """The oldest message that is due, with one attempt more; nobody else gets it before the lease is over."""
-        oldest = "SELECT number FROM @deliveries WHERE state = 'waiting' AND due <= ? ORDER BY due, number LIMIT 1"
+    def due(self, now: int) -> list[str]:
+        """The webhooks for which messages are due, in order of their ids."""
+        text = "SELECT DISTINCT webhook FROM @deliveries WHERE state = 'waiting' AND due <= ? ORDER BY webhook"
+        return [str(webhook) for (webhook,) in self._transaction(lambda run: run(text, now))]
+
+    def put_off(self, webhook: str, due: int) -> None:
+        """Have no waiting message to a webhook due before a time."""
+        text = "UPDATE @deliveries SET due = ? WHERE webhook = ? AND state = 'waiting' AND due < ?"
+        self._transaction(lambda run: run(text, due, webhook, due))
+
+    def claim(self, webhook: str, now: int, lease: int) -> DeliveryRecord | None:
+        """The oldest message to a webhook that is due; nobody else gets it before the lease is over."""
+        oldest = """SELECT number FROM @deliveries WHERE webhook = ? AND state = 'waiting' AND due <= ?
+            ORDER BY due, number LIMIT 1"""
         # That it is due is asked twice: whoever waited for the row of another process finds it leased.
         text = f"""UPDATE @deliveries SET attempts = attempts + 1, due = ? WHERE number = ({oldest})
             AND state = 'waiting' AND due <= ? RETURNING number, {_SENT}"""
-        rows = self._transaction(lambda run: run(text, now + lease, now, now))
+        rows = self._transaction(lambda run: run(text, now + lease, webhook, now, now))
         return DeliveryRecord(*rows[0]) if rows else None
 
     def settle(self, delivery: DeliveryRecord) -> None:

@@ -159,6 +159,7 @@ function privacy(form) {
       "One origin per line, such as https://example.org. May stay empty; sites can also be added later.",
     ),
     check(form, model, "invitations", "Every respondent needs an invitation that works once"),
+    check(form, model, "tokens", "An invitation is exchanged for an anonymous token, so that nobody knows whose report is whose"),
   );
 }
 

@@ -74,6 +74,7 @@ export const newModel = () => ({
   retentionDays: 365,
   origins: "",
   invitations: false,
+  tokens: false,
   k: 16,
   tableSize: 2,
   hasColumns: false,
@@ -205,6 +206,7 @@ export function draftOf(model) {
     retention_days: model.retentionDays,
     origins: items(model.origins),
     invitations: model.invitations,
+    ...(model.tokens && { tokens: true }),
     ...(model.shuffle && { shuffle: model.shuffle }),
   };
 }
@@ -228,6 +230,7 @@ export function modelOf(draft) {
     retentionDays: draft.retention_days ?? 365,
     origins: (draft.origins ?? []).join("\n"),
     invitations: draft.invitations ?? false,
+    tokens: draft.tokens ?? false,
     shuffle: draft.shuffle ?? null,
     ...(draft.policy === "joint" ? { tableSize: draft.k ?? 2 } : { k: draft.k ?? 32 }),
     ...(draft.rows && { hasColumns: true, table: draft.rows.table, columns: draft.rows.columns.map(copied) }),

@@ -89,6 +89,7 @@ const REASONS = /** @type {Record<string, string>} */ ({
   digest: "for another document",
   duplicate: "sent twice, counted once",
   invitation: "without a valid invitation",
+  token: "without a valid token",
   malformed: "cannot be read",
   range: "outside the mechanism's range",
   rate_limited: "too many at once",

@@ -24,6 +24,8 @@ from tacit.errors import InvalidSpec, ProtocolViolation
 
 SALT_BYTES = 48
 """The salt is as long as the hash (RFC 9474, section 5)."""
+MOST_BITS, MOST_EXPONENT_BITS = 8192, 64
+"""Of a modulus, and of an exponent, which is 65537 nearly everywhere: work grows with their product."""
 _HASH_BYTES = 48
 _TRAILER = b"\xbc"
 
@@ -36,14 +38,15 @@ class BlindKey:
     exponent: int
 
     def __post_init__(self) -> None:
-        """Refuse keys under which no message has an encoding."""
+        """Refuse keys under which no message has an encoding, and those that would keep a device busy."""
         # EMSA-PSS (RFC 8017, section 9.1.1, step 3) needs room for hash, salt and two bytes.
         least = 8 * (_HASH_BYTES + SALT_BYTES + 2)
-        if self.modulus % 2 == 0 or self.modulus.bit_length() < least:
-            bits = self.modulus.bit_length()
-            raise InvalidSpec(f"blind RSA: the modulus has {bits} bits, must be odd and have at least {least}")
-        if self.exponent < 3 or self.exponent % 2 == 0:
-            raise InvalidSpec(f"blind RSA: the exponent is {self.exponent}, must be odd and at least 3")
+        bits = self.modulus.bit_length()
+        if self.modulus % 2 == 0 or self.modulus < 0 or not least <= bits <= MOST_BITS:
+            rule = f"positive, odd and have at least {least} and at most {MOST_BITS}"
+            raise InvalidSpec(f"blind RSA: the modulus has {bits} bits, must be {rule}")
+        if not 3 <= self.exponent < 1 << MOST_EXPONENT_BITS or self.exponent % 2 == 0:
+            raise InvalidSpec(f"blind RSA: the exponent must be odd, at least 3 and below 2^{MOST_EXPONENT_BITS}")
 
     @property
     def width(self) -> int:

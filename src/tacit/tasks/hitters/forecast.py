@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import erfc, log, sqrt
+from operator import mul
 
 import numpy as np
 
@@ -67,10 +68,19 @@ def made_up(spelling: Spelling, name: str, shares: F64, *, seed: int = _SEED) ->
     digits = rng.integers(0, spelling.fanout, (2 * len(shares), spelling.digits))
     if spelling.possible is not None:
         digits = _letters(spelling, rng, 2 * len(shares))
-    powers = [spelling.fanout**place for place in range(spelling.digits - 1, -1, -1)]
-    found = {sum(d * p for d, p in zip(row, powers, strict=True)) % spelling.size: None for row in digits.tolist()}
+    found = dict.fromkeys(_numbers(spelling, digits))
     values = np.array(list(found)[: len(shares)], np.uint64)
     return ReferenceValues(name, values, shares[: len(values)])
+
+
+def _numbers(spelling: Spelling, digits: I64) -> list[int]:
+    """Return the values that rows of digits spell; what is beyond the end of the domain begins at its start again."""
+    powers = [spelling.fanout**place for place in range(spelling.digits - 1, -1, -1)]
+    if spelling.fanout**spelling.digits > 1 << 64:
+        return [sum(map(mul, row, powers)) % spelling.size for row in digits.tolist()]
+    values = digits.astype(np.uint64) @ np.array(powers, np.uint64)
+    # A whole domain needs no remainder, and 2^64 is no number of this type.
+    return (values if spelling.size == spelling.fanout**spelling.digits else values % np.uint64(spelling.size)).tolist()
 
 
 def _letters(spelling: Spelling, rng: np.random.Generator, count: int) -> I64:

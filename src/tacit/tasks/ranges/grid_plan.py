@@ -224,13 +224,9 @@ class GridPlanner:
         The projection onto nodes of depth d is the block average with blocks of `width`; contrasts of depth d are the
         difference between two such projections, hence `diff` of the traces.
         """
-        matrix = self._answers(shape.sizes[i], i)
-        fanout, top = shape.fanouts[i], shape.tops[i]
-        sums: list[float] = []
-        for depth in range(top + 1):
-            width, count = int(fanout ** (top - depth)), int(fanout**depth)
-            blocks = matrix.reshape(count, width, count, width)[np.arange(count), :, np.arange(count)]
-            sums.append(float(blocks.sum()) / width)
+        size, fanout, top = shape.sizes[i], shape.fanouts[i], shape.tops[i]
+        widths = [fanout ** (top - depth) for depth in range(top + 1)]
+        sums = [float(size if i >= self.ordered else squares_within(size, width)) / width for width in widths]
         return np.diff(np.array(sums), prepend=0.0)
 
     def _answers(self, size: int, i: int) -> F64:
@@ -255,6 +251,18 @@ class GridPlanner:
         roots = [_root(self._answers(size, i)) for i, size in enumerate(shape.sizes)]
         rows = np.asarray(reduce(np.kron, roots), np.float64)
         return replace(option, error=crowd * float(fit.linear(rows).sum()))
+
+
+def squares_within(size: int, width: int) -> float:
+    """Return the mean over all ranges of the squared numbers of their answers in every block of `width`, summed.
+
+    It is the sum of `_answers` over pairs in one block, without the matrix of all pairs, which a long attribute has no
+    memory for: what starts up to i times what ends from j on, over i < j twice, and over i = j.
+    """
+    at = np.arange(size, dtype=np.float64).reshape(-1, width)
+    starts, ends = at + 1, size - at
+    before = np.cumsum(starts, axis=1) - starts
+    return float(((2 * before + starts) * ends).sum()) * 2 / (size * (size + 1))
 
 
 def _root(matrix: F64) -> F64:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from tacit.core.mechanism import Oracle
+from tacit.core.mechanism import Mechanism, Oracle
 from tacit.device.numbers.budget import Share
 from tacit.errors import InvalidSpec
 from tacit.post.series.kalman import steady_state
 from tacit.tasks.choose import choose_oracle
+from tacit.tasks.time.trees import choose_tree
 
 FREQUENCY, DRIFT = 0.05, 5e-4
 """The frequency and the standard deviation of its drift per window that options are compared at unless told."""
@@ -31,6 +32,8 @@ class TimeGoal:
     windows: int = 365
     frequency: float = FREQUENCY
     drift: float = DRIFT
+    changes: int | None = None
+    """How often the answer of a device changes at most, where that is known: trees over time need it."""
 
     def __post_init__(self) -> None:
         """Refuse runs longer than the collection, and numbers that are no shares."""
@@ -38,6 +41,10 @@ class TimeGoal:
             raise InvalidSpec(f"run is {self.run}, must be from 1 to the number of windows, {self.windows}")
         if not 0 <= self.frequency <= 1 or not 0 <= self.drift <= 1:
             raise InvalidSpec("frequency and drift must be shares, from 0 to 1")
+        if self.changes is not None and self.guarantee != "lifetime":
+            raise InvalidSpec(
+                "changes are for a guarantee for life: let run be the number of windows, or leave them out"
+            )
 
     @property
     def guarantee(self) -> str:
@@ -53,7 +60,7 @@ class TimeOption:
 
     method: str
     words: str
-    mechanism: Oracle
+    mechanism: Mechanism
     rmse: float
     """Of one window, about the whole population."""
     rmse_difference: float | None
@@ -119,6 +126,29 @@ def _lsp(goal: TimeGoal) -> TimeOption:
     return TimeOption("lsp", words, mechanism, sqrt(error), None)
 
 
+SHOWN_CHANGES = (1, 2, 3, 5)
+"""Trees that are shown where nobody says how often answers change."""
+
+
+def _tree(goal: TimeGoal, changes: int) -> TimeOption:
+    choice = choose_tree(goal.epsilon, goal.windows, changes, goal.frequency)
+    # Of several answers every device follows a random one, so that each has a share of the devices.
+    followed = goal.size if goal.size > 2 else 1
+    words = "only ever switches on" if changes == 1 else f"changes at most {changes} times"
+    if followed > 1:
+        words += f", one of {goal.size} answers per device"
+    method = "tree_step" if changes == 1 else f"tree_{changes}"
+    text = f"a tree over time (fanout {choice.mechanism.fanout}), if a yes/no state {words}"
+    return TimeOption(method, text, choice.mechanism, sqrt(followed * choice.noise / goal.n), None)
+
+
+def _trees(goal: TimeGoal) -> list[TimeOption]:
+    """Trees keep epsilon for life, and stand beside nothing else."""
+    if goal.guarantee != "lifetime" or goal.run == 1:
+        return []
+    return [_tree(goal, changes) for changes in ((goal.changes,) if goal.changes else SHOWN_CHANGES)]
+
+
 _METHODS: tuple[Callable[[TimeGoal], TimeOption], ...] = (_lpu, _lbu, _lsp)
 
 
@@ -133,15 +163,18 @@ class TimePlan:
 
 
 def plan_time(goal: TimeGoal) -> TimePlan:
-    """Compare the ways to keep the goal's guarantee; the pick answers every window afresh, with the least error."""
-    options = tuple(method(goal) for method in _METHODS) if goal.run > 1 else (_lpu(goal),)
-    # What is held between two reports is no answer about a window, so lsp is shown and not picked.
+    """Compare the ways to keep the goal's guarantee; the pick answers about every window, with the least error."""
+    options = [method(goal) for method in _METHODS] if goal.run > 1 else [_lpu(goal)]
+    trees = _trees(goal)
+    # What is held between two reports is no answer about a window, so lsp is shown and not picked; a tree is picked
+    # only where somebody vouches for the number of changes, since more of them bias its answers.
     fresh = [option for option in options if option.rmse_online is not None]
-    pick = min(fresh, key=lambda option: option.rmse)
-    return TimePlan(goal, pick, tuple(sorted(options, key=lambda option: option.rmse)), _reason(goal, pick, fresh))
+    pick = min([*fresh, *(trees if goal.changes else [])], key=lambda option: option.rmse)
+    shown = tuple(sorted([*options, *trees], key=lambda option: option.rmse))
+    return TimePlan(goal, pick, shown, _reason(goal, pick, fresh, trees))
 
 
-def _reason(goal: TimeGoal, pick: TimeOption, fresh: list[TimeOption]) -> str:
+def _reason(goal: TimeGoal, pick: TimeOption, fresh: list[TimeOption], trees: list[TimeOption]) -> str:
     unit = f"{goal.every}s"
     kept = {
         "run": f"epsilon {goal.epsilon} for any {goal.run} {unit} in a row",
@@ -150,7 +183,20 @@ def _reason(goal: TimeGoal, pick: TimeOption, fresh: list[TimeOption]) -> str:
     }[goal.guarantee]
     other = max(option.rmse for option in fresh)
     gain = f", {(other / pick.rmse) ** 2:.1f} times less variance than splitting epsilon" if len(fresh) > 1 else ""
-    return (
-        f"{pick.method} with {pick.mechanism.kind}: {pick.words}{gain}; all options here keep {kept}. "
+    said = f"{pick.method} with {pick.mechanism.kind}: {pick.words}{gain}; all options here keep {kept}"
+    if pick.rmse_online is None:
+        return f"{said}. Devices that change more often are taken for constant, which biases the share"
+    smoothed = (
         f"Smoothed online the error is {pick.rmse_online:.2g} if the share drifts by {goal.drift:g} per {goal.every}"
+    )
+    return f"{said}. {smoothed}{_hint(goal, pick, trees)}"
+
+
+def _hint(goal: TimeGoal, pick: TimeOption, trees: list[TimeOption]) -> str:
+    """Say which tree would have less error, where nobody told how often answers change."""
+    better = [option for option in trees if option.rmse < pick.rmse]
+    if goal.changes or not better:
+        return ""
+    return (
+        f". {better[-1].method} would have {better[-1].rmse:.2g}, unsmoothed, if states change so rarely: say --changes"
     )

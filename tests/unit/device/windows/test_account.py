@@ -90,15 +90,16 @@ def worst_run(charges: list[tuple[int, Fraction]], run: int) -> Fraction:
 TWO = [(b"\0" * 32, terms(), ONE), (b"\1" * 32, terms(per=1, guarantee="event"), Fraction(1, 5))]
 
 
-def test_every_run_stays_within_its_cap_whatever_happens_to_the_ledger() -> None:
+@pytest.mark.parametrize("people", [20, pytest.param(60, marks=pytest.mark.slow)])
+def test_every_run_stays_within_its_cap_whatever_happens_to_the_ledger(people: int) -> None:
     charges = 0
-    for seed in range(60):
+    for seed in range(people):
         person = Person(np.random.default_rng(seed), TWO, account(run_epsilon="2"), may_set_back=False)
         for _ in range(300):
             person.step()
         assert worst_run(person.charged, 5) <= 2, seed
         charges += len(person.charged)
-    assert charges > 1000
+    assert charges > 16 * people
 
 
 @pytest.mark.slow
@@ -120,13 +121,14 @@ def test_a_ledger_without_the_cold_rule_would_spend_twice(monkeypatch: pytest.Mo
     """The histories have the power to find a missing rule: without `cold`, some run exceeds its cap."""
     warm = tuple(rule for rule in RULES if rule[0] != "cold")
     monkeypatch.setattr("tacit.device.windows.account.RULES", warm)
-    worst = Fraction(0)
-    for seed in range(60):
+
+    def worst_of(seed: int) -> Fraction:
         person = Person(np.random.default_rng(seed), TWO, account(run_epsilon="2"), may_set_back=False)
         for _ in range(300):
             person.step()
-        worst = max(worst, worst_run(person.charged, 5))
-    assert worst > 2
+        return worst_run(person.charged, 5)
+
+    assert any(worst_of(seed) > 2 for seed in range(20))
 
 
 def test_charges_that_no_later_run_can_hold_are_forgotten() -> None:

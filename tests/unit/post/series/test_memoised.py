@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from tacit.core.estimate import Estimate
+from tacit.device.numbers.exact import WORD
 from tacit.errors import InvalidSpec
+from tacit.numeric.mean import OneBit
+from tacit.numeric.memo import Memoized
 from tacit.oracles.grr import GRR
 from tacit.oracles.layered import LayeredMemo
 from tacit.post.series.memoised import memoised_difference, memoised_mean, repeated_covariance
@@ -113,3 +116,28 @@ def test_a_share_needs_the_mechanism_and_the_same_devices() -> None:
         memoised_difference(later, earlier, unchanged=0.5)
     with pytest.raises(InvalidSpec, match="must be a share"):
         memoised_difference(later, earlier, mechanism=m, unchanged=1.5)
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+def test_trends_of_memoised_numbers_have_the_noise_of_what_changed(epsilon: str) -> None:
+    """Numbers rounded to an end of the grid, a permanent bit for either end: |D| (E^2 + 1)/(E - 1)^2 - D^2, exactly.
+
+    Enumerated over the point at which a device rounds and over both bits; nothing changed, no noise.
+    """
+    m = Memoized(inner=OneBit(top=6, epsilon=epsilon), most_values=2)
+    inner, top = m.inner, 6
+    assert isinstance(inner, OneBit)
+    chance = {key: Fraction(inner.threshold(key), WORD) for key in (0, top)}
+    told = {bit: Fraction(bit * WORD - inner.low, inner.slope * top) for bit in (0, 1)}
+    square = sum(
+        (chance[top] if a else 1 - chance[top]) * (chance[0] if b else 1 - chance[0]) * (told[a] - told[b]) ** 2
+        for a, b in product((0, 1), repeat=2)
+    )
+    e = np.exp(float(epsilon))
+    for before, after in product(range(top + 1), repeat=2):
+        keys = [[m.value_key((alpha,), value) for value in (before, after)] for alpha in range(top)]
+        different = Fraction(sum(one != other for one, other in keys), top)
+        step = Fraction(after - before, top)
+        found = different * square - step**2
+        expected = abs(float(step)) * (e**2 + 1) / (e - 1) ** 2 - float(step) ** 2
+        assert float(found) == pytest.approx(expected, abs=1e-12)

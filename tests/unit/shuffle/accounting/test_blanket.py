@@ -8,8 +8,9 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.shuffle.enumeration import blanket_deltas, hashing_table, merged, table, true_deltas
 
 import tacit
@@ -261,20 +262,20 @@ CROWDS = {
 }
 
 
-@settings(max_examples=6, deadline=None)
+@examples(6)
 @given(kind=st.sampled_from(["grr 4", "oue 3"]), **CROWDS)
 def test_delta_falls_with_respondents_fakes_and_epsilon(**case: Any) -> None:
     check_monotone(**case)
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(kind=st.sampled_from(["grr 4", "oue 3", "hrr 4", "ss 4 2"]), **CROWDS)
 def test_delta_falls_for_mechanisms_with_overlap_too(**case: Any) -> None:
     check_monotone(**case)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(
     x=st.fractions(Fraction(3, 2), 20, max_denominator=50), g=st.integers(2, 6), m=st.integers(1, 40),
     first=st.fractions(0, 1, max_denominator=20), second=st.fractions(0, 1, max_denominator=20),

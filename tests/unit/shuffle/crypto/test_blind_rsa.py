@@ -122,8 +122,10 @@ def test_a_wrong_answer_of_the_signer_is_not_used(signer: BlindSigner) -> None:
     assert str(blinding.inverse) not in repr(blinding)
 
 
-def test_keys_without_room_for_an_encoding_are_refused() -> None:
-    for modulus, exponent in ((2**1024, 3), (2**700 + 1, 3), (2**1024 + 1, 1), (2**1024 + 1, 4)):
+def test_keys_without_room_for_an_encoding_or_without_end_are_refused() -> None:
+    odd = 2**1024 + 1
+    moduli = [(modulus, 3) for modulus in (2**1024, 2**700 + 1, 0, -odd, 2**8192 + 1)]
+    for modulus, exponent in (*moduli, (odd, 1), (odd, 4), (odd, -3), (odd, 2**64 + 1)):
         with pytest.raises(InvalidSpec, match=r"blind RSA: the (modulus|exponent)"):
             BlindKey(modulus, exponent)
 

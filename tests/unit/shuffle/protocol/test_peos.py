@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from tacit.arrays import U8
 from tacit.device.numbers.coins import ReplayCoins
@@ -52,7 +53,7 @@ def words_out(outputs: dict[int, U8], count: int, key: DgkPrivateKey = SMALL) ->
     return sorted((words + as_words(plain).reshape(-1)).tolist())
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(
     parties=st.sampled_from([3, 3, 5]),
     words=st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=4),

@@ -4,8 +4,9 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from tacit.arrays import U8
 from tacit.errors import InvalidSpec, ProtocolViolation
@@ -97,7 +98,7 @@ def test_summands_travel_as_seeds_but_for_the_rest(layout: RowLayout):
     assert algebra.unpack(rows.reshape(-1)[1:], count, is_rest=True) is None
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     parties=st.sampled_from([3, 3, 5]),
     count=st.integers(1, 30),

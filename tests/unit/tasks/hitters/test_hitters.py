@@ -93,7 +93,8 @@ def test_impossible_searches_are_refused(changed: "dict[str, int]", rule: str) -
         plan_naive(bit_strings(40), epsilon="1", n=100, k=4)
 
 
-@pytest.mark.parametrize("method", ["pem", "pem1", "naive", "plain"])
+@pytest.mark.slow_cases("naive")
+@pytest.mark.parametrize("method", [pytest.param("pem", marks=pytest.mark.slow), "pem1", "naive", "plain"])
 def test_planted_values_are_found_through_real_reports(method: str) -> None:
     """Shares of 10 and more standard deviations of every group; a miss has a probability below 1e-6."""
     spelling, n = bit_strings(16 if method != "pem" else 64), 40_000

@@ -171,7 +171,7 @@ def test_covariances_agree_with_variances_of_sums():
 
 
 @pytest.mark.parametrize("method", ["inp_ht", "ft", "marg_ps", "marg_ht", "marg_rr", "am", "fc", "inp_ps", "inp_rr"])
-@pytest.mark.slow_cases("inp_ps", "fc", "ft", "marg_ps", "marg_rr", "marg_ht", "am")
+@pytest.mark.slow_cases("inp_ps", "fc", "ft", "marg_ps", "marg_rr", "marg_ht", "am", "inp_rr")
 def test_predicted_errors_are_those_of_the_answers(method: str):
     """Raw squared errors against the prediction, 6 runs of 56 tables: within 25 %, which is over five deviations."""
     records = latent_classes(1 << 14, 8, np.random.default_rng(2))
@@ -451,6 +451,7 @@ def test_plan_on_the_command_line():
     assert "calm" in CliRunner().invoke(cli, line[:-1], catch_exceptions=False).output
 
 
+@pytest.mark.slow_cases("auto")
 @pytest.mark.parametrize("method", ["calm", "auto"])
 def test_simulate_on_the_command_line(tmp_path: Path, method: str):
     file = tmp_path / "answers.csv"

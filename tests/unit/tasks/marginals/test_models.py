@@ -122,6 +122,7 @@ def test_records_of_every_method_have_the_pairs(method: str):
     assert np.array_equal(again, made)
 
 
+@pytest.mark.slow
 def test_a_junction_tree_is_closer_than_a_tree_of_pairs():
     """Squared error of all triples of eight dependent attributes: at most two thirds of the tree's."""
     records = latent_classes(1 << 17, 8, np.random.default_rng(1))

@@ -101,6 +101,7 @@ def test_odd_data_give_no_nan():
             assert np.isfinite(table.consistent).all() and np.isfinite(table.interval(0.95)).all()
 
 
+@pytest.mark.slow
 def test_forecasts_are_near_what_tables_have_and_between_weak_and_strong():
     """Independent attributes with the shares that a forecast supposes: 12 collections, within 30 %."""
     records, n = _independent(20_000, 5), 20_000

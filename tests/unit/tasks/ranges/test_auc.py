@@ -66,6 +66,7 @@ def tree(size: int, kind: type[Any]) -> OneOf:
     return OneOf(family=Tree(size=size, fanout=2, heights=tuple(heights), mechanisms=members))
 
 
+@pytest.mark.slow_cases("tree")
 @pytest.mark.parametrize(("runs", "power"), POWER)
 @pytest.mark.parametrize("mechanism", [tree(6, OUE), GRR(size=6, epsilon="2")], ids=["tree", "flat"])
 def test_two_collections_give_an_unbiased_area_with_the_stated_variance(
@@ -80,6 +81,7 @@ def test_two_collections_give_an_unbiased_area_with_the_stated_variance(
     assert_variance(errors, stated, must_reject=power)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "power"), POWER)
 def test_one_collection_with_labels_gives_the_same_area(runs: int, power: float) -> None:
     """False-alarm probability 1e-7 each, and `power` times the variance fails."""

@@ -1,12 +1,14 @@
 """Plans of repeated collections: the published table, and one guarantee per table."""
 
-from math import sinh
+from math import exp, sinh
+from typing import Any
 
 import pytest
 
 from tacit.errors import InvalidSpec
 from tacit.tasks.time.guarantees import stream_guarantee
 from tacit.tasks.time.plan import TimeGoal, plan_time
+from tacit.tasks.time.trees import choose_tree
 
 # sd x 1000 at n = 10^6, epsilon 1, f = .05, drift .0005: size, run, lpu, lbu, lsp, online, smoothed, lpu difference.
 TABLE = [
@@ -59,3 +61,40 @@ def test_goals_that_make_no_sense() -> None:
         TimeGoal(size=2, n=10, epsilon="1", run=4, frequency=2)
     with pytest.raises(InvalidSpec, match="must be one of"):
         stream_guarantee("lxx", epsilon=1.0, run=2, windows=4)
+
+
+def test_trees_stand_beside_one_report_for_life_and_are_picked_if_somebody_counts_changes() -> None:
+    goal: dict[str, Any] = {"size": 2, "n": 10**6, "epsilon": "1", "run": 365, "windows": 365, "frequency": 0.25}
+    plan = plan_time(TimeGoal(**goal))
+    errors = {option.method: option.rmse**2 * 10**6 for option in plan.options}
+    # N Var over a year at epsilon 1, printed with three figures.
+    printed = {"lpu": 404, "tree_step": 102, "tree_2": 281, "tree_3": 456, "tree_5": 763}
+    assert {name: errors[name] for name in printed} == pytest.approx(printed, rel=0.015)
+    assert plan.pick.method == "lpu" and "say --changes" in plan.reason
+    told = plan_time(TimeGoal(**goal, changes=2))
+    assert told.pick.method == "tree_2" and "biases the share" in told.reason
+    assert "epsilon 1 for all 365 days together" in told.reason
+    # Of 16 answers each device follows one, which costs more than a tree gains.
+    assert plan_time(TimeGoal(**{**goal, "size": 16, "changes": 2})).pick.method == "lpu"
+    assert plan_time(TimeGoal(**goal, changes=5)).pick.method == "lpu"
+
+
+def test_trees_are_compared_for_life_alone() -> None:
+    with pytest.raises(InvalidSpec, match="for a guarantee for life"):
+        TimeGoal(size=2, n=10, epsilon="1", run=4, changes=2)
+    methods = {option.method for option in plan_time(TimeGoal(size=2, n=10**6, epsilon="1", run=30)).options}
+    assert methods == {"lpu", "lbu", "lsp"}
+
+
+# Epsilon, changes, and the first number of windows at which a tree has less error than one report for life.
+FIRST = [("1", 2, 205), ("2", 2, 133), ("4", 2, 87)]
+
+
+@pytest.mark.parametrize(("epsilon", "changes", "first"), FIRST)
+def test_trees_pay_off_from_some_number_of_windows_on(epsilon: str, changes: int, first: int) -> None:
+    e = exp(float(epsilon))
+    gain = [
+        choose_tree(epsilon, t, changes, 0.25).noise < t * e / (e - 1) ** 2 + 0.1875 * (t - 1)
+        for t in (first - 1, first)
+    ]
+    assert gain == [False, True]

@@ -130,6 +130,27 @@ MIGRATIONS: tuple[Step, ...] = (
     );
     CREATE TABLE tacit.marks (mark text PRIMARY KEY, day integer NOT NULL);
     """,
+    """
+    CREATE TABLE tacit.issuers (id text PRIMARY KEY, secret bytea NOT NULL);
+    CREATE TABLE tacit.issued (
+        collection bigint NOT NULL REFERENCES tacit.collections,
+        blinded bytea NOT NULL,
+        invitation bytea NOT NULL,
+        PRIMARY KEY (collection, blinded)
+    );
+    CREATE TABLE tacit.used (
+        collection bigint NOT NULL REFERENCES tacit.collections,
+        hash bytea NOT NULL,
+        PRIMARY KEY (collection, hash)
+    );
+    CREATE TABLE tacit.kept (
+        collection bigint NOT NULL REFERENCES tacit.collections,
+        part integer NOT NULL,
+        name bytea NOT NULL,
+        payload bytea NOT NULL,
+        PRIMARY KEY (collection, part, name)
+    );
+    """,
 )
 """Migration i takes a database from version i to i + 1. New ones are appended; released ones are never edited."""
 

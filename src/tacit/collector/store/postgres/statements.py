@@ -6,13 +6,14 @@ and folding and dropping both lock `waiting` before `tallies`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any, LiteralString
 
 from psycopg.errors import SerializationFailure
 
-from tacit.collector.ports import STORED, CollectionRecord, Fold, NewBatch, Outcome, StoredTally
+from tacit.collector.ports import STORED, CollectionRecord, Fold, Keep, NewBatch, Outcome, StoredTally
 from tacit.collector.store.checksums import COLUMNS, TallyRow, checked
-from tacit.collector.store.intake import Mark, decide, decide_tally, invitations, refusals, segments, unpack
+from tacit.collector.store.intake import Mark, decide, decide_tally, invitations, refusals, segments, tokens, unpack
 from tacit.collector.store.postgres.connection import Connection
 from tacit.collector.store.sqlite.statements import FOLD_BYTES, need
 
@@ -72,6 +73,8 @@ def close(db: Connection, collection: str) -> int:
     found = rows(db, text, collection)
     need(len(found), collection, "was never published")
     db.execute("UPDATE tacit.collections SET state = 'closed' WHERE id LIKE %s", (f"{collection}.%",))
+    db.execute("DELETE FROM tacit.issuers WHERE id = %s", (collection,))
+    db.execute("DELETE FROM tacit.kept WHERE collection = %s", (int(found[0][0]),))
     return int(found[0][0])
 
 
@@ -118,9 +121,11 @@ class BatchGroup:
         ids = {(batch.collection, batch.batch) for batch in self._batches}
         claimed = self._claim({mark for mark in ids if self._states.get(mark[0]) == "published"})
         stored = self._stored(ids - claimed)
-        outcomes = decide(self._batches, self._states, stored, self._unspent())
+        free = self._claim_tokens({mark for mark in tokens(self._batches) if self._states.get(mark[0]) == "published"})
+        outcomes = decide(self._batches, self._states, stored, self._unspent() | free)
         accepted = [batch for batch, outcome in zip(self._batches, outcomes, strict=True) if outcome == STORED]
         self._release(claimed - {(batch.collection, batch.batch) for batch in accepted})
+        self._release_tokens(free - set(tokens(accepted)))
         self._spend(invitations(accepted))
         self._insert(accepted)
         for name, reasons in sorted(refusals(accepted).items()):
@@ -141,6 +146,21 @@ class BatchGroup:
         return self._marks(
             """INSERT INTO tacit.batches SELECT * FROM unnest(%b::bigint[], %b::bytea[])
             ON CONFLICT DO NOTHING RETURNING collection, batch""",
+            marks,
+        )
+
+    def _claim_tokens(self, marks: Collection[Mark]) -> set[Mark]:
+        """Insert tokens as used and return those that were new; waits like `_claim`."""
+        return self._marks(
+            """INSERT INTO tacit.used SELECT * FROM unnest(%b::bigint[], %b::bytea[])
+            ON CONFLICT DO NOTHING RETURNING collection, hash""",
+            marks,
+        )
+
+    def _release_tokens(self, marks: Collection[Mark]) -> None:
+        self._marks(
+            """DELETE FROM tacit.used AS u USING unnest(%b::bigint[], %b::bytea[]) AS gone (collection, hash)
+            WHERE u.collection = gone.collection AND u.hash = gone.hash RETURNING u.collection, u.hash""",
             marks,
         )
 
@@ -202,13 +222,18 @@ def add_tally(db: Connection, collection: str, tally: StoredTally, sources: Sequ
     return outcome
 
 
-def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int, day: int) -> int:
+def fold_some(
+    db: Connection, collection: str, shard: str, fold: Fold, most: int, day: int, keep: Keep | None = None
+) -> int:
     """Claim waiting blobs, fold them into a tally and delete them, all in one transaction: exactly once.
 
     Other processes skip claimed blobs (SKIP LOCKED) until this transaction ends; if this process dies, the server rolls
     back and the blobs are free again.
     """
     key, fence = key_of(db, collection), rows(db, _FENCE)
+    # FOR SHARE: closing waits for this transaction, and then deletes what it kept.
+    text = "SELECT 1 FROM tacit.collections WHERE key = %s AND state = 'published' FOR SHARE"
+    is_open = keep is not None and rows(db, text, key)
     numbers, reports = _claim_segments(db, key, most)
     if not numbers:
         _await_others(db, key)
@@ -216,7 +241,8 @@ def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int
     text = "SELECT payload FROM tacit.waiting WHERE number = ANY(%s) ORDER BY number"
     batches = [batch for (payload,) in rows(db, text, numbers) for batch in unpack(payload)]
     tally = _locked_tally(db, key, TallyRow(collection, shard, 0, 0, b""))
-    folded = tally.folded(fold(tally.content if tally.folds else None, batches), reports)
+    before = tally.content if tally.folds else None
+    folded = tally.folded(fold(before, batches), reports)
     # Locked until the commit: a process that raises the fence waits for it, and then sees what it named.
     if rows(db, _FENCE + " FOR SHARE") != fence:
         raise SerializationFailure("folds were fenced off")
@@ -227,6 +253,9 @@ def fold_some(db: Connection, collection: str, shard: str, fold: Fold, most: int
     )
     db.execute("DELETE FROM tacit.waiting WHERE number = ANY(%s)", (numbers,))
     count_day(db, key, day, shard, reports)
+    if keep is not None and is_open:
+        text = "INSERT INTO tacit.kept VALUES (%s, %s, %s, %s)"
+        db.execute(text, (key, *astuple(keep(before, batches))))
     return len(batches)
 
 
@@ -278,6 +307,8 @@ def drop_reports(db: Connection, collection: str) -> None:
     db.execute("DELETE FROM tacit.tallies WHERE collection = %s", (key,))
     db.execute("DELETE FROM tacit.batches WHERE collection = %s", (key,))
     db.execute("DELETE FROM tacit.invitations WHERE collection = %s", (key,))
+    db.execute("DELETE FROM tacit.issued WHERE collection = %s", (key,))
+    db.execute("DELETE FROM tacit.used WHERE collection = %s", (key,))
     db.execute("DELETE FROM tacit.days WHERE collection = %s", (key,))
 
 

@@ -12,6 +12,8 @@ from tacit.collector.ports import (
     BatchNumbers,
     CollectionRecord,
     Fold,
+    Keep,
+    KeptReports,
     NewBatch,
     Outcome,
     StoredTally,
@@ -20,7 +22,8 @@ from tacit.collector.ports import (
 )
 from tacit.collector.store.checksums import COLUMNS, by_window, checked, stored
 from tacit.collector.store.intake import by_collection, window_numbers
-from tacit.collector.store.notices import NoticeTables
+from tacit.collector.store.issuing import IssuingTables
+from tacit.collector.store.notices import NoticeTables, Run
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.postgres import statements as sql
 from tacit.collector.store.postgres.connection import Connection, Pool
@@ -55,7 +58,15 @@ class PostgresStore:
     @property
     def notices(self) -> NoticeTables:
         """Webhooks, messages to them, and events that were told."""
-        return NoticeTables(lambda work: self._pool.run(lambda db: work(partial(sql.run, db))))
+        return NoticeTables(self._transact)
+
+    @property
+    def issuing(self) -> IssuingTables:
+        """What is kept of anonymous tokens where they are signed."""
+        return IssuingTables(self._transact)
+
+    def _transact(self, work: Callable[[Run], Any]) -> Any:
+        return self._pool.run(lambda db: work(partial(sql.run, db)))
 
     def open_party(self) -> PostgresParty:
         """Open what is kept of shuffles, in tables that all collectors on this database share."""
@@ -166,9 +177,15 @@ class PostgresStore:
         rows = self._query("SELECT id, origin FROM tacit.origins JOIN tacit.collections ON key = collection")
         return by_collection(rows)
 
-    def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
+    def fold_some(self, collection: str, shard: str, fold: Fold, most: int, keep: Keep | None = None) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were."""
-        return self._pool.run(lambda db: sql.fold_some(db, collection, shard, fold, most, self._today()))
+        return self._pool.run(lambda db: sql.fold_some(db, collection, shard, fold, most, self._today(), keep))
+
+    def kept_reports(self, collection: str) -> list[KeptReports]:
+        """What is kept of reports for integrity, by part and then by name."""
+        text = """SELECT part, name, payload FROM tacit.kept AS k JOIN tacit.collections AS c ON c.key = k.collection
+                  WHERE c.id = %s ORDER BY part, name"""
+        return [KeptReports(part, bytes(name), bytes(payload)) for part, name, payload in self._query(text, collection)]
 
     def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
         """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources."""

@@ -7,9 +7,13 @@
                   +--< tallies       one row per shard: a tally or, with rows, a manifest of segments
                   +--< rejected      counts of refused reports by reason
                   +--< invitations   hashes of single-use invitations, spent or not
+                  +--< issued        hashes of blinded messages that were signed, each for an invitation
+                  +--< used          hashes of anonymous tokens that came with reports
+                  +--< kept          counted reports that are kept for integrity, until the collection is closed
                   +--< days          numbers of folded reports by day and shard
                   +--< origins       sites that an operator allows beside those of the document
     tokens, audit, meta              access tokens (hashes), operators' actions, schema version
+    issuers                          private keys that sign the anonymous tokens of collections, until they are closed
     webhooks, deliveries, marks      addresses that are told about events, messages to them, events that were told
 
 A report is in `waiting` or in `tallies`, never in both: a fold moves it in one transaction. Times of arrival and
@@ -160,6 +164,27 @@ MIGRATIONS: tuple[Step, ...] = (
         note TEXT NOT NULL
     ) STRICT;
     CREATE TABLE marks (mark TEXT PRIMARY KEY, day INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    """,
+    """
+    CREATE TABLE issuers (id TEXT PRIMARY KEY, secret BLOB NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE issued (
+        collection INTEGER NOT NULL REFERENCES collections,
+        blinded BLOB NOT NULL,
+        invitation BLOB NOT NULL,
+        PRIMARY KEY (collection, blinded)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE used (
+        collection INTEGER NOT NULL REFERENCES collections,
+        hash BLOB NOT NULL,
+        PRIMARY KEY (collection, hash)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE kept (
+        collection INTEGER NOT NULL REFERENCES collections,
+        part INTEGER NOT NULL,
+        name BLOB NOT NULL,
+        payload BLOB NOT NULL,
+        PRIMARY KEY (collection, part, name)
+    ) STRICT, WITHOUT ROWID;
     """,
 )
 """Migration i takes a database from version i to i + 1. New ones are appended; released ones are never edited."""

@@ -29,6 +29,9 @@ WINDOWS = f"""SELECT id, state,
 
 STORED_IDS = "EXISTS (SELECT 1 FROM batches WHERE collection = ?1 AND batch = value)"
 UNSPENT = "EXISTS (SELECT 1 FROM invitations WHERE collection = ?1 AND hash = value AND NOT spent)"
+USED = "EXISTS (SELECT 1 FROM used WHERE collection = ?1 AND hash = value)"
+# Not after closing, which has deleted what was kept: batches may still wait then.
+KEEP = "INSERT INTO kept SELECT key, ?2, ?3, ?4 FROM collections WHERE key = ?1 AND state = 'published'"
 
 FOLD_BYTES = 1 << 25
 """A fold reads at most about this much payload, but always at least one packed blob."""
@@ -67,6 +70,8 @@ def close(db: Database, collection: str) -> None:
     text = "UPDATE collections SET state = 'closed' WHERE id = ? AND state <> 'draft'"
     need(db.change(text, collection), collection, "was never published")
     db.run(f"UPDATE collections SET state = 'closed' WHERE {OF_WINDOWS}", collection)
+    db.run("DELETE FROM issuers WHERE id = ?", collection)
+    db.run(f"DELETE FROM kept WHERE collection = {KEY}", collection)
 
 
 def count(db: Database, key: int, reasons: Mapping[str, int]) -> None:
@@ -96,7 +101,7 @@ def count_day(db: Database, key: int, day: int, shard: str, reports: int) -> Non
 
 
 def insert(db: Database, keys: Mapping[str, int], batches: Sequence[NewBatch]) -> None:
-    """Insert batches that were decided to be stored: their ids, their spent invitations, and their reports."""
+    """Insert batches that were decided to be stored: their ids, what they spend, and their reports."""
     for name, key in keys.items():
         mine = [batch for batch in batches if batch.collection == name]
         if mine:
@@ -106,6 +111,9 @@ def insert(db: Database, keys: Mapping[str, int], batches: Sequence[NewBatch]) -
         if spent:
             text = "UPDATE invitations SET spent = 1 WHERE collection = ? AND hash IN (SELECT value FROM carray(?))"
             db.run(text, key, array(spent))
+        used = [batch.token for batch in mine if batch.token is not None]
+        if used:
+            db.run("INSERT INTO used SELECT ?, value FROM carray(?)", key, array(used))
     for name, segment in segments(batches).items():
         insert_segment(db, keys[name], segment)
 

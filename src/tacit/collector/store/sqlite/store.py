@@ -22,6 +22,8 @@ from tacit.collector.ports import (
     BatchNumbers,
     CollectionRecord,
     Fold,
+    Keep,
+    KeptReports,
     NewBatch,
     Outcome,
     StoredTally,
@@ -37,9 +39,11 @@ from tacit.collector.store.intake import (
     pack,
     plain_group,
     refusals,
+    tokens,
     unpack,
     window_numbers,
 )
+from tacit.collector.store.issuing import IssuingTables
 from tacit.collector.store.notices import NoticeTables, Run
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
@@ -136,9 +140,14 @@ class SqliteStore:
     @property
     def notices(self) -> NoticeTables:
         """Webhooks, messages to them, and events that were told."""
-        return NoticeTables(self._noticed)
+        return NoticeTables(self._transact)
 
-    def _noticed(self, work: Callable[[Run], Any]) -> Any:
+    @property
+    def issuing(self) -> IssuingTables:
+        """What is kept of anonymous tokens where they are signed."""
+        return IssuingTables(self._transact)
+
+    def _transact(self, work: Callable[[Run], Any]) -> Any:
         with self._write() as db:
 
             def run(text: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -257,6 +266,7 @@ class SqliteStore:
             mine = [batch.batch for batch in batches if batch.collection == name]
             stored.update((name, batch) for batch in self._recent.among(db, name, mine))
         unspent = sql.present(db, sql.UNSPENT, keys, invitations(batches))
+        unspent |= set(tokens(batches)) - sql.present(db, sql.USED, keys, tokens(batches))
         self._recent.make_room(db, len(batches))
         outcomes = decide(batches, states, stored, unspent)
         accepted = [batch for batch, outcome in zip(batches, outcomes, strict=True) if outcome == STORED]
@@ -308,7 +318,7 @@ class SqliteStore:
         """The sites that operators allow, by collection."""
         return by_collection(self._query("SELECT id, origin FROM origins JOIN collections ON key = collection"))
 
-    def fold_some(self, collection: str, shard: str, fold: Fold, most: int) -> int:
+    def fold_some(self, collection: str, shard: str, fold: Fold, most: int, keep: Keep | None = None) -> int:
         """Fold about `most` waiting batches, oldest first, into a shard's tally; returns how many there were.
 
         Exactly once, without holding the write lock while `fold` runs (optimistic concurrency):
@@ -326,15 +336,23 @@ class SqliteStore:
                 return 0
             batches = [batch for row in rows for batch in unpack(row.payload)]
             reports = sum(row.reports for row in rows)
+            also = None if keep is None else keep(tally.content if tally.folds else None, batches)
             folded = tally.folded(fold(tally.content if tally.folds else None, batches), reports)
             with suppress(_Stale), self._write() as db:
                 kept = sql.fence(db) == fence and sql.replace_tally(db, key, folded)
                 if not (kept and sql.drop_segments(db, key, rows)):
                     raise _Stale
                 sql.count_day(db, key, self._today(), shard, reports)
+                if also is not None:
+                    db.run(sql.KEEP, key, *astuple(also))
                 self._recent.sort_in(db)
                 return len(batches)
             return 0
+
+    def kept_reports(self, collection: str) -> list[KeptReports]:
+        """What is kept of reports for integrity, by part and then by name."""
+        text = f"SELECT part, name, payload FROM kept WHERE collection = {sql.KEY} ORDER BY part, name"
+        return [KeptReports(*row) for row in self._query(text, collection)]
 
     def add_tally(self, collection: str, tally: StoredTally, sources: Sequence[bytes]) -> Outcome:
         """Add a tally that was made elsewhere as a shard of its own, with the ids of its sources."""
@@ -368,7 +386,7 @@ class SqliteStore:
         """Close a collection and remove its reports, tallies, batch ids, invitations and counts (retention)."""
         with self._folding, self._write() as db:
             sql.close(db, collection)
-            for table in ("waiting", "tallies", "batches", "recent", "invitations", "days"):
+            for table in ("waiting", "tallies", "batches", "recent", "invitations", "issued", "used", "days"):
                 db.run(f"DELETE FROM {table} WHERE collection = {sql.KEY}", collection)
             self._recent.forget()
 
