@@ -111,8 +111,13 @@ def rectangle_options(sizes: tuple[int, ...], epsilon: str, n: int) -> list[Rect
 
 
 def plan_grid(domain: Product, budget: Budget, n: int) -> Mechanism:
-    """Return the mechanism with the least expected error of a rectangle."""
-    return _options(domain.sizes, budget, n)[0].mechanism
+    """Return the mechanism with the least expected error of a rectangle; unbiased, where there is a whole grid."""
+    return _preferred(_options(domain.sizes, budget, n)).mechanism
+
+
+def _preferred(options: list[RectangleOption]) -> RectangleOption:
+    """Return the best whole grid; grids of pairs, which are biased, only where there is none."""
+    return next((option for option in options if isinstance(option, GridOption)), options[0])
 
 
 def solved_grid(domain: Product, part: QuestionTally) -> Rectangles | PairRectangles:
@@ -195,7 +200,9 @@ def forecast_grid(domain: Product, mechanism: Mechanism, n: int) -> Forecast:
         | {"picked": option is pick}
         for option in options
     )
-    why = f"{pick.name} has the least expected error over all rectangles" if pick is options[0] else UNPLANNED
+    unbiased = " of all that is unbiased" if isinstance(options[0], PairOption) and pick is not options[0] else ""
+    best = f"{pick.name} has the least expected error over all rectangles{unbiased}"
+    why = best if pick is _preferred(options) else UNPLANNED
     between = pick.between if isinstance(pick, PairOption) else None
     of = "a rectangle, on average over all of them"
     return Forecast(float(np.sqrt(pick.error / n)), of, why, rows, between=between)

@@ -32,7 +32,7 @@ NOTE = "from grids of pairs of attributes: shares are spread evenly inside their
 REPLAYS = 20
 """How often a collection is replayed for the error of its answers, which is then known to within 16 %."""
 
-UNEVEN = 0.15
+UNEVEN = 0.2
 """The standard error of spreading shares evenly, as a part of the width of what the grids allow.
 
 On all reference shapes of `pair_plan` the error was below 1.96 of it in 95 % of rectangles.

@@ -33,7 +33,7 @@ SINGLE_UNEVEN, PAIR_UNEVEN = 0.7, 0.03
 """How uneven data are taken to be inside intervals and inside cells: alpha_1 and alpha_2 of the paper."""
 
 SHAPES = ("normal", "exponential", "uniform", "clusters")
-"""Reference shapes: correlated normal (rho = 0.5), independent exponential and uniform, and ten points with half of
+"""Reference shapes: correlated normal (rho = 0.8), independent exponential and uniform, and ten points with half of
 everybody on them."""
 
 _RECORDS, _RECTANGLES, _DRAWS, _SEED = 1 << 15, 64, 4, 20210816
@@ -217,7 +217,7 @@ def reference_records(shape: str, sizes: tuple[int, ...]) -> I64:
     size = (_RECORDS, len(sizes))
     if shape == "normal":
         common = rng.normal(size=(_RECORDS, 1))
-        unit = 0.5 + (common + rng.normal(size=size)) / sqrt(2) / 8
+        unit = 0.5 + (sqrt(0.8) * common + sqrt(0.2) * rng.normal(size=size)) / 8
     elif shape == "exponential":
         unit = rng.exponential(1 / 16, size)
     else:
