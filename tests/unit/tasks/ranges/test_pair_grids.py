@@ -157,7 +157,8 @@ def test_mean_absolute_errors_on_correlated_normal_data(single: int, pair: int, 
 
 def test_intervals_hold_and_raw_answers_are_unbiased_at_the_cells() -> None:
     """Raw answers of one pair's cell: 200 draws, the mean within 5 standard errors (chance below 1e-6). Intervals at
-    95 % are conservative: at least 90 % of 60 rectangles hold, and half of [0, 1] is more than their mean width.
+    95 % are conservative: at least 90 % of 60 rectangles hold, and their mean width is below 0.6; it would be
+    0.73 if the truth were anywhere that the cells allow.
     """
     crowd, rows = normal_crowd(20_000, 32, 3, 0.5)
     mechanism, rng = paired(32, 3, 8, 4, "2"), np.random.default_rng(11)
@@ -173,7 +174,7 @@ def test_intervals_hold_and_raw_answers_are_unbiased_at_the_cells() -> None:
     answered = draws[0].rectangles(low.tolist(), high.tolist())
     down, up = answered.interval()
     held = (down <= shares_inside(rows, low, high)) & (shares_inside(rows, low, high) <= up)
-    assert held.mean() >= 0.9 and np.mean(up - down) < 0.5 and answered.caution == "even_blocks"
+    assert held.mean() >= 0.9 and np.mean(up - down) < 0.6 and answered.caution == "even_blocks"
 
 
 def test_plans_have_integer_intervals_that_a_document_carries() -> None:
