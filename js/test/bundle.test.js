@@ -165,9 +165,9 @@ async function story(Respondent, { id, cases }) {
 }
 
 test("the client of the bundle sends and keeps the same", { skip }, async () => {
-  // Tokens are asked for with an invitation, and are random: tokens.test.js has them.
-  const plain = documents.good.filter(({ cases, document: { shuffle, windows, tokens } }) => cases.length && !shuffle && !windows && !tokens);
-  for (const document of plain) {
+  // Tokens need an issuer, which tokens.test.js has.
+  const isPlain = ({ cases, document: { shuffle, windows, tokens } }) => cases.length && !shuffle && !windows && !tokens;
+  for (const document of documents.good.filter(isPlain)) {
     assert.deepEqual(await story(bundle.Respondent, document), await story(modules.Respondent, document));
   }
 });

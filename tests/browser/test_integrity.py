@@ -45,7 +45,7 @@ def test_the_card_is_quiet_and_then_raises_an_alarm_with_raw_against_repaired(pa
     page.goto(f"{site.url}/dashboard/collections/{collection}")
     card = page.locator("section", has=page.locator("#integrity-title"))
     expect(card.get_by_text("Nothing in these reports looks forged.")).to_be_visible()
-    expect(card.get_by_text("A coalition of 1.0 % of all reports could move")).to_be_visible()
+    expect(card.get_by_text("If 1.0 % of all reports were forged, a share could move")).to_be_visible()
     send(site, collection, fake_reports(mechanism, Attack("mga", np.array([2, 7, 11, 19]), search=20_000), 800, 4), 2)
 
     def alarmed() -> bool:

@@ -287,7 +287,9 @@ def test_closed_missing_and_changed_collections(page: Any, site: Any) -> None:
     page.goto(f"{site.url}/c/{collection}")
     page.wait_for_selector("text=This collection is closed")
     assert page.query_selector("form") is None
-    assert page.request.get(f"{site.url}/c/{'0' * 64}").status == 404
+    for path, kind in ((f"/c/{'0' * 64}", "text/html"), ("/nowhere", "text/html"), ("/api/v1/nowhere", "problem+json")):
+        missing = page.request.get(f"{site.url}{path}", headers={"Accept": "text/html"})
+        assert missing.status == 404 and kind in missing.headers["content-type"]
     other = site.publish(**COMMUTE | {"epsilon": "2"})
     changed = site.collector.record(other).document.replace(b"Tram", b"Trem")
     page.route("**/document.json", lambda route: route.fulfill(body=changed, content_type="application/json"))

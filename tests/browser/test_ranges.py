@@ -215,7 +215,7 @@ def test_the_builder_plans_ranges_explains_and_publishes(page: Any, site: Any) -
     page.get_by_label("What you want to know").select_option("ranges")
     page.wait_for_selector("text=With 10,000 respondents a range, on average over all of them, will be known to")
     expect(page.locator(".why")).to_have_text(re.compile(r"Why: .*“.+” .+\."))
-    page.click("text=Compare the methods")
+    page.click("#forecast summary")
     page.locator(".options tbody tr").nth(5).wait_for()
     expect(page.locator(".options tr[aria-current]")).to_have_count(1)
     with page.expect_response("**/plan?*"):
@@ -277,4 +277,4 @@ def test_pages_for_ranges_are_accessible_and_fit(page: Any, context: Any, site: 
     checker.open(f"/c/{collection}/privacy", "table")
     sign_in(page, site)
     checker.open(f"/dashboard/collections/{collection}", "text=Table of these numbers", "details .numbers td")
-    checker.open(f"/dashboard/collections/{draft}", "text=Compare the methods", ".options td")
+    checker.open(f"/dashboard/collections/{draft}", "#forecast summary", ".options td")

@@ -1,5 +1,6 @@
 """A survey of several kinds of questions: built, previewed, published, answered on a telephone, and read."""
 
+import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -138,6 +139,43 @@ def test_what_is_missing_is_said_at_its_field_in_plain_words(page: Any, site: An
     assert "draft." not in text and "questions[" not in text
 
 
+def test_the_forecast_says_how_many_people_a_precision_takes_and_what_declining_costs(page: Any, site: Any) -> None:
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/new")
+    card = write(page, 0, "How old are you?", "integers")
+    card.get_by_label("What you want to know").select_option("mean")
+    card.get_by_label("People may decline").check()
+    expect(card.get_by_label("What you want to know")).to_have_value("histogram")
+    card.get_by_text("Nothing else is possible here while people may decline").wait_for()
+    page.fill("#respondents", "10")
+    page.wait_for_selector("#forecast >> text=more than ± 50 points")
+    words = page.inner_text("#forecast >> text=For ± 5 points")
+    people = re.search(r"ask about ([\d,]+) people", words)
+    assert people
+    page.fill("#respondents", people[1].replace(",", ""))
+    # A share is rounded to a tenth of a point, and the number of people to two digits.
+    page.wait_for_selector("#forecast .big >> text=/± (4[.][6-9]|5([.][0-4])?) points/")
+    expect(page.locator("#forecast details")).not_to_have_attribute("open", "")
+
+
+def test_answers_that_are_missing_say_how_many_reports_it_takes_and_a_link_shows_them(
+    page: Any, context: Any, site: Any
+) -> None:
+    # Of two questions at least one has fewer than 40 of 60 reports.
+    collection = site.publish(**MIXED | {"minimum_cohort": 40, "questions": MIXED["questions"][:2]})
+    send_crowd(context, site, collection, [[1, [0]]] * 60)
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{collection}")
+    page.wait_for_selector("text=/[0-9]+ of the 40 that it needs/ >> nth=0")
+    page.wait_for_selector("#only-here >> text=on this machine alone")
+    page.click("#share-answers")
+    link = page.input_value("#answers-link")
+    context.clear_cookies()
+    page.goto(link)
+    page.wait_for_selector("text=/of the 40 that it needs/ >> nth=0")
+    assert page.query_selector("#share-answers") is None
+
+
 @pytest.mark.slow
 def test_questions_are_moved_duplicated_renamed_and_come_back(page: Any, site: Any) -> None:
     draft = site.draft(**MIXED)
@@ -235,7 +273,7 @@ def test_another_site_is_named_until_it_is_added_and_frames_fit(page: Any, site:
     page.goto(f"{site.url}/dashboard/collections/{collection}")
     page.fill("#sites", f"{origin}/page")
     page.click("text=Save sites")
-    page.wait_for_selector(".fault >> text=is no web origin")
+    page.wait_for_selector(".fault >> text=Write every site as https://")
     page.fill("#sites", origin)
     page.click("text=Save sites")
     page.wait_for_selector("text=Saved.")

@@ -116,13 +116,22 @@ def _rectangles(question: PlanRequest) -> PlanReport:
     def row(option: Any) -> Row:
         found = {"method": option.name, "rmse": option.rmse(question.n), "report_bits": option.report_bits}
         found |= {"members": len(option.heights)}
+        between = getattr(option, "between", None)
+        # The error of grids of pairs is in part that of the shape of the data, which more respondents do not remove.
+        found |= {} if between is None else {"rmse_between": list(between)}
         wanted = question.target_error
-        return found if wanted is None else found | {"n_needed": ceil(option.error / wanted**2)}
+        needed = None if wanted is None or between else ceil(option.error / wanted**2)
+        return found if wanted is None else found | {"n_needed": needed}
 
     # The planner has sorted them by error, the one to publish first.
     rows, names = [row(option) for option in options], [option.name for option in options]
     pick = rows[0] | {"spec": options[0].mechanism.spec()}
-    return PlanReport(pick, rows, f"{names[0]} has the least expected error over all rectangles", names, "rectangles")
+    reason = f"{names[0]} has the least expected error over all rectangles"
+    if "rmse_between" in pick:
+        low, high = pick["rmse_between"]
+        reason += f"; grids of pairs are biased, their error is {low:.6f} to {high:.6f} by the shape of the data"
+    over = "rectangles" if len(question.sizes) <= 3 else "rectangles of two attributes"
+    return PlanReport(pick, rows, reason, names, over)
 
 
 def _histogram(question: PlanRequest) -> PlanReport:
@@ -431,6 +440,7 @@ def _table(report: PlanReport, most: int, question: PlanRequest) -> None:
         cells += [f"{row['server_operations']:.2g}"] if worked else []
         cells += [f"{row['rmse_weighted']:.6f}"] if weighted else []
         cells += [f"{row['coalition_influence']:.4f}"] if pushed else []
-        rows.append([*cells, f"{row['n_needed']:,}"] if "n_needed" in row else cells)
+        needed = row.get("n_needed", "")
+        rows.append([*cells, "-" if needed is None else f"{needed:,}"] if "n_needed" in row else cells)
     title = f"{question.values}, epsilon {question.epsilon}, {question.n:,} respondents, error over {report.over}"
     print_table(header, rows, title)

@@ -273,6 +273,7 @@ def estimate(
 
 CAUTIONS = {
     "uneven_weights": "Caution: a few reports carry most of the weight. Intervals allow for the worst and are wide.",
+    "even_blocks": "Caution: shares are spread evenly inside cells that were not divided. Intervals are approximate.",
 }
 """Cautions of estimates, spelt out for readers."""
 

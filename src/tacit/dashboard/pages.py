@@ -81,7 +81,7 @@ def _nowhere(request: Request) -> Response:
     # PARTIAL: some route has this path, but not for this method.
     if any(route.matches(request.scope)[0] == Match.PARTIAL for route in request.app.routes):
         raise HTTPException(405)
-    if "text/html" not in request.headers.get("accept", ""):
+    if request.url.path.startswith("/api/") or "text/html" not in request.headers.get("accept", ""):
         raise HTTPException(404)
     return _missing()
 
@@ -378,5 +378,5 @@ def routes(
         *script_routes(),
         *asset_routes(),
         # Last, since routes are tried in order and these match everything below their start.
-        *(Route(f"{start}/{{path:path}}", _Nowhere()) for start in ("/dashboard", "/c")),
+        *(Route(f"{start}/{{path:path}}", _Nowhere()) for start in ("/dashboard", "/c", "")),
     ]

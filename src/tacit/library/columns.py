@@ -44,6 +44,8 @@ def _refuse_shape(who: str, values: Any) -> None:
         hint = "this is a single value: write [value]"
     if isinstance(values, Mapping) or hasattr(values, "columns"):
         hint = "this is a table: give one of its columns, such as table['age']"
+        if who == "itemsets":
+            hint = "this is a table: give a list per row, such as [list(table.columns[row]) for row in table.values]"
     elif isinstance(values, (set, frozenset)):
         hint = "a set holds every value once: give a list"
     elif shape > 1:

@@ -6,7 +6,7 @@ enough to try things out, and the finding is marked as a simulation.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
@@ -93,7 +93,8 @@ def name_scope(
     if column is None:
         raise InvalidSpec(f"{who}: domain is missing; declare the answers before anybody is asked: domain=['a', 'b']")
     found, in_order = _found(who, column)
-    if found == [False, True] and missing is None:
+    # Types too: 0 and 1 equal False and True, and are shown as the numbers they are.
+    if found == [False, True] and type(found[0]) is bool and missing is None:
         return Scope(Booleans(name), False)
     return _listed_scope(who, name, found, missing, declared=False, ordered=ordered or in_order)
 
@@ -103,6 +104,8 @@ def _labels(who: str, declared: Any) -> list[Any]:
         raise InvalidSpec(
             f"{who}: domain must be a list of labels such as ['a', 'b'], or a domain such as tacit.Categories"
         )
+    if isinstance(declared, (set, frozenset)):
+        raise InvalidSpec(f"{who}: domain is a set, which has no order that lasts; write domain=sorted(labels)")
     return [as_date(item) for item in cast("Iterable[Any]", declared)]
 
 
@@ -139,6 +142,9 @@ def _found(who: str, column: Column) -> tuple[list[Any], bool]:
             f"{who}: values are of types {', '.join(sorted(k.__name__ for k in kinds)) or 'nothing'}, must all be "
             "text, whole numbers, booleans or dates"
         )
+    if any(issubclass(kind, date) for kind in kinds):
+        # Days and moments do not compare with each other; written out they are in order.
+        return sorted(held, key=text_of), True
     return sorted(held), kinds != {str}
 
 
@@ -181,13 +187,24 @@ def read_ends(who: str, column: Column | None, low: Any, high: Any) -> tuple[Any
     check_missing(who, None, column)
     if column is None and (low is None or high is None):
         raise InvalidSpec(f"{who}: low and high are missing; declare them before anybody is asked: low=0, high=100")
+    low, high = _day(low), _day(high)
     if low is not None and high is not None:
         return low, high
     held = [as_date(item) for item in (column.items if column else ()) if item is not None]
+    if any(isinstance(item, datetime) for item in held):
+        raise InvalidValue(f"{who}: values have a time of day; take their days, such as values.dt.date")
     try:
         return (min(held) if low is None else low), (max(held) if high is None else high)
     except (ValueError, TypeError):
         raise InvalidValue(f"{who}: values must be numbers or dates, all of one type, and at least one") from None
+
+
+def _day(end: Any) -> Any:
+    """An end that is written as a day, such as 2024-01-31, as that day."""
+    try:
+        return date.fromisoformat(end) if isinstance(end, str) and len(end) == len("2024-01-31") else end
+    except ValueError:
+        return end
 
 
 def end_number(who: str, end: Any) -> Fraction:

@@ -41,6 +41,9 @@ class LocalDevice:
     def encode(self, value: Any) -> Any:
         """The value as the mechanism takes it."""
         questions = self.collection.questions
+        # A row of a DataFrame has its answers by name, and is no Mapping.
+        if hasattr(value, "keys") and not isinstance(value, Mapping):
+            value = cast("Mapping[str, Any]", dict(value))
         if len(questions) == 1 and not isinstance(value, Mapping):
             value = {questions[0].name: value}
         answers = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else {})

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from tacit.device.arguments import explained
-from tacit.device.domains.reals import Buckets, Integers
+from tacit.device.domains.reals import Buckets, Integers, as_number
 from tacit.device.numbers.budget import Declared
 from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec, InvalidValue
@@ -23,6 +23,7 @@ from tacit.tasks.ranges.ranges import Ranges, solve_ranges
 from tacit.tasks.ranges.task import RANGES
 
 _SHOWN_RANGES = 10
+MONOTONE = "shares of ranges are answered monotone: none is negative, and they add up; `answers.ranges` are unbiased"
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 """The quantiles that are told where nobody says which."""
 
@@ -35,11 +36,10 @@ class RangesFinding(Finding):
         """Return the share of the values from low to high, both included; an end that is left out is the domain's."""
         scope, solved = self.inquiry.scopes[0], cast("Ranges", self.answers)
         first = 0 if low is None else _index(scope, "low", low)
-        last = scope.domain.size - 1 if high is None else _index(scope, "high", high)
-        found = solved.ranges([first], [last])
-        labels = [f"{scope.label(first)} … {scope.label(last)}"]
+        last = scope.domain.size - 1 if high is None else _upper(scope, first, high)
+        labels, found = [f"{scope.label(first)} … {scope.label(last)}"], solved.shares([first], [last])
         return Finding(self.inquiry, self.tally, self.names, labels, found.value, found.interval, "share",
-                       replace(found, labels=labels), answers=solved)  # fmt: skip
+                       replace(found.raw, labels=labels), found.estimate, solved, (MONOTONE,))  # fmt: skip
 
     def _shown(self) -> Shown:
         """Of many values, ten ranges instead: single ones are mostly noise."""
@@ -50,11 +50,11 @@ class RangesFinding(Finding):
         # The last range is shorter where the width does not divide the size.
         first = np.arange(0, size, width)
         last = np.minimum(first + width, size) - 1
-        found = cast("Ranges", self.answers).ranges(first, last)
+        found = cast("Ranges", self.answers).shares(first, last)
         names = [f"{scope.label(a)} … {scope.label(b)}" for a, b in zip(first.tolist(), last.tolist(), strict=True)]
         rows = list(zip(names, found.value.tolist(), *(end.tolist() for end in found.interval()), strict=True))
         more = f"{size:,} values in {len(rows)} ranges; range(low, high) asks for any other, to_pandas() has all values"
-        return replace(whole, rows=rows, notes=(more, *whole.notes))
+        return replace(whole, rows=rows, notes=(more, MONOTONE, *whole.notes))
 
     def quantiles(self, shares: Sequence[float] = SHARES) -> Finding:
         """Return the values below which these shares of the respondents lie."""
@@ -67,6 +67,14 @@ def _index(scope: Scope, name: str, value: Any) -> int:
     except InvalidValue:
         first, last = scope.label(0), scope.label(scope.domain.size - 1)
         raise InvalidSpec(f"ranges: {name} is outside the domain, must be from {first} to {last}") from None
+
+
+def _upper(scope: Scope, first: int, high: Any) -> int:
+    """The last index of a range; a bucket that only begins at its upper end is not part of it."""
+    last, domain = _index(scope, "high", high), scope.domain
+    if not isinstance(domain, Buckets) or last == domain.size - 1:
+        return last
+    return last - (last > first and as_number(high) == as_number(domain.edges[last - domain.open_below]))
 
 
 def _name(inquiry: Inquiry) -> str:
@@ -130,9 +138,8 @@ def _quantiles(shares: tuple[float, ...], inquiry: Inquiry, tally: Any) -> Findi
         return column("low", level, "low"), column("high", level, "high")
 
     # Quantiles have no variance of their own: their intervals are those of prefixes, turned round.
-    raw = solved.histogram()
     value = column("index", 0.95, "middle")
-    return Finding(inquiry, tally, ("share",), list(shares), value, ends, _name(inquiry), raw, answers=solved)
+    return Finding(inquiry, tally, ("share",), list(shares), value, ends, _name(inquiry), answers=solved)
 
 
 def _place(scope: Scope, index: int, end: str) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from tacit.arrays import I64
 from tacit.core.mechanism import Mechanism
 from tacit.core.sets import Sets
+from tacit.core.statistics.level import selected_level
 from tacit.device.arguments import explained
 from tacit.device.domains.domain import Domain
 from tacit.device.domains.reals import Integers
@@ -19,7 +20,7 @@ from tacit.device.numbers.coins import Coins, SystemCoins
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.library.columns import Column, column_of
 from tacit.library.domains import Scope, advice, as_items, check_missing, item_scope
-from tacit.library.finding import Finding
+from tacit.library.finding import Ends, Finding
 from tacit.library.inquiry import RESPONDENTS, Inquiry, checked_epsilon, respondents
 from tacit.library.text import text_of
 from tacit.tasks.hitters.hitters import ALPHA, find_hitters
@@ -44,10 +45,15 @@ def _text_scope(name: str, domain: Any, column: Column | None, alphabet: str | N
     if isinstance(domain, Domain):
         return Scope(domain, True)
     if alphabet is not None and length is not None:
-        return Scope(Text(name, alphabet, length), True)
+        return Scope(Text(name, _in_order(alphabet), length), True)
     if column is None or alphabet is not None or length is not None:
         raise InvalidSpec("heavy_hitters: declare what may be answered: alphabet='lower', length=8, or a domain")
     return Scope(_least_domain(name, [item for item in column.items if item is not None]), False)
+
+
+def _in_order(alphabet: str) -> str:
+    """Characters as a domain lists them, in the order of their code points; names of alphabets as they are."""
+    return alphabet if alphabet in ALPHABETS else "".join(sorted(alphabet))
 
 
 def _least_domain(name: str, held: list[Any]) -> Domain:
@@ -70,9 +76,15 @@ def _hitters(k: int, inquiry: Inquiry, tally: Any) -> Finding:
     sure = found.sure(ALPHA)
     labels = [scope.label(index) for index in sure.values.tolist()]
     raw = replace(sure.estimate, labels=labels, covariance=None)
-    notes = () if labels else ("nothing stands out from noise; ask more respondents, or spend more epsilon",)
+
+    def ends(level: float) -> Ends:
+        # Listing the highest of all that were looked at makes plain intervals miss too often.
+        return raw.interval(selected_level(level, len(labels), found.examined)) if labels else raw.interval(level)
+
+    nothing = "nothing stands out from noise; ask more respondents, or spend more epsilon"
+    notes = ("intervals are adjusted for having listed the most frequent",) if labels else (nothing,)
     name = str(getattr(scope.domain, "name", "value"))
-    return Finding(inquiry, tally, (name,), labels, raw.value, raw.interval, "share", raw, answers=found, notes=notes)
+    return Finding(inquiry, tally, (name,), labels, raw.value, ends, "share", raw, answers=found, notes=notes)
 
 
 @explained

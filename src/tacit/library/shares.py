@@ -4,12 +4,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tacit.device.arguments import explained
 from tacit.device.domains.domain import Domain
 from tacit.device.domains.reals import Integers
 from tacit.device.numbers.budget import Declared
 from tacit.device.numbers.coins import Coins
-from tacit.errors import InvalidSpec
+from tacit.errors import InvalidSpec, InvalidValue
 from tacit.library.columns import Column, column_of
 from tacit.library.domains import Scope, end_number, name_scope, read_ends
 from tacit.library.finding import Ends, Finding
@@ -80,13 +82,14 @@ def _mean(inquiry: Inquiry, tally: Any) -> Finding:
     """The mean in the units of the values: on the grid they are multiples of the last decimal."""
     raw = task_answer(MEAN, inquiry, tally).raw
     scale = 10.0**-inquiry.decimals
+    told = raw.combine(np.array([[scale]]))
 
     def ends(level: float) -> Ends:
         low, high = raw.interval(level)
         return scale * float(low[0]), scale * float(high[0])
 
     value = scale * float(raw.value[0]) if raw.has_data else float("nan")
-    return Finding(inquiry, tally, ("of",), [_name(inquiry.scopes[0])], value, ends, "mean", raw)
+    return Finding(inquiry, tally, ("of",), [_name(inquiry.scopes[0])], value, ends, "mean", told)
 
 
 def _mean_scope(name: str, domain: Any, column: Column | None, low: Any, high: Any) -> tuple[Scope, int]:
@@ -95,6 +98,11 @@ def _mean_scope(name: str, domain: Any, column: Column | None, low: Any, high: A
         return Scope(domain, True), 0
     if domain is not None:
         raise InvalidSpec("mean: domain must be tacit.Integers(name, low, high); or write low and high instead")
+    if column is not None and any(isinstance(item, bool) for item in column.items):
+        raise InvalidValue(
+            "mean: values are booleans, whose mean is the share of True; write tacit.histogram(values, epsilon), or "
+            "make them the numbers 0 and 1"
+        )
     ends = read_ends("mean", column, low, high)
     first, last = (end_number("mean", end) for end in ends)
     if not first < last:

@@ -1,6 +1,6 @@
 """`tacit.marginals`: joint tables of several columns, any few of them together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -32,8 +32,10 @@ MOST_TABLES = 64
 class MarginalsFinding(Finding):
     """Tables of several columns; `table` asks the same reports for any others."""
 
-    def table(self, *names: str) -> Finding:
-        """Return the joint table of some columns, one row per combination."""
+    def table(self, *names: Any) -> Finding:
+        """Return the joint table of some columns, given one by one or as a list; one row per combination."""
+        if len(names) == 1 and isinstance(names[0], (list, tuple)):
+            names = tuple(cast("Sequence[Any]", names[0]))
         places = [_place(self.inquiry, name) for name in names]
         if not places or len(set(places)) < len(places):
             raise InvalidSpec("marginals: name the columns of a table, each once: table('smoker', 'sport')")

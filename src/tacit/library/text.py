@@ -15,4 +15,7 @@ def text_of(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
-    return as_date(value).isoformat() if isinstance(value, date) else value
+    if isinstance(value, date):
+        return as_date(value).isoformat()
+    # Scalars of numpy, which items and rows of arrays are made of.
+    return text_of(value.item()) if hasattr(value, "item") and not isinstance(value, str) else value

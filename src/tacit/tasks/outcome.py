@@ -59,14 +59,16 @@ def risk_words(epsilon: str) -> str:
     sure, odds = _percent(posterior(number)), exp(number)
     shown = f"{odds:.2g}" if odds < 100 else f"{odds:,.0f}" if odds < 1e6 else f"{odds:.1e}"
     return (
-        f"Who suspects an answer at even odds (50 %) can be about {sure} sure of it after seeing the report, and no "
-        f"surer (odds of {shown} to 1). A suspicion of 10 % can grow to about {_percent(posterior(number, 0.1))}."
+        f"Who suspects an answer at even odds (50 %) can be {sure} sure of it after seeing the report, and no "
+        f"surer (odds of {shown} to 1). A suspicion of 10 % can grow to {_percent(posterior(number, 0.1))}."
     )
 
 
 def _percent(share: float) -> str:
     """A share in whole per cent, near certainty with decimals, and never 100 %: a report proves nothing."""
-    return f"{100 * share:.0f} %" if share < 0.985 else f"{min(100 * share, 99.99):.2f} %"
+    if share > 0.9999:
+        return "more than 99.99 %"
+    return f"about {100 * share:.0f} %" if share < 0.985 else f"about {100 * share:.2f} %"
 
 
 def least_epsilon(

@@ -12,7 +12,7 @@ from tests.service.plain import Client, plain_app, serving
 from tacit import cli as cli_package
 from tacit.cli import cli
 from tacit.collector.server import Settings, announce_start
-from tacit.errors import StorageUnavailable
+from tacit.errors import NoData, StorageUnavailable
 from tacit.hosting.serving import listen
 
 
@@ -33,6 +33,14 @@ UNKNOWN = [
 def test_an_unknown_command_is_told_the_right_one(name: str, said: str):
     refused = run(name, "--option")
     assert refused.exit_code == 2 and said in refused.stderr
+
+
+def test_a_simulation_of_labels_is_sent_to_the_command_that_takes_them(tmp_path: Path):
+    words = tmp_path / "words.csv"
+    words.write_text("tea\nmilk\n")
+    refused = run("simulate", "oracle", "--data", str(words), "--epsilon", "1")
+    assert isinstance(refused.exception, NoData)
+    assert "labels are simulated by tacit compare --task histogram" in str(refused.exception)
 
 
 @pytest.fixture(scope="module")

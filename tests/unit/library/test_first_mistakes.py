@@ -14,6 +14,7 @@ GRR = tacit.GRR(4, 1)
 REPORTS = GRR.privatize([0, 1, 2], COINS)
 RANGES = tacit.ranges([1, 2, 3] * 20, epsilon=1, low=0, high=9)
 ASKED = tacit.ask("histogram", epsilon=1, domain=["yes", "no"])
+HOURS = pd.Series(pd.date_range("2024-01-01", periods=3, freq="h"))
 SECRET = 77_123
 
 MISTAKES = [
@@ -111,6 +112,12 @@ MISTAKES = [
     ("tacit.mean([1, np.nan], epsilon=1, low=0, high=9)", "1 of 2 values are missing"),
     ("tacit.mean([1, 2], epsilon=1, min=0, max=9)", "there is no argument 'min', it is called 'low'"),
     ("tacit.mean([1, 2], epsilon=1, domain=[1, 2])", "or write low and high instead"),
+    ("tacit.mean([True, False], epsilon=1, low=0, high=1)",
+     "values are booleans, whose mean is the share of True; write tacit.histogram(values, epsilon)"),
+    ("tacit.histogram(['a', 'b'], epsilon=1, domain={'a', 'b'})", "write domain=sorted(labels)"),
+    ("tacit.ranges(HOURS, epsilon=1)", "values have a time of day; take their days, such as values.dt.date"),
+    ("tacit.ranges([1, 2], epsilon=1, low='2024-02-31', high='2024-03-01')", "must be finite numbers or dates"),
+    ("tacit.itemsets(pd.DataFrame({'tea': [True]}), epsilon=1)", "give a list per row, such as [list(table.columns"),
     ("tacit.ranges(['a', 'b'], epsilon=1)", "labels have no order of their own; declare it"),
     ("tacit.ranges([0.5, 1.5], epsilon=1, low=0, high=9)", "write bins=50, or round them"),
     ("tacit.quantiles([1, 2], epsilon=1, shares=50, low=0, high=9)", "shares must be numbers from 0 to 1"),

@@ -63,6 +63,8 @@ def test_a_mean_is_that_of_the_task_in_the_units_of_the_values():
     assert found.value == pytest.approx(raw.value[0] / 10_000, rel=1e-15)
     assert found.interval() == pytest.approx([end[0] / 10_000 for end in raw.interval()], rel=1e-15)
     assert found.inquiry.expected_error == pytest.approx(mechanism.standard_error(200) / 10_000)
+    assert found.to_rows()[0]["standard_error"] == pytest.approx(raw.standard_error[0] / 10_000, rel=1e-12)
+    assert found.estimate is not None and found.estimate.value[0] == pytest.approx(found.value, rel=1e-12)
 
 
 def test_ranges_and_quantiles_are_those_of_the_solved_tally():
@@ -72,8 +74,10 @@ def test_ranges_and_quantiles_are_those_of_the_solved_tally():
     solved = solve_ranges(mechanism, tally)
     assert np.array_equal(found.value, solved.histogram().value)
     part = found.range(30, 50)
-    assert part.value[0] == solved.ranges([30], [50]).value[0]
-    assert np.array_equal(part.interval(), solved.ranges([30], [50]).interval())
+    # As everywhere, ranges are answered monotone; the unbiased share is the estimate beside.
+    assert part.value[0] == solved.shares([30], [50]).value[0]
+    assert part.estimate.value[0] == solved.ranges([30], [50]).value[0]
+    assert np.array_equal(part.interval(), solved.shares([30], [50]).interval())
     assert found.range().value[0] == 1.0
     asked = tacit.quantiles(AGES, epsilon=2, shares=[0.5, 0.9], low=0, high=99, coins=coins())
     rows = [solved.quantile(share) for share in (0.5, 0.9)]
@@ -85,6 +89,59 @@ def test_quantiles_of_buckets_are_numbers_within_their_intervals():
     found = tacit.quantiles([0.1, 0.4, 0.45, 0.9] * 200, epsilon=4, shares=0.5, low=0, high=1, bins=10)
     low, high = found.interval()
     assert low[0] <= found.value[0] <= high[0] and found.inquiry.domain.edges[:2] == ("0", "0.1")
+
+
+def test_the_upper_end_of_a_range_of_buckets_does_not_add_the_bucket_that_begins_there():
+    found = tacit.ranges([0.5, 1.5, 2.5] * 50, epsilon=8, low=0, high=4, bins=4)
+    last = {high: found.range(0, high).labels for high in (1, 2.0, 2.5, "3", 4)}
+    assert last == {
+        1: ["[0, 1) … [0, 1)"], 2.0: ["[0, 1) … [1, 2)"], 2.5: ["[0, 1) … [2, 3)"], "3": ["[0, 1) … [2, 3)"],
+        4: ["[0, 1) … >= 4"],
+    }  # fmt: skip
+    # A range of one point is the bucket it lies in.
+    assert found.range(2, 2).labels == ["[2, 3) … [2, 3)"]
+
+
+def test_quantiles_have_no_columns_of_the_shares_they_were_read_from():
+    found = tacit.quantiles(list("abcde") * 40, epsilon=2, domain=list("abcde"))
+    assert list(found.to_pandas().columns) == ["share", "value", "low", "high"]
+
+
+def test_days_may_be_written_out():
+    days = pd.Series(pd.date_range("2024-01-01", periods=31).tolist() * 20)
+    found = tacit.ranges(days, epsilon=2, low="2024-01-01", high="2024-01-31")
+    assert not found.is_simulation and found.labels[30] == date(2024, 1, 31)
+    assert found.range("2024-01-02", date(2024, 1, 3)).labels == ["2024-01-02 … 2024-01-03"]
+
+
+def test_days_and_moments_of_one_column_are_labels_in_order():
+    moments = pd.Series(pd.date_range("2024-01-01", periods=3, freq="h").tolist() * 20)
+    labels = tacit.histogram(moments, epsilon=2).to_pandas()["value"]
+    assert [str(label) for label in labels] == ["2024-01-01", "2024-01-01 01:00:00", "2024-01-01 02:00:00"]
+
+
+def test_zeros_and_ones_are_shown_as_numbers():
+    found = tacit.histogram([0, 1] * 20, epsilon=2)
+    assert found.labels == [0, 1] and not any(isinstance(label, bool) for label in found.labels)
+
+
+def test_scalars_of_arrays_are_values_like_others():
+    found = tacit.itemsets([list(np.array([1, 2])), [np.int64(3)]] * 50, epsilon=4, domain=[1, 2, 3])
+    assert found.n == 100
+    asked = tacit.ask("histogram", epsilon=1, domain=[1, 2])
+    assert asked.collect([asked.device(np.int64(2))]).n == 1
+
+
+def test_a_row_of_a_frame_is_an_answer_to_all_questions():
+    frame = pd.DataFrame(PEOPLE)
+    asked = tacit.ask("marginals", epsilon=2, domain={"smoker": bool, "sport": ["never", "often"]})
+    reports = [asked.device(frame.iloc[i]) for i in range(3)]
+    assert asked.collect(reports).table(["smoker", "sport"]).n == 3
+
+
+def test_an_alphabet_may_be_listed_in_any_order():
+    found = tacit.heavy_hitters(["b1", "a2"] * 200, epsilon=6, k=2, alphabet="ab12", length=2)
+    assert sorted(found.labels) == ["a2", "b1"]
 
 
 def test_heavy_hitters_are_those_that_stand_out_in_the_walk():

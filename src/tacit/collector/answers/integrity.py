@@ -19,7 +19,7 @@ from tacit.integrity.structure import Structured
 from tacit.integrity.tails import look_number, spent_on_batch
 from tacit.integrity.watch import WatchedSums, sum_sighting, watched_oracle
 
-_NO_REPAIR: dict[str, Any] = {"repair": None, "repairs": [], "jump": None}
+_NOTHING: dict[str, Any] = {"inspections": [], "hot": [], "repair": None, "repairs": [], "jump": None}
 _ORDER = ("quiet", "look", "alarm")
 
 
@@ -43,7 +43,7 @@ def integrity(
     }
     # Detectors read the same counts as answers do, so that the minimum cohort holds for what they say as well.
     if not enough:
-        return shown | {"looked_at": "nothing", "state": "quiet", "inspections": [], "hot": []} | _NO_REPAIR
+        return shown | {"looked_at": "nothing", "state": "quiet"} | _NOTHING
     if kept:
         return shown | look_at_reports(active, kept)
     oracle = watched_oracle(active.mechanism)

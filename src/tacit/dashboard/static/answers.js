@@ -2,7 +2,7 @@
 
 import { BarChart, MOST_BARS } from "./chart.js";
 import { h, inLanguage, scrolled } from "./dom.js";
-import { interval, intervalName, label, number, percent, reports, significant } from "./format.js";
+import { count, interval, intervalName, label, number, percent, reports, significant } from "./format.js";
 import { methodMenu, noteOf } from "./methods.js";
 
 /** How shares can be shown. */
@@ -20,7 +20,7 @@ export const holds = (mode, level) =>
 export const pushed = ({ influence, unit }) => {
   if (!influence) return "";
   const [what, most] = unit === "share" ? ["a share", percent(influence.coalition)] : ["it", significant(influence.coalition)];
-  return ` A coalition of ${percent(influence.coalition_share)} could move ${what} by at most ${most}.`;
+  return ` If ${percent(influence.coalition_share)} of them were forged, ${what} could move by at most ${most}.`;
 };
 
 /** @param {any} unit @param {any} cell @param {string} name */
@@ -115,6 +115,7 @@ export function answerCard(first, domain, process, ask) {
     mode = next;
     toggle.press(mode);
     if (question.rows.length) methods.show(mode === "raw" ? "" : question.method, question.rows.length);
+    based.hidden = !question.rows.length;
     based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, level)}${pushed(question)}`;
     draw();
   };
@@ -150,7 +151,8 @@ function drawInto({ question, mode, chart, note, figure, ordered, largest }) {
   const { rows, unit } = question;
   if (!rows.length) {
     note.textContent =
-      "Too few reports on this question so far. Where there are several questions, each person reports on one of them, so it takes longer; ask more people.";
+      `Too few reports on this question so far: ${count(question.n ?? 0)} of the ${count(question.minimum)} that it needs. ` +
+      "Where there are several questions, each person reports on one of them, so it takes longer.";
     return figure.replaceChildren();
   }
   if (unit !== "share") {

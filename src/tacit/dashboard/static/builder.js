@@ -87,10 +87,13 @@ async function forecast() {
 
 /** What is missing, gently: the form is still being filled in. @param {import("./builder_checks.js").Fault} fault */
 function unfinished({ words }) {
-  const untouched = form.model.questions.some(
+  const { questions } = form.model;
+  const untouched = questions.findIndex(
     (/** @type {any} */ { kind, labels }) => ["categories", "ordered", "items"].includes(kind) && !labels.trim(),
   );
-  return untouched ? "List the choices to see how precise the answers will be." : words;
+  if (untouched < 0) return words;
+  const where = questions.length > 1 ? ` of question ${untouched + 1}` : "";
+  return `List the choices${where} to see how precise the answers will be.`;
 }
 
 /** Whether everything is filled in; otherwise it is said at the fields, and the first of them gets the keyboard. */

@@ -18,7 +18,7 @@ const WARNING =
 const QUERIES =
   "One SELECT per line, such as SELECT region, COUNT(*) FROM visits WHERE age >= 30 GROUP BY region. Noise is " +
   "planned so that these come out best; others can be asked later too.";
-const PURPOSE = "For questions in SQL over the private answers and columns that need no protection.";
+const PURPOSE = "A survey needs none. They are for tables that somebody asks about in SQL: columns that need no protection, sent with every report.";
 const RULE = "Lower-case letters, digits and underscores.";
 
 /** @param {Form} form @param {any} column @param {number} place */
@@ -64,12 +64,12 @@ function fields(form) {
 export function publicColumns(form) {
   const { model } = form;
   // Switching it shows or hides fields, so the form is drawn anew.
-  const box = check({ ...form, changed: () => form.redraw() }, model, "hasColumns", "This table has public columns");
+  const box = check({ ...form, changed: () => form.redraw() }, model, "hasColumns", "Send public columns with every report");
   box.querySelector("input").id = "has-columns";
   return h(
     "section",
     { class: "card", "aria-labelledby": "columns-title" },
-    h("h2", { id: "columns-title" }, "Public columns"),
+    h("h2", { id: "columns-title" }, "Public columns (advanced)"),
     !model.hasColumns && h("p", { class: "soft" }, PURPOSE),
     box,
     ...(model.hasColumns ? fields(form) : []),

@@ -10,7 +10,7 @@ import { OPTIONAL, alphabetOf, completed, fitting, isAdaptive, isOptional } from
 export const KINDS = [
   ["categories", "One of several choices"],
   ["items", "Tick all that apply"],
-  ["ordered", "A scale, such as never to always"],
+  ["ordered", "A scale, never to always"],
   ["integers", "A number"],
   ["booleans", "Yes or no"],
   ["text", "A word, written freely"],
@@ -20,7 +20,7 @@ export const KINDS = [
 ];
 const HISTOGRAM = ["histogram", "The share of every answer"];
 const RANGES = ["ranges", "Ranges and quantiles"];
-const FREQUENT = ["heavy_hitters", "The most frequent values (heavy hitters)"];
+const FREQUENT = ["heavy_hitters", "The most frequent values"];
 const TASKS = /** @type {Record<string, string[][]>} */ ({
   ordered: [HISTOGRAM, RANGES],
   integers: [HISTOGRAM, ["mean", "The mean"], RANGES, FREQUENT],
@@ -51,6 +51,7 @@ const PUBLIC = "The list is public: it is in the document that everybody gets.";
 const SHOWN = "Shown to respondents above its answers.";
 const EMPTY = "Capitals are written small where there are no capitals. Whoever writes nothing counts as an empty text.";
 const IN_BYTES = "bytes: accents, other scripts and emoji take two to four";
+const FEWER = "Nothing else is possible here while people may decline: whoever declines has no value.";
 const PARTS = KINDS.filter(([kind]) => ["ordered", "integers", "buckets"].includes(kind));
 
 /** @param {any} question @param {string} name */
@@ -139,7 +140,7 @@ export function domain(form, question) {
   if (kind === "booleans") return [];
   if (kind === "integers") {
     const ends = [["low", "From"], ["high", "To"], ["step", "In steps of"]];
-    return [h("div", { class: "pair" }, ...ends.map(([name, label]) => whole(form, question, name, label)))];
+    return [h("div", { class: "pair small" }, ...ends.map(([name, label]) => whole(form, question, name, label)))];
   }
   if (kind === "bits") {
     const hint = "1 to 64. Many are asked as a string of 0 and 1, of which only the frequent ones can be found.";
@@ -168,5 +169,7 @@ export function task(form, question) {
   if (!tasks) return null;
   if (!tasks.some(([name]) => name === question.task)) [[question.task]] = tasks;
   const menu = select(form, question, "task", idOf(question, "task"), tasks);
-  return field("What you want to know", menu, question.kind === "pair" ? undefined : HINTS[question.task]);
+  const fewer = tasks.length < TASKS[question.kind].length ? FEWER : "";
+  const hint = question.kind === "pair" ? "" : `${HINTS[question.task] ?? ""} ${fewer}`.trim();
+  return field("What you want to know", menu, hint || undefined);
 }

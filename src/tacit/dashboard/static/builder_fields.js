@@ -165,4 +165,4 @@ function privacy(form) {
 
 /** Everything. @param {Form} form @returns {any[]} */
 export const sections = (form) =>
-  [basics(form), asking(form), publicColumns(form), privacy(form), shuffleTerms(form)].filter(Boolean);
+  [basics(form), asking(form), privacy(form), publicColumns(form), shuffleTerms(form)].filter(Boolean);

@@ -1,7 +1,8 @@
 /** One collection: live counts, charts with error bars, links, export, and the buttons that change its state. */
 
-import { address as apiAddress, call, copyFrom, notify, poll } from "./api.js";
+import { address as apiAddress, call, notify, poll } from "./api.js";
 import { answerCard } from "./answers.js";
+import { askPeople, showOthers } from "./ask_people.js";
 import { byId, h, inLanguage } from "./dom.js";
 import { downloads } from "./download.js";
 import { count, epsilon, pill, reasonText, reports, trouble } from "./format.js";
@@ -13,7 +14,6 @@ import { RangeCard } from "./range_card.js";
 import { RankedCard } from "./ranked_card.js";
 import { SessionCard } from "./session_card.js";
 import { perDay } from "./days.js";
-import { sites } from "./sites.js";
 import { TrendCard } from "./trend_card.js";
 
 const root = byId("collection");
@@ -44,52 +44,6 @@ let answered = "";
 let answeredAt = 0;
 /** A search among many reports takes a while; it is not asked for again and again. */
 let pause = AGAIN;
-
-/** @param {string} name @param {string} value @param {string} id */
-function copyField(name, value, id) {
-  const copy = () => copyFrom(byId(id));
-  return h(
-    "div",
-    { class: "field" },
-    h("label", { for: id }, name),
-    h(
-      "div",
-      { class: "copy" },
-      h("input", { id, readonly: true, value }),
-      h("button", { type: "button", onclick: copy, "aria-label": `Copy ${name.toLowerCase()}` }, "Copy"),
-    ),
-  );
-}
-
-function sharing() {
-  const title = inLanguage(document_.title).replaceAll("&", "&amp;").replaceAll('"', "&quot;");
-  const script = new URL("/js/embed.js", address).href;
-  const embed = `<iframe src="${address}" title="${title}" width="100%" height="720" style="border:0"></iframe><script src="${script}" async></script>`;
-  return h(
-    "section",
-    { class: "card", "aria-labelledby": "share-title" },
-    h("h2", { id: "share-title" }, "Ask people"),
-    h(
-      "div",
-      { class: "share-grid" },
-      h("img", { src: `/c/${id}/qr.svg`, alt: "QR code with the address of the survey", width: 144, height: 144 }),
-      h(
-        "div",
-        { class: "stack" },
-        copyField("Link", address, "link"),
-        copyField("Embed", embed, "embed"),
-        sites(id, document_.origins, admin),
-        document_.plan && h("p", { class: "soft" }, "The link leads to whichever round is open."),
-      ),
-    ),
-    h(
-      "div",
-      { class: "row" },
-      h("a", { class: "button", href: address }, "Open the survey"),
-      h("a", { class: "button", href: `/c/${id}/privacy` }, "Privacy page"),
-    ),
-  );
-}
 
 /** @param {any} status */
 function facts({ reports: here, rejected, minimum_cohort: cohort, plan, damaged }) {
@@ -195,7 +149,7 @@ function exporting() {
     "section",
     { class: "card", "aria-labelledby": "export-title" },
     h("h2", { id: "export-title" }, "Export"),
-    h("p", { class: "soft" }, "Every answer, raw and consistent, with its interval."),
+    h("p", { class: "soft" }, "Every answer, raw and consistent, with its interval. Answers that are not shown yet are not in the files either."),
     downloads(file("JSON", ""), file("CSV", ".csv"), ...parquet),
   );
 }
@@ -245,11 +199,12 @@ function frame() {
       h("div", { id: "joint" }),
       h("div", { id: "answers", class: "stack" }),
       h("div", { id: "integrity" }),
-      sharing(),
+      askPeople({ id, address, document_, admin }),
       invitations(),
+      showOthers({ id, address, admin }),
       h(
         "div",
-        { class: "pair" },
+        { class: "pair wide" },
         !document_.shuffle &&
           h(
             "section",
@@ -387,7 +342,7 @@ async function compute(n) {
       cards.set(name, cardOf(question));
       box.append(cards.get(name).element);
     }
-    cards.get(name).update(question, level);
+    cards.get(name).update({ ...question, minimum: document_.minimum_cohort }, level);
   }
   if (first && hasTables(document_)) working("Computing tables of several questions…");
   await showTables(level);

@@ -5,6 +5,10 @@ import { count } from "./format.js";
 
 const MOST_OPTIONS = 10;
 const ROUGH = 0.1;
+/** What most surveys want to know a share to. */
+const WANTED = 0.05;
+/** From here on an interval says nothing: a share is between 0 and 100 %. */
+const HOPELESS = 0.5;
 
 /** How adaptive tasks go on. */
 const ROUNDS = /** @type {Record<string, string>} */ ({
@@ -22,7 +26,16 @@ const points = (share) => `± ${(100 * share).toFixed(share < 0.1 ? 1 : 0)} poin
 function precision({ half_width_95: half, of }, task) {
   if (task === "mean") return ["the mean will be known to", `± ${Number(half.toPrecision(2))}`];
   const what = of.includes(",") ? `${of},` : of;
-  return [`${task === "histogram" ? "each share" : what} will be known to`, points(half)];
+  const known = half < HOPELESS ? points(half) : "more than ± 50 points";
+  return [`${task === "histogram" ? "each share" : what} will be known to`, known];
+}
+
+/** How many people a usual precision takes; errors fall with the square root of their number. @param {number} half @param {number} n */
+function needed(half, n) {
+  if (half <= WANTED) return null;
+  const people = Math.ceil(Number((n * (half / WANTED) ** 2).toPrecision(3)));
+  const about = Number(people.toPrecision(2));
+  return `For ± ${100 * WANTED} points at this epsilon ask about ${count(about)} people.`;
 }
 
 /** Mechanisms whose names say little. */
@@ -56,8 +69,8 @@ const reason = (why) =>
 /** @param {number} bits */
 const size = (bits) => (bits === 1 ? "1 bit" : `${count(bits)} bits`);
 
-/** What was compared, on demand. @param {any} question */
-function compared({ name, options = [], half_width_95: half, raw_standard_error: error }) {
+/** What was compared. @param {any} question */
+function compared({ options = [], half_width_95: half, raw_standard_error: error }) {
   if (options.length < 2 || !(error > 0)) return null;
   const width = half / error;
   const best = options.slice(0, MOST_OPTIONS);
@@ -74,36 +87,58 @@ function compared({ name, options = [], half_width_95: half, raw_standard_error:
   const heads = ["Method", "Precision", "Report"].map((head) => h("th", { scope: "col" }, head));
   const caption = h("caption", { class: "hidden-text" }, "Methods that were compared");
   const head = h("thead", {}, h("tr", {}, ...heads));
-  const table = h("table", { class: "options" }, caption, head, h("tbody", {}, ...rows));
+  return h("table", { class: "options" }, caption, head, h("tbody", {}, ...rows));
+}
+
+/** By which mechanism, why, and what else was compared: on demand. @param {any} question @param {string} by @param {string} why */
+function method(question, by, why) {
+  const { name } = question;
   const toggle = (/** @type {any} */ { target }) => (target.open ? open.add(name) : open.delete(name));
-  return h("details", { open: open.has(name), ontoggle: toggle }, h("summary", {}, "Compare the methods"), table);
+  return h(
+    "details",
+    { open: open.has(name), ontoggle: toggle },
+    h("summary", {}, "Method"),
+    h("small", { class: "soft" }, `${size(question.report_bits)} per report, by ${spelled(by)}. `),
+    why && h("small", { class: "soft why" }, `Why: ${reason(why).replace(/\.$/, "")}.`),
+    compared(question),
+  );
+}
+
+/** What can be found, apart from how it is searched for. @param {string} why of a search */
+function finding(why) {
+  const sentences = why.split(/(?<=\.) (?=[A-Z])/);
+  return sentences.filter((one) => /is found|be detected|stands out|from noise/.test(one)).join(" ");
 }
 
 /** The error of what is answered, where answers are better than their intervals say. @param {any} question @param {string} task */
 function answered({ between, standard_error: error }, task) {
   if (!between || task === "shares") return null;
-  const [low, high] = between.map((/** @type {number} */ share) => (100 * share).toFixed(share < 0.1 ? 2 : 1));
-  const typical = (100 * error).toFixed(error < 0.1 ? 2 : 1);
-  return `Made monotone, answers are typically off by ${typical} points (${low} to ${high}, by the shape of the data).`;
+  const say = (/** @type {number} */ share) => (100 * share).toFixed(share < 0.1 ? 1 : 0);
+  const [low, high] = [Math.min(error, ...between), Math.max(error, ...between)];
+  return `Made consistent, answers are typically off by ${say(error)} points (${say(low)} to ${say(high)}, by the shape of the data).`;
 }
 
 /** @param {any} question @param {any} asked the question of the draft @param {number} n @param {boolean} several */
 function row(question, asked, n, several) {
   const [what, big] = precision(question, asked.task);
-  const bits = size(question.report_bits);
   const kind = asked.task === "analytics" ? "levels" : question.mechanism.kind;
   const picked = question.options?.find((/** @type {any} */ one) => one.picked)?.name ?? kind;
+  const { task } = asked;
+  const remarks = [
+    task === "heavy_hitters" && finding(question.why ?? ""),
+    task !== "mean" && needed(question.half_width_95, n),
+    answered(question, task),
+    ROUNDS[task],
+  ];
   return h(
     "li",
     {},
     several && h("b", {}, Object.values(asked.text)[0] ?? question.name),
     h("span", {}, `With ${count(n)} respondents ${what}`),
     h("span", { class: "big" }, big),
-    h("small", { class: "soft" }, `in 19 of 20 cases · ${bits} per report, by ${spelled(picked)}`),
-    answered(question, asked.task) && h("small", { class: "soft" }, answered(question, asked.task)),
-    ROUNDS[asked.task] && h("small", { class: "soft" }, ROUNDS[asked.task]),
-    question.why && h("small", { class: "soft why" }, `Why: ${reason(question.why).replace(/\.$/, "")}.`),
-    compared(question),
+    h("small", { class: "soft" }, "in 19 of 20 cases"),
+    ...remarks.filter(Boolean).map((words) => h("small", { class: "soft" }, words)),
+    method(question, picked, question.why),
   );
 }
 

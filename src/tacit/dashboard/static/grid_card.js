@@ -1,4 +1,4 @@
-/** The card of a question for ranges of two or three ordered attributes together: a heat map of the first two, and
+/** The card of a question for ranges of several ordered attributes together: a heat map of the first two, and
  * the share of any rectangle, chosen with two handles for every attribute or by dragging over the picture. */
 
 import { holds, modeSwitch, numberTable } from "./answers.js";
@@ -96,7 +96,10 @@ export class GridCard {
     this.modes.press(mode);
     this.methods.show(mode === "raw" ? "" : question.method, question.rows.length);
     const over = this.names.length > 2 ? ` The picture adds up over ${this.names[2]}.` : "";
-    const always = "The share of a chosen rectangle is always the unbiased one.";
+    const always =
+      question.method === "agreed"
+        ? "The share of a chosen rectangle is made of grids of pairs, and assumes that answers are even inside their cells."
+        : "The share of a chosen rectangle is always the unbiased one.";
     this.note.textContent = `${noteOf(mode, question.method)}${over} ${always}`;
     this.based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, this.level)}`;
     map.choose(pickers.map(({ low }) => low), pickers.map(({ high }) => high));

@@ -28,7 +28,7 @@ const SEEN = /** @type {Record<string, string[]>} */ ({
 const LOOKED_AT = /** @type {Record<string, string>} */ ({
   sums: "Looked at: sums that were counted with the reports, which were then deleted.",
   reports: "Looked at: the reports themselves, which the document keeps until the collection is closed.",
-  nothing: "Reports of this kind have nothing in them by which forged ones would show; the bound below is all that can be said.",
+  nothing: "Reports of this kind have nothing in them by which forged ones would show, so that nobody can tell.",
 });
 
 /** What detectors found, the least likely first. @param {any} found @returns {any[]} */
@@ -95,7 +95,7 @@ const bound = (influence) =>
   h(
     "p",
     {},
-    `A coalition of ${percent(influence.coalition_share)} of all reports could move a share by at most `,
+    `If ${percent(influence.coalition_share)} of all reports were forged, a share could move by at most `,
     h("b", {}, percent(influence.coalition)),
     ", whether it shows or not.",
   );
@@ -117,7 +117,7 @@ export class IntegrityCard {
   update(found) {
     const findings = findingsOf(found);
     const odd = findings.filter((one) => one.odd);
-    const [look, name] = STATES[found.state] ?? ["", found.state];
+    const [look, name] = found.looked_at === "nothing" ? ["", "Not checkable"] : (STATES[found.state] ?? ["", found.state]);
     this.state.className = `pill ${look}`;
     this.state.textContent = name;
     this.body.replaceChildren(

@@ -13,6 +13,8 @@ import { h } from "./dom.js";
  */
 export function optionalField(name, { domain, declined }, say, label, field) {
   const made = field(name, domain, say, label);
+  // Nothing here has to be filled in, and a screen reader should not say so.
+  for (const input of [made.element, ...made.element.querySelectorAll("input, select")]) input.removeAttribute("required");
   const box = h("input", { type: "checkbox", name: `declined-${name}`, "data-declines": true });
   const inputs = () => [...made.element.querySelectorAll("input, select"), ...(made.element.matches("select") ? [made.element] : [])];
   // What was chosen before goes when somebody declines, and declining goes when something is chosen.

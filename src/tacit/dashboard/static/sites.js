@@ -4,6 +4,8 @@ import { call } from "./api.js";
 import { h } from "./dom.js";
 import { items } from "./draft.js";
 
+const WRONG = "Write every site as https:// and its host in small letters, such as https://example.org, with nothing behind it.";
+
 /**
  * The list, and for an administrator a field to change it; the document stays as it is.
  * @param {string} id of the collection
@@ -32,7 +34,8 @@ export function sites(id, document_, admin) {
       show(await call("PUT", `collections/${id}/origins`, { origins: items(field.value) }));
       say("Saved. It holds within a few seconds.", false);
     } catch (error) {
-      say(/** @type {Error} */ (error).message.replace(/^origins: /, ""), true);
+      const { message } = /** @type {Error} */ (error);
+      say(/is no web origin/.test(message) ? WRONG : message.replace(/^origins: /, ""), true);
     }
   };
   call("GET", `collections/${id}/origins`).then(show, (error) => say(error.message, true));

@@ -280,7 +280,7 @@ function after() {
     return outcome(
       "✓",
       "",
-      "reviewTitle",
+      "previewTitle",
       say("previewDone"),
       h("div", { class: "actions" }, back("button"), h("button", { type: "button", onclick: () => show("ask") }, say("again"))),
     );

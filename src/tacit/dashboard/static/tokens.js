@@ -7,9 +7,9 @@ import { date, trouble, twice } from "./format.js";
 
 const root = byId("tokens");
 const SCOPES = [
-  ["analyst", "Analyst: reads every answer"],
-  ["reader", "Share link: reads one collection"],
-  ["reporter", "Reporter: sends reports for a whole fleet"],
+  ["analyst", "Analyst: every answer"],
+  ["reader", "Share link: one collection"],
+  ["reporter", "Reporter: sends reports"],
   ["admin", "Admin: everything"],
 ];
 const NAMES = Object.fromEntries(SCOPES.map(([scope, name]) => [scope, name.split(":")[0]]));
@@ -112,11 +112,11 @@ function form(collections) {
     h("h2", {}, "New token"),
     h(
       "div",
-      { class: "pair" },
+      { class: "pair wide" },
       field("Name", fields.label),
       field("May", fields.scope),
       field("For", fields.collection),
-      field("Days until it ends (0: never)", fields.days),
+      field("Days (0: for ever)", fields.days),
     ),
     h("div", {}, h("button", { class: "primary", type: "submit" }, "Make token")),
   );

@@ -123,16 +123,16 @@ class Trend extends Picture {
   }
 }
 
-/** @param {string} name @param {Record<string, string>} options @param {() => void} changed */
+/** @param {string} name @param {any[][]} options @param {() => void} changed */
 function choice(name, options, changed) {
-  const field = h("select", { onchange: changed }, ...Object.entries(options).map(([value, words]) => h("option", { value }, words)));
-  return { field, element: h("label", { class: "row" }, `${name} `, field) };
+  const field = h("select", { onchange: changed }, ...options.map(([value, words]) => h("option", { value }, words)));
+  return { field, element: h("label", { class: "field" }, `${name} `, field) };
 }
 
 /** A date that bounds what is shown; empty is no bound. @param {string} name @param {() => void} changed */
 function bound(name, changed) {
   const field = h("input", { type: "date", onchange: changed });
-  return { field, element: h("label", { class: "row" }, `${name} `, field) };
+  return { field, element: h("label", { class: "field" }, `${name} `, field) };
 }
 
 /** The card of the trend. */
@@ -145,11 +145,11 @@ export class TrendCard {
     const labels = [...(domain.labels ?? []), ...(domain.other ? [domain.other] : [])];
     const change = () => void this.update();
     const redraw = () => this.#show();
-    this.by = choice("By", BY, change);
-    [this.from, this.to] = [bound("From", redraw), bound("to", redraw)];
+    this.by = choice("By", Object.entries(BY), change);
+    [this.from, this.to] = [bound("From", redraw), bound("To", redraw)];
     this.whole = h("button", { type: "button", class: "quiet", onclick: () => this.#zoom("", "") }, "Whole series");
-    this.first = choice("Value", Object.fromEntries(labels.map((one, i) => [i, one])), redraw);
-    this.second = choice("beside", { "": "nothing", ...Object.fromEntries(labels.map((one, i) => [i, one])) }, redraw);
+    this.first = choice("Value", labels.map((one, i) => [i, one]), redraw);
+    this.second = choice("Beside", [["", "nothing"], ...labels.map((one, i) => [i, one])], redraw);
     this.smooth = h("input", { type: "checkbox", onchange: redraw });
     this.trend = new Trend(Object.values(text)[0], (first, last) => this.#zoom(this.told[first].first_day, this.told[last].last_day));
     /** The rows that are drawn. @type {any[]} */
@@ -160,8 +160,8 @@ export class TrendCard {
       "section",
       { class: "card stack", "aria-labelledby": "trend-title" },
       h("h2", { id: "trend-title" }, "Trend"),
-      h("div", { class: "row" }, this.by.element, this.first.element, this.second.element, h("label", { class: "row" }, this.smooth, " smoothed")),
-      h("div", { class: "row" }, this.from.element, this.to.element, this.whole),
+      h("div", { class: "pair choices" }, ...[this.by, this.first, this.second, this.from, this.to].map(({ element }) => element)),
+      h("div", { class: "row" }, h("label", { class: "check" }, this.smooth, "Smoothed"), this.whole),
       this.trend.element,
       this.words,
       h("details", {}, h("summary", {}, "Windows as a table"), this.table),

@@ -11,14 +11,26 @@ _COLUMNS = (
 )  # fmt: skip
 """Fields of a row and the headings of their columns."""
 
+_TEXTS = ("method", "about")
+"""Columns that are read, not compared by their size."""
+
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1a1a1a; }
+:root { color-scheme: light dark; --ink: #1a1a1a; --ground: #fff; --line: #ddd; --pick: #e8f1fb; --better: #a33; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e6e6; --ground: #16181c; --line: #3a3f47; --pick: #1f3350; --better: #ff9a8f; }
+}
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem; }
+body { color: var(--ink); background: var(--ground); }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #ddd; }
-th button { font: inherit; font-weight: 600; border: 0; background: none; cursor: pointer; }
+h1 { overflow-wrap: anywhere; }
+th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+td:last-child { white-space: normal; min-width: 16rem; }
+th button { font: inherit; font-weight: 600; border: 0; padding: 0; color: inherit; background: none; cursor: pointer; }
+th[aria-sort=ascending] button::after { content: " ▲"; }
+th[aria-sort=descending] button::after { content: " ▼"; }
 .text { text-align: left; }
-.pick { background: #e8f1fb; font-weight: 600; }
-.better { color: #a33; }
+.pick { background: var(--pick); font-weight: 600; }
+.better { color: var(--better); }
 .scroll { overflow-x: auto; }
 """
 
@@ -45,7 +57,7 @@ document.querySelectorAll("th button").forEach((button, place) => {
 
 def render_page(rows: Sequence[Mapping[str, Any]], title: str, error: str) -> str:
     """Return the page; `error` says in words what the error of the task is."""
-    heads = "".join(f'<th scope="col"><button>{escape(head)}</button></th>' for _, head in _COLUMNS)
+    heads = "".join(_head(name, head) for name, head in _COLUMNS)
     lines = "\n".join(_line(row) for row in rows)
     # "</" would end the script element early.
     data = json.dumps(list(rows), allow_nan=False).replace("</", "<\\/")
@@ -62,6 +74,11 @@ over the draws. The shaded method is what is answered by default; what has less 
 """
 
 
+def _head(name: str, head: str) -> str:
+    kind = ' class="text"' if name in _TEXTS else ""
+    return f'<th scope="col"{kind}><button>{escape(head)}</button></th>'
+
+
 def _line(row: Mapping[str, Any]) -> str:
     cells = "".join(_cell(name, row.get(name)) for name, _ in _COLUMNS)
     relative = row.get("relative")
@@ -71,7 +88,7 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 def _cell(name: str, value: Any) -> str:
-    text = name in ("method", "about")
+    text = name in _TEXTS
     shown = "" if value is None else str(value) if text or name in ("bits", "epsilon") else f"{value:.4g}"
     kind = ' class="text"' if text else ""
     return f'<td{kind} data-value="{escape(str("" if value is None else value))}">{escape(shown)}</td>'

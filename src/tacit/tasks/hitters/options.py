@@ -74,8 +74,12 @@ def detectable_words(plan: HittersPlan) -> str:
     half, sure = plan.detectable(0.5), plan.detectable(0.9)
     if half > 1:
         return "With so few respondents and this epsilon no share can be detected."
-    surely = f"from {sure:.3g} on nine times out of ten" if sure <= 1 else "none of them surely"
-    return f"A value held by a share of {half:.3g} is found every second time, {surely}. {_certified_words(plan)}"
+    surely = f"from {_percent(sure)} on nine times out of ten" if sure <= 1 else "none of them surely"
+    return f"A value that {_percent(half)} hold is found every second time, {surely}. {_certified_words(plan)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
 
 
 def _certified_words(plan: HittersPlan) -> str:
@@ -83,4 +87,4 @@ def _certified_words(plan: HittersPlan) -> str:
     share = plan.certified(0.5)
     if share > 1:
         return "With so few respondents no value can be told from noise."
-    return f"Every second value of a share of {share:.3g} also stands out from noise (5 %)."
+    return f"Every second value that {_percent(share)} hold also stands out from noise (5 %)."

@@ -60,9 +60,10 @@ def fit_each(
     seconds = expected_seconds(source.sizes, tables)
     if seconds > time_limit:
         fit = sum(expected_seconds(source.sizes, tables[: i + 1]) <= time_limit for i in range(len(tables)))
+        fewer = f"ask for the first {fit} of them, raise" if fit else "raise"
         raise InvalidSpec(
-            f"em: {len(tables)} tables take about {seconds:.0f} s, the limit is {time_limit:g} s; ask for the first "
-            f"{fit} of them, raise the limit, or plan with another method"
+            f"em: {len(tables)} tables take about {seconds:.3g} s, the limit is {time_limit:g} s; {fewer} the limit, "
+            "or plan with another method"
         )
     found: list[MostLikely] = []
     for attributes in tables:

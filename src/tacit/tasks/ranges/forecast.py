@@ -142,12 +142,12 @@ def drawn_levels(asked: AskedLevels, truth: F64, n: int, rng: np.random.Generato
     for height in range(1, shape.top + 1):
         masses[height] = shape.parents(masses[height - 1])
     return [
-        _drawn_level(height, masses[height], member, 1 / (n * share), 1 / n, rng)
+        drawn_level(height, masses[height], member, 1 / (n * share), 1 / n, rng)
         for (height,), member, share in zip(asked.heights, asked.members, asked.shares, strict=True)
     ]
 
 
-def _drawn_level(
+def drawn_level(
     height: int, mass: F64, member: Mechanism, scale: float, everybody: float, rng: np.random.Generator
 ) -> Level:
     """One level with normal noise: that of the oracle, and that of asking a part of everybody."""

@@ -1,4 +1,4 @@
-"""The task `ranges` on two or three ordered attributes: any rectangle, and any range of some with the others free.
+"""The task `ranges` on two to eight ordered attributes: any rectangle, and any range of some with the others free.
 
 Plan, forecast, answer and the query `rectangle`. The statistics are in `ranges.rectangles` and `post.grids`; here are
 only checks, labels and the JSON that leaves the system.
@@ -14,11 +14,13 @@ from typing import Any, cast
 import numpy as np
 
 from tacit.core.asked import asked_levels
+from tacit.core.compose import OneOf
 from tacit.core.estimate import Estimate
 from tacit.core.mechanism import Mechanism, Oracle
 from tacit.device.domains.domain import Attribute, Categories, Domain, Ordered
 from tacit.device.domains.product import Product
 from tacit.device.domains.reals import Buckets, Integers
+from tacit.device.families.grid import MAX_SIZE
 from tacit.device.numbers.budget import Budget, as_budget
 from tacit.errors import InvalidSpec, InvalidValue
 from tacit.post.frequencies.methods import Method, default_method, process
@@ -26,14 +28,19 @@ from tacit.post.frequencies.select import select_methods
 from tacit.post.grids.shape import GridShape, Heights
 from tacit.post.grids.wide import WideFit
 from tacit.tasks.ranges.grid_plan import GridOption, GridPlanner
+from tacit.tasks.ranges.pair_grids import NOTE, PairRectangles, are_pairs, bound_attributes
+from tacit.tasks.ranges.pair_plan import MAX_PAIRED, PairOption, pair_options, published_pairs
 from tacit.tasks.ranges.rectangles import Rectangles, solve_rectangles
 from tacit.tasks.task import UNPLANNED, Answer, Forecast, QuestionTally, TaskQuery, plain_number
 
-MAX_ATTRIBUTES = 3
-"""More attributes have too many combinations of tree levels to plan for: the product of the trees' heights."""
+MOST_WHOLE = 3
+"""More attributes have too many combinations of tree levels to plan whole grids for; pairs of them have grids."""
 
 MOST_RECTANGLES = 1 << 20
-"""The largest number of combinations of answers that rectangles are planned for: 1,024 x 1,024."""
+"""The largest number of combinations of answers that whole grids are planned for: 1,024 x 1,024."""
+
+AGREED = "agreed"
+"""The method of answers from grids of pairs, which were made to agree."""
 
 SHOWN_CELLS = 1024
 """Grids of more cells are answered in coarser rectangles."""
@@ -49,11 +56,9 @@ def check_ordered(domain: Domain) -> None:
 
 
 def check_grid(domain: Product) -> None:
-    """Raise InvalidSpec for other than two or three attributes, each ordered or with two values (any order will do)."""
-    if not 2 <= len(domain.attributes) <= MAX_ATTRIBUTES:
-        raise InvalidSpec(
-            f"ranges: the domain has {len(domain.attributes)} attributes, must have 1 to {MAX_ATTRIBUTES}"
-        )
+    """Raise InvalidSpec for other than two to eight attributes, each ordered or with two values (any order will do)."""
+    if not 2 <= len(domain.attributes) <= MAX_PAIRED:
+        raise InvalidSpec(f"ranges: the domain has {len(domain.attributes)} attributes, must have 1 to {MAX_PAIRED}")
     for attribute in domain.attributes:
         if attribute.size < 2:
             raise InvalidSpec(f"ranges: attribute {attribute.name} has one value; drop it")
@@ -61,28 +66,43 @@ def check_grid(domain: Product) -> None:
             check_ordered(attribute)
 
 
+RectangleOption = GridOption | PairOption
+
+
 @lru_cache(maxsize=4)
-def _options(sizes: tuple[int, ...], budget: Budget, n: int) -> list[GridOption]:
+def _options(sizes: tuple[int, ...], budget: Budget, n: int) -> list[RectangleOption]:
     """Return the planner's options, cached: the forecast asks again for what the plan has just computed."""
-    return GridPlanner(sizes, len(sizes), MOST_RECTANGLES).options(budget, n)
+    found: list[RectangleOption] = []
+    if prod(sizes) <= SHOWN_CELLS or (len(sizes) <= MOST_WHOLE and prod(sizes) <= MOST_RECTANGLES):
+        found += GridPlanner(sizes, len(sizes), MOST_RECTANGLES).options(budget, n)
+    # Small grids show every cell without bias. Areas under the curve are read off a whole grid of scores and a label.
+    if prod(sizes) > SHOWN_CELLS and sizes[1:] != (2,):
+        found += pair_options(sizes, budget, n)
+    if not found:
+        check_sizes(sizes)
+    return sorted(found, key=lambda option: option.error)
 
 
 def check_sizes(sizes: tuple[int, ...]) -> None:
     """Refuse numbers of answers that rectangles are not planned for."""
-    if not 2 <= len(sizes) <= MAX_ATTRIBUTES or min(sizes) < 2:
+    if not 2 <= len(sizes) <= MAX_PAIRED or min(sizes) < 2:
         raise InvalidSpec(
-            f"rectangles: sizes are {list(sizes)}, must be two or three numbers of at least 2; one attribute alone has "
-            "ranges"
+            f"rectangles: sizes are {list(sizes)}, must be two to {MAX_PAIRED} numbers of at least 2; one attribute "
+            "alone has ranges"
         )
-    if prod(sizes) > MOST_RECTANGLES:
+    if prod(sizes) > MAX_SIZE:
         raise InvalidSpec(
-            f"rectangles: {prod(sizes)} combinations of answers are too many, must be at most {MOST_RECTANGLES}; make "
-            "the attributes coarser"
+            f"rectangles: {prod(sizes)} combinations of answers are too many, must be at most {MAX_SIZE}; make the "
+            "attributes coarser"
         )
 
 
-def rectangle_options(sizes: tuple[int, ...], epsilon: str, n: int) -> list[GridOption]:
-    """Return every way to ask for rectangles of ordered attributes of these sizes, best first."""
+def rectangle_options(sizes: tuple[int, ...], epsilon: str, n: int) -> list[RectangleOption]:
+    """Return every way to ask for rectangles of ordered attributes of these sizes, best first.
+
+    Whole grids are unbiased, and their error is that on uniform data; grids of pairs are compared by the largest error
+    over some shapes of data.
+    """
     # Sizes first: planning itself would need memory for all combinations.
     check_sizes(sizes)
     if n < 1:
@@ -91,13 +111,26 @@ def rectangle_options(sizes: tuple[int, ...], epsilon: str, n: int) -> list[Grid
 
 
 def plan_grid(domain: Product, budget: Budget, n: int) -> Mechanism:
-    """Return the mechanism with the least expected error of a rectangle."""
-    return _options(domain.sizes, budget, n)[0].mechanism
+    """Return the mechanism with the least expected error of a rectangle; unbiased, where there is a whole grid."""
+    return _preferred(_options(domain.sizes, budget, n)).mechanism
 
 
-def solved_grid(domain: Product, part: QuestionTally) -> Rectangles:
+def _preferred(options: list[RectangleOption]) -> RectangleOption:
+    """Return the best whole grid; grids of pairs, which are biased, only where there is none."""
+    return next((option for option in options if isinstance(option, GridOption)), options[0])
+
+
+def solved_grid(domain: Product, part: QuestionTally) -> Rectangles | PairRectangles:
     """Return the fitted rectangles of a question's tally."""
     return solve_rectangles(domain.sizes, part.mechanism, part.tally, respondents=part.respondents)
+
+
+def whole_grid(domain: Product, part: QuestionTally) -> Rectangles:
+    """Return the fitted rectangles of a whole grid; InvalidSpec for grids of pairs, which do not divide all cells."""
+    solution = solved_grid(domain, part)
+    if isinstance(solution, PairRectangles):
+        raise InvalidSpec("auc: the question was asked with grids of pairs; ask for a score and a label of two values")
+    return solution
 
 
 def _shown(shape: GridShape, most: int) -> Heights:
@@ -111,14 +144,30 @@ def _shown(shape: GridShape, most: int) -> Heights:
 
 
 def answer_grid(domain: Product, part: QuestionTally) -> Answer:
-    """Return the share of every cell; of coarser rectangles where the grid has more than SHOWN_CELLS cells."""
+    """Return the share of every cell; of coarser rectangles where the grid has more than SHOWN_CELLS cells.
+
+    Grids of pairs show that of the first two attributes.
+    """
     solution = solved_grid(domain, part)
+    if isinstance(solution, PairRectangles):
+        return _answer_pairs(domain, solution)
     heights = _shown(solution.fit.shape, SHOWN_WIDE if isinstance(solution.fit, WideFit) else SHOWN_CELLS)
     nodes, fanouts = solution.fit.shape.nodes(heights), solution.fit.shape.fanouts
     labels = [_label(domain, at, heights, fanouts) for at in np.ndindex(*nodes)]
     raw = replace(solution.nodes(heights), labels=labels)
     processed = process(raw, _picked(part, raw))
     return Answer("share", raw, processed.estimate, processed.method.name)
+
+
+def _answer_pairs(domain: Product, solution: PairRectangles) -> Answer:
+    asked = solution.asked
+    place = bound_attributes(asked).index((0, 1))
+    heights = asked.heights[place]
+    nodes = GridShape(asked.sizes, asked.fanouts).nodes(heights)
+    labels = [_label(domain, at, heights, asked.fanouts) for at in np.ndindex(*nodes)]
+    raw = replace(solution.told[place], labels=labels)
+    agreed = replace(raw, value=solution.fit.tables[place].reshape(-1), covariance=None) if raw.has_data else raw
+    return Answer("share", raw, agreed, AGREED)
 
 
 def _picked(part: QuestionTally, raw: Estimate) -> Method:
@@ -144,23 +193,28 @@ def _label(domain: Product, at: tuple[int, ...], heights: Heights, fanouts: tupl
 def forecast_grid(domain: Product, mechanism: Mechanism, n: int) -> Forecast:
     """Return the expected standard error of a rectangle, and the options that the plan was compared with."""
     options = _options(domain.sizes, mechanism.budget, n)
-    pick = next((option for option in options if option.mechanism == mechanism), None) or _published(
-        domain.sizes, mechanism, n
-    )
+    known = next((option for option in options if option.mechanism == mechanism), None)
+    pick = known or _published(domain.sizes, mechanism, n)
     rows = tuple(
         {"name": option.name, "standard_error": float(np.sqrt(option.error / n)), "report_bits": option.report_bits}
         | {"picked": option is pick}
         for option in options
     )
-    why = f"{pick.name} has the least expected error over all rectangles" if pick is options[0] else UNPLANNED
-    return Forecast(float(np.sqrt(pick.error / n)), "a rectangle, on average over all of them", why, rows)
+    unbiased = " of all that is unbiased" if isinstance(options[0], PairOption) and pick is not options[0] else ""
+    best = f"{pick.name} has the least expected error over all rectangles{unbiased}"
+    why = best if pick is _preferred(options) else UNPLANNED
+    between = pick.between if isinstance(pick, PairOption) else None
+    of = "a rectangle, on average over all of them"
+    return Forecast(float(np.sqrt(pick.error / n)), of, why, rows, between=between)
 
 
-def _published(sizes: tuple[int, ...], mechanism: Mechanism, n: int) -> GridOption:
+def _published(sizes: tuple[int, ...], mechanism: Mechanism, n: int) -> RectangleOption:
     """Return a mechanism that is no option of the planner as one, so that the forecast is about what is published."""
     asked = asked_levels(mechanism)
     if asked is None:
         raise InvalidSpec(f"ranges: {mechanism.kind} does not answer rectangles; plan the question with task ranges")
+    if isinstance(mechanism, OneOf) and are_pairs(asked):
+        return published_pairs(mechanism, n)
     # One oracle over all combinations knows them by their index alone; it is the grid of single cells.
     flat = mechanism.drawn_from is None
     shape = GridShape(sizes, sizes if flat else asked.fanouts)
@@ -202,7 +256,8 @@ def _rectangle(domain: Domain, part: QuestionTally, given: Mapping[str, str], le
     whole = check_product(domain, "rectangle")
     low = ends_of(whole.attributes, given, "low", [0] * len(whole.sizes))
     high = ends_of(whole.attributes, given, "high", [size - 1 for size in whole.sizes])
-    row = solved_grid(whole, part).rectangles([low], [high]).to_rows(level)[0]
+    solution = solved_grid(whole, part)
+    row = solution.rectangles([low], [high]).to_rows(level)[0]
     share = {name: plain_number(row[name]) for name in ("standard_error", "low", "high")} | {
         "estimate": plain_number(row["frequency"])
     }
@@ -210,7 +265,8 @@ def _rectangle(domain: Domain, part: QuestionTally, given: Mapping[str, str], le
         name: [attribute.decode(i) for attribute, i in zip(whole.attributes, at, strict=True)]
         for name, at in (("from", low), ("to", high))
     }
-    return ends | {"share": share}
+    note = {"note": NOTE} if isinstance(solution, PairRectangles) else {}
+    return ends | {"share": share} | note
 
 
 RECTANGLE = TaskQuery(

@@ -1,4 +1,4 @@
-"""Rectangles of two or three ordered attributes, from any mechanism that a grid planner may choose.
+"""Rectangles of ordered attributes, from any mechanism that a grid planner may choose.
 
 One oracle over all combinations is the grid whose only member asks for single cells: see `tacit.post.grids.grid`.
 """
@@ -20,6 +20,7 @@ from tacit.post.grids.grid import MOST_CELLS, MOST_RAGGED, GridFit, fit_grid
 from tacit.post.grids.shape import GridShape, Heights
 from tacit.post.grids.wide import WideFit, fit_wide
 from tacit.post.trees.levels import Level
+from tacit.tasks.ranges.pair_grids import PairRectangles, are_pairs, solve_pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +121,15 @@ class Rectangles:
 
 def solve_rectangles(
     sizes: Sequence[int], mechanism: Mechanism, tally: Any, *, respondents: int | None = None
-) -> Rectangles:
-    """Return the fitted rectangles of a tally of a grid, or of one oracle over all combinations.
+) -> Rectangles | PairRectangles:
+    """Return the fitted rectangles of a tally of a grid, of grids of pairs, or of one oracle over all combinations.
 
     `respondents` are those the reports were drawn from at random, where they were asked other questions too.
     """
     everybody = float(tally.n if respondents is None else respondents)
     asked = asked_levels(mechanism)
+    if asked is not None and mechanism.drawn_from is not None and are_pairs(asked):
+        return solve_pairs(asked, tally, respondents=respondents)
     if asked is not None and mechanism.drawn_from is not None:
         found, fanouts = levels_of(asked, tally), asked.fanouts
     elif asked is not None:  # One oracle over all combinations, which it knows by their index alone.

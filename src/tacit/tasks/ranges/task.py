@@ -29,7 +29,7 @@ from tacit.tasks.ranges.grid_task import (
     check_ordered,
     forecast_grid,
     plan_grid,
-    solved_grid,
+    whole_grid,
 )
 from tacit.tasks.ranges.options import RangeOption, expected_error
 from tacit.tasks.ranges.plan import RangeChoice, choose_ranges
@@ -216,7 +216,7 @@ def _heavy_row(domain: Domain, row: Mapping[str, Any]) -> dict[str, Any]:
 def _auc(domain: Domain, part: QuestionTally, given: Mapping[str, str], level: float) -> dict[str, Any]:
     """Handle `auc`: from (score, label) in one collection, or from positives here and negatives in another."""
     if isinstance(domain, Product):
-        return {"auc": auc_of_labels(solved_grid(domain, part)).to_row(level)}
+        return {"auc": auc_of_labels(whole_grid(domain, part)).to_row(level)}
     if part.other is None:
         raise InvalidSpec("auc: name the collection of the negatives as other; this one holds the positives")
     return {"other": given["other"], "auc": auc_of_two(solved(domain, part), solved(domain, part.other)).to_row(level)}

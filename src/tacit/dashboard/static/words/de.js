@@ -152,6 +152,7 @@ export default {
   passedNote:
     "Auf diesem Gerät wurde für eine frühere Runde ein verrauschter Bericht gezogen und nie gesendet. Jene Runde ist geschlossen, und das Rauschen wird nur einmal gezogen; hier ist nichts mehr zu tun.",
   preview: "Vorschau eines Entwurfs: nichts wird gespeichert und nichts gesendet.",
+  previewTitle: "Das war die Vorschau",
   previewDone: "In der veröffentlichten Sammlung wäre der Bericht jetzt gesendet worden.",
   again: "Noch einmal",
   offline: "Sie sind offline. Sie können trotzdem antworten; der Bericht wird später gesendet.",

@@ -151,6 +151,7 @@ export default {
   passedNote:
     "A noisy report was drawn on this device for an earlier round and was never sent. That round is closed, and noise is drawn only once, so there is nothing to do here.",
   preview: "Preview of a draft: try it out; nothing is stored and nothing is sent.",
+  previewTitle: "That was the preview",
   previewDone: "In the published collection the report would have been sent now.",
   again: "Try again",
   offline: "You are offline. You can answer now; the report will be sent later.",

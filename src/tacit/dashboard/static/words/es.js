@@ -150,6 +150,7 @@ export default {
   passedNote:
     "En este dispositivo se sorteó un informe con ruido para una ronda anterior y nunca se envió. Esa ronda está cerrada y el ruido se sortea una sola vez; aquí no hay nada más que hacer.",
   preview: "Vista previa de un borrador: no se guarda ni se envía nada.",
+  previewTitle: "Fin de la vista previa",
   previewDone: "En la consulta publicada, el informe se habría enviado ahora.",
   again: "Probar otra vez",
   offline: "No hay conexión. Puede responder ahora; el informe se enviará después.",

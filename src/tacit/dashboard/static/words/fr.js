@@ -151,6 +151,7 @@ export default {
   passedNote:
     "Un rapport bruité a été tiré sur cet appareil pour un tour précédent et n’a jamais été envoyé. Ce tour est clos et le bruit n’est tiré qu’une fois ; il n’y a rien à faire ici.",
   preview: "Aperçu d’un brouillon : rien n’est conservé ni envoyé.",
+  previewTitle: "L’aperçu est terminé",
   previewDone: "Dans la collecte publiée, le rapport aurait été envoyé maintenant.",
   again: "Recommencer",
   offline: "Vous êtes hors ligne. Vous pouvez répondre ; le rapport partira plus tard.",
