@@ -30,15 +30,20 @@ MOST_BYTES = {"tacit.js": 15_000, "tacit-sealing.js": 10_000}
 
 # Both tools through their interfaces: the executables differ between platforms. A module that is loaded dynamically
 # becomes a file of its own, with the imports that it needs from the base and from other kinds; what those need of the
-# base is exported by it under its own name, so that files of two versions do not fit by accident. `build` is the digest
+# base is exported by it under its own name, so that files of two versions do not fit by accident. The telemetry kit is
+# a second door, for pages of applications; as it is loaded after the base, it shares all of it. `build` is the digest
 # of the sources: a page that was open while the collector was updated refuses kinds of another build.
 SCRIPT = r"""
 import { rollup } from "rollup";
 import { minify } from "terser";
-const [entry, target, build] = process.argv.slice(1);
+const [entry, beside, target, build] = process.argv.slice(1);
 
 const stamp = {
   name: "stamp",
+  buildStart() {
+    const rest = { implicitlyLoadedAfterOneOf: [entry], preserveSignature: "strict" };
+    this.emitFile({ type: "chunk", id: beside, name: "telemetry", ...rest });
+  },
   transform: (code, id) => (id.endsWith("/load.js") ? code.replace('BUILD = ""', `BUILD = "${build}"`) : null),
   renderChunk: (code, { isDynamicEntry }) => (isDynamicEntry ? `${code}export const build = "${build}";` : null),
 };
@@ -128,7 +133,8 @@ def write_types() -> None:
 def bundle(node: str, build: str) -> dict[str, int]:
     """Make the bundle; return the size of every file, compressed."""
     shutil.rmtree(DIST, ignore_errors=True)
-    command = [node, "--input-type=module", "-e", SCRIPT, str(SOURCE / "browser.js"), str(DIST), build]
+    entries = [str(SOURCE / name) for name in ("browser.js", "telemetry.js")]
+    command = [node, "--input-type=module", "-e", SCRIPT, *entries, str(DIST), build]
     if subprocess.run(command, cwd=WORKSHOP, check=False).returncode:
         raise Failed("the modules could not be bundled")
     return {path.name: len(gzip.compress(path.read_bytes(), 9, mtime=0)) for path in sorted(DIST.glob("*.js"))}

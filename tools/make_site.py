@@ -46,8 +46,8 @@ NAV: list[Any] = [
             "docs/howto/ask-for-joint-tables.md", "docs/howto/query-with-sql.md",
         ]},
         {"Operate": [
-            "docs/howto/deploy.md", "docs/howto/settings.md", "docs/howto/sign-in.md", "docs/howto/teams.md",
-            "docs/howto/monitor.md", "docs/howto/upgrade.md", "docs/howto/cli.md",
+            "docs/howto/install.md", "docs/howto/deploy.md", "docs/howto/settings.md", "docs/howto/sign-in.md",
+            "docs/howto/teams.md", "docs/howto/monitor.md", "docs/howto/upgrade.md", "docs/howto/cli.md",
         ]},
         {"Count at scale": [
             "docs/howto/count-report-files.md", "docs/howto/count-with-spark.md", {"How far it goes": "docs/scale.md"},
@@ -130,7 +130,8 @@ def reference(room: str) -> str:
     if folder.is_dir():
         names = sorted(path.relative_to(folder).with_suffix("") for path in folder.rglob("*.py"))
         modules += [".".join(("tacit", room, *name.parts)) for name in names if not name.name.startswith("_")]
-    return f"# tacit.{room}\n\n" + "".join(f"::: {name}\n\n" for name in modules)
+    # Who searches a word looks for a page first, and for the function of that name then.
+    return f"---\nsearch:\n  boost: 0.2\n---\n\n# tacit.{room}\n\n" + "".join(f"::: {name}\n\n" for name in modules)
 
 
 def title(path: Path) -> str:

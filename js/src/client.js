@@ -62,6 +62,13 @@ function whyNot(bytes, status) {
   return type === "urn:tacit:error:origin" ? detail : status || "offline";
 }
 
+/** What a browser keeps for the origin of a page. @returns {import("./ledger.js").Store} */
+export function storageHere() {
+  const { localStorage: found } = globalThis;
+  if (found) return found;
+  throw new InvalidSpec("storage: there is no localStorage here; in Node, give { storage: new FileStorage(path) } of tacit/node");
+}
+
 /** One person on one device. */
 export class Respondent {
   /**
@@ -73,7 +80,7 @@ export class Respondent {
    * @param {(milliseconds: number) => Promise<unknown>} [options.sleep]
    * @param {() => number} [options.now] milliseconds since 1970, by which sessions of a shuffle close
    */
-  constructor({ storage = localStorage, coins = new SystemCoins(), fetch: get, attempts = 5, sleep = pause, now = Date.now } = {}) {
+  constructor({ storage = storageHere(), coins = new SystemCoins(), fetch: get, attempts = 5, sleep = pause, now = Date.now } = {}) {
     if (!coins.secure) throw new InvalidSpec("coins: must be secure, such as SystemCoins");
     this.coins = coins;
     this.attempts = attempts;

@@ -5,7 +5,7 @@
  * @typedef {"on" | "local" | "off"} Mode
  */
 
-import { Respondent } from "./client.js";
+import { Respondent, storageHere } from "./client.js";
 import { InvalidSpec } from "./errors.js";
 import { AlreadyAnswered, HELD, receiptOf } from "./ledger.js";
 
@@ -21,7 +21,7 @@ export class Telemetry {
    * @param {Respondent} [options.respondent] who draws and sends; with the same storage
    * @param {() => boolean} [options.refused] whether the browser itself says no
    */
-  constructor({ storage = localStorage, respondent, refused = saysNo } = {}) {
+  constructor({ storage = storageHere(), respondent, refused = saysNo } = {}) {
     this.storage = storage;
     this.refused = refused;
     // One attempt, as an application does not wait for its telemetry: what cannot be sent is pending.

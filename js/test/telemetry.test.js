@@ -1,9 +1,13 @@
 /** What a user decides is what happens: nothing, kept to look at, or sent. */
 
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { Respondent } from "../src/client.js";
+import { FileStorage } from "../node/file_storage.js";
 import { Telemetry } from "../src/telemetry.js";
 import { read } from "./vectors.js";
 
@@ -77,4 +81,20 @@ test("no decision, a wrong one, and what a browser says", () => {
   storage.setItem("tacit-telemetry", "on");
   assert.equal(kit({ storage, refused: () => true }).telemetry.mode, "off");
   assert.equal(new Telemetry({ storage }).mode, "on");
+});
+
+test("outside of a browser a storage is asked for, and a file is one", async () => {
+  if (!globalThis.localStorage) assert.throws(() => new Telemetry(), /FileStorage/);
+  const folder = mkdtempSync(join(tmpdir(), "tacit-"));
+  const file = join(folder, "state", "telemetry.json");
+  const { telemetry } = kit({ storage: new FileStorage(file) });
+  telemetry.mode = "on";
+  assert.equal((await telemetry.report(address(first), answersOf(first))).state, "sent");
+  const again = kit({ storage: new FileStorage(file) });
+  assert.equal(again.telemetry.mode, "on");
+  assert.equal((await again.telemetry.report(address(first), answersOf(first))).state, "sent");
+  assert.deepEqual(again.sent, []);
+  writeFileSync(file, "{");
+  assert.throws(() => again.telemetry.mode, /cannot be read/);
+  rmSync(folder, { recursive: true });
 });

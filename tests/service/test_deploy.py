@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,17 +17,16 @@ import httpx
 import pytest
 import yaml
 from tests.service.memory import MemoryStore
-from tests.service.plain import http_client, plain_app, wait_for
+from tests.service.plain import http_client, plain_app, wait_for, wait_until
 
 from tacit.cli import cli
-from tacit.cli.options.settings import variable_of
+from tacit.cli.options.settings import SECRETS, variable_of
 from tacit.collector.metrics import Metrics
 from tacit.collector.server import make_app, running
 from tacit.dashboard import routes
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-SECRETS = {"TACIT_ADMIN_TOKEN", "TACIT_METRICS_TOKEN", "TACIT_OIDC_CLIENT_SECRET"}
 
 
 def read(name: str) -> str:
@@ -35,7 +35,7 @@ def read(name: str) -> str:
 
 def known_variables() -> set[str]:
     serve: Any = cli.get_command(click.Context(cli), "serve")
-    names = {variable_of(option.opts[0]) for option in serve.params} | SECRETS
+    names = {variable_of(option.opts[0]) for option in serve.params} | set(SECRETS)
     return names | {f"{name}_FILE" for name in names}
 
 
@@ -114,42 +114,96 @@ def test_systemd_accepts_the_unit_and_finds_little_to_attack(tmp_path: Path) -> 
     assert float(re.findall(r"exposure level for tacit.service: ([0-9.]+)", said)[0]) < 2
 
 
-def test_nginx_accepts_the_site(tmp_path: Path) -> None:
-    program = need("nginx")
-    accepted("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-             "-subj", "/CN=collect.example.org", "-keyout", tmp_path / "privkey.pem",
-             "-out", tmp_path / "fullchain.pem")  # fmt: skip
-    site = read("nginx.conf").replace("/etc/ssl/tacit", str(tmp_path))
-    (tmp_path / "nginx.conf").write_text(f"pid {tmp_path}/pid; error_log stderr; events {{}} http {{ {site} }}")
-    accepted(program, "-t", "-c", tmp_path / "nginx.conf", "-p", tmp_path)
-
-
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
-@pytest.fixture
-def behind_caddy(tmp_path: Path) -> Iterator[httpx.Client]:
-    """A collector behind Caddy, in the clear, as there is no authority that would sign for this machine."""
-    program, port = need("caddy"), free_port()
-    url = f"http://127.0.0.1:{port}"
+@contextmanager
+def started(command: list[Any], **rest: Any) -> Iterator[None]:
+    with subprocess.Popen([str(word) for word in command], **rest) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def nginx_site(folder: Path, upstream: str, port: int) -> Path:
+    """The sample with another certificate, port and upstream; whatever it would write is in the folder."""
+    accepted("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+             "-subj", "/CN=collect.example.org", "-keyout", folder / "privkey.pem",
+             "-out", folder / "fullchain.pem")  # fmt: skip
+    site = read("nginx.conf").replace("/etc/ssl/tacit", str(folder)).replace("http://127.0.0.1:8000", upstream)
+    site = re.sub(r" *listen \[::\].*\n", "", site).replace("/var/log/nginx", str(folder))
+    site = site.replace("listen 443", f"listen 127.0.0.1:{port}").replace(
+        "listen 80", f"listen 127.0.0.1:{free_port()}"
+    )
+    kept = "".join(
+        f"{kind}_temp_path {folder}/{kind}; " for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    head = f"daemon off; pid {folder}/pid; error_log {folder}/main.log; events {{}}"
+    (folder / "nginx.conf").write_text(f"{head} http {{ access_log {folder}/access.log; {kept} {site} }}")
+    return folder / "nginx.conf"
+
+
+def test_nginx_passes_on_and_writes_no_address(tmp_path: Path) -> None:
+    program, port = need("nginx"), free_port()
+    with running(plain_app(MemoryStore())) as server:
+        command = [program, "-c", nginx_site(tmp_path, server.url, port), "-p", tmp_path]
+        accepted(*command, "-t")
+        with started(command), httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=False) as http:
+            wait_for(http)
+            assert http.get("/healthz").headers["strict-transport-security"]
+            assert http.get("/metrics").status_code == 404
+            # Nothing passes that is larger than the collector takes, and no line says who tried.
+            assert http.post("/c/x/reports", content=bytes(5_000_000)).status_code == 413
+    assert not any("127.0.0.1" in path.read_text() for path in tmp_path.glob("*.log"))
+
+
+@contextmanager
+def caddy(folder: Path, port: int, upstream: str) -> Iterator[httpx.Client]:
+    """Caddy in the clear, as there is no authority that would sign for this machine; what it says is in a file."""
+    program, url = need("caddy"), f"http://127.0.0.1:{port}"
     # The administration of Caddy has a port of its own, which others may use.
-    (tmp_path / "Caddyfile").write_text("{\n\tadmin off\n}\n" + read("Caddyfile"))
-    app = plain_app(MemoryStore(), pages=partial(routes, public_url=url))
-    with running(app) as server:
-        places = {"DOMAIN": url, "UPSTREAM": server.url.removeprefix("http://"), "HOME": str(tmp_path)}
-        command = [program, "run", "--config", str(tmp_path / "Caddyfile"), "--adapter", "caddyfile"]
-        with subprocess.Popen(command, env=places, stderr=subprocess.DEVNULL) as process, http_client(url) as http:
-            try:
-                wait_for(http)
-                yield http
-            finally:
-                process.terminate()
+    (folder / "Caddyfile").write_text(read("Caddyfile").replace("{\n", "{\n\tadmin off\n", 1))
+    places = {"DOMAIN": url, "UPSTREAM": upstream.removeprefix("http://"), "HOME": str(folder)}
+    command = [program, "run", "--config", folder / "Caddyfile", "--adapter", "caddyfile"]
+    with (folder / "log").open("wb") as log, started(command, env=places, stderr=log), http_client(url) as http:
+        yield http
 
 
-def test_a_collector_behind_caddy(behind_caddy: httpx.Client) -> None:
-    assert behind_caddy.get("/metrics").status_code == 404
-    assert "Sign in to Tacit" in behind_caddy.get("/dashboard/login").text
-    assert behind_caddy.get("/healthz").headers["strict-transport-security"]
+def test_a_collector_behind_caddy(tmp_path: Path) -> None:
+    need("caddy")
+    port = free_port()
+    app = plain_app(MemoryStore(), pages=partial(routes, public_url=f"http://127.0.0.1:{port}"))
+    with running(app) as server, caddy(tmp_path, port, server.url) as http:
+        wait_for(http)
+        assert http.get("/metrics").status_code == 404
+        assert "Sign in to Tacit" in http.get("/dashboard/login").text
+        assert http.get("/healthz").headers["strict-transport-security"]
+
+
+def test_caddy_writes_no_address_while_the_collector_is_away(tmp_path: Path) -> None:
+    def is_refused() -> bool:
+        with suppress(httpx.TransportError):
+            return http.get("/readyz").status_code == 502
+        return False
+
+    with caddy(tmp_path, free_port(), f"127.0.0.1:{free_port()}") as http:
+        wait_until(is_refused, "Caddy did not start")
+    said = (tmp_path / "log").read_text()
+    assert "serving initial configuration" in said and "remote_ip" not in said
+
+
+def test_the_manifest_for_kubernetes_fits_together() -> None:
+    service, collector = yaml.safe_load_all(read("kubernetes.yml"))
+    pod = collector["spec"]["template"]["spec"]
+    # The links of a service called tacit are variables such as TACIT_PORT, which are settings here.
+    assert service["metadata"]["name"] == "tacit" and pod["enableServiceLinks"] is False
+    [container] = pod["containers"]
+    assert {entry["name"] for entry in container["env"]} - {"TMPDIR"} <= known_variables()
+    claims = {claim["metadata"]["name"] for claim in collector["spec"]["volumeClaimTemplates"]}
+    volumes = claims | {volume["name"] for volume in pod["volumes"]}
+    assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+    assert service["spec"]["selector"] == collector["spec"]["template"]["metadata"]["labels"]

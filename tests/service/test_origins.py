@@ -91,7 +91,7 @@ def test_what_is_no_origin_is_refused_by_its_rule(served: Any, wrong: Any):
 
 def test_scripts_can_be_imported_from_anywhere(served: Any):
     _, client, _ = served
-    for path in ("/js/tacit.js", "/js/embed.js"):
+    for path in ("/js/tacit.js", "/js/tacit-telemetry.js", "/js/embed.js"):
         assert client.get(path, headers={"origin": SHOP}).headers["access-control-allow-origin"] == "*"
 
 

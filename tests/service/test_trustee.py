@@ -168,3 +168,11 @@ def test_telemetry_waits_for_a_network_and_takes_no_garbage_for_consent(client: 
     assert kit.mode == "off"
     with pytest.raises(InvalidSpec, match="on, local, off"):
         kit.set_mode("maybe")
+
+
+def test_telemetry_takes_the_folder_of_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("DO_NOT_TRACK", raising=False)
+    Telemetry("~/state").set_mode("on")
+    assert (tmp_path / "state" / "mode").is_file()
+    assert Telemetry(tmp_path / "state").mode == "on"

@@ -49,6 +49,14 @@ def verbs(command: click.Command, name: str) -> Iterator[str]:
             yield from verbs(child, f"{name} {verb}")
 
 
+def test_no_page_installs_the_package_of_that_name_from_an_index() -> None:
+    """The name belongs to other projects on PyPI and npm; one page says so, and what is safe where Tacit is there."""
+    texts = [path for path in [*markdown_files(), *(ROOT / "deploy").rglob("*")] if path.is_file()]
+    bare = re.compile(r"(?:pip3? install|npm install)(?: -\S+)* ['\"]?tacit\b")
+    found = {path.relative_to(ROOT).as_posix() for path in texts if bare.search(path.read_text(encoding="utf-8"))}
+    assert found - {"docs/decisions/0058-installed-by-file.md"} <= {"docs/howto/install.md"}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_a_page_of_mathematics(kind: str) -> None:
     assert (ROOT / f"docs/maths/{kind}.md").is_file()

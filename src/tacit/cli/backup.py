@@ -37,7 +37,13 @@ def backup(file: Path, data: Path | None, database: str, segments: Path | None) 
         store.backup(str(file))
     finally:
         store.close()
-    click.echo(f"tacit: wrote {file}", err=True)
+    click.echo(f"tacit: wrote {_all_of(file)}", err=True)
+
+
+def _all_of(file: Path) -> str:
+    """The file, and what was written beside it: each is worth nothing without the others."""
+    beside = [path.name for path in (Path(f"{file}.segments"), Path(f"{file}.shuffle")) if path.exists()]
+    return " and ".join([str(file), *beside]) + (", which belong together" if beside else "")
 
 
 @click.command()
@@ -49,5 +55,9 @@ def restore(file: Path, data: Path | None, database: str, segments: Path | None)
     """Make a collector from a backup FILE, in an empty folder or database."""
     from tacit.collector.server import restore_store
 
+    if (data is None) == (not database):
+        raise click.UsageError(
+            "say where to: a new folder with --data, or an empty PostgreSQL database with --database"
+        )
     restore_store(file, data, database, segments)
     click.echo(f"tacit: restored {file}", err=True)

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from tacit.cli.options.settings import read_variable, setting
+from tacit.cli.options.settings import ServerCommand, read_variable, setting
 from tacit.cli.options.sign_in import sign_in_options
 from tacit.cli.shuffled.tls import tls_options
 
 
-@click.command()
+@click.command(cls=ServerCommand)
 @setting("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the embedded database.")
 @setting("--database", default="", help="PostgreSQL address, instead of a folder.")
 @setting("--segments", type=click.Path(path_type=Path, file_okay=False),

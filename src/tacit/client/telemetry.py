@@ -44,7 +44,7 @@ class Telemetry:
 
     def __init__(self, folder: "str | os.PathLike[str]", *, transport: Transport | None = None) -> None:
         """Read the decision of before; without one it is local only."""
-        self._folder = Path(folder)
+        self._folder = Path(folder).expanduser()
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._ledger = Ledger(self._folder / _LEDGER_FILE)
         # One attempt, as an application does not wait for its telemetry: what cannot be sent is pending.

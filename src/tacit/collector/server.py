@@ -96,7 +96,7 @@ def open_store(
     """SQLite in a folder, or a PostgreSQL database with a folder for segments of rows."""
     day = (clock or Clock()).day
     if bool(data) == bool(database):
-        raise InvalidSpec("serve: give either a folder (--data) or a database address (--database)")
+        raise InvalidSpec("give either a folder (--data) or a database address (--database)")
     if data is not None:
         if segments is not None:
             raise InvalidSpec("serve: --segments goes with --database; a folder (--data) holds its segments itself")

@@ -13,6 +13,7 @@ from tacit.errors import TacitError
 _BUNDLE = Path(__file__).parent / "bundle"
 _EMBED = Path(__file__).parent / "static" / "embed.js"
 _MODULES = Path(__file__).parents[3] / "js" / "src"
+_DOORS = {"tacit.js": "browser.js", "tacit-telemetry.js": "telemetry.js"}
 # no-cache: browsers revalidate, so that a respondent never runs an old client against a new collector.
 # Pages of all sites may import it: it holds no secret, and what they may send is decided by the collection.
 _HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", "Access-Control-Allow-Origin": "*"}
@@ -37,16 +38,16 @@ class _Modules(StaticFiles):
 
 
 async def _script(request: Request) -> Response:
-    """Serve /js/tacit.js, and beside it the modules of kinds that it imports when a document needs them."""
+    """Serve /js/tacit.js, the kit for applications, and the modules of kinds that a document needs."""
     name: str = request.path_params["name"]
     if is_fresh():
         response = await StaticFiles(directory=_BUNDLE).get_response(name, request.scope)
         response.headers.update(_HEADERS)
         return response
-    if name != "tacit.js":
+    if name not in _DOORS:
         return Response(status_code=404)
     # Browsers load modules by themselves: a page works without any build, with more requests.
-    return Response('export * from "./src/browser.js";\n', media_type="text/javascript", headers=_HEADERS)
+    return Response(f'export * from "./src/{_DOORS[name]}";\n', media_type="text/javascript", headers=_HEADERS)
 
 
 async def _embed(request: Request) -> Response:

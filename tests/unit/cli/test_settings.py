@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tacit.cli import cli
-from tacit.cli.options.settings import Setting, read_variable, variable_of
+from tacit.cli.options.settings import Setting, mistyped, read_variable, variable_of
 
 ROOT = Path(__file__).resolve().parents[3]
 MAKER = runpy.run_path(str(ROOT / "tools" / "make_settings.py"))
@@ -88,3 +88,11 @@ def test_a_wrong_value_of_a_variable_is_refused_in_one_line_that_names_the_optio
 
 def test_the_table_of_variables_is_the_present_one() -> None:
     assert (ROOT / PAGE).read_text(encoding="utf-8") == page_text(), "run tools/make_settings.py"
+
+
+def test_a_variable_that_looks_like_a_setting_is_named_and_others_are_left_alone() -> None:
+    known = {"TACIT_PORT", "TACIT_DATABASE", "TACIT_METRICS_TOKEN"}
+    environment = {"TACIT_METRIC_TOKEN": "x", "TACIT_PORT_FILE": "x", "TACIT_DATA": "x", "TACIT_SOMETHING": "x"}
+    assert list(mistyped(known, environment)) == [("TACIT_METRIC_TOKEN", "TACIT_METRICS_TOKEN")]
+    told = CliRunner().invoke(cli, ["serve"], env={"TACIT_TRUSTED_PROXY": "127.0.0.1"})
+    assert "TACIT_TRUSTED_PROXY is no setting and was not read; did you mean TACIT_TRUSTED_PROXIES?" in told.output

@@ -5,7 +5,8 @@ secrets as files, and variables show up in listings of processes. What is typed 
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,31 @@ def read_variable(name: str, environment: Mapping[str, str] | None = None) -> st
     if value and file:
         raise click.UsageError(f"{name} and {name}{FILE} are both set; unset one of them")
     return _read(name + FILE, Path(file)) if file else value.strip()
+
+
+SECRETS = ("TACIT_ADMIN_TOKEN", "TACIT_METRICS_TOKEN", "TACIT_OIDC_CLIENT_SECRET")
+"""Settings that are no options, because command lines can be read by everybody on a machine."""
+
+_NO_SETTINGS = ("TACIT_DATA", "TACIT_SERVER", "TACIT_TOKEN", "TACIT_THREADS", "TACIT_KERNELS", "TACIT_PLAIN")
+
+
+def mistyped(known: set[str], environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Variables that no setting reads and that look like one, with that one; other programs may have theirs."""
+    names = known | {name + FILE for name in known}
+    for name in sorted(environment.keys() - names - set(_NO_SETTINGS)):
+        if name.startswith(PREFIX) and (near := get_close_matches(name, sorted(names), n=1, cutoff=0.85)):
+            yield name, near[0]
+
+
+class ServerCommand(click.Command):
+    """A command that says which variables of the environment look like a setting and are none."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it; a setting that was not read, such as a token, would otherwise be missed by nobody."""
+        known = {option.envvar for option in self.params if isinstance(option.envvar, str)} | set(SECRETS)
+        for name, near in mistyped(known, os.environ):
+            click.echo(f"tacit: {name} is no setting and was not read; did you mean {near}?", err=True)
+        return super().invoke(ctx)
 
 
 def _read(name: str, file: Path) -> str:

@@ -148,7 +148,10 @@ class Access:
         if scope not in SCOPES:
             raise InvalidSpec(f"token: scope must be one of {', '.join(SCOPES)}")
         if not isinstance(collection, str) or (scope == "reader" and not collection):
-            raise InvalidSpec("token: a reader's token is for one collection; name its id")
+            raise InvalidSpec(
+                "token: a reader's token is for one collection; name its id (--collection ID), or take the "
+                "scope analyst, which reads all"
+            )
         team = by.within(team)
         if collection and (found := self._team_of(collection)) != (team or found or ""):
             raise Problem("not_found", "there is no such collection")
