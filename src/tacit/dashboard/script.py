@@ -11,7 +11,7 @@ from starlette.types import Scope
 from tacit.errors import TacitError
 
 _BUNDLE = Path(__file__).parent / "bundle"
-_EMBED = Path(__file__).parent / "static" / "embed.js"
+_EMBED = Path(__file__).parent / "static" / "survey" / "embed.js"
 _MODULES = Path(__file__).parents[3] / "js" / "src"
 _DOORS = {"tacit.js": "browser.js", "tacit-telemetry.js": "telemetry.js"}
 # no-cache: browsers revalidate, so that a respondent never runs an old client against a new collector.
