@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { hindrance, power, waitsFor } from "../../src/tacit/dashboard/static/survey/shuffled.js";
 import { speaker } from "../../src/tacit/dashboard/static/page/words.js";
-import { CannotSeal, ProtocolViolation } from "../src/refusals.js";
+import { CannotSeal, ProtocolViolation } from "../src/client/refusals.js";
 import { TacitError } from "../src/errors.js";
 
 const LANGUAGES = ["en", "de", "fr", "es"];

@@ -25,7 +25,7 @@ def is_fresh(bundle: Path = _BUNDLE, modules: Path = _MODULES) -> bool:
     if not base.is_file():
         return False
     built = base.stat().st_mtime
-    return all(module.stat().st_mtime <= built for module in modules.glob("*.js"))
+    return all(module.stat().st_mtime <= built for module in modules.rglob("*.js"))
 
 
 class _Modules(StaticFiles):
