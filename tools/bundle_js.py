@@ -114,7 +114,7 @@ def install(node: str) -> None:
 def build_id() -> str:
     """What a bundle is made of: a digest of the modules and of this script."""
     digest = sha256()
-    for path in [Path(__file__), *sorted(SOURCE.glob("*.js"))]:
+    for path in [Path(__file__), *sorted(SOURCE.rglob("*.js"))]:
         digest.update(f"{path.name}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
 MAX_FOLDER_FILES = 22
-"""Python files of one folder of the package: more than one can take in at a glance is more than one room."""
+"""Modules of one folder of the package: more than one can take in at a glance is more than one room."""
 MIN_COMMENT_SHARE = 0.02
 """The least share of whole-line comments in the Python of the package."""
 
@@ -131,10 +131,11 @@ def is_package_source(path: PurePosixPath) -> bool:
 
 
 def check_folders(paths: list[PurePosixPath]) -> Iterator[str]:
-    """Complain about folders of the package that hold too many Python files."""
-    for folder, count in sorted(Counter(path.parent for path in paths if is_package_source(path)).items()):
+    """Complain about folders of the package that hold too many modules."""
+    modules = (path for path in paths if path.parts[0] == "src" and path.suffix in (".py", ".js"))
+    for folder, count in sorted(Counter(path.parent for path in modules).items()):
         if count > MAX_FOLDER_FILES:
-            yield f"{folder}: has {count} Python files, must have at most {MAX_FOLDER_FILES}; make rooms of it"
+            yield f"{folder}: has {count} modules, must have at most {MAX_FOLDER_FILES}; make rooms of it"
 
 
 def comment_share(texts: list[str]) -> float:

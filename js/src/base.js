@@ -1,10 +1,10 @@
 /** What every mechanism has on the device: fields that are the wire spec, checks, and report bytes. */
 
-import { asBudget } from "./budget.js";
+import { asBudget } from "./numbers/budget.js";
 import { ABSTRACT, InvalidSpec } from "./errors.js";
-import { WORD } from "./exact.js";
+import { WORD } from "./numbers/exact.js";
 import { Published, build, findKind } from "./nested.js";
-import { concat } from "./sha256.js";
+import { concat } from "./numbers/sha256.js";
 
 /**
  * Bytes of the smallest little-endian integer (1, 2, 4 or 8 bytes) that can hold `outcomes` codes.
@@ -23,7 +23,7 @@ export const widthBytes = (outcomes) =>
 export const littleEndian = (value, width) =>
   Uint8Array.from({ length: width }, (_, i) => Number((BigInt(value) >> BigInt(8 * i)) & 255n));
 
-/** @param {import("./coins.js").Coins} coins @param {number} count @returns {Uint8Array} so many words as bytes */
+/** @param {import("./numbers/coins.js").Coins} coins @param {number} count @returns {Uint8Array} so many words as bytes */
 export const randomBytes = (coins, count) =>
   concat(...Array.from({ length: count }, () => littleEndian(coins.word(), 8)));
 
@@ -50,9 +50,9 @@ export class Device extends Published {
   static fields = ["epsilon"];
 
   begin() {
-    /** @type {import("./budget.js").Budget} */
+    /** @type {import("./numbers/budget.js").Budget} */
     this.budget = asBudget(/** @type {any} */ (this).epsilon);
-    /** @type {import("./budget.js").WireBudget} */
+    /** @type {import("./numbers/budget.js").WireBudget} */
     this.epsilon = this.budget.wire;
     if (/** @type {any} */ (this.epsilon).sampled && !(/** @type {any} */ (this.type).amplifiable)) {
       this.reject("epsilon must not be amplified");
@@ -102,7 +102,7 @@ export class Device extends Published {
   /**
    * The noisy report on one private value.
    * @param {any} _value
-   * @param {import("./coins.js").Coins} _coins
+   * @param {import("./numbers/coins.js").Coins} _coins
    * @returns {Uint8Array}
    */
   privatizeOne(_value, _coins) {

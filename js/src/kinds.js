@@ -1,26 +1,26 @@
 /** Every kind a device can answer, and the one entry point of a client: spec and value in, report bytes out. */
 
 import { makeDevice } from "./base.js";
-import { SystemCoins } from "./coins.js";
+import { SystemCoins } from "./numbers/coins.js";
 // The lists of kinds begin: tools/make_lists.py writes them.
-import { DBitFlip } from "./bit_flip.js";
-import { ABR, CBR, SS } from "./blocks.js";
-import { AllOf, OneOf, Questions } from "./compose.js";
-import { Grid, Rounded } from "./grid.js";
-import { GRR } from "./grr.js";
-import { HRR, HRRSigned, HRRSubspace, HRRT } from "./hadamard.js";
-import { DiscreteLaplace, SHE } from "./laplace.js";
-import { Tree } from "./levels.js";
-import { BLH, FLH, OLH, RMP } from "./local_hash.js";
-import { Coefficients, Views } from "./marginals.js";
-import { OneBit } from "./mean.js";
-import { LayeredMemo, Memoized } from "./memo.js";
-import { BasicRAPPOR, RAPPOR } from "./rappor.js";
-import { Padded, SetSize, Ticks } from "./sets.js";
-import { CMS, HCMS } from "./sketch.js";
-import { SquareWave } from "./square_wave.js";
-import { TreeSteps } from "./steps.js";
-import { OUE, RUE, SUE, THE } from "./unary.js";
+import { DBitFlip } from "./kinds/bit_flip.js";
+import { ABR, CBR, SS } from "./kinds/blocks.js";
+import { AllOf, OneOf, Questions } from "./kinds/compose.js";
+import { Grid, Rounded } from "./kinds/grid.js";
+import { GRR } from "./kinds/grr.js";
+import { HRR, HRRSigned, HRRSubspace, HRRT } from "./kinds/hadamard.js";
+import { DiscreteLaplace, SHE } from "./kinds/laplace.js";
+import { Tree } from "./kinds/levels.js";
+import { BLH, FLH, OLH, RMP } from "./kinds/local_hash.js";
+import { Coefficients, Views } from "./kinds/marginals.js";
+import { OneBit } from "./kinds/mean.js";
+import { LayeredMemo, Memoized } from "./kinds/memo.js";
+import { BasicRAPPOR, RAPPOR } from "./kinds/rappor.js";
+import { Padded, SetSize, Ticks } from "./kinds/sets.js";
+import { CMS, HCMS } from "./kinds/sketch.js";
+import { SquareWave } from "./kinds/square_wave.js";
+import { TreeSteps } from "./kinds/steps.js";
+import { OUE, RUE, SUE, THE } from "./kinds/unary.js";
 
 /** @type {ReadonlyArray<typeof import("./base.js").Device>} */
 export const KINDS = [
@@ -44,7 +44,7 @@ export const deviceOf = (spec) => makeDevice(spec, [...KINDS, ...FAMILIES]);
  * The noisy report of one respondent: everything that ever leaves the device.
  * @param {any} spec
  * @param {any} value
- * @param {import("./coins.js").Coins} [coins]
+ * @param {import("./numbers/coins.js").Coins} [coins]
  * @returns {Uint8Array}
  */
 export const privatizeOne = (spec, value, coins = new SystemCoins()) => deviceOf(spec).privatizeOne(value, coins);

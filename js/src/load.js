@@ -4,7 +4,7 @@
  */
 
 import { makeDevice } from "./base.js";
-import { isObject } from "./checks.js";
+import { isObject } from "./numbers/checks.js";
 import { InvalidSpec, TacitError } from "./errors.js";
 
 /** Which sources these modules were made of; the bundler writes their digest here and into every module of kinds. */
@@ -13,24 +13,24 @@ const BUILD = "";
 /** The kinds of mechanisms and families, and the module that has them. @type {[string, () => Promise<any>][]} */
 const MODULES = [
   // The lists of kinds begin: tools/make_lists.py writes them.
-  ["grr", () => import("./grr.js")],
-  ["sue oue rue the", () => import("./unary.js")],
-  ["blh olh flh rmp", () => import("./local_hash.js")],
-  ["hrr hrr_t hrr_subspace hrr_signed", () => import("./hadamard.js")],
-  ["ss cbr abr", () => import("./blocks.js")],
-  ["brappor rappor", () => import("./rappor.js")],
-  ["cms hcms", () => import("./sketch.js")],
-  ["she dlap", () => import("./laplace.js")],
-  ["onebit", () => import("./mean.js")],
-  ["sw", () => import("./square_wave.js")],
-  ["dbitflip", () => import("./bit_flip.js")],
-  ["rounded grid", () => import("./grid.js")],
-  ["one_of all_of questions", () => import("./compose.js")],
-  ["memo layered", () => import("./memo.js")],
-  ["tree_steps", () => import("./steps.js")],
-  ["padded set_size ticks", () => import("./sets.js")],
-  ["tree", () => import("./levels.js")],
-  ["views coefficients", () => import("./marginals.js")],
+  ["grr", () => import("./kinds/grr.js")],
+  ["sue oue rue the", () => import("./kinds/unary.js")],
+  ["blh olh flh rmp", () => import("./kinds/local_hash.js")],
+  ["hrr hrr_t hrr_subspace hrr_signed", () => import("./kinds/hadamard.js")],
+  ["ss cbr abr", () => import("./kinds/blocks.js")],
+  ["brappor rappor", () => import("./kinds/rappor.js")],
+  ["cms hcms", () => import("./kinds/sketch.js")],
+  ["she dlap", () => import("./kinds/laplace.js")],
+  ["onebit", () => import("./kinds/mean.js")],
+  ["sw", () => import("./kinds/square_wave.js")],
+  ["dbitflip", () => import("./kinds/bit_flip.js")],
+  ["rounded grid", () => import("./kinds/grid.js")],
+  ["one_of all_of questions", () => import("./kinds/compose.js")],
+  ["memo layered", () => import("./kinds/memo.js")],
+  ["tree_steps", () => import("./kinds/steps.js")],
+  ["padded set_size ticks", () => import("./kinds/sets.js")],
+  ["tree", () => import("./kinds/levels.js")],
+  ["views coefficients", () => import("./kinds/marginals.js")],
   // The lists of kinds end.
 ];
 
@@ -67,14 +67,14 @@ async function fetched(load, what) {
   throw new TacitError(`the module of ${what} is of another version than this script; load the page again`);
 }
 
-/** What seals reports for shufflers. @returns {Promise<typeof import("./sealing.js")>} */
-export const loadSealing = () => fetched(() => import("./sealing.js"), "sealing");
+/** What seals reports for shufflers. @returns {Promise<typeof import("./sealed/sealing.js")>} */
+export const loadSealing = () => fetched(() => import("./sealed/sealing.js"), "sealing");
 
-/** What takes part in collections that ask again and again. @returns {Promise<typeof import("./ticks.js")>} */
-export const loadTicks = () => fetched(() => import("./ticks.js"), "windows");
+/** What takes part in collections that ask again and again. @returns {Promise<typeof import("./client/ticks.js")>} */
+export const loadTicks = () => fetched(() => import("./client/ticks.js"), "windows");
 
-/** What gets anonymous tokens, and reads documents that ask for some. @returns {Promise<typeof import("./tokens.js")>} */
-export const loadTokens = () => fetched(() => import("./tokens.js"), "tokens");
+/** What gets anonymous tokens, and reads documents that ask for some. @returns {Promise<typeof import("./client/tokens.js")>} */
+export const loadTokens = () => fetched(() => import("./client/tokens.js"), "tokens");
 
 /**
  * The device half of a wire spec, with the kinds that it needs.

@@ -7,10 +7,10 @@
  * @property {(spec: any, find: (spec: any) => Buildable) => any} [adopt]
  */
 
-import { canonical, digest } from "./canonical.js";
-import { isObject, matches } from "./checks.js";
+import { canonical, digest } from "./numbers/canonical.js";
+import { isObject, matches } from "./numbers/checks.js";
 import { InvalidSpec, InvalidValue } from "./errors.js";
-import { tidy } from "./exact.js";
+import { tidy } from "./numbers/exact.js";
 
 const MAX_DEPTH = 8;
 

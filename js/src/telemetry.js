@@ -5,9 +5,9 @@
  * @typedef {"on" | "local" | "off"} Mode
  */
 
-import { Respondent, storageHere } from "./client.js";
+import { Respondent, storageHere } from "./client/client.js";
 import { InvalidSpec } from "./errors.js";
-import { AlreadyAnswered, HELD, receiptOf } from "./ledger.js";
+import { AlreadyAnswered, HELD, receiptOf } from "./client/ledger.js";
 
 const KEY = "tacit-telemetry";
 /** @type {readonly Mode[]} */
@@ -17,7 +17,7 @@ export const MODES = ["on", "local", "off"];
 export class Telemetry {
   /**
    * @param {object} [options]
-   * @param {import("./ledger.js").Store} [options.storage] where the decision and the ledger are kept
+   * @param {import("./client/ledger.js").Store} [options.storage] where the decision and the ledger are kept
    * @param {Respondent} [options.respondent] who draws and sends; with the same storage
    * @param {() => boolean} [options.refused] whether the browser itself says no
    */
@@ -45,8 +45,8 @@ export class Telemetry {
    * Answer a collection as far as the user allows; null if that is not at all. A second time changes nothing.
    * @param {string} address
    * @param {Record<string, any>} answers
-   * @param {import("./client.js").Options} [options]
-   * @returns {Promise<import("./client.js").Receipt | null>}
+   * @param {import("./client/client.js").Options} [options]
+   * @returns {Promise<import("./client/client.js").Receipt | null>}
    */
   async report(address, answers, options) {
     const { mode } = this;

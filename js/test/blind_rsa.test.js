@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { constants, generateKeyPairSync, privateDecrypt, sign, verify } from "node:crypto";
 import { test } from "node:test";
 
-import { blind, blindWith, encodePss, finalize, isBlindSigned, widthOf } from "../src/blind_rsa.js";
-import { ReplayCoins, SystemCoins } from "../src/coins.js";
+import { blind, blindWith, encodePss, finalize, isBlindSigned, widthOf } from "../src/sealed/blind_rsa.js";
+import { ReplayCoins, SystemCoins } from "../src/numbers/coins.js";
 import { InvalidSpec } from "../src/errors.js";
-import { hex, utf8 } from "../src/sha256.js";
+import { hex, utf8 } from "../src/numbers/sha256.js";
 import { read, unhex } from "./vectors.js";
 
 const MESSAGE = utf8("type, nonce, challenge and key id");

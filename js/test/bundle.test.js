@@ -11,11 +11,11 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 
-import { ReplayCoins } from "../src/coins.js";
+import { ReplayCoins } from "../src/numbers/coins.js";
 import * as modules from "../src/browser.js";
 import { deviceOf } from "../src/kinds.js";
 import { KNOWN } from "../src/load.js";
-import { hex } from "../src/sha256.js";
+import { hex } from "../src/numbers/sha256.js";
 import { Shuffle } from "./shufflers.js";
 import { all, decode, read, unhex, uploaded } from "./vectors.js";
 

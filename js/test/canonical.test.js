@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { canonical, digest } from "../src/canonical.js";
-import { ReplayCoins } from "../src/coins.js";
+import { canonical, digest } from "../src/numbers/canonical.js";
+import { ReplayCoins } from "../src/numbers/coins.js";
 import { InvalidSpec } from "../src/errors.js";
-import { utf8 } from "../src/sha256.js";
+import { utf8 } from "../src/numbers/sha256.js";
 
 const TEXTS = ["", "a", "Zürich", "\u0000\u001f\"\\/", "日本", "😀", "\u2028", "</script>"];
 const KEYS = ["a", "b", "kind", "size_of", "_", "z_z"];

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { afterEach, beforeEach, test } from "node:test";
 
-import { digest } from "../src/canonical.js";
-import { Respondent, batchOf } from "../src/client.js";
-import { ReplayCoins, ScriptedCoins, SystemCoins } from "../src/coins.js";
-import { Collection } from "../src/document.js";
+import { digest } from "../src/numbers/canonical.js";
+import { Respondent, batchOf } from "../src/client/client.js";
+import { ReplayCoins, ScriptedCoins, SystemCoins } from "../src/numbers/coins.js";
+import { Collection } from "../src/documents/document.js";
 import { deviceOf } from "../src/kinds.js";
-import { Ledger } from "../src/ledger.js";
+import { Ledger } from "../src/client/ledger.js";
 import { read, unhex, uploaded } from "./vectors.js";
 
 const vectors = read("documents.json");

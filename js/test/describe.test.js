@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { chances } from "../../src/tacit/dashboard/static/chances.js";
-import { describe } from "../../src/tacit/dashboard/static/describe.js";
-import { speaker } from "../../src/tacit/dashboard/static/words.js";
+import { chances } from "../../src/tacit/dashboard/static/page/chances.js";
+import { describe } from "../../src/tacit/dashboard/static/survey/describe.js";
+import { speaker } from "../../src/tacit/dashboard/static/page/words.js";
 import { loadDevice } from "../src/index.js";
 
 const LANGUAGES = ["en", "de", "es", "fr"];

@@ -5,11 +5,11 @@ import { test } from "node:test";
 
 import { bitAt } from "../src/base.js";
 import { InvalidSpec } from "../src/errors.js";
-import { isPrime, paley, primeFactors, primitivePolynomial, singer } from "../src/designs.js";
+import { isPrime, paley, primeFactors, primitivePolynomial, singer } from "../src/numbers/designs.js";
 
 const vectors = JSON.parse(readFileSync(new URL("../../spec/vectors/designs.json", import.meta.url), "utf8"));
 
-/** @param {import("../src/designs.js").Cyclic} design */
+/** @param {import("../src/numbers/designs.js").Cyclic} design */
 function points(design) {
   return Array.from({ length: design.modulus }, (_, i) => i).filter((i) => bitAt(design.block, i));
 }
@@ -17,7 +17,7 @@ function points(design) {
 /** How many points the block shares with each of its shifts: all pairs of points, over all shifts but the first. */
 const sharedOf = ({ modulus, k }) => (k * (k - 1)) / (modulus - 1);
 
-/** @param {import("../src/designs.js").Cyclic} design */
+/** @param {import("../src/numbers/designs.js").Cyclic} design */
 function assertIsDifferenceSet(design) {
   const block = points(design);
   assert.equal(block.length, design.k);

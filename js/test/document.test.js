@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ReplayCoins } from "../src/coins.js";
-import { Collection } from "../src/document.js";
+import { ReplayCoins } from "../src/numbers/coins.js";
+import { Collection } from "../src/documents/document.js";
 import { KINDS } from "../src/kinds.js";
-import { hex } from "../src/sha256.js";
+import { hex } from "../src/numbers/sha256.js";
 import { decode, read, unhex } from "./vectors.js";
 
 const vectors = read("documents.json");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { DOMAINS, Product, domainOf, project } from "../src/product.js";
+import { DOMAINS, Product, domainOf, project } from "../src/domains/product.js";
 import { read } from "./vectors.js";
 
 const vectors = read("domains.json");

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
-import { SystemCoins } from "../src/coins.js";
+import { SystemCoins } from "../src/numbers/coins.js";
 import { deviceOf } from "../src/kinds.js";
 import "./vectors.js";
 
@@ -58,8 +58,8 @@ test("entropy that throws lets no report out", () => {
 });
 
 test("no source falls back to Math.random, and the clock is read by the client and by windows alone", () => {
-  const timed = new Set(["client.js", "sealing.js", "session.js", "ledger.js", "upload.js", "ticks.js", "windows.js"]);
-  for (const name of readdirSync(SOURCES).filter((file) => file.endsWith(".js"))) {
+  const timed = new Set(["client/client.js", "sealed/sealing.js", "sealed/session.js", "client/ledger.js", "sealed/upload.js", "client/ticks.js", "documents/windows.js"]);
+  for (const name of readdirSync(SOURCES, { encoding: "utf8", recursive: true }).filter((file) => file.endsWith(".js"))) {
     const text = readFileSync(new URL(name, SOURCES), "utf8");
     assert.ok(!text.includes("Math.random"), name);
     assert.ok(timed.has(name) || !/\bDate\b|performance\.now/.test(text), name);

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { asBudget } from "../src/budget.js";
-import { canonical, digest } from "../src/canonical.js";
-import { Coins, ReplayCoins, ScriptedCoins, SystemCoins } from "../src/coins.js";
+import { asBudget } from "../src/numbers/budget.js";
+import { canonical, digest } from "../src/numbers/canonical.js";
+import { Coins, ReplayCoins, ScriptedCoins, SystemCoins } from "../src/numbers/coins.js";
 import { InvalidSpec, InvalidValue, TacitError } from "../src/errors.js";
-import { WORD, integerRoot, rootFloor, tighten, uniformSpread } from "../src/exact.js";
-import { bucket, hash32, textId } from "../src/hashing.js";
-import { hex, utf8 } from "../src/sha256.js";
+import { WORD, integerRoot, rootFloor, tighten, uniformSpread } from "../src/numbers/exact.js";
+import { bucket, hash32, textId } from "../src/numbers/hashing.js";
+import { hex, utf8 } from "../src/numbers/sha256.js";
 import { read, unhex } from "./vectors.js";
 
 const odds = read("odds.json");

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Device } from "../src/base.js";
-import { ReplayCoins } from "../src/coins.js";
+import { ReplayCoins } from "../src/numbers/coins.js";
 import { KINDS, deviceOf, privatizeOne } from "../src/kinds.js";
-import { hex } from "../src/sha256.js";
+import { hex } from "../src/numbers/sha256.js";
 import { all, decode, read, unhex } from "./vectors.js";
 
 for (const [kind, name] of all()) {

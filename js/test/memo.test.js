@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { DBitFlip } from "../src/bit_flip.js";
+import { DBitFlip } from "../src/kinds/bit_flip.js";
 import { deviceOf } from "../src/kinds.js";
-import { alphaRound } from "../src/mean.js";
-import { ReplayCoins } from "../src/coins.js";
-import { MemoCoins, Memory } from "../src/memo.js";
-import { hex, utf8 } from "../src/sha256.js";
+import { alphaRound } from "../src/kinds/mean.js";
+import { ReplayCoins } from "../src/numbers/coins.js";
+import { MemoCoins, Memory } from "../src/kinds/memo.js";
+import { hex, utf8 } from "../src/numbers/sha256.js";
 
 const SECRET = Uint8Array.from({ length: 32 }, (_, i) => i);
 

@@ -3,17 +3,17 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 
-import { ReplayCoins, ScriptedCoins } from "../src/coins.js";
-import { Collection } from "../src/document.js";
-import { SealingContext, checkBrowser, seal } from "../src/hpke.js";
-import { isIncluded, isProof, proofIn, saysAborted } from "../src/inclusion.js";
-import { QUESTION_BYTES, binaryRequest, contentOf, encapsulate, statusOf } from "../src/ohttp.js";
-import { ruleOf, wordOf } from "../src/report_words.js";
-import { sealReport } from "../src/sealing.js";
-import { checkSession, checkSignatures } from "../src/session.js";
-import { concat, hex, sha256, utf8 } from "../src/sha256.js";
+import { ReplayCoins, ScriptedCoins } from "../src/numbers/coins.js";
+import { Collection } from "../src/documents/document.js";
+import { SealingContext, checkBrowser, seal } from "../src/sealed/hpke.js";
+import { isIncluded, isProof, proofIn, saysAborted } from "../src/sealed/inclusion.js";
+import { QUESTION_BYTES, binaryRequest, contentOf, encapsulate, statusOf } from "../src/sealed/ohttp.js";
+import { ruleOf, wordOf } from "../src/client/report_words.js";
+import { sealReport } from "../src/sealed/sealing.js";
+import { checkSession, checkSignatures } from "../src/sealed/session.js";
+import { concat, hex, sha256, utf8 } from "../src/numbers/sha256.js";
 import { deviceOf } from "../src/kinds.js";
-import { sealUpload } from "../src/upload.js";
+import { sealUpload } from "../src/sealed/upload.js";
 import { read, unhex } from "./vectors.js";
 
 const [hpke, ohttp, shuffle, sessions] = ["hpke", "ohttp", "shuffle", "sessions"].map((name) => read(`${name}.json`));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash, createHmac, randomBytes, randomInt } from "node:crypto";
 import { test } from "node:test";
 
-import { hex, hmac, sha256, utf8 } from "../src/sha256.js";
+import { hex, hmac, sha256, utf8 } from "../src/numbers/sha256.js";
 import { unhex } from "./vectors.js";
 
 test("SHA-256 of the examples of FIPS 180", () => {

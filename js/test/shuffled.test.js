@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { afterEach, test } from "node:test";
 
-import { Respondent } from "../src/client.js";
-import { isIncluded } from "../src/inclusion.js";
-import { concat, hex, sha256, unhex } from "../src/sha256.js";
+import { Respondent } from "../src/client/client.js";
+import { isIncluded } from "../src/sealed/inclusion.js";
+import { concat, hex, sha256, unhex } from "../src/numbers/sha256.js";
 import { Shuffle } from "./shufflers.js";
 
 /** @type {Shuffle[]} */

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { hindrance, power, waitsFor } from "../../src/tacit/dashboard/static/shuffled.js";
-import { speaker } from "../../src/tacit/dashboard/static/words.js";
-import { CannotSeal, ProtocolViolation } from "../src/refusals.js";
+import { hindrance, power, waitsFor } from "../../src/tacit/dashboard/static/survey/shuffled.js";
+import { speaker } from "../../src/tacit/dashboard/static/page/words.js";
+import { CannotSeal, ProtocolViolation } from "../src/client/refusals.js";
 import { TacitError } from "../src/errors.js";
 
 const LANGUAGES = ["en", "de", "fr", "es"];

@@ -3,10 +3,10 @@
 import "./vectors.js";
 import { createServer } from "node:http";
 
-import { canonical, digest } from "../src/canonical.js";
-import { SealingContext, exchange, expand, extract, sharedSecret } from "../src/hpke.js";
-import { integerOf } from "../src/report_words.js";
-import { concat, hex, unhex, utf8 } from "../src/sha256.js";
+import { canonical, digest } from "../src/numbers/canonical.js";
+import { SealingContext, exchange, expand, extract, sharedSecret } from "../src/sealed/hpke.js";
+import { integerOf } from "../src/client/report_words.js";
+import { concat, hex, unhex, utf8 } from "../src/numbers/sha256.js";
 import { read } from "./vectors.js";
 
 const { subtle } = globalThis.crypto;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { completions, examples, pieces } from "../../src/tacit/dashboard/static/sql_words.js";
+import { completions, examples, pieces } from "../../src/tacit/dashboard/static/query/sql_words.js";
 
 const column = (name, type, more = {}) => ({ name, type, private: true, domain: "", labels: [], low: 0, high: 0, ...more });
 const TABLE = {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
+import { posix } from "node:path";
 import { test } from "node:test";
 
 import * as tacit from "../src/index.js";
@@ -9,7 +10,9 @@ import { KNOWN, kindsIn } from "../src/load.js";
 
 /** @param {string} path below js */
 const text = (path) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
-const sources = readdirSync(new URL("../src/", import.meta.url)).sort();
+const sources = readdirSync(new URL("../src/", import.meta.url), { encoding: "utf8", recursive: true })
+  .filter((path) => path.endsWith(".js"))
+  .sort();
 const types = text("index.d.ts");
 const declarations = types + text("types/domains.d.ts");
 
@@ -49,12 +52,15 @@ test("the declaration of every kind and domain states its kind and takes its fie
   }
 });
 
+/** Whether a module names another one of the package. @param {string} source @param {string} path */
+const isOurs = (source, path) => sources.includes(posix.join(posix.dirname(source), path));
+
 test("no source imports anything from outside the folder", () => {
   for (const source of sources) {
     const imported = [...text(`src/${source}`).matchAll(/^(?:import|export)\b(?:[^"\n]* from)? "([^"]+)"/gm)];
-    for (const [, path] of imported) assert.ok(sources.includes(path.replace("./", "")), `${source}: ${path}`);
+    for (const [, path] of imported) assert.ok(isOurs(source, path), `${source}: ${path}`);
     for (const [, path] of text(`src/${source}`).matchAll(/\bimport\("([^"]+)"\)(?=[\],])/g)) {
-      assert.ok(sources.includes(path.replace("./", "")), `${source}: ${path}`);
+      assert.ok(isOurs(source, path), `${source}: ${path}`);
     }
     // Kinds and sealing are loaded in one place, by names that are written there.
     const dynamic = source === "load.js" ? /\bimport\s*\((?!"")|\brequire\s*\(/ : /\bimport\s*\(|\brequire\s*\(/;
@@ -80,7 +86,7 @@ test("the client and the kit for applications alone touch the outside world", ()
   const touching = sources.filter((source) => outside.test(code(`src/${source}`)));
   // Windows are decided by a date: of the device in ticks.js, of the document in windows.js. Looking a receipt up in a
   // long list lets the page go on in between, by setTimeout.
-  assert.deepEqual(touching, ["client.js", "inclusion.js", "telemetry.js", "ticks.js", "windows.js"]);
+  assert.deepEqual(touching, ["client/client.js", "client/ticks.js", "documents/windows.js", "sealed/inclusion.js", "telemetry.js"]);
 });
 
 test("the bundle exports a part of the package", async () => {

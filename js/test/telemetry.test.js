@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Respondent } from "../src/client.js";
+import { Respondent } from "../src/client/client.js";
 import { FileStorage } from "../node/file_storage.js";
 import { Telemetry } from "../src/telemetry.js";
 import { read } from "./vectors.js";

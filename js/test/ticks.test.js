@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { asBudget } from "../src/budget.js";
-import { Respondent, batchOf } from "../src/client.js";
-import { charged, batchIdOf, emptyRecord, firstDayOf, fresh, nextSlot, refusal, slotOf, windowOf } from "../src/ticks.js";
+import { asBudget } from "../src/numbers/budget.js";
+import { Respondent, batchOf } from "../src/client/client.js";
+import { charged, batchIdOf, emptyRecord, firstDayOf, fresh, nextSlot, refusal, slotOf, windowOf } from "../src/client/ticks.js";
 import { read } from "./vectors.js";
 
 const vectors = read("windows.json");

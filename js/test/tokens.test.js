@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { constants, generateKeyPairSync, privateDecrypt, verify } from "node:crypto";
 import { test } from "node:test";
 
-import { digest } from "../src/canonical.js";
-import { Respondent } from "../src/client.js";
-import { hex } from "../src/sha256.js";
+import { digest } from "../src/numbers/canonical.js";
+import { Respondent } from "../src/client/client.js";
+import { hex } from "../src/numbers/sha256.js";
 import { read } from "./vectors.js";
 
 const DOCUMENT = read("documents.json").good.find(({ name }) => name === "tokens").document;

@@ -254,7 +254,7 @@ def test_the_language_switch_keeps_the_answer(page: Any, site: Any) -> None:
 def test_every_language_says_everything(page: Any) -> None:
     said = page.evaluate(
         """async () => Object.fromEntries(await Promise.all(["en", "de", "es", "fr"].map(async (one) =>
-            [one, Object.entries((await import(`/static/words/${one}.js`)).default).map(([key, text]) =>
+            [one, Object.entries((await import(`/static/page/words/${one}.js`)).default).map(([key, text]) =>
                 [key, [...new Set(text.match(/\\{\\w+\\}/g) ?? [])].sort().join()])])))"""
     )
     assert all(sorted(words) == sorted(said["en"]) for words in said.values())

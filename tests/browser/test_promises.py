@@ -98,7 +98,7 @@ def test_both_languages_compute_the_same_odds(page: Any) -> None:
     ratios = [exp(tenth / 10) for tenth in range(1, 321, 3)]
     shown = page.evaluate(
         """async (ratios) => {
-            const { plain, surest } = await import("/static/odds.js");
+            const { plain, surest } = await import("/static/page/odds.js");
             return ratios.map((ratio) => plain(surest(ratio)));
         }""",
         ratios,
@@ -135,7 +135,7 @@ def test_a_ranking_is_in_the_order_of_the_shares_it_shows(page: Any) -> None:
     page.add_script_tag(url="/static/vendor/chart.js")
     shown = page.evaluate(
         """async () => {
-            const { RankedCard } = await import("/static/ranked_card.js");
+            const { RankedCard } = await import("/static/cards/ranked.js");
             const question = { name: "q", text: "?", task: "items", rows: [], n: 9 };
             const card = new RankedCard(question, { kind: "items" }, async () => ({}));
             document.body.append(card.element);
@@ -159,7 +159,7 @@ def test_an_answer_that_cannot_be_reported_is_explained_and_words_of_unknown_err
     page.evaluate(
         """async () => {
             const { InvalidValue, Respondent } = await import("/js/tacit.js");
-            const { Participation } = await import("/static/respond.js");
+            const { Participation } = await import("/static/survey/respond.js");
             Participation.prototype.draw = () => { throw new InvalidValue("grr: the value must be an integer"); };
         }"""
     )
@@ -170,7 +170,7 @@ def test_an_answer_that_cannot_be_reported_is_explained_and_words_of_unknown_err
     expect(alert).to_contain_text("grr: the value must be an integer")
     page.evaluate(
         """async () => {
-            const { Participation } = await import("/static/respond.js");
+            const { Participation } = await import("/static/survey/respond.js");
             Participation.prototype.draw = () => { throw new RangeError("the secret is Tram"); };
         }"""
     )
@@ -183,7 +183,7 @@ def test_an_answer_that_cannot_be_reported_is_explained_and_words_of_unknown_err
 
 def test_a_page_that_breaks_says_so(page: Any, site: Any) -> None:
     page.expected = ["TypeError", "broken on purpose"]
-    page.route("**/static/describe.js", lambda route: route.fulfill(
+    page.route("**/static/survey/describe.js", lambda route: route.fulfill(
         body="export function describe() { throw new TypeError('broken on purpose'); }",
         content_type="text/javascript"))  # fmt: skip
     page.goto(f"{site.url}/c/{site.publish(**COMMUTE)}")

@@ -101,7 +101,7 @@ def test_groups_in_an_order_are_charted_in_it(page: Any, site: Any, table: str) 
 
 def test_only_categories_are_charted_by_size(page: Any) -> None:
     chosen = """async (ordered) => {
-        const { chosenBars } = await import("/static/chart.js");
+        const { chosenBars } = await import("/static/page/chart.js");
         const rows = Array.from({ length: 200 }, (_, value) => ({ value, estimate: value }));
         const { shown, note } = chosenBars(rows, ordered);
         return [shown.map(({ value }) => value), note];

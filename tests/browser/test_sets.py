@@ -164,7 +164,7 @@ def test_the_probabilities_in_words_are_those_of_the_mechanism(page: Any) -> Non
     said = page.evaluate(
         """async (specs) => {
             const { loadDevice } = await import("/js/tacit.js");
-            const { chances, codesOf } = await import("/static/chances.js");
+            const { chances, codesOf } = await import("/static/page/chances.js");
             const devices = await Promise.all(specs.map(loadDevice));
             return devices.map((device) => ({ ...chances(device), codes: codesOf(device) }));
         }""",

@@ -259,9 +259,9 @@ def tampering(app: Any) -> Generator[None]:
 
 VECTORS_IN_PAGE = """async ({ shuffle, sessions }) => {
     const load = (name) => import(`/js/src/${name}.js`);
-    const [{ ReplayCoins }, { sealUpload }] = await Promise.all(["coins", "upload"].map(load));
-    const { hex, unhex } = await load("sha256");
-    const [{ Collection }, { checkSession }] = await Promise.all(["document", "session"].map(load));
+    const [{ ReplayCoins }, { sealUpload }] = await Promise.all(["numbers/coins", "sealed/upload"].map(load));
+    const { hex, unhex } = await load("numbers/sha256");
+    const [{ Collection }, { checkSession }] = await Promise.all(["documents/document", "sealed/session"].map(load));
     const wrong = [];
     for (const { mode, signed, id, word, coins, slot, parts } of shuffle.uploads) {
         const made = await sealUpload({ ...signed.session, id }, BigInt(word), new ReplayCoins(unhex(coins)));

@@ -23,7 +23,7 @@ from tests.service.waiting import PATIENT_SECONDS, wait_until
 from tacit.cli import cli
 from tacit.collector.collections.access import Bearer
 from tacit.collector.collections.publish import publish_document
-from tacit.collector.notices.lookout import LastInspection, Sight, events_of
+from tacit.collector.notices.lookout import LastInspection, Lookout, Sight, events_of
 from tacit.collector.notices.outgoing import NotDelivered, checked_url, is_public, post
 from tacit.collector.notices.webhooks import MOST_OF_TEAM, PAUSES, Webhooks, shown
 from tacit.collector.ports import DeliveryRecord, NewBatch, NoticeStore, WebhookRecord
@@ -382,6 +382,27 @@ def test_slow_receivers_hold_up_neither_others_nor_the_end_of_the_collector() ->
     assert heard.count("https://slow.example/") == 1
     waits = [one.due - clock.at[0] for one in store.deliveries(10) if one.webhook == first.id]
     assert waits == [PAUSES[0]] * 3
+
+
+def test_a_collection_that_cannot_be_inspected_silences_no_other() -> None:
+    store, asked = MemoryStore().notices, list[str]()
+
+    def inspect(collection: str) -> dict[str, Any]:
+        asked.append(collection)
+        if collection == "a":
+            raise ArithmeticError("what is in here is not logged")
+        return {"status": "ok", "state": "alarm", "inspections": []}
+
+    sights = [Sight(name, "published", "", 200, 100, {}) for name in "ab"]
+    webhooks = Webhooks(store, Clock())
+    webhooks.add("https://all.example/", ["alarm", "cohort"])
+    lookout = Lookout(webhooks, lambda: sights, inspect)
+    lookout.look()
+    lookout.look()
+    told = [(one.collection, one.event) for one in reversed(store.deliveries(10))]
+    assert told == [("a", "cohort"), ("b", "alarm"), ("b", "cohort")]
+    # It is looked at again, as what was wrong may be over.
+    assert asked == ["a", "b", "a"]
 
 
 def test_the_rule_for_refusals_needs_a_hundred_and_a_share() -> None:

@@ -11,7 +11,7 @@ from starlette.types import Scope
 from tacit.errors import TacitError
 
 _BUNDLE = Path(__file__).parent / "bundle"
-_EMBED = Path(__file__).parent / "static" / "embed.js"
+_EMBED = Path(__file__).parent / "static" / "survey" / "embed.js"
 _MODULES = Path(__file__).parents[3] / "js" / "src"
 _DOORS = {"tacit.js": "browser.js", "tacit-telemetry.js": "telemetry.js"}
 # no-cache: browsers revalidate, so that a respondent never runs an old client against a new collector.
@@ -25,7 +25,7 @@ def is_fresh(bundle: Path = _BUNDLE, modules: Path = _MODULES) -> bool:
     if not base.is_file():
         return False
     built = base.stat().st_mtime
-    return all(module.stat().st_mtime <= built for module in modules.glob("*.js"))
+    return all(module.stat().st_mtime <= built for module in modules.rglob("*.js"))
 
 
 class _Modules(StaticFiles):

@@ -8,6 +8,7 @@ An event is told once, whichever process sees it first, because its mark is uniq
     closed    the collection takes no more reports
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import log2
@@ -15,6 +16,8 @@ from threading import Lock
 from typing import Any
 
 from tacit.collector.notices.webhooks import Event, Webhooks
+
+LOG = logging.getLogger("tacit.collector")
 
 LEAST_REFUSED, MOST_REFUSED_SHARE = 100, 0.05
 NOT_REFUSALS = ("duplicate", "closed")
@@ -102,7 +105,13 @@ class Lookout:
             before = self._seen.get(sight.collection)
             if before is not None and before[0] == sight:
                 continue
-            verdict = self._verdict(sight, None if before is None else before[1])
+            try:
+                verdict = self._verdict(sight, None if before is None else before[1])
+            except Exception as error:
+                # One collection that cannot be inspected must not silence the others. It is tried again at every look.
+                LOG.warning("lookout: an inspection failed with %s", type(error).__name__)
+                self._announce(events_of(sight, None))
+                continue
             with self._lock:
                 self._seen[sight.collection] = sight, verdict
             self._announce(events_of(sight, verdict))

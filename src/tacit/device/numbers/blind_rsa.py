@@ -3,7 +3,7 @@
 The variant is RSABSSA-SHA384-PSS-Deterministic, which RFC 9578, section 6, asks for in publicly verifiable tokens (type
 0x0002). The signer sees a blinded message that is uniform over the units modulo n whatever the message is, so nothing
 that it keeps tells it later which of its signatures a signed message carries. The signer's half is
-`tacit.shuffle.crypto.blind_signer`; the twin in JavaScript is `js/src/blind_rsa.js`.
+`tacit.shuffle.crypto.blind_signer`; the twin in JavaScript is `js/src/sealed/blind_rsa.js`.
 
     >>> from tacit.device.numbers.coins import ReplayCoins
     >>> key = BlindKey(modulus=(2**521 - 1) * (2**607 - 1), exponent=65537)

@@ -1,6 +1,6 @@
 """Small number theory: primes, prime powers and primitive polynomials over a prime field.
 
-Everything is exact, deterministic and the same in `js/src/designs.js`, because a device derives
+Everything is exact, deterministic and the same in `js/src/numbers/designs.js`, because a device derives
 its block design from nothing but the integers q and t of the collection document.
 """
 
