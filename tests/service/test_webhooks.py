@@ -185,7 +185,7 @@ def test_a_real_server_is_told_of_every_event_once_and_can_verify_it() -> None:
     with receiving() as receiver:
         webhooks = collector.notices.webhooks
         secret, record = webhooks.add(receiver.url + "/hook?x=1", ["closed", "alarm", "rejects", "cohort"])
-        assert "secret" not in shown(record)
+        assert "secret" not in shown(record) and secret not in repr(record)
         told(collector)
         assert receiver.heard == []
         send(collector, collection, mechanism.privatize(np.arange(16_000) % 24, SimulationCoins(4)), 1, range=99)
@@ -382,6 +382,23 @@ def test_slow_receivers_hold_up_neither_others_nor_the_end_of_the_collector() ->
     assert heard.count("https://slow.example/") == 1
     waits = [one.due - clock.at[0] for one in store.deliveries(10) if one.webhook == first.id]
     assert waits == [PAUSES[0]] * 3
+
+
+def test_what_is_new_does_not_wait_as_long_as_what_has_failed_for_hours() -> None:
+    def silent(*_: Any, private: bool) -> int:
+        del private
+        raise NotDelivered("no answer (TimeoutError)")
+
+    store, clock = MemoryStore().notices, StoppedClock()
+    webhooks = Webhooks(store, clock, post=silent)
+    _, hook = webhooks.add("https://away.example/", ["closed"])
+    webhooks.test(hook.id)
+    for pause in PAUSES[:-1]:
+        webhooks.deliver_due()
+        clock.at[0] += pause
+    webhooks.test(hook.id)
+    webhooks.deliver_due()
+    assert [one.due - clock.at[0] for one in store.deliveries(2)] == [PAUSES[0], PAUSES[-1]]
 
 
 def test_a_collection_that_cannot_be_inspected_silences_no_other() -> None:

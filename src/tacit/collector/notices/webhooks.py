@@ -156,8 +156,9 @@ class Webhooks:
         tried = self._tried(delivery)
         self._store.settle(tried)
         if tried.state == "waiting":
-            # Who does not answer one message is not asked for ten seconds with each of the others.
-            self._store.put_off(name, tried.due)
+            # Who does not answer one message is not asked for ten seconds with each of the others; nor do new ones wait
+            # as long as one that has failed for hours.
+            self._store.put_off(name, int(self._clock.now()) + PAUSES[0])
         return tried.state == "delivered"
 
     def _tried(self, delivery: DeliveryRecord) -> DeliveryRecord:
