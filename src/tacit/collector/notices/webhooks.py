@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from threading import Thread
 from typing import Any, cast
 
 from tacit.collector.collections.access import OWNER, Bearer
@@ -140,9 +141,12 @@ class Webhooks:
         )
 
     def deliver_due(self) -> None:
-        """Try what is due, in a thread for every webhook, so that none waits for another."""
-        started = [lane for name in self._store.due(int(self._clock.now())) if (lane := self._lanes.start(name))]
-        self._lanes.wait(started, TURN_SECONDS)
+        """Try what is due, and wait for it a while."""
+        self._lanes.wait(self.begin_due(), TURN_SECONDS)
+
+    def begin_due(self) -> "list[Thread]":
+        """Begin with what is due, in a thread for every webhook, so that none waits for another; returns them."""
+        return [lane for name in self._store.due(int(self._clock.now())) if (lane := self._lanes.start(name))]
 
     def stop(self, seconds: float = TURN_SECONDS) -> None:
         """Begin no further message, and wait a while for those that are under way."""
