@@ -6,7 +6,7 @@ stored report is counted exactly once, whatever crashes in between.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
@@ -133,7 +133,7 @@ class WebhookRecord:
     url: str
     events: str
     """Names of events, separated by commas."""
-    secret: str
+    secret: str = field(repr=False)
     """What bodies are signed with; kept as it is, since signing needs it."""
     team: str
     """The team whose collections it is told about; empty for all."""

@@ -38,10 +38,12 @@ class NoticeFront:
         self._collector = collector
         self.webhooks = Webhooks(collector.store.notices, clock, private=private)
         self.lookout = Lookout(self.webhooks, self._sights, self._inspected)
-        # A thread of its own: whoever is told may be slow to answer, and folding does not wait for that.
-        self._thread = Housekeeping(
-            [(self.lookout.look, intervals.look_out), (self.webhooks.deliver_due, intervals.deliver)]
-        )
+        # A thread of its own: inspections take long, and folding does not wait for them.
+        self._thread = Housekeeping([(self.lookout.look, intervals.look_out), (self._deliver, intervals.deliver)])
+
+    def _deliver(self) -> None:
+        # Nobody waits here for what was begun: what comes meanwhile is for others.
+        self.webhooks.begin_due()
 
     def start(self) -> None:
         """Look out and deliver, in the one process of a folder that does the chores."""

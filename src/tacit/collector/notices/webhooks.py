@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from threading import Thread
 from typing import Any, cast
 
 from tacit.collector.collections.access import OWNER, Bearer
@@ -140,9 +141,12 @@ class Webhooks:
         )
 
     def deliver_due(self) -> None:
-        """Try what is due, in a thread for every webhook, so that none waits for another."""
-        started = [lane for name in self._store.due(int(self._clock.now())) if (lane := self._lanes.start(name))]
-        self._lanes.wait(started, TURN_SECONDS)
+        """Try what is due, and wait for it a while."""
+        self._lanes.wait(self.begin_due(), TURN_SECONDS)
+
+    def begin_due(self) -> "list[Thread]":
+        """Begin with what is due, in a thread for every webhook, so that none waits for another; returns them."""
+        return [lane for name in self._store.due(int(self._clock.now())) if (lane := self._lanes.start(name))]
 
     def stop(self, seconds: float = TURN_SECONDS) -> None:
         """Begin no further message, and wait a while for those that are under way."""
@@ -156,8 +160,9 @@ class Webhooks:
         tried = self._tried(delivery)
         self._store.settle(tried)
         if tried.state == "waiting":
-            # Who does not answer one message is not asked for ten seconds with each of the others.
-            self._store.put_off(name, tried.due)
+            # Who does not answer one message is not asked for ten seconds with each of the others; nor do new ones wait
+            # as long as one that has failed for hours.
+            self._store.put_off(name, int(self._clock.now()) + PAUSES[0])
         return tried.state == "delivered"
 
     def _tried(self, delivery: DeliveryRecord) -> DeliveryRecord:
