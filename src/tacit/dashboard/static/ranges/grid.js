@@ -98,7 +98,7 @@ export class GridCard {
     const over = this.names.length > 2 ? ` The picture adds up over ${this.names[2]}.` : "";
     const always =
       question.method === "agreed"
-        ? "The share of a chosen rectangle is made of grids of pairs, and assumes that answers are even inside their cells."
+        ? "The share of a chosen rectangle takes answers to be even inside these cells, and is biased."
         : "The share of a chosen rectangle is always the unbiased one.";
     this.note.textContent = `${noteOf(mode, question.method)}${over} ${always}`;
     this.based.textContent = `From ${reports(question.n ?? 0)}. ${holds(mode, this.level)}`;
