@@ -169,7 +169,8 @@ def plan_time(goal: TimeGoal) -> TimePlan:
     # What is held between two reports is no answer about a window, so lsp is shown and not picked; a tree is picked
     # only where somebody vouches for the number of changes, since more of them bias its answers.
     fresh = [option for option in options if option.rmse_online is not None]
-    pick = min([*fresh, *(trees if goal.changes else [])], key=lambda option: option.rmse)
+    picked_from: list[TimeOption] = [*fresh, *(trees if goal.changes else [])]
+    pick = min(picked_from, key=lambda option: option.rmse)
     shown = tuple(sorted([*options, *trees], key=lambda option: option.rmse))
     return TimePlan(goal, pick, shown, _reason(goal, pick, fresh, trees))
 
