@@ -182,6 +182,9 @@ class Life:
             self.sent.clear()
             (left / FILE).unlink()
             (left / f"{FILE}-wal").unlink(missing_ok=True)
+            # A new database while the power holds: making its tables would take up the moments until the next cut.
+            self.disk.moments = None
+            SqliteStore(left, vfs=self.disk.name).close()
 
     def _check(self) -> None:
         copy = self.folder.with_name("look")

@@ -21,7 +21,7 @@ from tacit.tasks.ranges.rectangles import Rectangles, solve_rectangles
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
+class GridCrowd:
     """Made-up respondents: the combinations of answers that somebody gave, and how many did."""
 
     sizes: tuple[int, ...]
@@ -30,13 +30,13 @@ class Crowd:
     counts: I64
 
     @classmethod
-    def of_table(cls, table: I64) -> "Crowd":
+    def of_table(cls, table: I64) -> "GridCrowd":
         """The respondents of counts with an axis per attribute."""
         places = np.flatnonzero(table)
         return cls(table.shape, places, table.reshape(-1)[places])
 
     @classmethod
-    def of_rows(cls, rows: I64, sizes: tuple[int, ...]) -> "Crowd":
+    def of_rows(cls, rows: I64, sizes: tuple[int, ...]) -> "GridCrowd":
         """The respondents of a table with a row of answers each."""
         places, counts = np.unique(np.ravel_multi_index(tuple(rows.T), sizes), return_counts=True)
         return cls(sizes, places, counts)
@@ -114,7 +114,7 @@ def some_rectangles(sizes: tuple[int, ...], count: int, rng: np.random.Generator
 
 
 def simulate_rectangles(
-    mechanism: Mechanism, crowd: Crowd, *, runs: int, seed: int, sample: int = 200,
+    mechanism: Mechanism, crowd: GridCrowd, *, runs: int, seed: int, sample: int = 200,
     advance: Callable[[int], None] | None = None,
 ) -> RectangleOutcome:  # fmt: skip
     """Simulate collections of these respondents; random rectangles bind all attributes, or two of more than three."""

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from tacit.cli import cli
 from tacit.errors import InvalidSpec
-from tacit.simulate.rectangles import Crowd, box_shares, simulate_rectangles, some_rectangles
+from tacit.simulate.rectangles import GridCrowd, box_shares, simulate_rectangles, some_rectangles
 from tacit.tasks.ranges.grid_task import rectangle_options
 
 
@@ -44,7 +44,7 @@ def test_the_error_of_simulated_rectangles_is_the_stated_one(runs: int, close: f
     ratios: list[float] = []
     covered: list[float] = []
     for seed in range(runs):
-        found = simulate_rectangles(mechanism, Crowd.of_table(counts), runs=1, seed=seed, sample=40)
+        found = simulate_rectangles(mechanism, GridCrowd.of_table(counts), runs=1, seed=seed, sample=40)
         ratios.append((found.rmse / found.stated_rmse) ** 2)
         covered.append(found.coverage)
     spread = float(np.std(ratios, ddof=1)) / np.sqrt(runs)
@@ -105,7 +105,7 @@ def test_simulations_from_counts_and_from_rows_agree(tmp_path: Path) -> None:
 def test_simulations_refuse_what_they_cannot_run(tmp_path: Path) -> None:
     mechanism = rectangle_options((4, 4), "1", 100)[0].mechanism
     with pytest.raises(InvalidSpec, match="at least one run"):
-        simulate_rectangles(mechanism, Crowd.of_table(np.zeros((4, 4), np.int64)), runs=1, seed=1)
+        simulate_rectangles(mechanism, GridCrowd.of_table(np.zeros((4, 4), np.int64)), runs=1, seed=1)
     (tmp_path / "rows.csv").write_text("a,b\n1,secret\n")
     np.save(tmp_path / "line.npy", np.ones(4))
     np.save(tmp_path / "counts.npy", np.ones((4, 4), np.int64))

@@ -54,15 +54,15 @@ def rectangles(
 
 def _crowd(data: str, columns: str | None, sizes: str | None) -> Any:
     """Read the respondents, with answers that nobody gave up to the sizes asked for."""
-    from tacit.simulate.rectangles import Crowd
+    from tacit.simulate.rectangles import GridCrowd
 
     if data.endswith(".npy"):
         counts = _table(data)
         wanted = _sizes(sizes, counts.shape)
-        return Crowd.of_table(_padded(counts, wanted))
+        return GridCrowd.of_table(_padded(counts, wanted))
     rows = _records(data, columns)
     # An attribute that takes one value in the file has two, so that there is something to ask.
-    return Crowd.of_rows(rows, _sizes(sizes, tuple(max(1, int(top)) + 1 for top in rows.max(axis=0))))
+    return GridCrowd.of_rows(rows, _sizes(sizes, tuple(max(1, int(top)) + 1 for top in rows.max(axis=0))))
 
 
 def _table(data: str) -> Any:
