@@ -43,17 +43,19 @@ def compare_tables(
     """
     crowd = _Crowd(records, sizes, k)
     question = ask(sizes, k, epsilon, len(records))
-    planned = plan_choice(question.sizes, as_epsilon(epsilon), len(records), k).pick
+    choice = plan_choice(question.sizes, as_epsilon(epsilon), len(records), k)
+    planned, forecasts = choice.pick, {o.method: (o.sse, *o.between) for o in choice.options}
     plans = {name: mechanism for name in METHODS if (mechanism := _plan(name, question))}
     about = f"as planned ({planned.method})"
     found = {
-        DEFAULT: _contender(DEFAULT, f"{about}, as it is answered", planned.mechanism),
+        DEFAULT: _contender(DEFAULT, f"{about}, as it is answered", planned.mechanism, forecasts[planned.method]),
         UNIFORM: Contender(UNIFORM, "all cells alike; needs no reports"),
         "raw": _contender("raw", f"{about}, the unbiased tables", planned.mechanism),
         "unshrunken": _contender("unshrunken", f"{about}, whole interactions made consistent", planned.mechanism),
     }
     for name, mechanism in plans.items():
-        found[_named(name)] = _contender(_named(name), _ABOUT.get(name, "as it is answered"), mechanism)
+        about = _ABOUT.get(name, "as it is answered")
+        found[_named(name)] = _contender(_named(name), about, mechanism, forecasts.get(name))
     for seed in seeds:
         shuffled = crowd.shuffled(seed)
         start = perf_counter()
@@ -78,8 +80,10 @@ def _named(method: str) -> str:
     return "independence" if method == "one_way" else method
 
 
-def _contender(name: str, about: str, mechanism: Mechanism) -> Contender:
-    return Contender(name, about, mechanism.kind, mechanism.report_bits)
+def _contender(
+    name: str, about: str, mechanism: Mechanism, forecast: tuple[float, float, float] | None = None
+) -> Contender:
+    return Contender(name, about, mechanism.kind, mechanism.report_bits, forecast)
 
 
 def _plan(name: str, question: Ask) -> Mechanism | None:
