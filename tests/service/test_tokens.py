@@ -14,6 +14,7 @@ from tests.service.plain import Client, binary, draft, serving
 
 from tacit.cli import cli
 from tacit.client import AlreadyAnswered, Ledger, Patience, Respondent, TokenRefused, Transport, Unreachable
+from tacit.client.transport import Reply
 from tacit.collector.http.app import App
 from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, STORED, CollectionRecord, NewBatch, Store
 from tacit.collector.server import make_app
@@ -82,15 +83,15 @@ def survey(tmp_path: Path) -> Iterator[Survey]:
 class Losing(Transport):
     """A network that loses replies after the request was answered."""
 
-    def __init__(self, lost: int) -> None:
+    def __init__(self, lost: int, instead: Reply = Reply(0)) -> None:  # noqa: B008 - a frozen value
         super().__init__(Patience(attempts=1), pause=lambda _: None)
-        self._lost = lost
+        self._lost, self._instead = lost, instead
 
     def _once(self, request: Any, most: int) -> Any:
         reply = super()._once(request, most)
         if request.data is not None and self._lost:
             self._lost -= 1
-            return type(reply)(0)
+            return self._instead
         return reply
 
 
@@ -131,6 +132,23 @@ def test_an_interrupted_device_asks_again_for_the_same_token(survey: Survey, tmp
     assert respondent.answer(survey.address, {"pet": "cat"}).state == "pending"
     assert [receipt.state for receipt in respondent.flush()] == ["sent"]
     assert survey.numbers() == {"issued": 1, "used": 1} and survey.client.status(survey.id)["reports"] == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(429, b'{"title": "Too many requests"}'),  # The collector is busy.
+        Reply(403, b"<html>"),  # Some other server answers.
+    ],
+    ids=["busy", "stranger"],
+)
+def test_being_told_to_come_later_loses_no_token_that_was_signed(survey: Survey, tmp_path: Path, reply: Reply) -> None:
+    ledger, (invitation,) = tmp_path / "ledger.json", survey.invite()
+    for lost in (Losing(1), Losing(1, reply)):
+        with pytest.raises(Unreachable, match="same invitation"):
+            Respondent(ledger, transport=lost).redeem(survey.address, invitation)
+    Respondent(ledger).redeem(survey.address, invitation)
+    assert survey.numbers() == {"issued": 1, "used": 0}
 
 
 def test_nobody_reports_without_a_token_of_this_collection(survey: Survey) -> None:
