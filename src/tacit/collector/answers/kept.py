@@ -1,7 +1,7 @@
 """Integrity from the reports themselves, where a collection keeps them until it is closed."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -49,10 +49,11 @@ def _jump(active: Active, parts: Sequence[tuple[int, Reports]]) -> tuple[Sightin
     sides = [[reports for part, reports in parts if (part == last) is new] for new in (False, True)]
     if min(sum(map(len, side)) for side in sides) < active.collection.least_reports:
         return None
-    before, after = (cast("Any", active.mechanism.tally(np.concatenate(side))) for side in sides)
-    if not isinstance(after, Counts):
+    tallies: list[Any] = [active.mechanism.tally(np.concatenate(side)) for side in sides]
+    if not isinstance(tallies[0], Counts):
         return None
-    return det_jump(active.mechanism.estimate(before), active.mechanism.estimate(after))
+    before, after = (active.mechanism.estimate(tally) for tally in tallies)
+    return det_jump(before, after)
 
 
 def _repairs(active: Active, reports: Reports, look: Inspection) -> list[dict[str, Any]]:
