@@ -16,6 +16,7 @@ from tacit.cli import cli
 from tacit.client import AlreadyAnswered, Ledger, Patience, Respondent, TokenRefused, Transport, Unreachable
 from tacit.client.transport import Reply
 from tacit.collector.http.app import App
+from tacit.collector.http.tokens import COST
 from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, STORED, CollectionRecord, NewBatch, Store
 from tacit.collector.server import make_app
 from tacit.collector.store.sqlite.store import FILE, SqliteStore
@@ -184,6 +185,19 @@ def test_an_invitation_is_redeemed_for_one_message(survey: Survey) -> None:
     assert survey.ask(second, Authorization="Bearer tct_wrong").status_code == 401
     assert survey.client.http.post(f"/c/{survey.id}/tokens", content=b"[").status_code == 400
     assert survey.client.http.options(f"/c/{survey.id}/tokens").status_code == 204
+
+
+def test_asking_again_and_again_is_limited(tmp_path: Path) -> None:
+    """A signature costs far more than a report; whoever holds an operator's token may ask for many."""
+    app = make_app(SqliteStore(tmp_path / "data"), Limits(requests_per_second=1e-6, burst=2 * COST + 1))
+    with serving(app) as client:
+        survey = Survey(app, client, client.publish(draft(tokens=True)))
+        (invitation,) = survey.invite()
+        assert survey.document.tokens is not None
+        blinded = blind(survey.document.tokens.public, b"m", SystemCoins()).blinded
+        asked = [survey.ask(blinded, **{"Tacit-Invitation": invitation}).status_code for _ in range(3)]
+        assert asked == [201, 200, 429]
+        assert survey.ask(blinded, Authorization=f"Bearer {client.token}").status_code == 201
 
 
 def test_a_closed_collection_signs_nothing_and_has_no_key(survey: Survey) -> None:
