@@ -149,7 +149,8 @@ class Target:
     def load(self, job: Path, seconds: float) -> None:
         """One run of wrk; every answer must be a success."""
         script, url = str(HERE / "browser.lua"), f"http://127.0.0.1:{self.port}"
-        command = ["wrk", "-t1", f"-c{self.connections}", f"-d{max(1, round(seconds))}s", "-s", script, url, "--", str(job)]
+        how = ["-t1", f"-c{self.connections}", f"-d{max(1, round(seconds))}s"]
+        command = ["wrk", *how, "-s", script, url, "--", str(job)]
         before = Spent.by(self.pid)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 + 2 * seconds)
         spent = Spent.by(self.pid).since(before)
