@@ -382,6 +382,7 @@ def test_build_predict_publish_and_watch_the_counts_move(page: Any, context: Any
     page.click("text=Close collection")
     page.click("dialog >> text=Close it")
     page.wait_for_selector(".pill:has-text('Closed')")
+    expect(page.get_by_role("heading", name="Ask people")).to_be_hidden()
     assert site.collector.record(collection).state == "closed"
 
 
