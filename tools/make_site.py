@@ -8,6 +8,7 @@ beside them is the one that the theme's menu of versions reads; a version that i
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import yaml
@@ -82,6 +84,7 @@ ROOMS = (
 BOOSTED = "---\nsearch:\n  boost: 0.2\n---\n\n"
 ASIDE = ("docs/decisions/", "benchmarks/", "CHANGELOG")
 """Pages that few readers search for; as in the reference, what is found there comes last."""
+WIDTH = 100
 TUTORIAL = "[its tutorial](../docs/tutorial/library.md)"
 
 
@@ -149,9 +152,20 @@ def front() -> str:
     # Without a heading of its own, so that every name has one address, which is that in its room.
     options = "    options: {show_root_heading: false, show_root_toc_entry: false}\n\n"
     names = [name for name in dir(tacit) if name in homes]
-    parts = "".join(f"## tacit.{name}\n\n::: {homes[name]}.{name}\n{options}" for name in names)
+    parts = "".join(f"## tacit.{name}\n\n{call(name)}::: {homes[name]}.{name}\n{options}" for name in names)
     said = f"The library in one line: {TUTORIAL}. Everything else is in the rooms beside this page."
     return f"# tacit\n\n{said}\n\n{parts}"
+
+
+def call(name: str) -> str:
+    """How something that tacit offers is called, without types."""
+    parameters = inspect.signature(getattr(tacit, name)).parameters.values()
+    bare = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
+    signature = str(inspect.Signature(bare))
+    lines = fill(
+        f"tacit.{name}{signature}", WIDTH, subsequent_indent=" " * len(f"tacit.{name}("), break_long_words=False
+    )
+    return f"```python\n{lines}\n```\n\n"
 
 
 def title(path: Path) -> str:

@@ -419,6 +419,14 @@ def test_a_share_link_shows_one_collection_without_signing_in(page: Any, context
     assert page.query_selector("text=Close collection") is None
 
 
+def test_a_survey_by_invitation_says_that_its_plain_link_is_not_enough(page: Any, site: Any) -> None:
+    collection = site.publish(**COMMUTE | {"invitations": True})
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{collection}")
+    expect(page.locator("#by-invitation")).to_contain_text("make links under Invitations below")
+    expect(page.get_by_role("heading", name="Invitations")).to_be_visible()
+
+
 def test_the_chart_library_comes_from_its_package(context: Any, site: Any) -> None:
     reply = context.request.get(f"{site.url}/static/vendor/chart.js")
     assert reply.status == 200 and b"Chart.js" in reply.body()[:200]

@@ -64,7 +64,7 @@ def test_the_reference_begins_with_what_is_called_without_its_room() -> None:
     page = SITE["front"]()
     names = "ask heavy_hitters histogram itemsets marginals mean plan_epsilon quantiles ranges table"
     assert [line.removeprefix("## tacit.") for line in page.splitlines() if line.startswith("## ")] == names.split()
-    assert "::: tacit.library.shares.histogram\n" in page
+    assert "::: tacit.library.shares.histogram\n" in page and "tacit.histogram(values, epsilon" in page
 
 
 def test_what_tells_what_to_do_is_found_before_why_and_how(staged: Path) -> None:
