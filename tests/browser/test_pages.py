@@ -427,6 +427,14 @@ def test_a_survey_by_invitation_says_that_its_plain_link_is_not_enough(page: Any
     expect(page.get_by_role("heading", name="Invitations")).to_be_visible()
 
 
+def test_a_label_that_is_cut_says_so(page: Any) -> None:
+    cut = "async (text) => (await import('/static/page/chart.js')).wrapped(text, true)"
+    assert page.evaluate(cut, "on foot") == ["on foot"]
+    assert page.evaluate(cut, "bus, tram or railway, of the city") == ["bus, tram or railway,", "of the city"]
+    assert page.evaluate(cut, "bus, tram or underground railway of the city")[1].endswith("…")
+    assert page.evaluate(cut, "") == [""]
+
+
 def test_the_chart_library_comes_from_its_package(context: Any, site: Any) -> None:
     reply = context.request.get(f"{site.url}/static/vendor/chart.js")
     assert reply.status == 200 and b"Chart.js" in reply.body()[:200]
