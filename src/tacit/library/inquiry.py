@@ -146,7 +146,7 @@ class Inquiry:
                 codes.append(domain.encode(read.scaled(domain, value) if self.decimals else scope.filled(value)))
             except InvalidValue as error:
                 wrong[place] = error
-                kinds.add(type(value))
+                kinds.add(cast("type[Any]", type(value)))
         if wrong:
             count, reason = sum(place in wrong for place in at), next(iter(wrong.values()))
             what = f"{count} of {len(at)} values are refused ({reason})"
