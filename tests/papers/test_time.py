@@ -11,8 +11,8 @@ from math import comb, exp, log, sqrt
 
 import pytest
 
+from tacit.numeric.layered import LayeredMemo
 from tacit.oracles.grr import GRR
-from tacit.oracles.layered import LayeredMemo
 from tacit.simulate.time.run import TimeOutcome, simulate_time
 
 pytestmark = pytest.mark.papers
@@ -116,7 +116,7 @@ REPEATED = {2: (1, 1.6417, 1.8992, 1.9743, 1.9937), 4: (1, 1.6781, 1.9232, 1.983
 def test_repeated_reports_of_two_layers_approach_the_permanent_epsilon(size: int) -> None:
     """L-GRR (Arcolezi et al., 2022), kind `layered`: reports on one value, from the integer cells of the device."""
     m = LayeredMemo(inner=GRR(size=size, epsilon="2"), first="1", most_values=2)
-    p1, q1 = m.permanent.p, m.permanent.q
+    p1, q1 = m.inner.p, m.inner.q
     q2 = Fraction(m.fresh_low, 2**64)
     p2 = 1 - (size - 1) * q2
     found = [
@@ -158,7 +158,7 @@ def test_averaging_tells_fresh_answers_and_permanent_ones_stop_it(n: int, fresh:
     one = GRR(size=2, epsilon="1")
     assert guessed(ones(n, float(one.p)), ones(n, float(one.q))) == pytest.approx(fresh, abs=5e-4)
     m = LayeredMemo(inner=GRR(size=2, epsilon="2"), first="1", most_values=2)
-    p1, q2 = float(m.permanent.p), m.fresh_low / 2**64
+    p1, q2 = float(m.inner.p), m.fresh_low / 2**64
     high, low = ones(n, 1 - q2), ones(n, q2)
     yes = [p1 * a + (1 - p1) * b for a, b in zip(high, low, strict=True)]
     assert guessed(yes, yes[::-1]) == pytest.approx(layered, abs=5e-4)

@@ -12,37 +12,39 @@ import numpy as np
 from tacit.arrays import F64
 from tacit.core.estimate import Estimate
 from tacit.errors import InvalidSpec
-from tacit.oracles.layered import LayeredMemo
+from tacit.numeric.layered import LayeredMemo
 from tacit.post.series.differences import difference
 
 
 def repeated_covariance(mechanism: LayeredMemo, frequency: F64, n: int) -> F64:
     """Return the covariance of two windows, per cell, if none of n answers changed: the inner kind's variance."""
-    return mechanism.permanent.moments.variance(np.asarray(frequency, np.float64)) / n
+    return mechanism.permanent_variance(np.asarray(frequency, np.float64)) / n
 
 
 def memoised_difference(
-    later: Estimate, earlier: Estimate, *, mechanism: LayeredMemo | None = None, unchanged: float | None = None
+    later: Estimate, earlier: Estimate, *, mechanism: LayeredMemo, unchanged: float | None = None
 ) -> Estimate:
     """Return later minus earlier of windows with memoised reports, about the same respondents.
 
-    The sum of both variances holds whoever changed: independent memos add nothing, equal ones make it smaller. A
-    declared share `unchanged` makes use of that; it is an assumption about people, to be printed with the answer.
+    The sum of both variances holds whoever changed: independent memos add nothing and equal ones make it smaller; what
+    a row that a device keeps for life may add (`hrr`) is added. A declared share `unchanged` makes use of repeated
+    noise; it is an assumption about people, to be printed with the answer. Of numbers that are rounded to 0 or
+    top it is one less the mean absolute change, in units of top.
     """
     plain = difference(later, earlier)
-    if unchanged is None or not plain.has_data:
+    if not plain.has_data:
         return plain
-    if mechanism is None or later.n != earlier.n:
-        raise InvalidSpec(
-            "memoised difference: a share of unchanged answers needs the mechanism, and two windows of the same devices"
-        )
-    if not 0 <= unchanged <= 1:
+    share = 0.0 if unchanged is None else unchanged
+    if not 0 <= share <= 1:
         raise InvalidSpec(f"memoised difference: unchanged is {unchanged}, must be a share, from 0 to 1")
+    if share and later.n != earlier.n:
+        raise InvalidSpec("memoised difference: a share of unchanged answers needs two windows of the same devices")
     # At the lower of both plug-in variances, so that what is taken off is not overstated.
-    shared = np.minimum(*(
+    repeated = np.minimum(*(
         repeated_covariance(mechanism, np.clip(one.value, 0, 1), one.n) for one in (later, earlier)
     ))  # fmt: skip
-    variance = np.maximum(plain.variance - 2 * unchanged * shared, 0)
+    changed = mechanism.changed_covariance / min(later.n, earlier.n)
+    variance = np.maximum(plain.variance - 2 * (share * repeated + (1 - share) * changed), 0)
     return Estimate(plain.value, variance, plain.n, labels=plain.labels)
 
 
