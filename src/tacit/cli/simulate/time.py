@@ -40,9 +40,7 @@ _MEANING_OF_DEVICES = {
 @click.option("--run", type=click.IntRange(1, 4096), default=30, show_default=True, help="Windows of a run.")
 @click.option("--method", type=click.Choice(_METHODS), default="lpu", show_default=True, help="How to ask again.")
 @click.option("--smooth", is_flag=True, help="Filter the series as well, online and afterwards (lpu and lbu).")
-@click.option(
-    "--seeds", type=click.IntRange(1), help="Repeat with seeds 0, 1, 2, ...: 1, or with --devices 10 draws of the noise."
-)
+@click.option("--seeds", type=click.IntRange(1), help="Repeat with seeds 0, 1, 2, ...: 1, or 10 with --devices.")
 @click.option("--devices", is_flag=True, help="Simulate every device with its ledger (method lpu).")
 @click.option("--size", type=click.IntRange(2), default=16, show_default=True, help="Number of values (devices).")
 @click.option("--late", type=click.IntRange(0, 31), default=2, show_default=True, help="Windows of lateness (devices).")
