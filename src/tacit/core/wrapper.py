@@ -17,6 +17,11 @@ class Wrapper(Mechanism):
     inner: Mechanism
 
     @property
+    def sends(self) -> Mechanism:
+        """The mechanism whose law a single report has: the inner one, unless noise is put on top of its reports."""
+        return self.inner
+
+    @property
     def report_dtype(self) -> "np.dtype[Any]":
         """As the inner mechanism."""
         return self.inner.report_dtype
@@ -49,6 +54,6 @@ class Wrapper(Mechanism):
         return replace(self.inner.tally(reports, weights), mechanism=self)
 
     def inner_tally(self, tally: Any) -> Any:
-        """A tally of this mechanism as one of the inner mechanism."""
+        """A tally of this mechanism as one of the mechanism that `sends` is."""
         own_tally(self, tally)
-        return replace(tally, mechanism=self.inner)
+        return replace(tally, mechanism=self.sends)

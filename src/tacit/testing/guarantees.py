@@ -18,9 +18,9 @@ from tacit.core.mechanism import Mechanism
 from tacit.device.kinds.rappor import LayeredDevice
 from tacit.errors import InvalidSpec
 from tacit.numeric.bit_flip import DBitFlip
+from tacit.numeric.layered import LayeredMemo
 from tacit.numeric.mean import OneBit
 from tacit.numeric.memo import Memoized
-from tacit.oracles.layered import LayeredMemo
 from tacit.testing.laws import enumerated_epsilon, values_of
 
 Once = tuple[int, ...]
@@ -38,7 +38,7 @@ def enumerated_guarantees(mechanism: Mechanism) -> "list[float | None]":
         losses.append(enumerated_epsilon(replace(mechanism, zero="", one="")))
     if isinstance(mechanism, LayeredMemo):
         # In the limit of many reports the fresh layer averages away.
-        losses.append(enumerated_epsilon(mechanism.permanent))
+        losses.append(enumerated_epsilon(mechanism.inner))
     if isinstance(mechanism, Memoized):
         losses = [_constant(mechanism), _same_pattern(mechanism)]
     stated = len(mechanism.guarantees())

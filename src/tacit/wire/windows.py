@@ -62,6 +62,6 @@ def check_windowed(document: Any) -> None:
     if document.mechanism.kind in ("memo", "layered"):
         raise InvalidSpec(
             f"document.mechanism is {document.mechanism.kind}, must draw fresh noise alone where there are windows: "
-            "what memoised windows keep depends on how answers change"
+            "what memoised windows keep depends on how answers change; ask every device in one of several windows (per)"
         )
     check_terms(windows, account, Fraction(document.mechanism.budget.declared), memoised=False)

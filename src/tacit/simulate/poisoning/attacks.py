@@ -67,7 +67,7 @@ def fake_reports(mechanism: Mechanism, attack: Attack, count: int, seed: int) ->
     oracle = mechanism
     # A server cannot tell whether a wrapper ran, so that fakes are made of what the oracle inside accepts.
     while isinstance(oracle, Wrapper):
-        oracle = oracle.inner
+        oracle = oracle.sends
     if attack.name == "rpa":
         return random_reports(oracle, count, rng)
     return _most_gain(oracle, attack, count, rng)
