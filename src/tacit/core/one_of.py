@@ -138,7 +138,7 @@ class OneOf(OneOfDevice, Mechanism):
 
     @property
     def _axes(self) -> int:
-        """Of a batch: two where a row holds a respondent's answers, or what is in its set."""
+        """Dimensions of a batch: two where a row holds a respondent's answers, or the indicators of a set."""
         return 1 if self.family.domain_size and not self.family.holds_sets else 2
 
     def _batch(self, values: Any) -> npt.NDArray[Any]:

@@ -95,11 +95,11 @@ class QuerySums:
 
     @property
     def partial(self) -> PartialSums:
-        """What is known so far."""
+        """The partial sums so far, to be continued by `restore`."""
         return PartialSums(tuple(self._places), tuple(self._sums))
 
     def restore(self, partial: PartialSums) -> None:
-        """Go on from what is known of other pieces; InvalidQuery where there are too many groups."""
+        """Continue from the partial sums of other pieces; InvalidQuery where there are too many groups."""
         self._places = {_same(key): i for i, key in enumerate(partial.keys)}
         self._sums = list(partial.sums)
         self._query.check_size(len(self._places))
@@ -184,7 +184,7 @@ class AskedQueries:
     """Queries, and the counts that their MIN and MAX need: everything that is summed over the pieces."""
 
     def __init__(self, queries: Sequence[Query]) -> None:
-        """Nothing is summed yet."""
+        """Start with empty sums."""
         self._extremes = [[ExtremeCount(query, item) for item in query.select.extremes] for query in queries]
         self.every = [*queries, *(one.query for some in self._extremes for one in some)]
         """The queries whose sums `answers` takes, in this order."""
