@@ -203,8 +203,9 @@ def _inside(columns: I64, low: I64, high: I64) -> Mask:
     """Say which records, with a row per attribute, are inside one rectangle."""
     # One attribute after the other: numpy is slow at `all` over the few attributes of each record.
     inside: Mask = np.ones(columns.shape[1], np.bool_)
-    for column, first, last in zip(columns, low, high, strict=True):
-        inside &= (column >= first) & (column <= last)
+    for a in range(len(columns)):
+        column: I64 = columns[a]
+        np.logical_and(inside, (column >= low[a]) & (column <= high[a]), out=inside)
     return inside
 
 

@@ -211,7 +211,7 @@ def test_what_a_minority_sees_does_not_depend_on_the_order():
     would give p below 1e-9.
     """
     rows = np.array([0, (1 << 64) - 1], "<u8").view(np.uint8).reshape(2, 8)
-    runs, tables = 240, np.zeros((15, 2, 2), np.int64)
+    runs, tables = 160, np.zeros((15, 2, 2), np.int64)
     for seed in range(runs):
         view: list[int] = []
 
