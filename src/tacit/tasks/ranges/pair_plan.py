@@ -202,11 +202,8 @@ def shares_inside(records: I64, low: I64, high: I64) -> F64:
 def _inside(columns: I64, low: I64, high: I64) -> Mask:
     """Say which records, with a row per attribute, are inside one rectangle."""
     # One attribute after the other: numpy is slow at `all` over the few attributes of each record.
-    inside: Mask = np.ones(columns.shape[1], np.bool_)
-    for a in range(len(columns)):
-        column: I64 = columns[a]
-        np.logical_and(inside, (column >= low[a]) & (column <= high[a]), out=inside)
-    return inside
+    parts = [(columns[a] >= low[a]) & (columns[a] <= high[a]) for a in range(len(columns))]
+    return np.logical_and.reduce(parts)
 
 
 def some_boxes(sizes: tuple[int, ...], count: int, rng: np.random.Generator) -> tuple[I64, I64]:
