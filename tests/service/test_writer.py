@@ -251,6 +251,29 @@ def test_requests_of_the_loop_are_given_up_refused_and_failed_like_others(
     assert b"a" not in [new.batch for group in slow.groups for new in group]
 
 
+def test_a_full_queue_leaves_nobody_waiting_for_ever(slow: Slow, monkeypatch: pytest.MonkeyPatch):
+    """While the queue is full, the loop is ready to wait for a commit; it must be woken by the one under way."""
+    writer = BatchWriter(cast("Store", slow), most_waiting=1)
+
+    async def send() -> None:
+        monkeypatch.setattr(outcomes_module, "MOST_GATHERED", 1)
+        outcomes = Outcomes(writer)
+        first = outcomes.of(batch("first"))
+        await asyncio.to_thread(slow.begun.acquire)
+        second = outcomes.of(batch("second"))
+        # The second fills the queue in this turn, so that of the others none is taken.
+        await asyncio.sleep(0)
+        refused = [outcomes.of(batch(str(i))) for i in range(outcomes_module.MANY)]
+        assert {type(await ended(each)) for each in refused} == {Busy}
+        slow.go.release(10)
+        told = await asyncio.wait_for(asyncio.gather(first, second), PATIENT_SECONDS)
+        assert told == ["outcome of first", "outcome of second"]
+        assert await outcomes.of(batch("later")) == "outcome of later"
+
+    run_async(send())
+    writer.stop()
+
+
 async def ended(waiter: asyncio.Future[Any]) -> Any:
     """An outcome, or the error in its place."""
     return (await asyncio.gather(waiter, return_exceptions=True))[0]

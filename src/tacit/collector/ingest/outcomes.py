@@ -128,7 +128,8 @@ class Outcomes:
         self._under_way += taken
         for waiter in judged.waiters[taken:]:
             _fail(waiter, self._writer.refusal())
-        if is_waiting and taken:
+        # Also where there was room for none: a commit that ended meanwhile has taken the loop for one that waits.
+        if is_waiting:
             self._wait()
 
     def _wait(self) -> None:
