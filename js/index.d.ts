@@ -392,7 +392,7 @@ export class Memoized extends Device {
   report(value: Int, memory: Memory): Uint8Array;
 }
 
-/** A permanent noisy answer per value, reported with fresh noise on top. */
+/** A permanent noisy answer per value (grr), sign of a row (hrr) or rounded number (onebit), with fresh noise on top. */
 export class LayeredMemo extends Device {
   static readonly kind: "layered";
   constructor(fields: { epsilon: WireBudget; first: WireBudget; inner: Device; most_values: number; step: number });

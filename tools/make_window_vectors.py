@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tacit.device.windows.account import AccountRecord, Asked, next_slot, refusal
+from tacit.device.windows.account import AccountRecord, Asked, DevicePolicy, next_slot, refusal
 from tacit.device.windows.calendar import Calendar
 from tacit.device.windows.guarantee import always_words, guarantee_words
 from tacit.device.windows.slots import slot_of, window_batch_id
@@ -40,6 +40,8 @@ def day(number: int) -> str:
 def replay(scenario: dict[str, Any]) -> dict[str, Any]:
     """The scenario with the reason of every event and the record after the last one."""
     caps, record = AccountTerms(**scenario["account"]), AccountRecord()
+    policy = DevicePolicy(**scenario["policy"]) if "policy" in scenario else None
+    days: list[tuple[date, Fraction]] = []
     drawn: set[tuple[int, int]] = set()
     events: list[dict[str, Any]] = []
     for event in scenario["events"]:
@@ -49,12 +51,13 @@ def replay(scenario: dict[str, Any]) -> dict[str, Any]:
             windows=windows, account=caps, epsilon=epsilon, window=event["window"],
             today=date.fromisoformat(event["today"]), born=date.fromisoformat(scenario["born"]),
             slot=slot_of(bytes.fromhex(scenario["secret"]), bytes.fromhex(document["id"]), windows.per),
-            drawn_before=(event["document"], event["window"]) in drawn, record=record,
+            drawn_before=(event["document"], event["window"]) in drawn, record=record, policy=policy, days=tuple(days),
         )  # fmt: skip
         reason = refusal(asked)
         if not reason:
             drawn.add((event["document"], event["window"]))
             record = record.charged(event["window"], epsilon, caps.run)
+            days.append((asked.today, epsilon))
         events.append(event | {"reason": reason})
     return scenario | {"events": events, "record": record.to_json()}
 
@@ -99,6 +102,11 @@ SCENARIOS = [
     ),
     scenario(
         "another document may use the same window, none before it", [(7, 7), (7, 7, 1), (8, 6, 1)], **two_documents()
+    ),
+    scenario(
+        "a policy of the host over all accounts, by the dates on which was drawn",
+        [(0, 0), (7, 7), (14, 14), (14, 14, 1), (23, 21), (28, 28), (35, 35)],
+        **two_documents() | {"policy": {"days": 10, "epsilon": "1.25"}},
     ),
     scenario(
         "weeks",
@@ -153,24 +161,29 @@ def next_slots() -> list[dict[str, Any]]:
     """The window that a device reports on next: after the cold start, after what was charged, within the caps."""
     used = {"high": 9, "charges": [[9, "1"]], "spent": "1"}
     capped = account(lifetime_epsilon="1.5")
+    policies = {3: ({"days": 30, "epsilon": "1"}, [["2030-01-16", "1"]])}
     cases: list[tuple[int, int, str, dict[str, Any], dict[str, Any]]] = [
         (0, 2, "2029-12-01", account(), AccountRecord().to_json()),
         (3, 2, "2029-12-01", account(), AccountRecord().to_json()),
         (0, 2, FIRST, account(), AccountRecord().to_json()),
+        (9, 2, "2029-12-01", account(), used),
         (9, 2, "2029-12-01", account(), used),
         (9, 2, "2029-12-01", capped, used),
         (59, 2, "2029-12-01", account(), used),
         (-5, 0, "2029-12-01", account(), AccountRecord().to_json()),
     ]
     rows: list[dict[str, Any]] = []
-    for window, slot, born, caps, record in cases:
+    for i, (window, slot, born, caps, record) in enumerate(cases):
+        policy, days = policies.get(i, (None, []))
         about: dict[str, Any] = {"window": window, "today": day(window), "born": born, "slot": slot, "epsilon": "1"}
         asked = Asked(
             windows=WindowTerms(**terms()), account=AccountTerms(**caps), epsilon=Fraction(1), window=window, slot=slot,
             today=date.fromisoformat(about["today"]), born=date.fromisoformat(born),
-            record=AccountRecord.from_json(record),
+            record=AccountRecord.from_json(record), policy=None if policy is None else DevicePolicy(**policy),
+            days=tuple((date.fromisoformat(text), Fraction(cost)) for text, cost in days),
         )  # fmt: skip
         about |= {"windows": terms(), "account": caps, "record": record}
+        about |= {} if policy is None else {"policy": policy, "days": days}
         rows.append({"asked": about, "next": next_slot(asked)})
     return rows
 

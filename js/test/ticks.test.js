@@ -35,18 +35,20 @@ test("dates are in the published windows", () => {
   }
 });
 
-for (const { name, account, documents: asking, events, born, secret, record } of vectors.scenarios) {
+for (const { name, account, documents: asking, events, born, secret, record, policy } of vectors.scenarios) {
   test(`a ledger decides as published: ${name}`, () => {
     let kept = emptyRecord();
     const seen = new Set();
+    const days = [];
     for (const { document: which, window, today, reason } of events) {
       const { windows, epsilon, id: asked } = asking[which];
       const cost = asBudget(epsilon).declared;
       const [slot, before] = [slotOf(secret, asked, windows.per), seen.has(`${which} ${window}`)];
-      assert.equal(refusal({ windows, account, epsilon: cost, window, today, born, slot, before, record: kept }), reason);
+      assert.equal(refusal({ windows, account, epsilon: cost, window, today, born, slot, before, record: kept, policy, days }), reason);
       if (reason) continue;
       seen.add(`${which} ${window}`);
       kept = charged(kept, window, cost, account.run);
+      days.push([today, cost.join("/")]);
     }
     // Exact fractions, in whichever terms.
     const value = (/** @type {string} */ text) => text.split("/").map(Number).reduce((a, b) => a / b);
@@ -81,9 +83,9 @@ function world() {
     const text = state.status === 201 ? JSON.stringify({ accepted: 1, rejected: [], duplicate: false }) : "{}";
     return new Response(text, { status: state.status });
   };
-  const tab = async () => {
+  const tab = async (options = {}) => {
     const client = new Respondent({ storage: { getItem: () => null, setItem: () => undefined }, fetch, now: () => state.now });
-    return client.join(`https://collector.example/c/${id}`, { store: state.store });
+    return client.join(`https://collector.example/c/${id}`, { store: state.store, ...options });
   };
   return { state, tab };
 }
@@ -131,6 +133,26 @@ test("a report is sent with the same bytes until its window ends, and stays char
   assert.equal(state.uploads.length, 3);
   assert.equal(state.store.kept.entries[0].state, "expired");
   assert.equal((await collection.view()).spent, "1");
+});
+
+test("a policy of the host caps all accounts, and ledgers of before have no days yet", async () => {
+  const { state, tab } = world();
+  const collection = await tab({ policy: { days: 30, epsilon: "1" } });
+  await collection.view();
+  delete state.store.kept.days;
+  const reasons = [];
+  for (let day = 0; day < 60; day += 1) {
+    state.now = FIRST + day * DAY;
+    const { state: what, reason } = await collection.tick("red");
+    if (what === "sent" || reason === "device_cap") reasons.push([day, reason]);
+  }
+  const slot = reasons[0][0];
+  // A slot every seven days, of which every fifth is 30 days after the last.
+  assert.deepEqual(reasons.map(([day]) => day), reasons.map((_, i) => slot + 7 * i));
+  assert.deepEqual(reasons.map(([, reason]) => reason === ""), reasons.map((_, i) => i % 5 === 0));
+  for (const policy of [{ days: 0, epsilon: "1" }, { days: 401, epsilon: "1" }, { days: 7, epsilon: "-1" }]) {
+    await assert.rejects(tab({ policy }), { name: "InvalidSpec" });
+  }
 });
 
 test("the owner sees what a run and all of life have cost, and the next slot", async () => {

@@ -7,6 +7,7 @@ from tacit.core.mechanism import Mechanism
 from tacit.device.catalog import device_of
 from tacit.numeric.bit_flip import DBitFlip
 from tacit.numeric.laplace import DiscreteLaplace
+from tacit.numeric.layered import LayeredMemo
 from tacit.numeric.mean import OneBit
 from tacit.numeric.memo import Memoized
 from tacit.numeric.rounded import Rounded
@@ -17,7 +18,6 @@ from tacit.oracles.grr import GRR
 from tacit.oracles.hadamard import HRR, HRRT, HRRSubspace
 from tacit.oracles.hadamard_signed import HRRSigned
 from tacit.oracles.histogram_encoding import SHE
-from tacit.oracles.layered import LayeredMemo
 from tacit.oracles.local_hash import BLH, FLH, OLH, RMP
 from tacit.oracles.rappor import RAPPOR, BasicRAPPOR
 from tacit.oracles.sets import Padded, SetSize

@@ -19,11 +19,14 @@ from tacit.device.windows import account
 from tacit.device.windows.account import Asked, refusal
 from tacit.device.windows.guarantee import always_words, guarantee_words
 from tacit.device.windows.terms import AccountTerms, WindowTerms
+from tacit.numeric.layered import LayeredMemo
+from tacit.numeric.mean import OneBit
 from tacit.oracles.grr import GRR
-from tacit.oracles.layered import LayeredMemo
+from tacit.oracles.hadamard import HRR
 from tacit.tasks.time.guarantees import stream_guarantee
 from tacit.testing.streams import (
     FreshChannel,
+    StreamLaw,
     any_pair,
     every_window,
     made_up_reports,
@@ -37,12 +40,14 @@ from tacit.testing.streams import (
 )
 
 ONE = GRR(size=2, epsilon="1")
+ONE_TWICE = GRR(size=2, epsilon="2")
 
 
 def layered(eps_inf: str, eps_1: str, size: int):
     """Both layers as a device draws them (L-GRR, Arcolezi et al., 2022), from the integer cells of kind `layered`."""
     mechanism = LayeredMemo(inner=GRR(size=size, epsilon=eps_inf), first=eps_1, most_values=2)
-    return memoised(mechanism.permanent, FreshChannel.of_cell(size, mechanism.fresh_low))
+    assert isinstance(mechanism.inner, GRR)
+    return memoised(mechanism.inner, FreshChannel.of_cell(size, mechanism.fresh_low))
 
 
 @pytest.mark.parametrize(("per", "windows"), [(1, 3), (2, 3), (2, 4), (3, 4), (4, 4)])
@@ -108,6 +113,28 @@ def test_layered_reports_lose_more_than_fresh_ones(
 ) -> None:
     assert stream_loss(layered(eps_inf, eps_1, size), size, windows, any_pair) == pytest.approx(loss, abs=5e-4)
     assert loss > stream_loss(every_window(GRR(size=size, epsilon=eps_1)), size, windows, any_pair)
+
+
+@pytest.mark.parametrize(("windows", "loss"), [(1, 1.0), (2, 2.0), (3, 2.642)])
+def test_signs_and_bits_under_two_layers_lose_what_two_keys_do(windows: int, loss: float) -> None:
+    """L-HRR: given any row, which every report shows. L-1BM: over the secret point at which a device rounds."""
+    rows = LayeredMemo(inner=HRR(size=4, epsilon="2"), first="1", most_values=2)
+    bits = LayeredMemo(inner=OneBit(top=2, epsilon="2"), first="1", most_values=2)
+    two_keys = layered("2", "1", 2)
+    assert rows.fresh_low == bits.fresh_low == LayeredMemo(inner=ONE_TWICE, first="1", most_values=2).fresh_low
+
+    def keyed(mechanism: LayeredMemo, once: int):
+        """The law of a device that drew this, from the keys of its stream: 0 and 1, or 0 and top."""
+        return lambda stream: two_keys(tuple(int(mechanism.value_key((once,), x) != b"0") for x in stream))
+
+    for row in range(1, 4):
+        assert stream_loss(keyed(rows, row), 4, windows, any_pair) == pytest.approx(loss, abs=5e-4)
+
+    def rounded(stream: "tuple[int, ...]") -> "StreamLaw":
+        laws = [keyed(bits, alpha)(stream) for alpha in range(2)]
+        return {sent: sum((law[sent] for law in laws), Fraction(0)) / 2 for sent in laws[0]}
+
+    assert stream_loss(rounded, 3, windows, any_pair) == pytest.approx(loss, abs=5e-4)
 
 
 def changed_bits(size: int) -> float:

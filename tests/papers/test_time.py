@@ -11,8 +11,9 @@ from math import comb, exp, log, sqrt
 
 import pytest
 
+from tacit.numeric.layered import LayeredMemo
 from tacit.oracles.grr import GRR
-from tacit.oracles.layered import LayeredMemo
+from tacit.oracles.unary import OUE
 from tacit.simulate.time.run import TimeOutcome, simulate_time
 
 pytestmark = pytest.mark.papers
@@ -116,7 +117,7 @@ REPEATED = {2: (1, 1.6417, 1.8992, 1.9743, 1.9937), 4: (1, 1.6781, 1.9232, 1.983
 def test_repeated_reports_of_two_layers_approach_the_permanent_epsilon(size: int) -> None:
     """L-GRR (Arcolezi et al., 2022), kind `layered`: reports on one value, from the integer cells of the device."""
     m = LayeredMemo(inner=GRR(size=size, epsilon="2"), first="1", most_values=2)
-    p1, q1 = m.permanent.p, m.permanent.q
+    p1, q1 = m.inner.p, m.inner.q
     q2 = Fraction(m.fresh_low, 2**64)
     p2 = 1 - (size - 1) * q2
     found = [
@@ -158,7 +159,7 @@ def test_averaging_tells_fresh_answers_and_permanent_ones_stop_it(n: int, fresh:
     one = GRR(size=2, epsilon="1")
     assert guessed(ones(n, float(one.p)), ones(n, float(one.q))) == pytest.approx(fresh, abs=5e-4)
     m = LayeredMemo(inner=GRR(size=2, epsilon="2"), first="1", most_values=2)
-    p1, q2 = float(m.permanent.p), m.fresh_low / 2**64
+    p1, q2 = float(m.inner.p), m.fresh_low / 2**64
     high, low = ones(n, 1 - q2), ones(n, q2)
     yes = [p1 * a + (1 - p1) * b for a, b in zip(high, low, strict=True)]
     assert guessed(yes, yes[::-1]) == pytest.approx(layered, abs=5e-4)
@@ -178,3 +179,38 @@ def test_memoised_reports_show_changes_and_link_devices(size: int, shows: float,
     # The rarest report is the one that links best: twice from one device has the chance q, from two q squared.
     # Two decimals are printed, of which one is off by a unit: ln(E + 15) is 2.8746.
     assert log(max(p / p**2, q / q**2)) == pytest.approx(linked, abs=6e-3)
+
+
+# Values, how often a changed answer shows in memoised oue at epsilon 1, how well two reports are linked, and how often
+# two devices with the same value send the same bytes.
+UNARY = [(2, 0.75, 2.0, 0.30), (4, 0.908, 4.6, 0.11), (16, 0.9998, 20, 2.8e-4), (64, 1.0, 83, 1e-14)]
+
+
+@pytest.mark.parametrize(("size", "shows", "linked", "equal"), UNARY)
+def test_memoised_unary_reports_are_names_of_devices(size: int, shows: float, linked: float, equal: float) -> None:
+    """ATK-CHANGE and ATK-TRACK for unary bits, printed with two digits: half a unit of the last one."""
+    m = OUE(size=size, epsilon="1")
+    p, q = float(m.p), float(m.q)
+    same = q**2 + (1 - q) ** 2
+    # Two bits change their chances, all others are drawn anew.
+    assert 1 - (p * q + (1 - p) * (1 - q)) ** 2 * same ** (size - 2) == pytest.approx(shows, abs=5e-4)
+    # The rarest report has every bit of the other values set.
+    assert log(1 / p) + (size - 1) * log(1 / q) == pytest.approx(linked, rel=0.03)
+    assert (p**2 + (1 - p) ** 2) * same ** (size - 1) == pytest.approx(equal, rel=0.1)
+
+
+@pytest.mark.parametrize(("reports", "linked"), [(2, 0.43), (4, 2.28), (6, 4.44)])
+def test_layered_reports_are_linked_better_the_more_there_are(reports: int, linked: float) -> None:
+    """ATK-TRACK, layers (2, 1) over two keys: all reports from one device, or each from another one of that value."""
+    m = LayeredMemo(inner=GRR(size=2, epsilon="2"), first="1", most_values=2)
+    inner = m.inner
+    assert isinstance(inner, GRR)
+    p1, q2 = float(inner.p), m.fresh_low / 2**64
+
+    def chance(ones_: int, n: int) -> float:
+        """Of n reports with so many ones, in one order, from a device whose value is 1."""
+        return p1 * (1 - q2) ** ones_ * q2 ** (n - ones_) + (1 - p1) * q2**ones_ * (1 - q2) ** (n - ones_)
+
+    apart = [chance(1, 1) ** k * chance(0, 1) ** (reports - k) for k in range(reports + 1)]
+    together = [chance(k, reports) for k in range(reports + 1)]
+    assert log(max(one / other for one, other in zip(together, apart, strict=True))) == pytest.approx(linked, abs=5e-3)

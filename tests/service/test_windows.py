@@ -207,6 +207,43 @@ def test_a_series_has_intervals_a_wider_band_and_a_change_point_with_its_date(se
     assert table[0].startswith("from,to,first_day") and len(table) == 1 + 20 * 3
 
 
+def test_windows_are_compared_with_the_one_before_or_with_any_other(service: Service) -> None:
+    document = filled(
+        service, 6, lambda day: [10, 0, 0] if day == 3 else [800, 100, 100] if day < 4 else [500, 400, 100]
+    )
+    rows = service.series(document, against="previous")["series"]
+    # Window 3 has too few reports: the one after it is compared with the one before it.
+    assert [row["rows"][0]["against"] if row["rows"] else "" for row in rows] == [None, 0, 1, "", 2, 4]
+    first, jump = rows[0]["rows"][0], rows[4]["rows"][0]
+    assert first["difference"] is None and first["difference_low"] is None
+    assert jump["difference"] == pytest.approx(jump["estimate"] - rows[2]["rows"][0]["estimate"])
+    assert jump["difference_low"] < -0.3 < jump["difference_high"]
+    # Both variances add, about all devices.
+    error = np.hypot(jump["standard_error"], rows[2]["rows"][0]["standard_error"])
+    assert jump["difference_error"] == pytest.approx(error)
+    assert jump["difference_high"] - jump["difference"] == pytest.approx(1.96 * error, rel=1e-3)
+    weeks = service.series(document, by="group", against="1", mean=True)
+    assert [row["rows"][0]["against"] for row in weeks["series"] if row["rows"]] == [1, None, 1, 1, 1]
+    assert "difference" not in service.series(document)["series"][4]["rows"][0]
+    with pytest.raises(InvalidQuery, match="not answered here"):
+        service.series(document, against="3")
+    lines = series_csv(service.series(document, against="previous")).splitlines()
+    assert lines[0].endswith("against,difference,difference_error,difference_low,difference_high")
+
+
+def test_means_count_windows_once_or_by_their_precision(service: Service) -> None:
+    document = filled(service, 4, lambda day: [800, 100, 100] if day < 3 else [80, 10, 10])
+    answer = service.series(document, mean=True)
+    errors = [row["rows"][0]["standard_error"] for row in answer["series"]]
+    once, constant = (answer["mean"][name][0] for name in ("each_once", "if_constant"))
+    assert answer["mean"]["windows"] == 4 and once["value"] == "often"
+    assert once["estimate"] == pytest.approx(np.mean([row["rows"][0]["estimate"] for row in answer["series"]]))
+    assert once["standard_error"] == pytest.approx(np.sqrt(np.sum(np.square(errors))) / 4)
+    assert constant["standard_error"] == pytest.approx(np.sum(1 / np.square(errors)) ** -0.5)
+    assert constant["low"] < 0.8 < constant["high"] and constant["standard_error"] < once["standard_error"]
+    assert service.series(document)["mean"] is None
+
+
 @pytest.mark.slow
 def test_a_year_of_days_on_sixteen_values_takes_little_work() -> None:
     """What the page of a trend asks for: bands, smoothing and changes. CPU of the best of five, once it is folded.
@@ -401,3 +438,7 @@ def test_the_command_prints_a_series_from_a_folder(tmp_path: Path) -> None:
     assert [row["n"] for row in weeks] == [420, 120, 0, 0]
     csv = CliRunner().invoke(cli, [*command, "--format", "csv"]).output
     assert csv.startswith("from,to,first_day")
+    beside = CliRunner().invoke(cli, [*command, "--against", "previous", "--mean"]).output
+    assert "difference low" in beside and "mean: often" in beside and "2 rows" in beside
+    refused = CliRunner().invoke(cli, [*command, "--against", "yesterday"])
+    assert refused.exit_code and "must be previous or the number of a window" in refused.output

@@ -41,6 +41,17 @@ def test_bands_hold_all_windows_together(still) -> None:
     assert outside.mean() == pytest.approx(0.05, abs=SLACK)
 
 
+def test_differences_hold_what_they_state_one_by_one(still) -> None:
+    """Of windows with other shares and numbers of reports too: both variances add, exactly."""
+    value, variance = still
+    later, its = estimates([900] * WINDOWS, 12)
+    z = normal_isf(0.025)
+    outside = np.abs(later[:, 0] - value[:, 0] - 0.2) > z * np.sqrt(its[0] + variance[0])
+    assert outside.mean() == pytest.approx(0.05, abs=SLACK)
+    # Without the variance of the other window every sixth interval would miss.
+    assert (np.abs(later[:, 0] - value[:, 0] - 0.2) > z * np.sqrt(its[0])).mean() > 0.05 + 2 * SLACK
+
+
 def test_change_points_are_announced_by_mistake_as_often_as_stated(still) -> None:
     value, variance = still
     threshold = change_threshold(np.cumsum(1 / variance), 0.05)

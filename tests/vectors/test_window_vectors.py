@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tacit.device.windows.account import AccountRecord, Asked, next_slot, refusal
+from tacit.device.windows.account import AccountRecord, Asked, DevicePolicy, next_slot, refusal
 from tacit.device.windows.calendar import Calendar
 from tacit.device.windows.guarantee import always_words, guarantee_words
 from tacit.device.windows.slots import slot_of, window_batch_id
@@ -61,6 +61,8 @@ def test_windows_that_no_reader_takes(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("scenario", VECTORS["scenarios"], ids=lambda scenario: scenario["name"])
 def test_ledgers_decide_as_published(scenario: dict[str, Any]) -> None:
     caps, record = AccountTerms(**scenario["account"]), AccountRecord()
+    policy = DevicePolicy(**scenario["policy"]) if "policy" in scenario else None
+    days: list[tuple[date, Fraction]] = []
     seen: set[tuple[int, int]] = set()
     for event in scenario["events"]:
         document, window = scenario["documents"][event["document"]], event["window"]
@@ -70,11 +72,13 @@ def test_ledgers_decide_as_published(scenario: dict[str, Any]) -> None:
         asked = Asked(
             windows=terms, account=caps, epsilon=epsilon, window=window, today=date.fromisoformat(event["today"]),
             born=date.fromisoformat(scenario["born"]), slot=slot, drawn_before=place in seen, record=record,
+            policy=policy, days=tuple(days),
         )  # fmt: skip
         assert refusal(asked) == event["reason"], event
         if not event["reason"]:
             seen.add(place)
             record = record.charged(window, epsilon, caps.run)
+            days.append((asked.today, epsilon))
     assert record.to_json() == scenario["record"]
     assert AccountRecord.from_json(scenario["record"]) == record
 
@@ -86,13 +90,15 @@ def test_the_next_slot_is_the_published_one(case: dict[str, Any]) -> None:
         windows=WindowTerms(**given["windows"]), account=AccountTerms(**given["account"]),
         epsilon=Fraction(given["epsilon"]), window=given["window"], today=date.fromisoformat(given["today"]),
         born=date.fromisoformat(given["born"]), slot=given["slot"], record=AccountRecord.from_json(given["record"]),
+        policy=DevicePolicy(**given["policy"]) if "policy" in given else None,
+        days=tuple((date.fromisoformat(day), Fraction(cost)) for day, cost in given.get("days", [])),
     )  # fmt: skip
     assert next_slot(asked) == case["next"]
 
 
-def test_every_reason_but_that_of_the_host_has_an_event() -> None:
+def test_every_reason_has_an_event() -> None:
     reasons = {event["reason"] for scenario in VECTORS["scenarios"] for event in scenario["events"]}
-    rules = {"outside", "future", "too_late", "passed", "cold", "not_my_slot", "run_cap", "lifetime_cap"}
+    rules = {"outside", "future", "too_late", "passed", "cold", "not_my_slot", "run_cap", "lifetime_cap", "device_cap"}
     assert reasons == rules | {""}
 
 

@@ -19,6 +19,13 @@ def _layered(size: int, *, first: Any = "1") -> dict[str, Any]:
     return {"inner": {"kind": "grr", "size": size, "epsilon": "2"}, "first": first, "most_values": 2}
 
 
+def _layered_over(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"inner": {"kind": kind, "epsilon": "2"} | fields, "first": "1", "most_values": 2}
+
+
+_ROWS: dict[str, Any] = {"kind": "hrr", "size": 4, "epsilon": "2", "skip_zero": True}
+
+
 def _bad_layered(**fields: Any) -> dict[str, Any]:
     inner = {"kind": "grr", "size": 4, "epsilon": "2"}
     return {"epsilon": "2", "first": "1", "inner": inner, "most_values": 2, "step": 0} | fields
@@ -71,6 +78,10 @@ CASES: dict[str, list[tuple[str, dict[str, Any], list[Any]]]] = {
         ("two_bytes", _layered(300, first={"of": "2", "share": "1/3"}), [0, 299]),
         ("nearly_one_layer", _layered(3, first="1.999"), [0, 2]),
         ("smallest_first", _layered(5, first="0.001"), [4]),
+        ("rows", _layered_over("hrr", size=5, skip_zero=True), [0, 3, 4]),
+        ("rows_of_many", _layered_over("hrr", size=70_000, skip_zero=False), [0, 69_999]),
+        ("numbers", _layered_over("onebit", top=1000), [0, 400, 1000]),
+        ("numbers_in_steps", _layered_over("onebit", top=(1 << 32) - 1) | {"step": 65_537}, [0, 1 << 31]),
     ],
     "memo": [
         ("grr", _memo({"kind": "grr", "size": 4, "epsilon": "1"}), [0, 3]),
@@ -139,7 +150,15 @@ BAD: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("epsilon_below_inner", {"spec": _bad_layered(epsilon="1.5")}, "InvalidSpec"),
         ("step_without_numbers", {"spec": _bad_layered(step=1)}, "InvalidSpec"),
         ("value", {"spec": _bad_layered(), "value": 4}, "InvalidValue"),
+        ("value_of_rows", {"spec": _bad_layered(inner=_ROWS), "value": 4}, "InvalidValue"),
+        ("step_of_rows", {"spec": _bad_layered(inner=_ROWS, step=2)}, "InvalidSpec"),
+        (
+            "first_of_numbers",
+            {"spec": _bad_layered(inner={"kind": "onebit", "top": 4, "epsilon": "1"}, step=4)},
+            "InvalidSpec",
+        ),
         ("report_out_of_range", {"spec": _bad_layered(), "report": "04"}, "ReportRejected"),
+        ("row_never_drawn", {"spec": _bad_layered(inner=_ROWS), "report": "01"}, "ReportRejected"),
     ],
     "memo": [
         ("inner_kind", {"spec": _bad_memo(inner={"kind": "blh", "size": 4, "epsilon": "1"})}, "InvalidSpec"),

@@ -119,7 +119,8 @@ export class Respondent {
   /**
    * Take part in a collection that asks again and again: call `tick(value)` of the result once a day.
    * @param {string} address
-   * @param {{store?: import("./ticks.js").WindowStore}} [options]
+   * @param {{store?: import("./ticks.js").WindowStore, policy?: import("./ticks.js").Policy}} [options] the policy caps all
+   * accounts of this device together
    * @returns {Promise<import("./ticks.js").WindowedCollection>}
    */
   async join(address, options) {

@@ -11,6 +11,8 @@
  * @property {string} secret 32 random bytes in hexadecimal
  * @property {Record<string, {terms: any, record: AccountRecord, charged: Record<string, string>}>} accounts by collector and name
  * @property {Entry[]} entries
+ * @property {[string, string][]} [days] dates and charges of all accounts, for policies of the host
+ * @typedef {{days: number, epsilon: string}} Policy a cap of the host over all accounts: epsilon in any so many days in a row
  * @typedef {{high: number, charges: [number, string][], spent: string}} AccountRecord epsilons are exact fractions
  * @typedef {{collection: string, base: string, batch: string, member: number, report: string, window: number, epsilon: any,
  *   state: "pending" | "sent" | "refused" | "expired", reason: string, invitation: string, row: null}} Entry
@@ -27,6 +29,8 @@ export { checkWindowed } from "../documents/windows.js";
 const DAY = 86_400_000;
 /** States after which nothing is sent any more. */
 const SETTLED = ["sent", "refused", "expired"];
+/** So many days the dates of charges are kept, for policies of the host. */
+const KEPT_DAYS = 400;
 
 /** @typedef {[bigint, bigint]} Fraction */
 
@@ -104,6 +108,8 @@ export function firstDayOf({ every, first }, window) {
  * @property {number} slot
  * @property {boolean} before whether this document has a report on this window
  * @property {AccountRecord} record
+ * @property {Policy} [policy]
+ * @property {[string, string][]} [days]
  * @type {[string, (asked: Asked) => boolean][]}
  */
 const RULES = [
@@ -115,6 +121,7 @@ const RULES = [
   ["not_my_slot", ({ window, windows, slot }) => window % windows.per !== slot],
   ["run_cap", ({ window, account, record, epsilon }) => exceeds(plus(within(record, window, account.run), epsilon), asBudget(account.run_epsilon).declared)],
   ["lifetime_cap", ({ account: { lifetime_epsilon: cap }, record, epsilon }) => cap !== null && exceeds(plus(fraction(record.spent), epsilon), asBudget(cap).declared)],
+  ["device_cap", isOverPolicy],
 ];
 
 /** A ledger that was made after the calendar began may have had a predecessor: it waits out one run. @param {Asked} asked */
@@ -122,6 +129,16 @@ function isCold({ window, windows, account, born }) {
   const made = windowOf(windows, born);
   return made >= 0 && window < made + account.run;
 }
+
+/** Both directions count: a clock that was ahead has left charges in what is now the future. @param {Asked} asked */
+function isOverPolicy({ policy, days = [], today, epsilon }) {
+  if (!policy) return false;
+  const near = days.filter(([day]) => daysApart(day, today) < policy.days).reduce((sum, [, cost]) => plus(sum, fraction(cost)), epsilon);
+  return exceeds(near, asBudget(policy.epsilon).declared);
+}
+
+/** @param {string} one @param {string} other */
+const daysApart = (one, other) => Math.abs(Number(new Date(one)) - Number(new Date(other))) / DAY;
 
 /** What was charged to the run that ends with a window. @param {AccountRecord} record @param {number} last @param {number} run */
 const within = ({ charges }, last, run) =>
@@ -213,17 +230,21 @@ const committed = (transaction) =>
   });
 
 /** @returns {Kept} */
-export const fresh = () => ({ born: "", secret: "", accounts: {}, entries: [] });
+export const fresh = () => ({ born: "", secret: "", accounts: {}, entries: [], days: [] });
 
 /**
  * @param {import("./client.js").Respondent} client
  * @param {import("../documents/document.js").Collection} collection
  * @param {string} base
- * @param {{store?: WindowStore}} [options]
+ * @param {{store?: WindowStore, policy?: Policy}} [options]
  */
-export function join(client, collection, base, { store } = {}) {
+export function join(client, collection, base, { store, policy } = {}) {
   if (!collection.windows) throw new InvalidSpec(`collection ${collection.id}: has no windows; answer it once, with answer`);
-  return new WindowedCollection(client, collection, base, store ?? new IndexedWindows());
+  // Here, and not first when a report is asked for.
+  if (policy && !(asBudget(policy.epsilon) && Number.isInteger(policy.days) && policy.days > 0 && policy.days <= KEPT_DAYS)) {
+    throw new InvalidSpec(`policy: days must be from 1 to ${KEPT_DAYS}`);
+  }
+  return new WindowedCollection(client, collection, base, store ?? new IndexedWindows(), policy);
 }
 
 /**
@@ -259,9 +280,10 @@ export class WindowedCollection {
    * @param {import("../documents/document.js").Collection} collection
    * @param {string} base
    * @param {WindowStore} store
+   * @param {Policy} [policy]
    */
-  constructor(client, collection, base, store) {
-    [this.client, this.collection, this.base, this.store] = [client, collection, base, store];
+  constructor(client, collection, base, store, policy) {
+    [this.client, this.collection, this.base, this.store, this.policy] = [client, collection, base, store, policy];
     this.epsilon = asBudget(collection.epsilon).declared;
   }
 
@@ -313,10 +335,10 @@ export class WindowedCollection {
   }
 
   /** @param {Kept} kept @param {number} window @param {string} today @param {AccountRecord} record @returns {Asked} */
-  #asked({ secret, born }, window, today, record) {
+  #asked({ secret, born, days }, window, today, record) {
     const { windows, account, id } = this.collection;
     const slot = slotOf(secret, id, windows.per);
-    return { windows, account, epsilon: this.epsilon, window, today, born, slot, before: false, record };
+    return { windows, account, epsilon: this.epsilon, window, today, born, slot, before: false, record, policy: this.policy, days };
   }
 
   get #key() {
@@ -345,6 +367,9 @@ export class WindowedCollection {
     const entry = this.#drawn(kept, window, value);
     known.record = charged(known.record, window, this.epsilon, account.run);
     known.charged[id] = written(plus(fraction(known.charged[id] ?? "0"), this.epsilon));
+    // Stores of before had no days.
+    const recent = (kept.days ?? []).filter(([day]) => daysApart(day, today) < KEPT_DAYS);
+    kept.days = [...recent, [today, written(this.epsilon)]];
     // What is settled and before the largest window is `passed` anyway.
     const isNeeded = (/** @type {Entry} */ one) => one.collection !== id || one.window >= known.record.high || !SETTLED.includes(one.state);
     kept.entries = [...kept.entries.filter(isNeeded), entry];

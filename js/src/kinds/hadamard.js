@@ -150,7 +150,17 @@ export class HRR extends Hadamard {
    */
   privatizeOne(value, coins) {
     const index = this.index(value);
-    const row = this.least + coins.uniform(this.order - this.least);
+    return this.rowReport(this.least + coins.uniform(this.order - this.least), index, coins);
+  }
+
+  /**
+   * One word: the noisy sign of a value in a row that was drawn before.
+   * @param {number} row
+   * @param {number} index
+   * @param {import("../numbers/coins.js").Coins} coins
+   * @returns {Uint8Array}
+   */
+  rowReport(row, index, coins) {
     return coded(2 * row + this.code([row], index, coins), 2 * this.order);
   }
 }

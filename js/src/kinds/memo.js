@@ -9,6 +9,7 @@ import { Coins } from "../numbers/coins.js";
 import { InvalidSpec } from "../errors.js";
 import { WORD, ceilDiv } from "../numbers/exact.js";
 import { grrDraw } from "./grr.js";
+import { parity } from "./hadamard.js";
 import { alphaRound } from "./mean.js";
 import { concat, hex, hmac, unhex, utf8 } from "../numbers/sha256.js";
 
@@ -155,7 +156,7 @@ export class Memoized extends Device {
    * @returns {Uint8Array}
    */
   report(value, memory, _coins) {
-    const [key, report] = this.#answer(value, memory);
+    const [key, report] = this.answerOf(value, memory);
     if (memory.admit(this.parameters, key, this.most_values)) memory.last = report;
     return memory.last;
   }
@@ -166,7 +167,7 @@ export class Memoized extends Device {
    * @param {Memory} memory
    * @returns {[string, Uint8Array]}
    */
-  #answer(value, memory) {
+  answerOf(value, memory) {
     const { inner, parameters } = this;
     const once = memory.coins(parameters, "once");
     if (inner.kind === "dbitflip") {
@@ -180,11 +181,11 @@ export class Memoized extends Device {
   }
 }
 
-/** A permanent noisy answer per value, reported with fresh noise on top: `first` for one report, epsilon for any number. */
+/** A permanent noisy answer per key, reported with fresh noise on top: `first` for one report, epsilon for any number. */
 export class LayeredMemo extends Memoized {
   static kind = "layered";
   static fields = ["epsilon", "first", "inner", "most_values", "step"];
-  static inside = ["grr"];
+  static inside = ["grr", "hrr", "onebit"];
 
   check() {
     super.check();
@@ -193,17 +194,55 @@ export class LayeredMemo extends Memoized {
     this.first = wire;
     if (/** @type {any} */ (wire).sampled) this.reject("first must not be amplified");
     if (odds >= this.inner.odds) this.reject("first must be below the epsilon of the inner mechanism");
-    const size = BigInt(this.inner.size);
-    const [kept, needed] = [WORD - size * this.inner.low, odds + (size - 1n) * WORD];
-    /** Words of each other value in the fresh layer; rounded up, so that less is kept. @type {bigint} */
-    this.freshLow = ceilDiv(WORD * (needed * kept - (odds - WORD) * WORD), size * needed * kept);
-    if (this.freshLow * size >= WORD) this.reject("first must be larger to be told apart from 0");
+    const { kind, low, slope, top } = this.inner;
+    /** Permanent answers: every value of grr, a sign or a bit of the others. @type {number} */
+    this.answers = kind === "grr" ? this.inner.size : 2;
+    /** Words of each other answer in the fresh layer; rounded up, so that less is kept. @type {bigint} */
+    this.freshLow = kind === "onebit" ? freshBit(odds, low, low + slope * BigInt(top)) : freshCell(odds, low, BigInt(this.answers));
+    if (this.freshLow * BigInt(this.answers) >= WORD) this.reject("first must be larger to be told apart from 0");
   }
 
   /** @param {any} value @param {Memory} memory @param {Coins} [coins] @returns {Uint8Array} */
   report(value, memory, coins) {
     if (!coins) throw new InvalidSpec("layered: a report needs coins for its fresh layer");
     const permanent = super.report(value, memory).reduceRight((sum, byte) => 256 * sum + byte, 0);
-    return coded(grrDraw(permanent, this.inner.size, this.freshLow, coins), this.inner.size);
+    // The row of hrr stands before the answer, 2 * row + sign, and is sent as it is.
+    const answer = permanent % this.answers;
+    const drawn = permanent - answer + grrDraw(answer, this.answers, this.freshLow, coins);
+    return coded(drawn, this.inner.kind === "hrr" ? 2 * this.inner.order : this.answers);
   }
+
+  /** @param {any} value @param {Memory} memory @returns {[string, Uint8Array]} */
+  answerOf(value, memory) {
+    const { inner, parameters } = this;
+    if (inner.kind !== "hrr") return super.answerOf(value, memory);
+    // One row for life, whose sign is what is memoised.
+    const row = inner.least + memory.coins(parameters, "once").uniform(inner.order - inner.least);
+    const key = String(parity(row & inner.index(value)));
+    return [key, inner.rowReport(row, value, memory.coins(parameters, key))];
+  }
+}
+
+/**
+ * Words of each other answer in a fresh layer over an answer of `size` values with `low` words each.
+ * @param {bigint} first odds of one report
+ * @param {bigint} low
+ * @param {bigint} size
+ * @returns {bigint}
+ */
+function freshCell(first, low, size) {
+  const [kept, needed] = [WORD - size * low, first + (size - 1n) * WORD];
+  return ceilDiv(WORD * (needed * kept - (first - WORD) * WORD), size * needed * kept);
+}
+
+/**
+ * Words of the flip of a bit that is set by `low` words at one end and by `high` at the other.
+ * @param {bigint} first odds of one report
+ * @param {bigint} low
+ * @param {bigint} high
+ * @returns {bigint}
+ */
+function freshBit(first, low, high) {
+  const excess = high * WORD - first * low;
+  return ceilDiv(WORD * excess, (first - WORD) * WORD + 2n * excess);
 }

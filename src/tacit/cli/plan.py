@@ -284,6 +284,10 @@ PLANNERS: dict[str, Callable[[PlanRequest], PlanReport]] = {
 @click.option("--frequency", type=click.FloatRange(0, 1), help="Share to compare at (time).  [default: 0.05]")
 @click.option("--drift", type=click.FloatRange(0, 1), help="Its drift per window (time).  [default: 0.0005]")
 @click.option("--changes", type=click.IntRange(1, 32), help="Changes of one answer at most, for life (time).")
+@click.option(
+    "--unchanged", type=click.FloatRange(0, 1), help="Answers that stay between rounds, in place of --run (time)."
+)
+@click.option("--first", help="Epsilon of a single report, below that of an answer that stays (time, --unchanged).")
 @click.option("--all", "everything", is_flag=True, help="Show all options in the table, not the 12 best.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
@@ -293,7 +297,8 @@ def plan(
     epsilon: str | None, n: int, workload: str | None,
     target_error: float | None, max_report_bits: int | None, even_levels: bool,
     delta: str, cap: str | None, epsilon_others: str | None, every: str | None, run: int | None, windows: int | None,
-    frequency: float | None, drift: float | None, changes: int | None, everything: bool, as_json: bool,
+    frequency: float | None, drift: float | None, changes: int | None, unchanged: float | None, first: str | None,
+    everything: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare the mechanisms for a question by exact error and choose one; or choose epsilon by a wanted error."""
     if epsilon is None and target_error is None:
@@ -303,16 +308,19 @@ def plan(
 
         show_plan(size, n, epsilon, delta, cap, epsilon_others, target_error, as_json)
         return
-    timed = {"every": every, "run": run, "windows": windows, "frequency": frequency, "drift": drift} | {
-        "changes": changes
-    }
+    timed = {
+        "every": every, "run": run, "windows": windows, "frequency": frequency, "drift": drift, "changes": changes,
+        "unchanged": unchanged, "first": first,
+    }  # fmt: skip
     if task == "time":
         from tacit.cli.time.plan import show_time_plan
 
         show_time_plan(size, n, epsilon, timed, as_json)
         return
     if any(value is not None for value in timed.values()):
-        raise click.UsageError("--every, --run, --windows, --frequency, --drift and --changes are for task time")
+        raise click.UsageError(
+            "--every, --run, --windows, --frequency, --drift, --changes, --unchanged and --first are for task time"
+        )
     if cap is not None or epsilon_others is not None:
         raise click.UsageError("--cap and --epsilon-others are for task shuffle; other reports are not shuffled")
     domain = _domain(task, size, bits, alphabet, length)

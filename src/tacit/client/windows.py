@@ -16,7 +16,7 @@ from typing import Any, cast
 from tacit.client.ledger import EXPIRED, PENDING, Kept, Ledger, LedgerEntry, Receipt
 from tacit.device.kinds.memo import KEY_BYTES
 from tacit.device.numbers.coins import Coins
-from tacit.device.windows.account import AccountRecord, Asked, DevicePolicy, next_slot, refusal
+from tacit.device.windows.account import KEPT_DAYS, AccountRecord, Asked, DevicePolicy, next_slot, refusal
 from tacit.device.windows.guarantee import always_words, guarantee_words
 from tacit.device.windows.slots import slot_of, window_batch_id
 from tacit.device.windows.terms import AccountTerms, WindowTerms
@@ -25,8 +25,6 @@ from tacit.wire.document import Collection
 
 SKIPPED = "skipped"
 """The state of a window on which nothing was drawn; the reason says why."""
-_KEPT_DAYS = 400
-"""So long the dates of charges are kept, for policies of the host over all accounts."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,6 @@ class WindowedCollection:
     def _asked(self, kept: Kept, window: int, today: date) -> Asked:
         record = kept.accounts.get(self._key, {}).get("record")
         slot = slot_of(bytes.fromhex(kept.secret), bytes.fromhex(self.document.id), self.windows.per)
-        spent = [(date.fromisoformat(day), Fraction(cost)) for day, cost in kept.days]
         return Asked(
             windows=self.windows,
             account=self.account,
@@ -181,7 +178,8 @@ class WindowedCollection:
             slot=slot,
             drawn_before=self._entry_of(kept, window) is not None,
             record=AccountRecord() if record is None else AccountRecord.from_json(record),
-            policy_allows=self.policy is None or self.policy.allows(spent, today, self._epsilon),
+            policy=self.policy,
+            days=tuple((date.fromisoformat(day), Fraction(cost)) for day, cost in kept.days),
         )
 
     def _drawn(self, kept: Kept, window: int, value: Any) -> LedgerEntry:
@@ -207,7 +205,7 @@ class WindowedCollection:
         kept_account["record"] = record.to_json()
         charged = Fraction(kept_account["charged"].get(self.document.id, "0")) + self._epsilon
         kept_account["charged"][self.document.id] = str(charged)
-        recent = [[day, cost] for day, cost in kept.days if abs((date.fromisoformat(day) - today).days) < _KEPT_DAYS]
+        recent = [[day, cost] for day, cost in kept.days if abs((date.fromisoformat(day) - today).days) < KEPT_DAYS]
         kept.days = [*recent, [today.isoformat(), str(self._epsilon)]]
         # What is settled and before the largest window is `passed` anyway; what waits is kept until it is settled.
         kept.entries = [

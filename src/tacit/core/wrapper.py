@@ -17,31 +17,36 @@ class Wrapper(Mechanism):
     inner: Mechanism
 
     @property
+    def sends(self) -> Mechanism:
+        """The mechanism whose law a single report has: the inner one, unless noise is put on top of its reports."""
+        return self.inner
+
+    @property
     def report_dtype(self) -> "np.dtype[Any]":
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.report_dtype
 
     @property
     def report_bits(self) -> int:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.report_bits
 
     @property
     def cell_count(self) -> int:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.cell_count
 
     @property
     def cell_rule(self) -> CellRule:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.cell_rule
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.valid(reports)
 
     def all_reports(self) -> Reports:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.all_reports()
 
     def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:
@@ -49,6 +54,6 @@ class Wrapper(Mechanism):
         return replace(self.inner.tally(reports, weights), mechanism=self)
 
     def inner_tally(self, tally: Any) -> Any:
-        """A tally of this mechanism as one of the inner mechanism."""
+        """A tally of this mechanism as one of the mechanism that `sends` is."""
         own_tally(self, tally)
-        return replace(tally, mechanism=self.inner)
+        return replace(tally, mechanism=self.sends)

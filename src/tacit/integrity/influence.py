@@ -58,7 +58,7 @@ def reach_json(reach: float, n: int) -> dict[str, Any]:
 def influence_cap(mechanism: Mechanism) -> InfluenceCap | None:
     """Return the cap on the share of a single value; None for kinds whose estimates are no means of contributions."""
     if isinstance(mechanism, Wrapper):
-        inner = influence_cap(mechanism.inner)
+        inner = influence_cap(mechanism.sends)
         length = float(getattr(mechanism, "length", 1))
         # Padding and sampling multiplies the estimate of the oracle inside by the length.
         return None if inner is None else InfluenceCap(inner.added * length, inner.replaced * length)

@@ -57,7 +57,7 @@ class PairLaw:
 def unwrapped(mechanism: Mechanism) -> Mechanism:
     """The oracle whose reports these are: memoised, padded and other wrappers send those of the one inside."""
     while isinstance(mechanism, Wrapper):
-        mechanism = mechanism.inner
+        mechanism = mechanism.sends
     return mechanism
 
 

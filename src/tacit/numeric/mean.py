@@ -89,7 +89,7 @@ class OneBit(OneBitDevice, CodeCounting, MeanMechanism):
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
         """Draw the tally at once: a binomial number of set bits for every number."""
         true = np.asarray(counts, np.int64)
-        chances = (self.low + np.arange(len(true)) * float(self.slope)) / float(WORD)
+        chances = (float(self.low) + np.arange(len(true)) * float(self.slope)) / float(WORD)
         n, ones = int(true.sum()), int(rng.binomial(true, chances).sum())
         cells = np.array([n - ones, ones], np.int64)
         return Counts(self, n, cells, cells, n, n)

@@ -1,6 +1,7 @@
 """Tiny instances of every kind, small enough to enumerate, for laws, audits and documentation."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tacit.catalog import CATALOG
@@ -63,6 +64,7 @@ def example(kind: str, epsilon: Any) -> Mechanism:
 
 _FURTHER: dict[str, tuple[dict[str, Any], ...]] = {
     "memo": ({"kind": "oue", "size": 3}, {"kind": "onebit", "top": 4}, {"kind": "dbitflip", "size": 4, "sampled": 1}),
+    "layered": ({"kind": "hrr", "size": 5, "skip_zero": True}, {"kind": "onebit", "top": 4}),
 }
 """Inner mechanisms of more instances, for kinds whose guarantees depend on what they hold."""
 
@@ -70,7 +72,5 @@ _FURTHER: dict[str, tuple[dict[str, Any], ...]] = {
 def examples(kind: str, epsilon: Any) -> list[Mechanism]:
     """Return tiny instances of a kind, one for every set of guarantees that it can have."""
     first: Any = example(kind, epsilon)
-    return [
-        first,
-        *(type(first)(inner=inner | {"epsilon": epsilon}, most_values=2) for inner in _FURTHER.get(kind, ())),
-    ]
+    others = [inner | {"epsilon": epsilon} for inner in _FURTHER.get(kind, ())]
+    return [first, *(replace(first, inner=inner, most_values=2, step=0) for inner in others)]

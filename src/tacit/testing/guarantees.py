@@ -18,9 +18,9 @@ from tacit.core.mechanism import Mechanism
 from tacit.device.kinds.rappor import LayeredDevice
 from tacit.errors import InvalidSpec
 from tacit.numeric.bit_flip import DBitFlip
+from tacit.numeric.layered import LayeredMemo
 from tacit.numeric.mean import OneBit
 from tacit.numeric.memo import Memoized
-from tacit.oracles.layered import LayeredMemo
 from tacit.testing.laws import enumerated_epsilon, values_of
 
 Once = tuple[int, ...]
@@ -38,7 +38,7 @@ def enumerated_guarantees(mechanism: Mechanism) -> "list[float | None]":
         losses.append(enumerated_epsilon(replace(mechanism, zero="", one="")))
     if isinstance(mechanism, LayeredMemo):
         # In the limit of many reports the fresh layer averages away.
-        losses.append(enumerated_epsilon(mechanism.permanent))
+        losses.append(enumerated_epsilon(mechanism.inner))
     if isinstance(mechanism, Memoized):
         losses = [_constant(mechanism), _same_pattern(mechanism)]
     stated = len(mechanism.guarantees())
@@ -106,7 +106,7 @@ def _draws(mechanism: Memoized) -> "Iterator[tuple[Once, float]]":
 def _conditional(
     mechanism: Memoized, reports: npt.NDArray[Any], sequence: Sequence[int], once: Once, sent: npt.NDArray[np.intp]
 ) -> F64:
-    """The probability of every sequence of reports, given what was drawn once.
+    """The probability of every sequence of reports, given the permanent draws.
 
     Equal keys send equal reports, different keys independent ones; beyond the cap the last report is repeated.
     """
@@ -124,7 +124,7 @@ def _conditional(
 
 
 def _one(mechanism: Memoized, reports: npt.NDArray[Any], value: int, once: Once) -> F64:
-    """The probability of every report on one value, given what was drawn once."""
+    """The probability of every report on one value, given the permanent draws."""
     inner = mechanism.inner
     if isinstance(inner, DBitFlip):
         # The inner probability includes the draw of the buckets, which is divided out again.

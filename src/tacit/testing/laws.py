@@ -60,8 +60,8 @@ _REASONS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
     ),
     (
         ("layered",),
-        ("unbiased", "variance"),
-        "every simulated device has a secret, which is slow; the law of its report is enumerated exactly, tested apart",
+        ("unbiased", "variance", "simulation"),
+        "no oracle with moments of its own: those of what it sends, whose law is enumerated exactly, tested apart",
     ),
 )
 

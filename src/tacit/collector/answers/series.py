@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit.arrays import F64
 from tacit.collector.answers.answer import BELOW, OK, as_text
+from tacit.collector.answers.comparisons import DIFFERENCES, check_against, compare, is_window, mean_rows
 from tacit.collector.collections.active import Active
 from tacit.collector.collections.windowed import declared
 from tacit.collector.safe_csv import csv_text
@@ -35,7 +36,7 @@ TARGET = "population"
 """Devices of a window are a random group of all, so that intervals are about all of them."""
 COLUMNS = (
     "from", "to", "first_day", "last_day", "state", "provisional", "reports", "value", "estimate", "standard_error",
-    "low", "high", "band_low", "band_high", "smoothed", "smoothed_low", "smoothed_high", "level",
+    "low", "high", "band_low", "band_high", "smoothed", "smoothed_low", "smoothed_high", "level", *DIFFERENCES,
 )  # fmt: skip
 
 
@@ -49,6 +50,10 @@ class SeriesRequest:
     smooth: str = ""
     """"online" (what could be said at the time), "afterwards", or empty."""
     changes: bool = False
+    mean: bool = False
+    """Whether means over all windows are answered as well."""
+    against: str = ""
+    """What every window is compared with: "previous", the number of a window, or nothing."""
     first: int = 0
     last: int | None = None
 
@@ -59,6 +64,7 @@ class SeriesRequest:
             raise InvalidQuery(f"by is {self.by[:20]!r}, must be one of {', '.join(BY)}")
         if self.smooth not in ("", "online", "afterwards"):
             raise InvalidQuery(f"smooth is {self.smooth[:20]!r}, must be online or afterwards")
+        check_against(self.against)
 
     @classmethod
     def from_query(cls, given: Mapping[str, str], level: float) -> Self:
@@ -71,12 +77,14 @@ class SeriesRequest:
             band=_flag(given, "band"),
             smooth=given.get("smooth", ""),
             changes=_flag(given, "changes"),
+            mean=_flag(given, "mean"),
+            against=given.get("against", ""),
             first=_window(given, "from") or 0,
             last=_window(given, "to"),
         )
 
 
-PARAMETERS = ("by", "band", "smooth", "changes", "from", "to")
+PARAMETERS = ("by", "band", "smooth", "changes", "mean", "against", "from", "to")
 """What may be asked of a series, beside the level."""
 
 
@@ -91,7 +99,7 @@ def _window(given: Mapping[str, str], name: str) -> int | None:
     text = given.get(name)
     if text is None:
         return None
-    if not text.isascii() or not text.isdigit() or len(text) > 4:
+    if not is_window(text):
         raise InvalidQuery(f"{name} is {text[:20]!r}, must be the number of a window")
     return int(text)
 
@@ -133,10 +141,13 @@ def answer_series(
     rows = [_about(windows, clock, spans[i], 0 if sums[i] is None else sums[i].n) for i in range(len(spans))]
     labels = [plain_label(label) for label in active.collection.questions[0].domain.all_labels()]
     changes: list[dict[str, Any]] = []
+    means: dict[str, Any] | None = None
     drift: list[float] | None = None
     if told:
         series = Series(tuple(_estimate(active, sums[i]) for i in told), tuple(spans[i] for i in told))
         drift = _fill(rows, told, series, labels, request)
+        compare(rows, told, series, request.against, level=request.level, target=TARGET)
+        means = mean_rows(series, labels, level=request.level, target=TARGET) if request.mean else None
         changes = _changes(series, labels, windows) if request.changes and len(series) > 1 else []
     return {
         "id": active.id,
@@ -152,6 +163,8 @@ def answer_series(
         "smooth": request.smooth or None,
         "drift_variance": drift,
         "changes": changes,
+        "against": request.against or None,
+        "mean": means,
         "series": rows,
     }
 
@@ -271,7 +284,7 @@ def _changes(series: Series, labels: list[Any], windows: WindowTerms) -> list[di
 
 
 def series_csv(answer: dict[str, Any]) -> str:
-    """The series as CSV, a row per window and value; what is not answered has one row without a value."""
+    """The series as CSV, a row per window and value; a window without an answer has one row without a value."""
     lines: list[Sequence[Any]] = [COLUMNS]
     for row in answer["series"]:
         about = {name: row[name] for name in ("from", "to", "first_day", "last_day", "state", "provisional")}

@@ -202,6 +202,7 @@ SCHEMAS: dict[str, Any] = {
     ),
     "Series": fields(
         {"id": TEXT, "by": TEXT, "level": {"type": "number"}, "words": _list(TEXT), "changes": _list(OBJECT)}
+        | {"mean": {"anyOf": [fields({"windows": WHOLE, "each_once": _list(OBJECT)}), {"type": "null"}]}}
         | {"series": _list(fields({"from": WHOLE, "to": WHOLE, "n": WHOLE, "status": TEXT}))}
     ),
     "Plan": fields({"questions": _list(_PREDICTION)}, problem=ref("Problem")),

@@ -138,7 +138,10 @@ class HRRDevice(HadamardDevice):
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
         """Two words: the row and its sign, sent as one code 2 * row + sign."""
         index = self._index(value, self.size)
-        row = self.first + coins.uniform(self.order - self.first)
+        return self.row_report(self.first + coins.uniform(self.order - self.first), index, coins)
+
+    def row_report(self, row: int, index: int, coins: Coins) -> bytes:
+        """One word: the noisy sign of a value in a row that was drawn before."""
         code = 2 * row + self._code([row], index, coins)
         return code.to_bytes(width_bytes(2 * self.order), "little")
 

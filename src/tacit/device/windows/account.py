@@ -5,7 +5,7 @@ that ends at the window asked about. Charges are never given back, and no window
 keep, and what they cannot, is derived in docs/maths/time.md; the same table in JavaScript is held to the same vectors.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
@@ -31,7 +31,7 @@ class AccountRecord:
         return AccountRecord(high, kept, self.spent + epsilon)
 
     def within(self, last: int, run: int) -> Fraction:
-        """Return what was charged to the run of windows that ends with `last`."""
+        """Return the epsilon charged to the run of windows that ends with `last`."""
         return sum((epsilon for window, epsilon in self.charges if last - run < window <= last), Fraction(0))
 
     def to_json(self) -> dict[str, Any]:
@@ -45,20 +45,29 @@ class AccountRecord:
         return cls(int(given["high"]), charges, Fraction(given["spent"]))
 
 
+KEPT_DAYS = 400
+"""So long a device keeps the dates of charges, for policies of the host over all accounts."""
+
+
 @dataclass(frozen=True)
 class DevicePolicy:
-    """A cap of the host over all accounts: epsilon in any `days` days in a row, by the dates on which was drawn."""
+    """A cap of the host over all accounts: epsilon in any `days` days in a row, by the dates on which was drawn.
+
+    Charges count with the date of the device's clock, so that those of a clock that was ahead count when it is back.
+    """
 
     days: int
     epsilon: str
 
     def __post_init__(self) -> None:
         """A cap over no days would cap nothing."""
-        if self.days < 1:
-            raise InvalidSpec(f"device policy: days is {self.days}, must be at least 1")
+        if type(self.days) is not int or not 1 <= self.days <= KEPT_DAYS:
+            raise InvalidSpec(
+                f"device policy: days must be a whole number from 1 to {KEPT_DAYS}: so long dates are kept"
+            )
         object.__setattr__(self, "epsilon", shortest_decimal(self.epsilon))
 
-    def allows(self, drawn: "list[tuple[date, Fraction]]", today: date, epsilon: Fraction) -> bool:
+    def allows(self, drawn: "Sequence[tuple[date, Fraction]]", today: date, epsilon: Fraction) -> bool:
         """Return whether one more charge today keeps every run of days within the cap."""
         # Both directions count: a clock that was ahead has left charges in what is now the future.
         near = sum((cost for day, cost in drawn if abs((day - today).days) < self.days), Fraction(0))
@@ -81,11 +90,13 @@ class Asked:
     drawn_before: bool = False
     """Whether this document has a report on this window already; its bytes are then sent again, never drawn anew."""
     record: AccountRecord = field(default_factory=AccountRecord)
-    policy_allows: bool = True
+    policy: DevicePolicy | None = None
+    days: tuple[tuple[date, Fraction], ...] = ()
+    """Dates and charges of all accounts, for the policy."""
 
     @property
     def now(self) -> int:
-        """The window of today."""
+        """The index of today's window."""
         return self.windows.calendar.window(self.today)
 
 
@@ -105,6 +116,10 @@ def _over_life(asked: Asked) -> bool:
     return cap is not None and asked.record.spent + asked.epsilon > cap
 
 
+def _over_policy(asked: Asked) -> bool:
+    return asked.policy is not None and not asked.policy.allows(asked.days, asked.today, asked.epsilon)
+
+
 RULES: tuple[tuple[str, Callable[[Asked], bool]], ...] = (
     ("outside", lambda asked: not 0 <= asked.window < asked.windows.count),
     ("future", lambda asked: asked.window > asked.now),
@@ -115,7 +130,7 @@ RULES: tuple[tuple[str, Callable[[Asked], bool]], ...] = (
     ("not_my_slot", lambda asked: asked.window % asked.windows.per != asked.slot),
     ("run_cap", _over_run),
     ("lifetime_cap", _over_life),
-    ("device_cap", lambda asked: not asked.policy_allows),
+    ("device_cap", _over_policy),
 )
 """Reasons not to draw, in the order in which they are looked at."""
 

@@ -28,19 +28,49 @@ def difference(later: Estimate, earlier: Estimate, *, target: Target = "responde
     return Estimate(later.value - earlier.value, variance, min(later.n, earlier.n), labels=later.labels)
 
 
-def window_mean(series: Series) -> Estimate:
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Every window of a series less another one: a row per window, NaN where there is none to compare with."""
+
+    rows: "tuple[int | None, ...]"
+    """Which row every row is compared with."""
+    value: F64
+    error: F64
+    """Standard errors."""
+
+    def interval(self, level: float) -> "tuple[F64, F64]":
+        """Return lower and upper ends that each hold with this level. A difference of two shares is within 1 of 0."""
+        reach = normal_isf((1 - level) / 2) * self.error
+        return np.maximum(self.value - reach, -1), np.minimum(self.value + reach, 1)
+
+
+def compared(series: Series, row: int | None = None, *, target: Target = "population") -> Compared:
+    """Return differences of all windows to one of them, or to the one before each: the sum of both variances (A-DIFF).
+
+    Samples of both windows are added as if their groups were disjoint, as in `difference`.
+    """
+    others = [i - 1 if row is None else row for i in range(len(series))]
+    rows = tuple(other if other >= 0 and other != i else None for i, other in enumerate(others))
+    at = [i if other is None else other for i, other in enumerate(rows)]
+    variance = series.variance(target)
+    value, error = series.value - series.value[at], np.sqrt(variance + variance[at])
+    alone = [other is None for other in rows]
+    value[alone], error[alone] = np.nan, np.nan
+    return Compared(rows, value, error)
+
+
+def window_mean(series: Series, *, target: Target = "respondents") -> Estimate:
     """Return the mean of the windows' frequencies, each window counting once, whatever its n."""
-    told = [estimate for estimate in series.estimates if estimate.has_data]
+    told = [i for i, estimate in enumerate(series.estimates) if estimate.has_data]
     if not told:
         return series.estimates[0]
-    value = np.mean([estimate.value for estimate in told], axis=0)
-    variance = np.sum([estimate.variance for estimate in told], axis=0) / len(told) ** 2
-    return Estimate(value, variance, sum(estimate.n for estimate in told), labels=told[0].labels)
+    variance = series.variance(target)[told].sum(axis=0) / len(told) ** 2
+    return Estimate(series.value[told].mean(axis=0), variance, int(series.n.sum()), labels=series.estimates[0].labels)
 
 
-def constant_mean(series: Series) -> Estimate:
+def constant_mean(series: Series, *, target: Target = "respondents") -> Estimate:
     """Return the inverse-variance mean: what all windows say if frequencies never changed, an assumption (A-MERGE)."""
-    variance = series.variance()
+    variance = series.variance(target)
     weights = np.where(np.isfinite(variance), 1 / variance, 0.0)
     total = weights.sum(axis=0)
     if not np.all(total > 0):

@@ -12,7 +12,7 @@ import numpy as np
 from tacit.arrays import F64
 from tacit.core.estimate import Estimate
 from tacit.errors import InvalidSpec
-from tacit.oracles.layered import LayeredMemo
+from tacit.numeric.layered import LayeredMemo
 from tacit.post.series.differences import difference
 
 
@@ -22,34 +22,36 @@ def least_covariance(mechanism: LayeredMemo, frequency: F64, n: int, unchanged: 
     An unchanged answer adds the variance of the inner kind, which is another for those who have the value of the cell.
     Nobody knows which of them changed, and the variance is linear in how many did: one of both ends is least.
     """
-    own, other = (mechanism.permanent.moments.variance(np.full_like(frequency, share)) for share in (1.0, 0.0))
+    own, other = (mechanism.permanent_variance(np.full_like(frequency, share)) for share in (1.0, 0.0))
     held = np.clip(frequency + unchanged - 1, 0, None), np.minimum(frequency, unchanged)
     few, many = (own * part + other * (unchanged - part) for part in held)
     return np.minimum(few, many) / n
 
 
 def memoised_difference(
-    later: Estimate, earlier: Estimate, *, mechanism: LayeredMemo | None = None, unchanged: float | None = None
+    later: Estimate, earlier: Estimate, *, mechanism: LayeredMemo, unchanged: float | None = None
 ) -> Estimate:
     """Return later minus earlier of windows with memoised reports, about the same respondents.
 
-    The sum of both variances holds whoever changed: independent memos add nothing, equal ones make it smaller. A
-    declared share `unchanged` makes use of that; it is an assumption about people, to be printed with the answer.
+    The sum of both variances holds whoever changed: independent memos add nothing and equal ones make it smaller; what
+    a row that a device keeps for life may add (`hrr`) is added. A declared share `unchanged` makes use of repeated
+    noise; it is an assumption about people, to be printed with the answer. Of numbers that are rounded to 0 or
+    top it is one less the mean absolute change, in units of top.
     """
     plain = difference(later, earlier)
-    if unchanged is None or not plain.has_data:
+    if not plain.has_data:
         return plain
-    if mechanism is None or later.n != earlier.n:
-        raise InvalidSpec(
-            "memoised difference: a share of unchanged answers needs the mechanism, and two windows of the same devices"
-        )
-    if not 0 <= unchanged <= 1:
+    share = 0.0 if unchanged is None else unchanged
+    if not 0 <= share <= 1:
         raise InvalidSpec(f"memoised difference: unchanged is {unchanged}, must be a share, from 0 to 1")
+    if share and later.n != earlier.n:
+        raise InvalidSpec("memoised difference: a share of unchanged answers needs two windows of the same devices")
     # At the lower of both plug-ins, so that what is taken off is not overstated.
-    shared = np.minimum(*(
-        least_covariance(mechanism, np.clip(one.value, 0, 1), one.n, unchanged) for one in (later, earlier)
+    repeated = np.minimum(*(
+        least_covariance(mechanism, np.clip(one.value, 0, 1), one.n, share) for one in (later, earlier)
     ))  # fmt: skip
-    variance = np.maximum(plain.variance - 2 * shared, 0)
+    changed = (1 - share) * mechanism.changed_covariance / min(later.n, earlier.n)
+    variance = np.maximum(plain.variance - 2 * (repeated + changed), 0)
     return Estimate(plain.value, variance, plain.n, labels=plain.labels)
 
 

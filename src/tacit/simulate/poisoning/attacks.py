@@ -44,7 +44,7 @@ class Attack:
     search: int = SEARCH
 
     def __post_init__(self) -> None:
-        """Refuse what is no attack."""
+        """Raise InvalidSpec for an unknown attack or parameters out of range."""
         check_choice("poisoning", "attack", self.name, get_args(AttackName))
         if len(self.targets) == 0 or len(np.unique(self.targets)) < len(self.targets):
             raise InvalidSpec("poisoning: targets must be one or more different values")
@@ -67,7 +67,7 @@ def fake_reports(mechanism: Mechanism, attack: Attack, count: int, seed: int) ->
     oracle = mechanism
     # A server cannot tell whether a wrapper ran, so that fakes are made of what the oracle inside accepts.
     while isinstance(oracle, Wrapper):
-        oracle = oracle.inner
+        oracle = oracle.sends
     if attack.name == "rpa":
         return random_reports(oracle, count, rng)
     return _most_gain(oracle, attack, count, rng)

@@ -154,8 +154,9 @@ def test_a_policy_of_the_host_counts_days_in_both_directions() -> None:
     assert policy.allows(drawn, FIRST + timedelta(days=3), ONE) is True
     assert policy.allows(drawn, FIRST + timedelta(days=5), ONE) is False
     assert policy.allows(drawn, FIRST + timedelta(days=20), ONE) is True
-    with pytest.raises(InvalidSpec, match="at least 1"):
-        DevicePolicy(0, "1")
+    for days in (0, 401, True):
+        with pytest.raises(InvalidSpec, match="from 1 to 400"):
+            DevicePolicy(days, "1")
 
 
 def test_the_stated_guarantee_is_the_realised_one() -> None:

@@ -9,10 +9,11 @@ import pytest
 from tacit.core.estimate import Estimate
 from tacit.device.numbers.exact import WORD
 from tacit.errors import InvalidSpec
+from tacit.numeric.layered import LayeredGRR, LayeredMemo
 from tacit.numeric.mean import OneBit
 from tacit.numeric.memo import Memoized
 from tacit.oracles.grr import GRR
-from tacit.oracles.layered import LayeredMemo
+from tacit.oracles.hadamard import HRR
 from tacit.post.series.memoised import least_covariance, memoised_difference, memoised_mean
 
 
@@ -20,9 +21,15 @@ def layered(size: int) -> LayeredMemo:
     return LayeredMemo(inner=GRR(size=size, epsilon="2"), first="1", most_values=2)
 
 
+def permanent(m: LayeredMemo) -> GRR:
+    assert isinstance(m.inner, GRR)
+    return m.inner
+
+
 def moment(m: LayeredMemo, cell: int, values: tuple[int, int]) -> Fraction:
     """E of the product of a device's contributions to a cell in two windows, over memos and fresh layers, exactly."""
-    inner, w = m.permanent, Fraction(2) ** 64
+    inner, sent, w = permanent(m), m.sends, Fraction(2) ** 64
+    assert isinstance(sent, LayeredGRR)
     fresh_q = Fraction(m.fresh_low) / w
     fresh_p = 1 - (m.size - 1) * fresh_q
     total = Fraction(0)
@@ -35,7 +42,7 @@ def moment(m: LayeredMemo, cell: int, values: tuple[int, int]) -> Fraction:
         for reports in product((True, False), repeat=2):
             both = chance
             for is_cell, p in zip(reports, said, strict=True):
-                both *= (p if is_cell else 1 - p) * ((1 if is_cell else 0) - m.q) / (m.p - m.q)
+                both *= (p if is_cell else 1 - p) * ((1 if is_cell else 0) - sent.q) / (sent.p - sent.q)
             total += both
     return total
 
@@ -43,7 +50,7 @@ def moment(m: LayeredMemo, cell: int, values: tuple[int, int]) -> Fraction:
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_unchanged_answers_have_the_covariance_of_the_permanent_layer(size: int) -> None:
     m = layered(size)
-    inner = m.permanent
+    inner = permanent(m)
     for value, cell in product(range(size), repeat=2):
         truth = Fraction(value == cell)
         found = moment(m, cell, (value, value)) - truth**2
@@ -76,8 +83,8 @@ def rounds(n: int, unchanged: float, runs: int) -> tuple[LayeredMemo, np.ndarray
         return np.where(move, (given + rng.integers(1, 4, given.shape)) % 4, given)
 
     for _ in range(runs):
-        first = through(values, m.permanent.low)
-        second = np.concatenate([first[:stay], through(later[stay:], m.permanent.low)])
+        first = through(values, permanent(m).low)
+        second = np.concatenate([first[:stay], through(later[stay:], permanent(m).low)])
         said = [through(one, m.fresh_low).astype(m.report_dtype) for one in (first, second)]
         made.append((m.estimate(m.tally(said[1])), m.estimate(m.tally(said[0]))))
     truth = (np.bincount(later, minlength=4) - np.bincount(values, minlength=4)) / n
@@ -96,7 +103,9 @@ def test_a_declared_share_of_unchanged_answers_makes_differences_sharper() -> No
     for later, earlier in made:
         exact = memoised_difference(later, earlier, mechanism=m, unchanged=0.8)
         ratios.append(float(np.mean((exact.value - truth) ** 2 / exact.variance)))
-        plain.append(float(np.mean((exact.value - truth) ** 2 / memoised_difference(later, earlier).variance)))
+        plain.append(
+            float(np.mean((exact.value - truth) ** 2 / memoised_difference(later, earlier, mechanism=m).variance))
+        )
     assert abs(np.mean(ratios) - 1) < 0.28
     assert np.mean(plain) < np.mean(ratios)
 
@@ -107,10 +116,12 @@ def test_a_declared_share_never_makes_a_variance_too_small(share: float, unchang
     """Whoever changed: with `held` of the unchanged answers in the cell, the variance follows from both layers."""
     # A fresh layer that hides little, so that nearly all of the noise repeats.
     m, n = LayeredMemo(inner=GRR(size=10, epsilon="2"), first="1.95", most_values=2), 1000
+    sent = m.sends
+    assert isinstance(sent, LayeredGRR)
     f = np.array([share, 1 - share])
-    window = Estimate(f, m.moments.variance(f) / n, n)
+    window = Estimate(f, sent.moments.variance(f) / n, n)
     stated = memoised_difference(window, window, mechanism=m, unchanged=unchanged).variance
-    own, other = (float(m.permanent.moments.variance(np.array([cell]))[0]) for cell in (1.0, 0.0))
+    own, other = (float(permanent(m).moments.variance(np.array([cell]))[0]) for cell in (1.0, 0.0))
     for cell in range(2):
         held = np.linspace(max(0.0, f[cell] + unchanged - 1), min(f[cell], unchanged), 9)
         truth = 2 * window.variance[cell] - 2 * (own * held + other * (unchanged - held)) / n
@@ -126,10 +137,13 @@ def test_means_of_memoised_windows_have_the_mean_error() -> None:
         memoised_mean([Estimate(np.zeros(4), np.full(4, np.inf), 0)])
 
 
-def test_a_share_needs_the_mechanism_and_the_same_devices() -> None:
+def test_a_share_is_one_of_the_same_devices() -> None:
     m, _, ((later, earlier), *_) = rounds(200, 1.0, 1)
-    with pytest.raises(InvalidSpec, match="needs the mechanism"):
-        memoised_difference(later, earlier, unchanged=0.5)
+    fewer = Estimate(earlier.value, earlier.variance, 100)
+    with pytest.raises(InvalidSpec, match="two windows of the same devices"):
+        memoised_difference(later, fewer, mechanism=m, unchanged=0.5)
+    nothing = Estimate(np.zeros(4), np.full(4, np.inf), 0)
+    assert not memoised_difference(later, nothing, mechanism=m).has_data
     with pytest.raises(InvalidSpec, match="must be a share"):
         memoised_difference(later, earlier, mechanism=m, unchanged=1.5)
 
@@ -157,3 +171,88 @@ def test_trends_of_memoised_numbers_have_the_noise_of_what_changed(epsilon: str)
         found = different * square - step**2
         expected = abs(float(step)) * (e**2 + 1) / (e - 1) ** 2 - float(step) ** 2
         assert float(found) == pytest.approx(expected, abs=1e-12)
+
+
+def row_covariance(m: LayeredMemo, values: tuple[int, int], cell: int) -> Fraction:
+    """The covariance of a device's contributions to a cell in two windows, over its row and its memos, exactly.
+
+    A fresh layer, inverted, has the permanent answer as its mean, so that permanent answers alone are enumerated.
+    """
+    inner = m.inner
+    assert isinstance(inner, HRR)
+    first, order, keep = inner.first, inner.order, inner.keep
+    choices = order - first
+
+    def entry(row: int, column: int) -> int:
+        return 1 - 2 * ((row & column).bit_count() % 2)
+
+    mean, moments = Fraction(0), [Fraction(0), Fraction(0)]
+    for row in range(first, order):
+        keys = [m.value_key((row,), value) for value in values]
+        for memos in product((1, -1), repeat=2 if keys[0] != keys[1] else 1):
+            chance = Fraction(1, choices)
+            for memo, value in zip(memos, values, strict=False):
+                chance *= (1 + keep) / 2 if memo == entry(row, value) else (1 - keep) / 2
+            both = memos if len(memos) == 2 else memos * 2
+            told = [(first + choices * entry(row, cell) * memo / keep) / order for memo in both]
+            mean += chance * told[0] * told[1]
+            moments = [moment + chance * one for moment, one in zip(moments, told, strict=True)]
+    assert moments == [Fraction(value == cell) for value in values]
+    return mean - moments[0] * moments[1]
+
+
+@pytest.mark.parametrize("skip_zero", [True, False])
+@pytest.mark.parametrize("epsilon", ["1", "2", "8"])
+def test_rows_for_life_repeat_the_noise_of_the_permanent_layer_and_little_else(epsilon: str, skip_zero: bool) -> None:
+    """Unchanged values: the variance of hrr at epsilon. Changed: never below the bound, and near it at epsilon 8."""
+    inner = HRR(size=4, epsilon=epsilon, skip_zero=skip_zero)
+    m = LayeredMemo(inner=inner, first="0.5", most_values=2)
+    same = [row_covariance(m, (value, value), cell) for value, cell in product(range(4), repeat=2)]
+    expected = [
+        inner.moments.own if value == cell else inner.moments.other for value, cell in product(range(4), repeat=2)
+    ]
+    assert [float(one) for one in same] == pytest.approx(expected, abs=1e-12)
+    assert least_covariance(m, np.array([0.25]), 2, 1.0)[0] == pytest.approx((expected[0] + 3 * expected[1]) / 8)
+    changed = [float(row_covariance(m, (a, b), c)) for a, b, c in product(range(4), repeat=3) if a != b]
+    assert min(changed) >= m.changed_covariance - 1e-12
+    if epsilon == "8":
+        assert min(changed) == pytest.approx(m.changed_covariance, abs=2e-3)
+
+
+def test_a_difference_of_rows_states_what_they_may_add() -> None:
+    rows = LayeredMemo(inner=HRR(size=4, epsilon="2"), first="1", most_values=2)
+    one = rows.estimate(rows.simulate_tally([100, 50, 50, 0], np.random.default_rng(1)))
+    found = memoised_difference(one, one, mechanism=rows).variance
+    assert found == pytest.approx(2 * one.variance + 2 / (4 * 200))
+
+
+def number_covariance(m: LayeredMemo, before: int, after: int) -> Fraction:
+    """The covariance of a device's estimates of two numbers, over where it rounds and over the permanent bits."""
+    inner = m.inner
+    assert isinstance(inner, OneBit)
+    told = {bit: Fraction(bit * WORD - inner.low, inner.slope) for bit in (0, 1)}
+    total = Fraction(0)
+    for alpha in range(m.step):
+        keys = [int(m.value_key((alpha,), value)) for value in (before, after)]
+        chances = [Fraction(inner.threshold(key), WORD) for key in keys]
+        for bits in product((0, 1), repeat=2):
+            if keys[0] == keys[1] and bits[0] != bits[1]:
+                continue
+            parts = [p if bit else 1 - p for bit, p in zip(bits, chances, strict=True)]
+            chance = parts[0] if keys[0] == keys[1] else parts[0] * parts[1]
+            total += chance / m.step * told[bits[0]] * told[bits[1]]
+    return total - before * after
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+def test_numbers_repeat_their_noise_where_they_are_rounded_alike(epsilon: str) -> None:
+    """Unchanged: the variance of onebit at epsilon. Changed by D of top: at least (1 - |D|) of its least one."""
+    m = LayeredMemo(inner=OneBit(top=6, epsilon=epsilon), first="0.25", most_values=2)
+    inner = m.inner
+    assert isinstance(inner, OneBit)
+    least = float(m.permanent_variance(np.zeros(1))[0])
+    for before, after in product(range(7), repeat=2):
+        found = float(number_covariance(m, before, after))
+        if before == after:
+            assert found == pytest.approx(inner.variance_at(before), rel=1e-9)
+        assert found >= (1 - abs(before - after) / 6) * least - 1e-9

@@ -135,6 +135,15 @@ function bound(name, changed) {
   return { field, element: h("label", { class: "field" }, `${name} `, field) };
 }
 
+/** A share less the one of the answered row before, with its interval. @param {any} told */
+function changed(told) {
+  if (typeof told?.difference !== "number") return "—";
+  const { difference, difference_error: error, difference_low: low, difference_high: high } = told;
+  // Points, since a difference in percent could be taken for one relative to the share.
+  const points = (/** @type {number} */ share) => percent(share, error).replace(" %", "");
+  return `${points(difference)} points (from ${points(low)} to ${points(high)})`;
+}
+
 /** The card of the trend. */
 export class TrendCard {
   /** @param {string} id @param {any} document_ */
@@ -151,20 +160,22 @@ export class TrendCard {
     this.first = choice("Value", labels.map((one, i) => [i, one]), redraw);
     this.second = choice("Beside", [["", "nothing"], ...labels.map((one, i) => [i, one])], redraw);
     this.smooth = h("input", { type: "checkbox", onchange: redraw });
+    this.against = h("input", { type: "checkbox", onchange: () => ((this.listed.open = true), change()) });
     this.trend = new Trend(Object.values(text)[0], (first, last) => this.#zoom(this.told[first].first_day, this.told[last].last_day));
     /** The rows that are drawn. @type {any[]} */
     this.told = [];
     this.words = h("div", { class: "stack" });
     this.table = scrolled("Windows as a table");
+    this.listed = h("details", {}, h("summary", {}, "Windows as a table"), this.table);
     this.element = h(
       "section",
       { class: "card stack", "aria-labelledby": "trend-title" },
       h("h2", { id: "trend-title" }, "Trend"),
       h("div", { class: "pair choices" }, ...[this.by, this.first, this.second, this.from, this.to].map(({ element }) => element)),
-      h("div", { class: "row" }, h("label", { class: "check" }, this.smooth, "Smoothed"), this.whole),
+      h("div", { class: "row" }, h("label", { class: "check" }, this.smooth, "Smoothed"), h("label", { class: "check" }, this.against, "Differences to the row before"), this.whole),
       this.trend.element,
       this.words,
-      h("details", {}, h("summary", {}, "Windows as a table"), this.table),
+      this.listed,
       downloads(["JSON", () => this.#file("")], ["CSV", () => this.#file(".csv")]),
     );
     /** @type {any} */
@@ -173,12 +184,17 @@ export class TrendCard {
 
   /** The series as it is shown, as a file. @param {string} end */
   #file(end) {
-    return address(`collections/${this.id}/series${end}?${new URLSearchParams({ band: "true", by: this.by.field.value })}`);
+    return address(`collections/${this.id}/series${end}?${new URLSearchParams({ band: "true", ...this.#asked() })}`);
+  }
+
+  /** What is asked for, as parameters. @returns {Record<string, string>} */
+  #asked() {
+    return { by: this.by.field.value, ...(this.against.checked ? { against: "previous" } : {}) };
   }
 
   /** Ask again, with the present choices. */
   async update() {
-    const given = new URLSearchParams({ by: this.by.field.value, band: "true", smooth: "afterwards", changes: "true" });
+    const given = new URLSearchParams({ ...this.#asked(), band: "true", smooth: "afterwards", changes: "true" });
     this.answer = await call("GET", `collections/${this.id}/series?${given}`);
     this.#show();
   }
@@ -221,17 +237,25 @@ export class TrendCard {
     const settling = told.some(({ provisional }) => provisional) && h("p", { class: "soft" }, "Hollow dots are provisional: their windows still take reports.");
     const smooth = told.length > 0 && this.smooth.checked &&
       h("p", { class: "soft" }, "Lines are smoothed, by a model in which shares drift: they lag behind jumps. Dots are the raw windows.");
+    const against = told.length > 1 && this.against.checked &&
+      h("p", { class: "soft" }, "Differences are to the answered row before; their intervals hold with 95 % one by one, not all together.");
     const band = told.length > 0 && h("p", { class: "soft" }, "The band holds all windows and values together with 95 %, about all devices.");
-    return [few, ...changes, settling, smooth, band, ...this.answer.words.slice(0, 2).map((/** @type {string} */ one) => h("p", { class: "soft" }, one))].filter(Boolean);
+    return [few, ...changes, settling, smooth, against, band, ...this.answer.words.slice(0, 2).map((/** @type {string} */ one) => h("p", { class: "soft" }, one))].filter(Boolean);
   }
 
   /** @param {number[]} cells */
   #rows(cells) {
-    const head = ["Days", "State", "Reports", ...cells.map((cell) => this.first.field.options[cell].text)];
-    const shares = (/** @type {any} */ row) =>
-      cells.map((cell) => h("td", { class: "right" }, row.rows.length ? percent(row.rows[cell].estimate, row.rows[cell].standard_error) : "—"));
+    const name = (/** @type {number} */ cell) => this.first.field.options[cell].text;
+    const columns = cells.flatMap((cell) => (this.against.checked ? [name(cell), `${name(cell)}: difference`] : [name(cell)]));
+    const head = ["Days", "State", "Reports", ...columns];
+    const right = (/** @type {string} */ words) => h("td", { class: "right" }, words);
+    const shares = (/** @type {any} */ row) => cells.flatMap((cell) => {
+      const told = row.rows[cell];
+      const share = right(told ? percent(told.estimate, told.standard_error) : "—");
+      return this.against.checked ? [share, right(changed(told))] : [share];
+    });
     const lines = this.#shown().map((/** @type {any} */ row) =>
       h("tr", {}, h("th", { scope: "row" }, daysOf(row)), h("td", {}, row.state), h("td", { class: "right" }, count(row.n)), ...shares(row)));
-    return h("table", {}, h("caption", { class: "hidden-text" }, "Windows"), h("thead", {}, h("tr", {}, ...head.map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, ...lines));
+    return h("table", { class: "numbers" }, h("caption", { class: "hidden-text" }, "Windows"), h("thead", {}, h("tr", {}, ...head.map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, ...lines));
   }
 }
