@@ -255,7 +255,7 @@ export class TrendCard {
       return this.against.checked ? [share, right(changed(told))] : [share];
     });
     const lines = this.#shown().map((/** @type {any} */ row) =>
-      h("tr", {}, h("th", { scope: "row" }, daysOf(row)), h("td", { class: "whole" }, row.state), h("td", { class: "right" }, count(row.n)), ...shares(row)));
+      h("tr", {}, h("th", { scope: "row" }, daysOf(row)), h("td", {}, row.state), h("td", { class: "right" }, count(row.n)), ...shares(row)));
     return h("table", { class: "numbers" }, h("caption", { class: "hidden-text" }, "Windows"), h("thead", {}, h("tr", {}, ...head.map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, ...lines));
   }
 }
