@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
@@ -155,10 +155,59 @@ def check_comments(share: float) -> Iterator[str]:
         yield f"src: {share:.1%} of the lines are comments, must be at least {MIN_COMMENT_SHARE:.1%}; say why"
 
 
+def names_in(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """The names that statements of a module define, those below `if`, `try` and `with` included."""
+    for node in body:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield node.name
+            case ast.Import() | ast.ImportFrom():
+                yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+            case ast.Assign() | ast.AnnAssign() | ast.For():
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                yield from (item.id for target in targets for item in ast.walk(target) if isinstance(item, ast.Name))
+            case _:
+                pass
+        for inner in ("body", "orelse", "finalbody", "handlers"):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield from names_in(getattr(node, inner, ()))
+
+
+def check_imports(root: Path, paths: Iterable[PurePosixPath]) -> Iterator[str]:
+    """Complain about names that tests, tools and the like import from our own modules, and that are not there.
+
+    The types of the package are checked by pyright; of all else, only a run would show that a name has gone.
+    """
+    python = [path for path in paths if path.suffix == ".py"]
+    trees = {path: _parsed(read_text(root / path) or "") for path in python}
+    modules = {_module_of(path): set(names_in(trees[path].body)) for path in python}
+    for path in python:
+        for node in () if is_package_source(path) else ast.walk(trees[path]):
+            if isinstance(node, ast.ImportFrom) and node.module in modules and not node.level:
+                known = modules[node.module]
+                for alias in node.names:
+                    missing = alias.name not in known and f"{node.module}.{alias.name}" not in modules
+                    if missing and alias.name != "*" and "__getattr__" not in known:
+                        yield f"{path}:{node.lineno}: imports {alias.name}, which {node.module} does not have"
+
+
+def _parsed(text: str) -> ast.Module:
+    """The tree of a file; an empty one where it is not Python, which is complained about elsewhere."""
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        return ast.Module([], [])
+
+
+def _module_of(path: PurePosixPath) -> str:
+    parts = path.with_suffix("").parts[path.parts[0] == "src" :]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
 def check_tree(root: Path) -> list[str]:
     """Return every complaint about the files under the root, in order of path."""
     paths = tree_files(root)
-    complaints = list(check_folders(paths))
+    complaints = [*check_folders(paths), *check_imports(root, paths)]
     for path in paths:
         complaints.extend((*check_name(path), *check_place(path)))
         text = read_text(root / path)

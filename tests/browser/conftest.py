@@ -20,16 +20,18 @@ from starlette.routing import Route
 from tests.browser.access import AXE_PATH, serve_axe
 from tests.browser.site import Site
 from tests.service.memory import MemoryStore
+from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.collector.http.app import App
 from tacit.collector.server import running
 from tacit.collector.service import Collector
+from tacit.collector.work import WorkLimits
 from tacit.dashboard import routes
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WINDOW = {"width": 1280, "height": 900}
 REST_PATH = "/rest"
-PATIENT_MILLISECONDS = 120_000
+PATIENT_MILLISECONDS = int(1000 * PATIENT_SECONDS)
 """For anything that a page is waited for. Only a test that fails waits this long, so a slow machine fails none."""
 
 
@@ -50,7 +52,7 @@ async def empty_page(request: Request) -> Response:
 @contextmanager
 def serving_site() -> Generator[Site]:
     """A collector with nothing in it."""
-    collector = Collector(MemoryStore())
+    collector = Collector(MemoryStore(), work=WorkLimits(seconds=PATIENT_SECONDS))
     app = App(collector, None, [Route(AXE_PATH, serve_axe), Route(REST_PATH, empty_page), *routes(collector)])
     with running(app) as served:
         yield Site(served.url, collector.access.create("admin", label="tests")[0], collector, count(1000))

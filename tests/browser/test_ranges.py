@@ -91,13 +91,15 @@ def test_a_range_is_dragged_typed_and_moved_by_keyboard(page: Any, context: Any,
     page.get_by_label("From", exact=True).fill("60")
     page.keyboard.press("Enter")
     reads(page, "60 to 97", share(60, 97))
+    page.locator(".plot.upright canvas").scroll_into_view_if_needed()
     box = page.locator(".plot.upright canvas").bounding_box()
     page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 100)
     page.mouse.down()
     page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 90, steps=4)
     page.mouse.up()
-    ends = [int(page.get_by_label(end, exact=True).input_value()) for end in ("From", "To")]
-    assert 30 < ends[0] < 42 and 58 < ends[1] < 72
+    dragged = lambda: [int(page.get_by_label(end, exact=True).input_value()) for end in ("From", "To")]  # noqa: E731
+    wait_until(page, lambda: 30 < dragged()[0] < 42 and 58 < dragged()[1] < 72, "the dragged range")
+    ends = dragged()
     reads(page, f"{ends[0]} to {ends[1]}", share(*ends))
 
 

@@ -51,6 +51,7 @@ def test_a_rectangle_is_chosen_by_handles_fields_and_dragging(page: Any, context
     page.get_by_role("slider", name="Highest answer of pay").focus()
     page.keyboard.press("End")
     reads("answer age 80:", "80,", "80,")
+    page.locator(".heat").scroll_into_view_if_needed()
     box = page.locator(".heat").bounding_box()
     page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 10)
     page.mouse.down()

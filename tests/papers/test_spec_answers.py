@@ -59,7 +59,7 @@ ALIKE = ("mg2", "hiocap2", "hi", "sc", "hio_weighted")
 """Methods whose answers are summed by the code of others here; tests/statistics checks the terms of all."""
 
 
-@pytest.mark.slow_cases("wavelet", "sco")
+@pytest.mark.slow_cases("wavelet", "sco", "hio_consistent", "quadtree")
 @pytest.mark.parametrize("method", [pytest.param(m, marks=pytest.mark.slow) if m in ALIKE else m for m in METHODS])
 def test_repeated_answers(method: str):
     """COUNT and SUM are unbiased with their exact variance, which standard errors estimate without bias.

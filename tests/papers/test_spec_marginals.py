@@ -40,7 +40,7 @@ def from_views(epsilon: float, s: int, views: int, behind: dict[int, int], k: in
     return sum(comb(k, j) * (one * views / there - 1) for j, there in behind.items()) / 2**k / N
 
 
-@pytest.mark.slow_cases("0.6", "0.2")
+@pytest.mark.slow_cases("0.6", "0.2", "2")
 @pytest.mark.parametrize("epsilon", ["0.2", "0.6", "1", "2"])
 def test_predicted_errors(epsilon: str):
     """Eight binary attributes, tables of three, 2^16 respondents, evenly spread answers; groups as expected.

@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.service.plain import PLAIN, NoNoise, wide_draft
 from tests.service.served import free_port
-from tests.service.waiting import wait_until
+from tests.service.waiting import PATIENT_SECONDS, wait_until
 
 from tacit.catalog import CATALOG
 from tacit.collector.collections import publish
@@ -128,7 +128,7 @@ def s3_server(folder: Path) -> Generator[str]:
 def _made_bucket(port: int) -> bool:
     try:
         request = urllib.request.Request(f"http://127.0.0.1:{port}/lake", method="PUT")
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENT_SECONDS) as answer:
             return answer.status == 200
     except OSError:
         return False

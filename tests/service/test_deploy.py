@@ -95,7 +95,7 @@ def need(program: str) -> str:
 
 
 def accepted(*command: Any, **rest: Any) -> str:
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60, **rest)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600, **rest)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 

@@ -54,6 +54,7 @@ def members_of(reports: Any) -> Any:
     return reports["member"] if "member" in names else np.zeros(len(reports), np.int64)
 
 
+@pytest.mark.slow_cases("joint")
 @pytest.mark.parametrize("name", CASES)
 def test_no_replacement_moves_a_cell_beyond_the_stated_reach(name: str) -> None:
     """Exact but for rounding, and for the weights of the fit, which do not depend on what reports say."""

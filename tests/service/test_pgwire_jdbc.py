@@ -34,7 +34,7 @@ def test_jdbc_reads_metadata_and_aggregates(tmp_path: Path, tls: str) -> None:
         address = f"jdbc:postgresql://127.0.0.1:{table.port}/tacit"
         command = [java, "-cp", driver, str(source), address, tls]
         environment = os.environ | {"TACIT_TOKEN": table.token}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
         check(done.stdout + done.stderr, table.people)
 
 

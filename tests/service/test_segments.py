@@ -21,6 +21,7 @@ from tests.service.plain import draft, plain_app, serving, wide_draft
 from tests.service.row_bench import Bench, damaged
 from tests.service.row_bodies import ARROW, publish_rows, stream, table
 from tests.service.served import CONTEXT
+from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.collector.collections.publish import publish_document
 from tacit.collector.ingest.uploads import Form
@@ -415,6 +416,6 @@ def test_sealing_takes_no_more_memory_the_more_there_is(tmp_path: Path):
     for batches in (40, 120):
         process = CONTEXT.Process(target=_seal_many, args=(tmp_path / str(batches), batches, told))
         process.start()
-        peaks.append(told.get(timeout=120))
+        peaks.append(told.get(timeout=PATIENT_SECONDS))
         process.join()
     assert peaks[1] - peaks[0] < 16 << 20, peaks

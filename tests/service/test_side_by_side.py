@@ -52,8 +52,9 @@ def collecting(folder: Path, *words: str) -> Generator[tuple[Client, int]]:
         try:
             with http_client(f"http://127.0.0.1:{port}") as http:
                 wait_for(http)
-                found = re.search(r"tct_[\w-]{43}", log.read_text())
-                assert found, log.read_text()
+                # One worker answers while another may still be on its way to print the token.
+                wait_until(lambda: re.search(r"tct_[\w-]{43}", log.read_text()), log.read_text)
+                found = re.findall(r"tct_[\w-]{43}", log.read_text())
                 yield Client(http, found[0]), pg_port
         finally:
             process.terminate()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.service.waiting import PATIENT_SECONDS
 
 from tacit.collector.ports import (
     CLOSED,
@@ -310,8 +311,11 @@ def test_batches_arrive_while_others_are_folded(store: Store):
 
     def meanwhile(tally: bytes | None, batches: list[StoredBatch]) -> bytes:
         with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(store.add_batches, [batch("two"), batch("one")]).result(10) == [STORED, DUPLICATE]
-            assert pool.submit(store.stored_reports, A).result(10) == 4
+            assert pool.submit(store.add_batches, [batch("two"), batch("one")]).result(PATIENT_SECONDS) == [
+                STORED,
+                DUPLICATE,
+            ]
+            assert pool.submit(store.stored_reports, A).result(PATIENT_SECONDS) == 4
         return concatenate(tally, batches)
 
     assert store.fold_some(A, "main", meanwhile, 10) == 1

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -66,15 +66,26 @@ def test_a_client_that_sends_nothing_is_cut_off(client: Client):
         assert is_ended(link)
 
 
+@contextmanager
+def welcomed(client: Client, first: bytes, *, answered: bytes) -> Iterator[socket.socket]:
+    """A connection whose first request was answered; again where a busy machine let the deadline come first."""
+    for _ in range(100):
+        with connected(client) as link, suppress(ConnectionError):
+            link.sendall(first)
+            if reply := link.recv(4096):
+                assert reply.startswith(answered), reply
+                yield link
+                return
+    pytest.fail("no request was answered in time")
+
+
 def test_headers_sent_drop_by_drop_do_not_hold_a_connection(client: Client):
     with connected(client) as link:
         dribble(link, b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 1000)
 
 
 def test_neither_do_those_of_a_second_request(client: Client):
-    with connected(client) as link:
-        link.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert link.recv(4096).startswith(b"HTTP/1.1 200")
+    with welcomed(client, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", answered=b"HTTP/1.1 200") as link:
         dribble(link, b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 1000)
 
 
@@ -92,19 +103,16 @@ def test_endless_headers_are_cut_off_before_their_time():
 
 def test_a_connection_may_rest_longer_than_a_head_may_take(client: Client):
     mine = client.publish(draft())
-    with connected(client) as link:
-        for rest in (2 * HURRIED.head_seconds, 0):
-            link.sendall(request(mine, binary(mine, bytes([1]))))
-            assert link.recv(4096).startswith(b"HTTP/1.1 201")
-            time.sleep(rest)  # However much longer this takes, an hour is not over.
+    with welcomed(client, request(mine, binary(mine, bytes([1]))), answered=b"HTTP/1.1 201") as link:
+        time.sleep(2 * HURRIED.head_seconds)  # However much longer this takes, an hour is not over.
+        link.sendall(request(mine, binary(mine, bytes([1]))))
+        assert link.recv(4096).startswith(b"HTTP/1.1 201")
 
 
 def test_an_idle_connection_is_kept_for_a_while_only():
     with serving(plain_app(limits=RESTLESS)) as client:
         mine = client.publish(draft())
-        with connected(client) as link:
-            link.sendall(request(mine, binary(mine, bytes([1]))))
-            assert link.recv(4096).startswith(b"HTTP/1.1 201")
+        with welcomed(client, request(mine, binary(mine, bytes([1]))), answered=b"HTTP/1.1 201") as link:
             assert is_ended(link)
 
 
@@ -120,28 +128,36 @@ def test_a_head_in_two_parts_is_fine_in_time():
                 assert link.recv(4096).startswith((b"HTTP/1.1 201", b"HTTP/1.1 200"))
 
 
-WAITED_FOR = Limits(head_seconds=0.6, idle_seconds=0.6)
-
-
 class SlowStore(MemoryStore):
     """A store that takes its time."""
 
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
     def add_batches(self, batches: Any) -> list[str]:
-        time.sleep(1.5 * WAITED_FOR.head_seconds)
+        time.sleep(self._seconds)
         return super().add_batches(batches)
 
 
-def test_nobody_is_cut_off_while_waiting_for_us():
-    with serving(plain_app(SlowStore(), WAITED_FOR)) as client:
+def statuses_of_a_slow_store(seconds: float) -> set[bytes]:
+    """What two clients are told by a server that has so many seconds for a head, and works longer on each report."""
+    with serving(plain_app(SlowStore(1.5 * seconds), Limits(head_seconds=seconds, idle_seconds=seconds))) as client:
         mine = client.publish(draft())
         whole = request(mine, binary(mine, bytes([1])))
         head = whole.index(b"\r\n\r\n") + 4
-        with connected(client) as short, connected(client) as usual:
+        with connected(client) as short, connected(client) as usual, suppress(ConnectionError):
             short.sendall(whole)
             usual.sendall(whole[:head])
             time.sleep(0.05)
             usual.sendall(whole[head:])
-            assert {short.recv(4096)[9:12], usual.recv(4096)[9:12]} == {b"201", b"200"}
+            return {short.recv(4096)[9:12], usual.recv(4096)[9:12]}
+    return set()
+
+
+def test_nobody_is_cut_off_while_waiting_for_us():
+    # A busy machine may not get to sending in time; then both have more time, and the server works longer still.
+    assert any(statuses_of_a_slow_store(seconds) == {b"201", b"200"} for seconds in (0.6, 3.0, 15.0))
 
 
 def test_many_dawdlers_do_not_keep_others_from_reporting(client: Client):

@@ -36,6 +36,7 @@ def check(errors: np.ndarray, stated: np.ndarray, low: float, high: float) -> No
     assert low < float(np.mean(errors**2 / stated)) < high
 
 
+@pytest.mark.slow_cases("3")
 @pytest.mark.parametrize("changes", [1, 3])
 def test_stated_variances_of_trees_are_bounds_and_not_far_off(changes: int) -> None:
     """At worst, if all windows shared their nodes, a mean of 300 squares with deviation .082: 1.45 is 5.5 of them."""

@@ -41,6 +41,7 @@ def test_the_curve_has_the_stated_sum_and_peak(surge: Any):
     assert min(each) >= 0
 
 
+@pytest.mark.slow_cases("2", "8")
 @pytest.mark.parametrize("collectors", [2, 4, 8])
 def test_every_report_is_somewhere_and_queues_are_bounded_after_every_step(surge: Any, collectors: int):
     made = around_noon(surge, collectors, 0)

@@ -146,6 +146,24 @@ def test_comments_are_counted_by_whole_lines_of_the_package(repository: Path, mo
     assert list(gate.check_comments(0.5)) == ["src: 50.0% of the lines are comments, must be at least 51.0%; say why"]
 
 
+def test_names_that_tests_import_and_that_have_gone_are_named(repository: Path) -> None:
+    write(
+        repository, "src/tacit/room/__init__.py", "try:\n    import numpy as np\nexcept ImportError:\n    np = None\n"
+    )
+    write(repository, "src/tacit/room/a.py", "class Old: ...\nONE, (TWO, _) = 1, (2, 3)\ndef f():\n    inner = 1\n")
+    write(repository, "tests/helpers.py", "from tacit.room.a import Old as New\n")
+    good = "from tacit.room import a, np\nfrom tacit.room.a import ONE, TWO, Old, f\nfrom tests.helpers import New\n"
+    write(repository, "tests/unit/good.py", good + "from elsewhere import thing\nfrom .near import other\n")
+    assert gate.check_tree(repository) == []
+    write(
+        repository, "tests/unit/bad.py", "from tacit.room.a import inner\ndef g():\n    from tests.helpers import Old\n"
+    )
+    assert gate.check_tree(repository) == [
+        "tests/unit/bad.py:1: imports inner, which tacit.room.a does not have",
+        "tests/unit/bad.py:3: imports Old, which tests.helpers does not have",
+    ]
+
+
 def test_a_file_that_does_not_parse_is_named(repository: Path) -> None:
     write(repository, "src/tacit/a.py", "def f(:\n")
     assert gate.check_tree(repository) == ["src/tacit/a.py:1: is not Python, invalid syntax"]

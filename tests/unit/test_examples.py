@@ -25,6 +25,7 @@ def marked(path: Path) -> Any:
     return pytest.param(path, marks=[pytest.mark.slow] if path.name in SLOW else [], id=path.stem)
 
 
+@pytest.mark.slow_cases("planning", "marginals")
 @pytest.mark.parametrize("path", [marked(path) for path in NOTEBOOKS])
 def test_a_notebook_runs(path: Path) -> None:
     """Cells run one after the other in one namespace, as a kernel would.

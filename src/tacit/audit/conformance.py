@@ -81,7 +81,7 @@ def _cases(path: Path) -> Iterator[VectorCase]:
 
 
 def check_conformance(command: str, cases: Sequence[VectorCase], *, timeout_seconds: float = 600.0) -> Conformance:
-    """Run a program over the cases and compare what it prints."""
+    """Run a program over the cases and compare its output with the expected answers."""
     lines = "".join(json.dumps(case.asked, separators=(",", ":")) + "\n" for case in cases)
     words = split(command)
     if not words:

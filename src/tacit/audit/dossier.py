@@ -109,7 +109,7 @@ def _witness(mechanism: Mechanism) -> dict[str, Any] | None:
 
 
 def longitudinal(mechanism: Mechanism) -> str:
-    """Say in one sentence what is kept when the same question is answered again."""
+    """Say in one sentence which guarantee holds when the same question is answered again."""
     over_time = [what for what, _, _ in mechanism.guarantees() if "report" in what and what != "one report"]
     if over_time:
         return f"Guaranteed beyond one report: {'; '.join(over_time)}. Clearing the device's storage draws anew."

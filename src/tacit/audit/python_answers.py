@@ -20,7 +20,7 @@ def plain(value: Any) -> Any:
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
-    """The report on a value and what it took, or the name of the error."""
+    """The report on a value and the digest of the device, or the name of the error."""
     try:
         device = device_of(asked["spec"])
         coins = ReplayCoins(bytes.fromhex(asked.get("seed", "")))

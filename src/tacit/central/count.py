@@ -106,7 +106,7 @@ class CountMechanism:
 
     @cached_property
     def matrix(self) -> F64:
-        """The probabilities as floats: row = what is released, column = truth."""
+        """The probabilities as floats: row = released count, column = true count."""
         return np.array([[float(p) for p in column] for column in self.columns]).T
 
     @cached_property
@@ -156,7 +156,7 @@ class CountMechanism:
         return next((i for i, bound in enumerate(self._sums[count]) if real.below(bound)), self.n)
 
     def release(self, counts: npt.ArrayLike, coins: Coins) -> I64:
-        """Draw what is released for each of several groups."""
+        """Draw the released count for each of several groups."""
         array = np.asarray(counts)
         if array.size and (array.ndim != 1 or array.dtype.kind not in "iu" or array.min() < 0 or array.max() > self.n):
             raise InvalidValue(f"{self.name}: a count is not an integer from 0 to {self.n}, the size of the group")

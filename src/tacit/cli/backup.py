@@ -41,7 +41,7 @@ def backup(file: Path, data: Path | None, database: str, segments: Path | None) 
 
 
 def _all_of(file: Path) -> str:
-    """The file, and what was written beside it: each is worth nothing without the others."""
+    """The backup file and the files beside it, which are only useful together."""
     beside = [path.name for path in (Path(f"{file}.segments"), Path(f"{file}.shuffle")) if path.exists()]
     return " and ".join([str(file), *beside]) + (", which belong together" if beside else "")
 

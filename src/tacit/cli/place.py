@@ -159,7 +159,7 @@ _NEXT = {"not_found": "; tacit collection list (with the same options) shows the
 
 
 def _explained(error: Exception, token: str) -> str:
-    """A refusal of a server in words for whoever typed the command."""
+    """The error message of a command for a server's problem document."""
     if isinstance(error, Unreachable):
         return (
             f"{error}; is it running, and is the address right? --server or TACIT_SERVER names it, and "

@@ -1,4 +1,4 @@
-"""The ledger of a device: what was answered, what that spent, and the noisy bytes that wait to be sent.
+"""The ledger of a device: answered collections, epsilon spent, and noisy reports that wait to be sent.
 
     prepare()                 answer()                       states of an entry
         |                        |
@@ -144,7 +144,7 @@ class Kept:
         self.entries = [entry if entry.batch == old.batch else old for old in self.entries]
 
     def spent(self, entry: LedgerEntry) -> Fraction:
-        """Return what a collection cost: epsilon once; for a memoised one, epsilon for every different value."""
+        """Return the epsilon spent on a collection: once, or for a memoised one once per different value."""
         if entry.window >= 0:
             charged = (account["charged"].get(entry.collection) for account in self.accounts.values())
             return sum((Fraction(cost) for cost in charged if cost is not None), Fraction(0))

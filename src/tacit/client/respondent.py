@@ -151,7 +151,7 @@ class Respondent:
         Redeemer(self._ledger, self._transport, self._coins).redeem(collection, address, invitation)
 
     def flush(self) -> list[Receipt]:
-        """Send what is pending, except where the collector asked for a longer wait (Retry-After).
+        """Send pending reports, except where the collector asked for a longer wait (Retry-After).
 
         A sealed report whose session was aborted, sent or not, is sealed for the next session and sent again.
         """

@@ -95,7 +95,7 @@ class Telemetry:
         ]  # fmt: skip
 
     def release(self) -> list[Receipt]:
-        """Send what was kept while it was local only; nothing unless the mode is on."""
+        """Send the reports that were stored while the mode was local only; does nothing unless the mode is on."""
         if self.mode != ON:
             return []
         held = [entry.batch for entry in self._ledger.read().entries if entry.state == HELD]

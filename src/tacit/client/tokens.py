@@ -27,7 +27,7 @@ class Redeemer:
     """Gets tokens for a device and keeps them in its ledger."""
 
     def __init__(self, ledger: Ledger, transport: Transport, coins: Coins) -> None:
-        """Keep what is asked for in a ledger."""
+        """Set up requests for tokens; pending ones are stored in the ledger."""
         self._ledger, self._transport, self._coins = ledger, transport, coins
 
     def redeem(self, collection: Collection, address: Address, invitation: str) -> str:

@@ -217,7 +217,7 @@ def is_final(status: int) -> bool:
 
 
 def _outcome(reply: Reply) -> Outcome:
-    """Return what a reply means for a batch of one report."""
+    """Return the state of a batch of one report after this reply."""
     value = reply.json()
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     # A network that answers with a page of its own has stored nothing: success is a receipt, not a status.

@@ -89,7 +89,7 @@ class Trustee:
         return total
 
     def flush(self) -> Delivery:
-        """Send what is buffered, and what waits from before; the batches of this call are counted, `total` has all."""
+        """Send the buffered reports and those of earlier failed calls; counts this call's batches, `total` has all."""
         if self._buffer:
             batch = new_batch_id()
             self._keep(batch.hex(), self._body(batch))

@@ -48,7 +48,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class FoldLimits:
-    """Size limits of what a fold rewrites: a shard or segment beyond them is left alone, and a new one is begun."""
+    """Size limits of a fold: shards and segments above them are not rewritten any more, and a new one is begun."""
 
     log_bytes: int = 1 << 22
     """Bytes of a shard with a log of reports."""

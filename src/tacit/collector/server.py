@@ -166,13 +166,13 @@ class CollectorServer(uvicorn.Server):
         self.pg, self._listener = pg, listener
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen on both."""
+        """Listen on the HTTP port and on the PostgreSQL port."""
         await super().startup(sockets)
         if self.pg is not None and self._listener is not None and self.started:
             await self.pg.start(self._listener)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Finish what was begun on both."""
+        """Shut both servers down after their running requests."""
         if self.pg is not None:
             await self.pg.stop()
         await super().shutdown(sockets)
@@ -203,7 +203,7 @@ def serve(
     make_app: Callable[..., App] = make_app,
     clock: Clock | None = None,
 ) -> None:
-    """Serve until stopped; SIGTERM and SIGINT finish what was begun.
+    """Serve until stopped; SIGTERM and SIGINT finish running requests first.
 
     Another store, application or clock takes the place of the usual one: `open_store` and `make_app` are called with
     the arguments of the functions of that name.

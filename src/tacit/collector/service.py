@@ -256,7 +256,7 @@ class Collector:
         return numbers.reports - numbers.batches * fakes
 
     def segments(self, collection: str) -> list[RowSegment]:
-        """The sealed segments of a collection with rows, after sealing what is waiting."""
+        """The sealed segments of a collection with rows, after sealing the waiting rows."""
         active = self.find(collection)
         if active.collection.rows is None:
             raise Problem("conflict", "the collection has no rows; read its answers instead")
@@ -297,7 +297,7 @@ class Collector:
         return answer(*self._folded(collection), level=level, tasks=self.tasks, post=post)
 
     def series(self, collection: str, request: SeriesRequest) -> dict[str, Any]:
-        """The series of a collection with windows, after folding what is waiting."""
+        """The series of a collection with windows, after folding the waiting batches."""
         active = self.find(collection)
         windows = active.collection.windows
         if windows is None:
@@ -309,7 +309,7 @@ class Collector:
         return answer_series(active, tallies, request, clock)
 
     def _fold(self, collection: str) -> None:
-        """Fold what is waiting of a collection, or of its windows, within a time limit for all together."""
+        """Fold the waiting batches of a collection, or of its windows, within one time limit."""
         end = self.clock.seconds() + FRESH_SECONDS
         for under in self._stored_under(collection):
             self.folder.fold_all(under, max(0.0, end - self.clock.seconds()))
@@ -357,7 +357,7 @@ class Collector:
         return ask_joint(*self._folded(collection), query, given, level=level)
 
     def _folded(self, collection: str) -> tuple[Active, Total]:
-        """A collection without rows and its tally, after folding what is waiting."""
+        """A collection without rows and its tally, after folding the waiting batches."""
         active = self.find(collection)
         if active.collection.rows is not None:
             raise Problem("conflict", "the reports of this collection come with rows; ask for them with SQL")
@@ -466,7 +466,7 @@ class Collector:
         return "" if bearer is None else bearer.team
 
     def sign_in(self, name: str, scope: str, team: str) -> str:
-        """A token for somebody whom a provider has vouched for."""
+        """A token for a user whom an OpenID provider has authenticated."""
         return self.access.sign_in(name, scope, team)
 
     def sign_out(self, token: str) -> None:

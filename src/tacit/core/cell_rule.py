@@ -64,7 +64,7 @@ class CellRule:
     """Cells that no report adds to."""
 
     def fault(self, n: I64, cells: I64) -> str:
-        """Return what is impossible about the cells of n unweighted reports, in words; "" if nothing is."""
+        """Return in words why n unweighted reports cannot have these cells; "" if they can."""
         # The order matters: n and the cells are known to be in range before anything is multiplied or added.
         if n.size and (int(n.min()) < 0 or int(n.max()) >= LIMIT):
             return "the number of reports is negative or beyond 62 bits"
@@ -93,7 +93,7 @@ class CellRule:
         return "a cell is larger than its reports allow" if np.any(table[:, :, 1:] > table[:, :, :1]) else ""
 
     def weighted_fault(self, n: I64, totals: tuple[I64, I64], cells: I64, cells2: I64) -> str:
-        """Return what is impossible about weighted cells: sums of w in `cells`, sums of w^2 in `cells2`.
+        """Return why weighted cells (sums of w in `cells`, of w^2 in `cells2`) are impossible; "" if they are not.
 
         Squares are positive integers, so a report of weight w is checked as w^2 unweighted reports.
         """

@@ -138,7 +138,7 @@ class OneOf(OneOfDevice, Mechanism):
 
     @property
     def _axes(self) -> int:
-        """Of a batch: two where a row holds a respondent's answers, or what is in its set."""
+        """Dimensions of a batch: two where a row holds a respondent's answers, or the indicators of a set."""
         return 1 if self.family.domain_size and not self.family.holds_sets else 2
 
     def _batch(self, values: Any) -> npt.NDArray[Any]:
@@ -341,11 +341,14 @@ class OneOf(OneOfDevice, Mechanism):
         held = [np.zeros(self.member(i).value_count, np.int64) for i in range(len(self.family))]
         shares = np.array([self.probability(i) for i in range(len(self.family))])
         for start in range(0, joint.size, _SIMULATED_CELLS):
-            at = np.arange(start, min(start + _SIMULATED_CELLS, joint.size))
+            counted = joint.reshape(-1)[start : start + _SIMULATED_CELLS]
+            groups = split_counts(counted, shares / shares.sum(), rng)
+            # Most combinations of several attributes are nobody's, and what they are for a member need not be known.
+            places = np.flatnonzero(counted)
+            at = start + places
             values = at if joint.ndim == 1 else np.stack(np.unravel_index(at, joint.shape))
-            groups = split_counts(joint.reshape(-1)[at], shares / shares.sum(), rng)
             for i, cells in enumerate(held):
-                np.add.at(cells, self.family.view(i)(values), groups[:, i])
+                np.add.at(cells, self.family.view(i)(values), groups[places, i])
         tallies = {i: self.member(i).simulate_tally(cells, rng) for i, cells in enumerate(held)}
         return per_member(self, self.layout, int(joint.sum()), tallies)
 

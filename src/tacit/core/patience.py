@@ -14,7 +14,7 @@ Check = Callable[[], None]
 
 
 def _never() -> None:
-    """The check of whoever waits as long as it takes."""
+    """The default check, which never raises: no time limit."""
 
 
 _CHECK: ContextVar[Check] = ContextVar("tacit_check", default=_never)

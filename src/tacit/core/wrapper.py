@@ -23,30 +23,30 @@ class Wrapper(Mechanism):
 
     @property
     def report_dtype(self) -> "np.dtype[Any]":
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.report_dtype
 
     @property
     def report_bits(self) -> int:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.report_bits
 
     @property
     def cell_count(self) -> int:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.cell_count
 
     @property
     def cell_rule(self) -> CellRule:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.cell_rule
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.valid(reports)
 
     def all_reports(self) -> Reports:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.all_reports()
 
     def tally(self, reports: Reports, weights: npt.ArrayLike | None = None) -> Any:

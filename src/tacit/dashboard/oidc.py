@@ -37,7 +37,7 @@ _MOST_GROUPS, _MOST_LABEL = 10_000, 60
 
 
 class SignInFailed(TacitError):
-    """The provider did not vouch for anybody, or what it said could not be verified."""
+    """The provider refused, or its ID token could not be verified."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Provider:
         self._lock, self._known, self._since = Lock(), cast("dict[str, Any]", {}), 0.0
 
     def begin(self, redirect: str, target: str) -> tuple[str, Attempt]:
-        """The address to send a browser to, and what it has to bring back."""
+        """The authorization URL for the browser, and the attempt that its callback must match."""
         attempt = Attempt(secrets.token_urlsafe(32), secrets.token_urlsafe(32), secrets.token_urlsafe(48), target)
         url, _ = self._client(redirect).create_authorization_url(
             self._endpoint("authorization_endpoint"), state=attempt.state, nonce=attempt.nonce,
@@ -163,7 +163,7 @@ class Provider:
         return claims
 
     def _asked(self, client: Any, subject: str) -> dict[str, Any]:
-        """What the provider tells about somebody besides the ID token; nothing if it has no place for that."""
+        """The claims of the provider's userinfo endpoint; empty if it has none."""
         place = self._description().get("userinfo_endpoint")
         if not isinstance(place, str):
             return {}

@@ -188,7 +188,7 @@ class Pages:
         return await self._later(request, respond)
 
     def _welcome(self, request: Request) -> Response:
-        """Make a token for whoever the provider vouches for, and lead on."""
+        """Make a token for the user that the provider authenticated, and redirect to the page that was asked for."""
         assert self.provider is not None
         attempt = attempt_of(request)
         person = self.provider.finish(f"{self.site(request)}{PATH}/callback", attempt, request.query_params)

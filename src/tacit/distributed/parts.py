@@ -86,7 +86,7 @@ def sum_of_parts(mechanism: Mechanism, parts: Iterable[bytes]) -> AnyTally:
 
 @lru_cache(maxsize=1)
 def log_kernel() -> None:
-    """Write once to this process's log what it counts with."""
+    """Log once per process which kernel it counts with."""
     # Workers of engines configure no logging, so that a logger would be silent; their standard error is their log.
     told = "the C kernels" if compiled else "the numpy kernels (slow; install a wheel with compiled kernels)"
     version = ".".join(map(str, sys.version_info[:3]))

@@ -7,7 +7,7 @@ from time import process_time, thread_time
 
 
 class CpuMeter:
-    """CPU seconds of a process by what they were spent on; thread-safe.
+    """CPU seconds of a process by activity; thread-safe.
 
     Parts may be nested: what an inner one takes is not counted for the outer one.
     """

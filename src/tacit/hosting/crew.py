@@ -34,7 +34,7 @@ class CrewJob(Protocol):
 
     @property
     def name(self) -> str:
-        """For the log."""
+        """The name of the process in log lines."""
         ...
 
     @property
@@ -43,7 +43,7 @@ class CrewJob(Protocol):
         ...
 
     def prepare(self) -> Callable[[], None]:
-        """Make in the parent what the process needs; returns what it does."""
+        """Called in the parent: make the resources of the process, and return its main function."""
         ...
 
     def started(self) -> None:
@@ -102,7 +102,7 @@ def _fork(run: Callable[[], None], lifeline: _Lifeline) -> int:
 
 
 def run_apart(work: Callable[[], None]) -> None:
-    """Run something to its end in a process of its own; what it raises is raised here."""
+    """Run a function to its end in a child process; its exception is raised here."""
     told, tell = os.pipe()
     lifeline = _Lifeline()
 

@@ -20,14 +20,14 @@ class _JsonLines(logging.Formatter):
 
 
 class _Plain(logging.Formatter):
-    """One line without a traceback, which could quote what somebody sent."""
+    """A formatter of single lines without tracebacks, which could quote a request."""
 
     def format(self, record: logging.LogRecord) -> str:
         return f"{record.levelname.lower()}: {record.getMessage()}"
 
 
 def _note_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
-    """Log what a library warns of by kind and place; the text, which could quote input, is left out."""
+    """Log a library's warning by category and line; its message, which could quote input, is left out."""
     del message, rest
     LOG.warning("%s at %s:%d", category.__name__, filename, lineno)
 

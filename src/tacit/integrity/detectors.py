@@ -139,7 +139,7 @@ def chi_square_sighting(detector: str, observed: I64, law: F64, note: str) -> Si
 
 
 def _pooled(observed: F64, expected: F64) -> tuple[F64, F64]:
-    """Neighbouring cells added up until each has enough expected counts; what is left joins the last."""
+    """Neighbouring cells merged until each has enough expected counts; the remainder joins the last."""
     seen: list[float] = []
     hoped: list[float] = []
     pending = [0.0, 0.0]

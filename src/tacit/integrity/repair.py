@@ -27,7 +27,7 @@ _RARE = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Repaired:
-    """An estimate without what was taken for fakes; `method` labels it in every answer."""
+    """An estimate after subtracting suspected fakes; `method` labels it in every answer."""
 
     method: str
     value: F64

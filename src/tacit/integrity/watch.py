@@ -121,7 +121,7 @@ def watched_oracle(mechanism: Mechanism) -> "Structured | None":
 
 
 def watch_more(mechanism: Mechanism, kept: WatchedSums | None, reports: Reports) -> WatchedSums | None:
-    """Return what is kept with further reports; None for mechanisms that are not watched, or before any report."""
+    """Return the stored counts with further reports added; None for unwatched mechanisms, or without any report."""
     oracle = watched_oracle(mechanism)
     if oracle is None or (kept is None and len(reports) == 0):
         return None

@@ -36,7 +36,7 @@ SANITIZED: tuple[tuple[str, ...], ...] = (
 
 
 class CompileError(RuntimeError):
-    """The compiler refused the sources; the message is what it printed."""
+    """The compiler failed; the message is its output."""
 
 
 def build(target_dir: Path = HERE, flag_sets: Sequence[Sequence[str]] = FLAG_SETS) -> Path | None:

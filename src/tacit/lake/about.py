@@ -104,12 +104,6 @@ class About:
         return {KEY: canonical(replace(self, reports=reports).to_json())}
 
 
-def about_collection(collection: Collection) -> About:
-    """What the files of a collection say, without reports."""
-    assert isinstance(collection.mechanism, Mechanism)
-    return About(collection.mechanism, collection.to_json())
-
-
 def about_of(metadata: Mapping[bytes, bytes] | None, name: str, catalog: Catalog = CATALOG) -> About | None:
     """Read the key-value metadata of a file called `name`; None where it does not say what its reports are."""
     data = (metadata or {}).get(KEY)

@@ -40,7 +40,7 @@ def column_of(who: str, values: Any) -> Column:
 
 
 def _refuse_shape(who: str, values: Any) -> None:
-    """Raise InvalidValue for what is no column."""
+    """Raise InvalidValue for values that are not one column; the message guesses what was meant."""
     hint, shape = "", getattr(values, "ndim", 1)
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") or shape == 0:
         hint = "this is a single value: write [value]"

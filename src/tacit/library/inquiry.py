@@ -49,7 +49,7 @@ class Inquiry:
 
     @property
     def is_declared(self) -> bool:
-        """Whether somebody declared the domain, so that it may be asked of people."""
+        """Whether the domain was declared, and not read off the values, so that people may be asked."""
         return all(scope.declared for scope in self.scopes)
 
     @property
@@ -65,7 +65,7 @@ class Inquiry:
 
     @cached_property
     def forecast(self) -> Forecast:
-        """How precise the answer will be, of what, and why this mechanism was chosen."""
+        """The forecast: expected standard error, for which quantity, and why this mechanism was chosen."""
         return self.predict(self.mechanism, self.n)
 
     @cached_property

@@ -153,7 +153,7 @@ class RoundInquiry(Inquiry):
         return said
 
     def answer(self, tally: Any) -> Finding:
-        """The next round, or what was found."""
+        """The next round, or the finding if there is none."""
         received = (*self.received, (self.mechanism, tally))
         said, tallies = self._said(received), tuple(part for _, part in received)
         if isinstance(said, PlanResult):

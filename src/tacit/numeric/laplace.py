@@ -125,7 +125,7 @@ class DiscreteLaplace(DiscreteLaplaceDevice, CodeCounting, MeanMechanism):
         return (np.log(self._words(int(value))) - np.log(float(WORD)))[reports.astype(np.intp)]
 
     def simulate_tally(self, counts: npt.ArrayLike, rng: np.random.Generator) -> Counts:
-        """Draw the tally at once: a multinomial over the outputs for every number that somebody has."""
+        """Draw the tally at once: a multinomial over the outputs for every number that occurs."""
         true = np.asarray(counts, np.int64)
         cells = np.zeros(self.outputs, np.int64)
         for value in np.flatnonzero(true).tolist():

@@ -47,7 +47,7 @@ class Memoized(MemoizedDevice, Wrapper):
 
     @property
     def exact_simulation(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.exact_simulation
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:
@@ -57,7 +57,7 @@ class Memoized(MemoizedDevice, Wrapper):
         return self.decode(b"".join(self.privatize_one(index, coins) for index in indices))
 
     def estimate(self, tally: Any, candidates: npt.ArrayLike | None = None) -> Estimate:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.estimate(self.inner_tally(tally), candidates)
 
     def log_prob(self, reports: Reports, value: Any) -> F64:

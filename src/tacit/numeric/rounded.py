@@ -48,7 +48,7 @@ class Rounded(RoundedDevice, Wrapper):
 
     @property
     def exact_simulation(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As the inner oracle."""
+        """Delegated to the inner oracle."""
         return self.inner.exact_simulation
 
     @property

@@ -1,4 +1,4 @@
-"""Proofs that cyclic block designs are what they should be, for any practical size, by one Fourier transform.
+"""Proofs that cyclic block designs are balanced, for any practical size, by one Fourier transform.
 
 The estimates of cyclic block response are unbiased because the block is a difference set; that is checked once per
 process before anything is estimated.

@@ -87,7 +87,7 @@ class ShufflePlan:
 
     @property
     def local_epsilon(self) -> Decimal:
-        """What a report keeps on its own, whatever the shufflers do."""
+        """The local epsilon of a report, which holds even if all shufflers collude."""
         return Decimal(self.certificate.local_epsilon)
 
     def to_row(self) -> dict[str, Any]:

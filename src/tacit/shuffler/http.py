@@ -329,7 +329,7 @@ class ShufflerApp:
             await asyncio.to_thread(self.stop)
 
     def stop(self) -> None:
-        """Store what is queued, finish the step under way, and close."""
+        """Write the queued uploads, finish the running step, and close."""
         self._writer.stop()
         self.driver.stop()
         self.driver.store.close()

@@ -44,7 +44,7 @@ class UploadWriter:
         return told
 
     def stop(self) -> None:
-        """Store what is queued, then end."""
+        """Write the queued uploads, then stop the thread."""
         with self._change:
             self._is_stopping = True
             self._change.notify()

@@ -136,7 +136,7 @@ class PartyStore:
 
     @contextmanager
     def alone(self) -> Generator[None]:
-        """Let nobody else, no thread and no process, decide on what was read and what is stored inside the block."""
+        """Hold the exclusive right to decide: no other thread or process reads and decides while the block runs."""
         end = time.monotonic() + _PATIENCE_SECONDS
         with self._deciding:
             # Tried again and again rather than waited for, so that letters can be stored meanwhile.

@@ -87,7 +87,7 @@ class UploadDoor:
         return STORED
 
     def store(self) -> None:
-        """Write uploads and counts; those of unknown sessions are nobody's."""
+        """Write uploads and counts; uploads of unknown sessions are dropped."""
         if not self._key:
             return
         if self._fresh:

@@ -114,7 +114,7 @@ class Courier:
         self._threads: dict[str, threading.Thread] = {}
 
     def wake(self) -> None:
-        """Look into the outbox, and make sure that somebody delivers to each receiver in it."""
+        """Read the outbox, and start a delivery thread for every receiver that has none."""
         waiting = self._store.waiting()
         with self._change:
             self._generation += 1

@@ -74,7 +74,7 @@ def make_shuffler(
 
 
 def serve_shuffler(settings: ShufflerSettings, announce: Announce = print) -> None:
-    """Serve until stopped; SIGTERM and SIGINT finish what was begun."""
+    """Serve until stopped; SIGTERM and SIGINT finish running requests first."""
     set_up_logs()
     # Vectors of a round come and go by the dozen, each of megabytes.
     keep_freed_memory()

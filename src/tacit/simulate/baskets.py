@@ -140,7 +140,7 @@ def _patterns(parameters: Quest, rng: np.random.Generator) -> list[I64]:
 def _basket(
     size: int, carried: list[int], patterns: list[I64], cumulative: F64, corruption: F64, rng: np.random.Generator
 ) -> tuple[set[int], list[int]]:
-    """One basket, and what is carried to the next one."""
+    """One basket, and the items carried over to the next one."""
     basket: set[int] = set()
     for _ in range(_TRIES):
         if len(basket) >= size:

@@ -22,7 +22,7 @@ from tacit.tasks.ranges.rectangles import Rectangles, solve_rectangles
 
 @dataclass(frozen=True, eq=False)
 class GridCrowd:
-    """Made-up respondents: the combinations of answers that somebody gave, and how many did."""
+    """Simulated respondents as a sparse table: the combinations of answers that occur, and their counts."""
 
     sizes: tuple[int, ...]
     places: I64
@@ -68,7 +68,7 @@ class GridCrowd:
         return self._members(mechanism, rng)
 
     def _members(self, mechanism: OneOf, rng: np.random.Generator) -> PerMember:
-        """The same where most combinations are nobody's, without a table of them."""
+        """The same for a sparse table: only the combinations that occur are stored."""
         family = mechanism.family
         shares = np.array([mechanism.probability(i) for i in range(len(family))])
         groups = split_counts(self.counts, shares / shares.sum(), rng)

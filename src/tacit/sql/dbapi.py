@@ -75,7 +75,7 @@ class DBConnection:
     """A read-only DB-API connection."""
 
     def __init__(self, connection: QueryEngine, errors: bool) -> None:
-        """Over a table."""
+        """Connect to a table."""
         self._connection = connection
         self._errors = errors
         self._closed = False
@@ -103,7 +103,7 @@ class Cursor:
     arraysize = 1
 
     def __init__(self, connection: QueryEngine, *, errors: bool = False) -> None:
-        """Over a table."""
+        """Open a cursor on a table."""
         self._connection = connection
         self._errors = errors
         self._rows: Iterator[tuple[Any, ...]] = iter(())

@@ -14,7 +14,7 @@ _LOOK_SECONDS = 0.1
 
 @contextmanager
 def holding(lock: Lock, check: Check) -> Generator[None]:
-    """Hold a lock, and go on checking while somebody else does."""
+    """Acquire a lock; the time limit is checked while another thread holds it."""
     while not lock.acquire(timeout=_LOOK_SECONDS):
         check()
     try:

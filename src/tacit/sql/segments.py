@@ -27,7 +27,7 @@ _KEPT_REGIONS = 1
 
 
 class Segment(Protocol):
-    """Some rows of a table with their reports, sealed: what a key stands for never changes."""
+    """An immutable part of a table: rows with their reports, identified by a key."""
 
     @property
     def key(self) -> str:
@@ -87,7 +87,7 @@ class Opened:
 
     @property
     def nbytes(self) -> int:
-        """Memory of columns, reports, and what is kept of earlier queries."""
+        """Bytes of columns, reports, and cached results of earlier queries."""
         return self.rows.nbytes + self.linked.nbytes + self.piece.public.nbytes + self.source.nbytes
 
 
@@ -102,7 +102,7 @@ class SegmentCache:
     """
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
-        """Nothing is opened yet."""
+        """Start with an empty cache that holds at most `limit` bytes of opened segments."""
         self._limit = limit
         # The segment, its bytes when it was last used, and the number of the query that did.
         self._kept: OrderedDict[str, tuple[Opened, int, int]] = OrderedDict()

@@ -23,7 +23,7 @@ class EpsilonChoice:
 
     @property
     def risk(self) -> str:
-        """What somebody's suspicion can grow to, in words."""
+        """The largest posterior probability an observer can reach, in words."""
         return risk_words(self.epsilon)
 
     @property
@@ -37,7 +37,7 @@ class EpsilonChoice:
 
 
 def posterior(epsilon: float, prior: float = 0.5) -> float:
-    """Return how sure somebody may be of an answer after one report, who was this sure before.
+    """Return the largest posterior probability of an answer after one report, from this prior probability.
 
     The odds grow by a factor of e^epsilon at most, whatever else is known (Bayes' theorem).
 

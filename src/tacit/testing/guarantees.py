@@ -106,7 +106,7 @@ def _draws(mechanism: Memoized) -> "Iterator[tuple[Once, float]]":
 def _conditional(
     mechanism: Memoized, reports: npt.NDArray[Any], sequence: Sequence[int], once: Once, sent: npt.NDArray[np.intp]
 ) -> F64:
-    """The probability of every sequence of reports, given what was drawn once.
+    """The probability of every sequence of reports, given the permanent draws.
 
     Equal keys send equal reports, different keys independent ones; beyond the cap the last report is repeated.
     """
@@ -124,7 +124,7 @@ def _conditional(
 
 
 def _one(mechanism: Memoized, reports: npt.NDArray[Any], value: int, once: Once) -> F64:
-    """The probability of every report on one value, given what was drawn once."""
+    """The probability of every report on one value, given the permanent draws."""
     inner = mechanism.inner
     if isinstance(inner, DBitFlip):
         # The inner probability includes the draw of the buckets, which is divided out again.

@@ -38,7 +38,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Batch:
-    """Reports of one upload."""
+    """A batch: the reports of one upload, by member."""
 
     collection: str
     batch: bytes

@@ -39,7 +39,7 @@ _MAX_BLOCK = 1 << 28
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says about itself."""
+    """The header of a file: its mechanism, domain and further fields."""
 
     mechanism: Mechanism
     domain: dict[str, Any] | None

@@ -1,4 +1,4 @@
-"""What the session of a shuffled collection says, given its document: how one is made, and what a client checks of it.
+"""Session documents of shuffled collections: making one from the collection's document, and verifying one in a client.
 
 A document names the parties and the terms once and for all. A session adds what is made afresh: keys to seal for, a
 close time, the certificate, and the signatures of all parties by the identities that the document pins. Unlike the rest

@@ -85,7 +85,7 @@ class AnonymousToken:
 
 
 def token_message(collection: str, nonce: bytes) -> bytes:
-    """What is signed: a nonce, and the collection that it is for."""
+    """The message that is signed: a nonce and the id of the collection."""
     return _LABEL + bytes.fromhex(collection) + nonce
 
 

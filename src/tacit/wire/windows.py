@@ -29,7 +29,7 @@ _EXCLUDED = {
 
 
 def check_told(document: Any) -> None:
-    """Refuse kinds that are told a history: what a collection asks has one value for one answer."""
+    """Refuse kinds whose value is a history (a list of states): a question of a collection has one value per answer."""
     if any(part.kind == "tree_steps" for part in document.members):
         raise InvalidSpec(
             "document.mechanism is tree_steps, which no document carries yet: a device would have to be told its past "

@@ -320,7 +320,7 @@ def test_a_second_thread_waits_until_the_first_has_recorded_its_report(tmp_path:
 
     def first(_: Kept) -> LedgerEntry:
         thread.start()
-        assert ledger.reached.wait(60)
+        assert ledger.reached.wait(300)
         return entry("a")
 
     ledger.record(ID, first)

@@ -107,7 +107,7 @@ for count in (1, 3, 9000):
 
 def test_a_forked_child_has_coins_of_its_own():
     """Buffered words, of single reports and of batches, are never used twice; a fork needs a process of its own."""
-    subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", FORK], check=True, timeout=600)
 
 
 def test_scripted_coins_give_their_words_and_no_more():

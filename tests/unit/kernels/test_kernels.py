@@ -64,6 +64,7 @@ def test_hash_support_on_odd_sizes(d: int):
                  twin.hash_support(seeds, buckets, g, candidates, weights))  # fmt: skip
 
 
+@pytest.mark.slow_cases("3000")
 @compiled
 @pytest.mark.parametrize("step", [1, 40, 48, 729, 1024, 3000])
 def test_hash_support_of_runs_of_candidates_with_one_upper_half(step: int):

@@ -171,6 +171,7 @@ def test_what_nobody_was_asked_for_has_no_end_and_too_much_is_refused() -> None:
         fit_wide((2, 2), (2, 2), {(0, 0): signed}, respondents=1.0)
 
 
+@pytest.mark.slow_cases("sizes1")
 @pytest.mark.parametrize("sizes", [(1 << 12, 256), (1 << 19, 2)])
 def test_planning_a_long_attribute_takes_memory_for_its_answers_not_for_pairs_of_them(sizes: tuple[int, int]) -> None:
     """A matrix of pairs has 128 MB for the first, and 2 TB for the second."""

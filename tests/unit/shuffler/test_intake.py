@@ -44,7 +44,7 @@ def test_what_gathers_during_a_transaction_is_one_group(tmp_path: Path) -> None:
     told[2].cancel()
     for _ in range(3):
         store.gate.release()
-    assert [future.result(60) for future in told if not future.cancelled()] == [[i] for i in "01345"]
+    assert [future.result(300) for future in told if not future.cancelled()] == [[i] for i in "01345"]
     writer.stop()
     assert store.groups == [1, 3, 1]
     with pytest.raises(Busy):
@@ -58,11 +58,11 @@ def test_an_error_reaches_everybody_in_the_group_and_the_writer_goes_on(tmp_path
     store.error = StorageFull("no room")
     store.gate.release()
     with pytest.raises(StorageFull):
-        writer.submit(upload("a")).result(60)
+        writer.submit(upload("a")).result(300)
     assert isinstance(writer.failure, StorageFull)
     store.error = None
     store.gate.release()
-    assert writer.submit(upload("b")).result(60) == ["b"]
+    assert writer.submit(upload("b")).result(300) == ["b"]
     assert writer.failure is None
     writer.stop()
     store.close()
@@ -79,7 +79,7 @@ def test_uploads_of_one_request_stay_together_and_have_their_own_outcomes(tmp_pa
         writer.submit(upload("one too many"))
     for _ in range(2):
         store.gate.release()
-    assert [future.result(60) for future in (first, *told)] == [["0"], ["a", "b", "c"], ["d", "e"]]
+    assert [future.result(300) for future in (first, *told)] == [["0"], ["a", "b", "c"], ["d", "e"]]
     writer.stop()
     assert store.groups == [1, 5]
     store.close()

@@ -53,7 +53,7 @@ class Network:
 
 
 def wait(holds: Callable[[], bool]) -> None:
-    end = monotonic() + 60
+    end = monotonic() + 300
     while not holds():
         assert monotonic() < end
         sleep(0.002)

@@ -40,7 +40,7 @@ class AuditRequest:
     question: str | None
 
     def mechanism(self) -> Any:
-        """The mechanism."""
+        """The mechanism built from the options of the command."""
         from tacit.cli.reports import make_mechanism
 
         if self.document is not None:

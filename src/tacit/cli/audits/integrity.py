@@ -68,7 +68,7 @@ def _print(result: dict[str, Any]) -> None:
 
 
 def print_collection(found: dict[str, Any]) -> None:
-    """Print what a collector says about the reports of a collection."""
+    """Print a collector's findings about forged reports in a collection."""
     click.echo(f"{found['n']:,} reports: {found['state']} (looked at {found['looked_at']})")
     _print_influence(found["influence"])
     refused = ", ".join(f"{reason} {count:,}" for reason, count in found["rejected"].items())

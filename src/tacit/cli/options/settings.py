@@ -25,7 +25,7 @@ def variable_of(flag: str) -> str:
 
 
 def read_variable(name: str, environment: Mapping[str, str] | None = None) -> str:
-    """Return what a variable, or the file of its twin, says; empty if neither is set."""
+    """Return the value of NAME, or the content of the file that NAME_FILE names; empty if neither is set."""
     environment = os.environ if environment is None else environment
     value, file = environment.get(name, ""), environment.get(name + FILE, "")
     if value and file:

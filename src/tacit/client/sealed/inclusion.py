@@ -91,11 +91,6 @@ def _first_proof(sealed: SealedReport, asking: Asking) -> dict[str, Any] | None:
     return None
 
 
-def verified_transcript(collection: Collection, published: Any) -> Transcript:
-    """The transcript of a collection as it was published; ProtocolViolation names what is wrong with it."""
-    return _verified(terms_of(collection), published)
-
-
 def _verified(terms: ShuffleTerms, published: Any) -> Transcript:
     if not isinstance(published, dict) or not {"session", "transcript"} <= set(cast("dict[str, Any]", published)):
         raise ProtocolViolation("transcript: the file must have a session and a transcript")

@@ -284,7 +284,7 @@ def _changes(series: Series, labels: list[Any], windows: WindowTerms) -> list[di
 
 
 def series_csv(answer: dict[str, Any]) -> str:
-    """The series as CSV, a row per window and value; what is not answered has one row without a value."""
+    """The series as CSV, a row per window and value; a window without an answer has one row without a value."""
     lines: list[Sequence[Any]] = [COLUMNS]
     for row in answer["series"]:
         about = {name: row[name] for name in ("from", "to", "first_day", "last_day", "state", "provisional")}

@@ -200,7 +200,7 @@ class Access:
         return token, fresh
 
     def sign_in(self, name: str, scope: str, team: str) -> str:
-        """Create a token for somebody whom a provider has vouched for, and remove those of before that have expired."""
+        """Create a token for a user authenticated by an OpenID provider, and remove the user's expired ones."""
         for record in self._store.tokens():
             if record.label.endswith(SIGNED_IN) and record.expires <= self._day():
                 self._store.revoke_token(record.hash)

@@ -215,7 +215,7 @@ class ReportRoute:
         self._stored += [(under, reports, each) for each in begun]
 
     def _count_stored(self) -> None:
-        """Count what was answered since the last time."""
+        """Note stored batches in the metrics, and mark their collections to be folded."""
         if not self._stored:
             return
         stored, self._stored, now = self._stored, [], perf_counter()
@@ -268,7 +268,7 @@ class ReportTaker:
     __slots__ = ("_created", "_form", "_origin", "_origins", "_singles", "active", "invitation", "route")
 
     def __init__(self, route: ReportRoute, active: Active, form: PlainForm, head: Mapping[bytes, bytes]) -> None:
-        """Take for a route what is in this form."""
+        """Prepare to take bodies of one plain form on the route."""
         self.route, self.active, self._form = route, active, form
         self.invitation = head.get(b"tacit-invitation", b"").strip(b" \t").decode("latin-1")
         self._origin = head.get(b"origin", b"")
@@ -278,7 +278,7 @@ class ReportTaker:
 
     @property
     def cors(self) -> bytes:
-        """The encoded CORS headers of an answer, by what is allowed now."""
+        """The encoded CORS headers of an answer, from the origins that are allowed now."""
         origins = self.route.origins(self.active)
         return _cors_lines(self._origin, origins) if origins else b""
 

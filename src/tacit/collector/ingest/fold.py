@@ -202,7 +202,7 @@ class Folder:
         return keeps_reports(empty_tally(active.mechanism))
 
     def forget(self, collection: str) -> None:
-        """Remove what is kept of a collection outside of the store: its files, and tallies of them."""
+        """Remove the files of a collection and their cached tallies, which are outside of the database."""
         self._files.drop(collection)
         self._counts.forget(collection)
 

@@ -50,7 +50,7 @@ class NoticeFront:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what was begun, within seconds; what is queued waits in the database."""
+        """Finish running deliveries within seconds; queued messages stay in the database."""
         self.webhooks.stop()
         self._thread.stop()
 

@@ -141,11 +141,11 @@ class Webhooks:
         )
 
     def deliver_due(self) -> None:
-        """Try what is due, and wait for it a while."""
+        """Begin all deliveries that are due, and wait some seconds for them to end."""
         self._lanes.wait(self.begin_due(), TURN_SECONDS)
 
     def begin_due(self) -> "list[Thread]":
-        """Begin with what is due, in a thread for every webhook, so that none waits for another; returns them."""
+        """Begin all deliveries that are due, in one thread per webhook so that none waits for another."""
         return [lane for name in self._store.due(int(self._clock.now())) if (lane := self._lanes.start(name))]
 
     def stop(self, seconds: float = TURN_SECONDS) -> None:

@@ -46,7 +46,7 @@ _FUNCTIONS = frozenset((*_BUILT_IN, *_AGGREGATES, *STANDING))
 
 @dataclass(frozen=True)
 class CatalogResult:
-    """Columns and rows, and what a reader should know."""
+    """Columns and rows of a catalogue query, with the notices to send along."""
 
     fields: tuple[Field, ...]
     rows: list[tuple[Any, ...]]

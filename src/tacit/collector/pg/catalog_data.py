@@ -174,7 +174,7 @@ def standing_rows() -> dict[str, list[Row]]:
 
 
 def rows_of(tables: Sequence[TableInfo], database: str) -> dict[str, list[Row]]:
-    """What depends on the tables that somebody may read."""
+    """The catalogue rows that depend on the tables the token may read."""
     found: dict[str, list[Row]] = {name: [] for name in FILLED}
     found["pg_database"] = [{
         "oid": DATABASE, "datname": database, "datdba": OWNER, "encoding": 6, "datcollate": "C.UTF-8",

@@ -126,19 +126,19 @@ class ArrayAgg:
     """Aggregate: the values of a column as an array."""
 
     def __init__(self) -> None:
-        """Nothing so far."""
+        """Start with an empty array."""
         self._items: list[Any] = []
         self._size = 0
 
     def step(self, *values: Any) -> None:
-        """One value more."""
+        """Append one value to the array (SQLite aggregate callback)."""
         self._size += len(str(values[0])) + 1
         if self._size > LONGEST:
             raise too_long()
         self._items.append(values[0])
 
     def final(self) -> str:
-        """The array."""
+        """Return the array as PostgreSQL's text (SQLite aggregate callback)."""
         return pg.array_text(self._items)
 
 
@@ -304,7 +304,7 @@ class Lookups:
         self._words, self._session = words, session
 
     def class_oid(self, name: Any) -> int | None:
-        """The number of a table by its name; a number stays what it is."""
+        """The OID of a table name (`regclass`); a number is returned unchanged."""
         if name is None or isinstance(name, int) or str(name).isdigit():
             return None if name is None else int(name)
         found = self.to_class(name)
@@ -343,7 +343,7 @@ class Lookups:
         return self._session.settings.get(self._session.set(str(name), "" if value is None else str(value)))
 
     def functions(self) -> dict[str, tuple[Function, int]]:
-        """By name, with the type of what they return."""
+        """SQL functions by name, each with its return type."""
         session = self._session
         return {
             "class_oid": (self.class_oid, pg.OID), "to_regclass": (self.to_class, pg.REGCLASS),

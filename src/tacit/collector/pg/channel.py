@@ -106,7 +106,7 @@ class Channel(asyncio.Protocol):
         return len(self._out)
 
     async def flush(self, seconds: float) -> None:
-        """Send what was written, and wait while the other side is slow."""
+        """Flush the write buffer; waits while the client reads slowly (back-pressure)."""
         data, self._out = bytes(self._out), bytearray()
         if self._transport is None or self._transport.is_closing():
             raise Closed
@@ -140,7 +140,7 @@ class Channel(asyncio.Protocol):
                     found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
     def close(self) -> None:
-        """Send what is on its way, and end."""
+        """Flush the write buffer, then close the connection."""
         if self._transport is not None:
             if self._out and not self._transport.is_closing():
                 self._transport.write(bytes(self._out))

@@ -95,7 +95,7 @@ def check_transaction(state: SessionState, statement: Statement) -> None:
 
 
 def check_command(statement: Statement) -> None:
-    """Refuse what is not a command that is known here, and say what to write."""
+    """Refuse unknown commands; the error says which statement to write instead."""
     word = statement.words[0]
     if word in _WRITES:
         raise PgError("25006", f"cannot execute {word}: answers are read only",

@@ -139,7 +139,7 @@ class Parse:
 
 @dataclass(frozen=True)
 class Bind:
-    """Parameters for a prepared statement, and the formats of what comes back."""
+    """Parameter values for a prepared statement, and the formats of the result columns."""
 
     portal: str
     statement: str
@@ -239,7 +239,7 @@ def decode_opening(data: bytes) -> dict[str, str]:
 
 
 def encode(letter: str, body: bytes = b"") -> bytes:
-    """A message."""
+    """Encode a message: type byte, length, body."""
     # The length counts its own four bytes, and not the letter.
     return HEAD.pack(letter.encode(), len(body) + 4) + body
 
@@ -302,7 +302,7 @@ def parameter_description(types: Sequence[int]) -> bytes:
 
 
 def data_row(values: Sequence[bytes | None]) -> bytes:
-    """A row."""
+    """Encode a DataRow message."""
     parts = [pack("!h", len(values))]
     # NULL has the length -1 and no bytes, which tells it from empty text.
     parts += [b"\xff\xff\xff\xff" if value is None else _INT32.pack(len(value)) + value for value in values]

@@ -89,7 +89,7 @@ def _literal(value: "pg.Value | list[pg.Value]", position: int) -> Any:
 
 
 def parameter_types(parsed: ParsedQuery, given: Sequence[int], columns: Mapping[str, int]) -> tuple[int, ...]:
-    """Types of parameters: those that were stated, and for the others what they are cast to or compared with."""
+    """Types of parameters: as stated by the client, else the type of the cast or comparison they stand in."""
     nodes = [(node, _number(node)) for node in parsed.tree.find_all(exp.Parameter)]
     count = max((number for _, number in nodes), default=0)
     found = [*given, *[0] * (count - len(given))]

@@ -219,7 +219,7 @@ class Session:
             await self._pause()
 
     async def _pause(self) -> None:
-        """Send what is written, and let others have their turn, during a long answer."""
+        """Flush a part of a long answer and yield to the event loop."""
         if self._channel.unsent > _FLUSH_BYTES:
             await self._flush()
             await asyncio.sleep(0)

@@ -94,7 +94,7 @@ class LakeFiles:
                 self._published[active.id] = len(found), sum(entry.bytes for entry in found), digest
 
     def check_published(self) -> None:
-        """Forget what was published, so that it is compared and written again: another process may have died."""
+        """Forget the digests of published manifests, so that they are compared again: another process may have died."""
         with self._lock:
             self._published = {key: (files, size, b"") for key, (files, size, _) in self._published.items()}
 

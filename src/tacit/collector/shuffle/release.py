@@ -59,7 +59,7 @@ class Releases:
     _opened: dict[str, OpenedRows] = field(default_factory=dict[str, OpenedRows])
 
     def invitations(self, collection: str) -> list[bytes]:
-        """What is kept of the invitations to a collection, which is what admits to its sessions."""
+        """The stored hashes of a collection's invitations, which admit to its sessions."""
         return self.store.invitations(collection)
 
     def open(self, record: SessionRecord) -> tuple[Transcript, Released]:

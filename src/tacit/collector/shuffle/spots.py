@@ -48,7 +48,7 @@ def draw_tokens(session: ShuffleSession) -> list[bytes]:
 
 
 def draw_spots(session: ShuffleSession, tokens: Sequence[bytes], coins: Coins) -> bytes:
-    """Seal as many words as the session has spot checks; returns what is kept of them."""
+    """Seal one word per spot check of the session; returns the records to store."""
     # Words that differ, so that each is found once; any word is some report, and nobody can tell these from others.
     words = set[int]()
     while len(words) < session.spot_checks:
@@ -83,7 +83,7 @@ class SpotPlanter:
     _drawn: dict[str, list[SpotCheck]] = field(default_factory=dict[str, list[SpotCheck]])
 
     def plant(self, record: SessionRecord) -> bool:
-        """Send what is due; False if something could not be sent.
+        """Send the spot checks that are due; False if one could not be sent.
 
         By people and not by time: whoever closes a session as soon as enough have answered has planted all of them.
         What is not due when it is closed never goes out, as all at once it would be known for what it is.

@@ -90,7 +90,7 @@ class CollectorSteps:
         return range(1, session.shuffler_count + 1)
 
     def _is_unsettled(self, record: SessionRecord) -> bool:
-        """Whether the next step would draw or announce what it may have drawn or announced otherwise before."""
+        """Whether the next step would draw anew what a crashed step may have drawn and announced already."""
         # A second set of spot checks would count as respondents, and a second list of tokens contradict the first.
         waits = record.progress.get("invitations") and not record.progress.get("admitted")
         return record.state == DRAFT or bool(record.state == PUBLISHED and waits)

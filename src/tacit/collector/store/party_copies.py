@@ -35,7 +35,7 @@ def party_beside(backup: str | Path) -> Path:
 
 @contextmanager
 def new_party_copy(source: PartyDatabase | None, backup: str) -> Generator[None]:
-    """Copy what is kept of shuffles, if there is anything, before the block copies the rest; removed if that fails."""
+    """Copy the shuffle database, if there is one, before the block copies the rest; removed if the block fails."""
     if source is None:
         yield
         return

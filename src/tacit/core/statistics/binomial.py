@@ -174,16 +174,23 @@ def _beta(a: F64, b: F64, x: F64, *, complement: bool = False) -> F64:
     value = np.empty_like(x)
     # The continued fraction converges quickly left of the mean only; right of it, I_x(a, b) = 1 - I_(1-x)(b, a).
     small = x < (a + 1) / (a + b + 2)
-    front = np.exp(_log_mass(a, b - 1, x) + np.log1p(-np.minimum(x, 1 - 2.0**-53)))
-    front = np.where(x < 1, front, 0.0)
-    value[small] = front[small] * _fraction(a[small], b[small], x[small])
+    value[small] = _left_of_mean(a[small], b[small], x[small])
     large = ~small
-    back = np.exp(_log_mass(a - 1, b, x)) * x
-    value[large] = back[large] * _fraction(b[large], a[large], 1 - x[large])
+    value[large] = _right_of_mean(a[large], b[large], x[large])
     # Where the wanted side is the one that was computed, nothing is subtracted and a small tail keeps its digits.
     flipped = large != complement
     value[flipped] = 1 - value[flipped]
     return np.clip(value, 0.0, 1.0)
+
+
+def _left_of_mean(a: F64, b: F64, x: F64) -> F64:
+    front = np.exp(_log_mass(a, b - 1, x) + np.log1p(-np.minimum(x, 1 - 2.0**-53)))
+    return np.where(x < 1, front, 0.0) * _fraction(a, b, x)
+
+
+def _right_of_mean(a: F64, b: F64, x: F64) -> F64:
+    """One minus I_x(a, b)."""
+    return np.exp(_log_mass(a - 1, b, x)) * x * _fraction(b, a, 1 - x)
 
 
 def _fraction(a: F64, b: F64, x: F64) -> F64:
@@ -227,17 +234,17 @@ def _log_mass(k: F64, rest: F64, p: F64) -> F64:
 def _stirling(n: F64) -> F64:
     """The log of n! less Stirling's formula."""
     large = np.maximum(n, 16.0)
-    series = np.zeros_like(large)
+    inverse, series = 1 / (large * large), np.zeros_like(large)
     for factor in reversed(_SERIES):
-        series = series / large**2 + factor
+        series = series * inverse + factor
     return np.where(n < 16, _TABLE[np.minimum(n, 15).astype(np.int64)], series / large)
 
 
 def _deviance(x: F64, mean: F64) -> F64:
     """Return x log(x/mean) + mean - x without cancellation: near x = mean by a series in v = (x - mean)/(x + mean)."""
     v = (x - mean) / (x + mean)
-    near, term = (x - mean) * v, 2 * x * v
-    for j in range(1, 12):
-        term = term * v * v
-        near = near + term / (2 * j + 1)
+    square, series = v * v, np.zeros_like(v)
+    for j in range(11, 0, -1):
+        series = (series + 1 / (2 * j + 1)) * square
+    near = (x - mean) * v + 2 * x * v * series
     return np.where(np.abs(v) < 0.1, near, x * np.log(x / mean) + mean - x)

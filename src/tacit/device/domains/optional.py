@@ -44,7 +44,7 @@ class OptionalDomain(Domain):
 
     @property
     def name(self) -> str:
-        """That of the domain."""
+        """The name of the wrapped domain."""
         return cast("Any", self.domain).name
 
     @property

@@ -241,7 +241,7 @@ class AllOfDevice(Device):
 
     @property
     def first_value(self) -> Any:
-        """That of every member."""
+        """The list of the members' first values."""
         return [member.first_value for member in self.members]
 
     @property

@@ -75,7 +75,7 @@ class Tree(Family):
         return self.mechanisms[i]
 
     def answer_sizes(self) -> tuple[int, ...]:
-        """The one domain."""
+        """The size of the only domain, as a tuple."""
         return (self.size,)
 
     def of_answers(self, answers: Sequence[int]) -> int:
@@ -110,7 +110,7 @@ class Tree(Family):
 
 
 def indices_of(kind: str, value: Any, size: int) -> Any:
-    """An index, or an array of them; what is none is refused without being shown, whichever member is asked."""
+    """An index, or an array of indices; other values are refused by an error that does not show them."""
     if getattr(value, "ndim", 0):
         inside = value.dtype.kind in "iu" and (not value.size or (value.min() >= 0 and int(value.max()) < size))
         found = value if inside else None

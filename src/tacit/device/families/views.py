@@ -34,7 +34,7 @@ def check_sizes(kind: str, sizes: Any) -> tuple[int, ...]:
 
 
 def attribute_of(kind: str, value: Any, attribute: int, sizes: Sequence[int]) -> Any:
-    """One answer out of a list, or a row of an array of them; what is none is refused without being shown."""
+    """One answer out of a list, or a row of a batch; other values are refused by an error that does not show them."""
     answer, size = answers_of(kind, value, len(sizes))[attribute], sizes[attribute]
     if getattr(answer, "ndim", 0):
         inside = answer.dtype.kind in "iu" and (not answer.size or (answer.min() >= 0 and answer.max() < size))

@@ -120,7 +120,7 @@ class SetDevice(Device):
 
     @property
     def value_count(self) -> int:
-        """Sets are no integers: whoever counts values takes them for unlimited."""
+        """Sets are not indices, so the number of values is reported as unlimited."""
         return 1 << 64
 
     @property

@@ -278,7 +278,7 @@ class TreeStepsDevice(Device):
         return tuple(cast("list[int]", states))
 
     def check_value(self, value: Any) -> None:
-        """Refuse what is no list of states, without showing it."""
+        """Refuse a value that is no list of states; the error does not show the value."""
         self._states(value)
 
     def privatize_one(self, value: Any, coins: Coins) -> bytes:

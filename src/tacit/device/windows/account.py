@@ -31,7 +31,7 @@ class AccountRecord:
         return AccountRecord(high, kept, self.spent + epsilon)
 
     def within(self, last: int, run: int) -> Fraction:
-        """Return what was charged to the run of windows that ends with `last`."""
+        """Return the epsilon charged to the run of windows that ends with `last`."""
         return sum((epsilon for window, epsilon in self.charges if last - run < window <= last), Fraction(0))
 
     def to_json(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class Asked:
 
     @property
     def now(self) -> int:
-        """The window of today."""
+        """The index of today's window."""
         return self.windows.calendar.window(self.today)
 
 

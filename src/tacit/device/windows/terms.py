@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -153,8 +152,3 @@ def _whole(value: Any, where: str, least: int, most: int) -> None:
 def _cap(value: Any, where: str) -> None:
     if not isinstance(value, str) or Epsilon(value).text != value:
         raise InvalidSpec(f'{where} must be an epsilon as its shortest decimal text, such as "1" or "0.5"')
-
-
-def window_days(windows: WindowTerms, window: int) -> tuple[date, date]:
-    """Return the first and the last day of a window."""
-    return windows.calendar.first_day(window), windows.calendar.last_day(window)

@@ -38,7 +38,7 @@ def tally(frame: Frame, mechanism: Mechanism) -> AnyTally:
 
 
 def tally_read(frame: Frame, mechanism: Mechanism, read: Read) -> AnyTally:
-    """The tally of what `read` makes of the partitions of a frame."""
+    """The tally of the reports that `read` extracts from the partitions of a frame."""
     spec = spec_of(mechanism)
     if mechanism.cell_count > FEW_CELLS and not keeps_reports(empty_tally(mechanism)):
         return _tally_cells(frame, mechanism, partial(_cells, spec, read))

@@ -31,7 +31,7 @@ _SCHEMES = {"s3": "s3a"}
 
 @dataclass(frozen=True, eq=False)
 class LakeFrame:
-    """The report files of some folders as a frame, with what they say of themselves."""
+    """The report files of some folders as a frame, with their metadata."""
 
     frame: Frame
     about: About

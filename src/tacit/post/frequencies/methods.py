@@ -216,7 +216,7 @@ def process(estimate: Estimate, method: str | Method, *, noise: Noise | None = N
 
 
 def _suitable(method: Method, estimate: Estimate, *, whole: bool) -> Method:
-    """The method, or what is as consistent where the cells are too few for it."""
+    """The method, or where there are too few cells for it a fallback that is as consistent."""
     cells = int(np.count_nonzero(np.isfinite(estimate.variance)))
     if not estimate.has_data or cells >= method.least_cells:
         return method

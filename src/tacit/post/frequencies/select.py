@@ -190,7 +190,7 @@ def _by_replay(estimate: Estimate, replay: Replay, runs: int) -> dict[str, Score
 
 
 def _by_halves(estimate: Estimate, chosen: dict[str, Selection]) -> dict[str, Selection]:
-    """Hold what was picked without looking at the order against the methods that use it.
+    """Compare the pick of the unordered methods with the methods that use the order, on split noise.
 
     All of them have a sum of one, so that the expected error of a random set is a fixed multiple of that of the cells,
     which is known far better; sets are therefore judged by cells. A few largest cells say little: there a method must

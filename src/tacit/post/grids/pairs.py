@@ -128,7 +128,7 @@ def respond(
 
 
 def _ratio(wanted: F64, found: F64) -> F64:
-    """What to multiply by; nothing is left of what is not wanted, and nothing can be made of what is not there."""
+    """Factors wanted / found for iterative proportional fitting; zero where `found` is zero."""
     return np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
 
 
@@ -200,7 +200,7 @@ def _four(both: F64, first: F64, second: F64) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class PairFit:
-    """The grids as they were told, and what they agree on."""
+    """The noisy grids, and the consistent tables fitted to them."""
 
     sizes: tuple[int, ...]
     grids: tuple[CutGrid, ...]

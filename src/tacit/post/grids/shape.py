@@ -118,11 +118,11 @@ class Inverse:
     """The pseudo-inverse of the normal matrix of a grid."""
 
     def apply(self, rows: F64) -> F64:
-        """The inverse times every row; what was not observed is left out."""
+        """The pseudo-inverse times every row; directions that were not observed are dropped."""
         raise NotImplementedError
 
     def known(self, rows: F64) -> npt.NDArray[np.bool_]:
-        """Whether every row lies in what was observed."""
+        """Whether every row lies in the span of the observed nodes."""
         raise NotImplementedError
 
 

@@ -273,7 +273,7 @@ def _details(table: F64, shape: GridShape, heights: Heights) -> dict[Heights, F6
 
 
 def _assembled(parts: dict[Heights, F64], shape: GridShape) -> F64:
-    """The table whose details are given; what is not given is zero. The inverse of `_details`."""
+    """The table with these detail coefficients, missing ones taken as zero. The inverse of `_details`."""
     for axis in range(len(shape.sizes) - 1, -1, -1):
         found: dict[Heights, F64] = {}
         for depths, part in sorted(parts.items()):

@@ -56,7 +56,7 @@ class Level:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody answered."""
+        """Whether there is no report at all."""
         return not np.isfinite(self.scale)
 
     def noise(self, nodes: int) -> float:
@@ -252,7 +252,7 @@ def _halves(shape: TreeShape, answered: dict[int, Level]) -> list[F64]:
 
 
 def _second_pass(fit: TreeFit, values: list[F64]) -> F64:
-    """From the root down: share what the parent has beyond its children's sum."""
+    """Top-down pass: divide the difference between a parent and the sum of its children among the children."""
     shape = fit.shape
     parent = np.ones(1)
     for height in range(shape.top - 1, -1, -1):

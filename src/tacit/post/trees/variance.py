@@ -99,7 +99,7 @@ class TreeVariance:
         return above
 
     def _signed(self, surplus: list[F64]) -> Iterator[tuple[int, F64]]:
-        """Coefficients of Haar differences: half the difference of what reaches the two halves of a node."""
+        """Coefficients of Haar differences: half the difference of the sums over the two halves of a node."""
         shape = self.fit.shape
         for height, value in enumerate(surplus):
             first = value[..., 0::2].copy()

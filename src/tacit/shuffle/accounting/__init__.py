@@ -1,1 +1,1 @@
-"""From a local mechanism and a crowd to the epsilon and delta that hold against whoever sees shuffled reports."""
+"""Accountants: central epsilon and delta of shuffled reports, from a local mechanism and a number of respondents."""

@@ -58,7 +58,7 @@ class ShuffledCrowd:
 
     @cached_property
     def local_epsilon(self) -> float:
-        """The epsilon that one report keeps on its own: what it realises."""
+        """The local epsilon that one report realises without any shuffling."""
         odds = self.mechanism.realised_odds()
         return float(log_upper(odds))
 

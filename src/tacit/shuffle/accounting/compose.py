@@ -118,7 +118,7 @@ def _halves(totals: I64, chances: F64, tail: float) -> Iterator[tuple[F64, F64, 
 
 
 def _clone_rows(crowd: ShuffledCrowd, tail: float) -> tuple[Iterator[tuple[F64, F64]], float]:
-    """Rows of (loss, mass) of a victim among clones, and what is cut."""
+    """Rows (privacy loss, mass) of a victim among clones, and the mass of the truncated tail."""
     x = float(crowd.mechanism.realised_odds())
     others = crowd.n - 1 + crowd.fakes
     low, high = window(others, 1 / x, tail)

@@ -107,11 +107,6 @@ def amplified_odds(epsilon: float, *, n: int, delta: float, outputs: int) -> flo
     return max(exp(epsilon), capacity(epsilon, n=n, delta=delta) - outputs + 1)
 
 
-def removal_to_replacement(epsilon: float) -> float:
-    """Epsilon for a replaced respondent, from that for a removed one: twice as much."""
-    return 2 * epsilon
-
-
 @dataclass(frozen=True)
 class PublishedForm:
     """A closed form as a certificate may name it: to which kinds it applies, and what must be shuffled."""

@@ -136,7 +136,7 @@ class DgkPublicKey:
         return self._matrix(rows)
 
     def add_words(self, ciphertexts: U8, words: U64, stream: AesStream) -> U8:
-        """Ciphertexts of the sums, re-randomised: whoever does not hold the key cannot tell which came from which."""
+        """Re-randomised ciphertexts of the sums, which cannot be linked to the inputs without the private key."""
         random = stream.rows(len(words), self._random_bytes)
         pairs = zip(ciphertexts, words.tolist(), random, strict=True)
         rows = [self._written(self.read(c.tobytes()) * self._fresh(s, rho.tobytes()) % self.n) for c, s, rho in pairs]

@@ -118,7 +118,7 @@ class SealingContext(HpkeContext):
         super().__init__(_shared_secret(exchanged, self.enc, bytes(public)), info)
 
     def seal(self, plaintext: bytes, aad: bytes = b"") -> bytes:
-        """The next message."""
+        """Seal the next message of this context; the nonce counts up."""
         return self._cipher.encrypt(self._next_nonce(), plaintext, aad)
 
 
@@ -152,7 +152,7 @@ class HpkeKey:
 
     @classmethod
     def draw(cls, coins: Coins) -> Self:
-        """A new key."""
+        """Draw a new key pair."""
         return cls(coins.words(_KEY_BYTES // 8))
 
     @classmethod

@@ -47,7 +47,7 @@ class Identity:
 
     @classmethod
     def draw(cls, coins: Coins) -> Self:
-        """A new identity."""
+        """Draw a new identity key."""
         return cls(coins.words(_KEY_BYTES // 8))
 
     def sign(self, label: str, document: Any) -> str:

@@ -53,7 +53,7 @@ class FakeLaw:
     """Of the contributions to two different values."""
 
     def of_sums(self, rows: F64) -> F64:
-        """The variance of what one fake adds to linear combinations of counts."""
+        """The variance that one fake adds to linear combinations of counts."""
         squares = (rows**2).sum(axis=-1)
         return squares * self.variance + (rows.sum(axis=-1) ** 2 - squares) * self.covariance
 
@@ -156,7 +156,7 @@ class WithFakes(Wrapper):
     fakes: int
 
     def __post_init__(self) -> None:
-        """What a device may spend is what the inner mechanism spends."""
+        """Take over the inner mechanism's epsilon; fakes cost the device nothing."""
         self._set("epsilon", self.inner.budget)
         super().__post_init__()
 
@@ -178,15 +178,15 @@ class WithFakes(Wrapper):
 
     @property
     def size(self) -> int:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.oracle.size
 
     def realised_odds(self) -> Fraction:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.realised_odds()
 
     def privatize_one(self, value: Any, coins: Coins) -> bytes:
-        """As the inner mechanism."""
+        """Delegated to the inner mechanism."""
         return self.inner.privatize_one(value, coins)
 
     def privatize(self, values: npt.ArrayLike, coins: Coins) -> Reports:

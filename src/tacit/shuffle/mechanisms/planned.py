@@ -50,7 +50,7 @@ class PlannedOracle:
 
     @property
     def epsilon_local(self) -> float | None:
-        """What a report reveals to somebody who knows whose it is; None where that is everything."""
+        """The local epsilon of a report towards an observer who knows its sender; None if it is unprotected."""
         return self.mechanism.realised_epsilon() if self.local else None
 
     @property

@@ -34,7 +34,7 @@ class PeosAlgebra(Algebra):
         self.public = public
 
     def split(self, vector: Vector, parts: int, stream: AesStream) -> list[U8]:
-        """Plain summands; at the holder one of them, chosen at random, is the ciphertexts with what is missing."""
+        """Plain summands, but at the holder one of them, chosen at random, is encrypted and completes the sum."""
         plain, cipher = vector
         if not cipher.shape[1]:
             return PLAIN.split((plain,), parts, stream)

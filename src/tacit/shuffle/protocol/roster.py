@@ -54,7 +54,7 @@ class Roster:
 
     @cached_property
     def leaves(self) -> bytes:
-        """The hashes of all slots, end to end: what is published of them."""
+        """The hashes of all slots, concatenated, as they are published."""
         return hash_many(LEAF, self.content, SLOT_BYTES)
 
     def _slot(self, index: int) -> bytes:

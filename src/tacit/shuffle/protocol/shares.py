@@ -93,7 +93,7 @@ class PlainAlgebra(Algebra):
         self.layout = layout
 
     def split(self, vector: Vector, parts: int, stream: AesStream) -> list[U8]:
-        """All summands but the last are the stream; the last is what is missing. Memory: the summands themselves."""
+        """All summands but the last are the stream; the last completes the sum. Memory: the summands themselves."""
         (rows,) = vector
         drawn = [stream.rows(len(rows), self.layout.width) for _ in range(parts - 1)]
         # A copy, because the caller may have to store the vector as it was.
@@ -103,7 +103,7 @@ class PlainAlgebra(Algebra):
         return [*drawn, last]
 
     def pack(self, vector: Vector, parts: int, stream: AesStream) -> list[U8]:
-        """Seeds, each of a stream of its own, and the rest: what is missing to the vector. Memory: one vector."""
+        """Seeds of random summands, and the last summand, which completes the vector. Memory: one vector."""
         seeds = [stream.rows(1, SEED_BYTES) for _ in range(parts - 1)]
         rest = vector[0].copy()
         for seed in seeds:

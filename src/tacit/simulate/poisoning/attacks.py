@@ -44,7 +44,7 @@ class Attack:
     search: int = SEARCH
 
     def __post_init__(self) -> None:
-        """Refuse what is no attack."""
+        """Raise InvalidSpec for an unknown attack or parameters out of range."""
         check_choice("poisoning", "attack", self.name, get_args(AttackName))
         if len(self.targets) == 0 or len(np.unique(self.targets)) < len(self.targets):
             raise InvalidSpec("poisoning: targets must be one or more different values")

@@ -46,7 +46,7 @@ class StreamCrowd:
         return replace(estimate, effective=size / (1 - size / self.n) if size < self.n else np.inf)
 
     def noise(self, share: float, epsilon: float) -> float:
-        """Return the variance of what a share of the devices would say, where the frequency is zero."""
+        """Return the variance of the estimate from a share of the devices at frequency zero."""
         return oracle(epsilon).variance_at_zero / max(1.0, share * self.n)
 
 
@@ -134,11 +134,11 @@ class _Publisher:
         return self.crowd.noise(*self._question(part))
 
     def ask(self, t: int, part: float) -> Estimate:
-        """Publish."""
+        """Publish an estimate made from this share of the devices."""
         return self.crowd.ask(t, *self._question(part))
 
     def taken(self, t: int, part: float) -> None:
-        """Note a publication."""
+        """Note how much a publication took."""
         self.parts[t] = part
 
     def _question(self, part: float) -> tuple[float, float]:

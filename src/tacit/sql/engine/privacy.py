@@ -1,4 +1,4 @@
-"""What is asked of private columns where only public ones can be answered."""
+"""Checks that private columns are not used where only public ones can be answered."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -37,7 +37,7 @@ class Query:
     """
 
     def __init__(self, schema: Schema, select: Select) -> None:
-        """Nothing is computed yet."""
+        """Check the query against the schema, and separate its public from its private columns."""
         self.schema = schema
         self.select = select
         check_public(schema, select)

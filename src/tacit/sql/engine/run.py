@@ -96,11 +96,11 @@ class QuerySums:
 
     @property
     def partial(self) -> PartialSums:
-        """What is known so far."""
+        """The partial sums so far, to be continued by `restore`."""
         return PartialSums(tuple(self._places), tuple(self._sums))
 
     def restore(self, partial: PartialSums) -> None:
-        """Go on from what is known of other pieces; InvalidQuery where there are too many groups."""
+        """Continue from the partial sums of other pieces; InvalidQuery where there are too many groups."""
         self._places = {_same(key): i for i, key in enumerate(partial.keys)}
         self._sums = list(partial.sums)
         self._query.check_size(len(self._places))
@@ -195,7 +195,7 @@ class AskedQueries:
     """Queries, and the counts that MIN, MAX and ranges of ordered columns need: all that is summed over the pieces."""
 
     def __init__(self, queries: Sequence[Query], rows: int | None) -> None:
-        """Nothing is summed yet; `rows` is how many the table has, None where counting them would be a pass more."""
+        """Start with empty sums; `rows` is how many the table has, None where counting them would be a pass more."""
         self._extremes = [[ExtremeCount(query, item) for item in query.select.extremes] for query in queries]
         self._ranges = [[] if rows is None else range_counts(query, rows) for query in queries]
         extra = [one.query for some in self._extremes for one in some]

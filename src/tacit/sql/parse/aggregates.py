@@ -59,7 +59,7 @@ _NAMES = (
 
 
 def _not_aggregate(item: Any) -> str:
-    """What is wrong with an item of SELECT, and the function that was probably meant."""
+    """The error for an unsupported item of SELECT, which suggests the function that was probably meant."""
     name = name_of(item)
     near = get_close_matches(name.lower(), _NAMES, 1, 0.6)
     hint = f"did you mean {near[0].upper()}?" if near else "write COUNT, SUM, AVG, VARIANCE or STDDEV of columns"
@@ -67,7 +67,7 @@ def _not_aggregate(item: Any) -> str:
 
 
 def written(item: Any) -> str:
-    """An expression as text; MEDIAN stays what it is called, which PostgreSQL would spell as PERCENTILE_CONT."""
+    """An expression as text; keeps MEDIAN, which sqlglot's PostgreSQL dialect would write as PERCENTILE_CONT."""
 
     def kept(node: Any) -> Any:
         return exp.Anonymous(this="MEDIAN", expressions=[node.this]) if isinstance(node, exp.Median) else node

@@ -180,7 +180,7 @@ def _by_expressions(part: Any, outputs: Sequence[Any]) -> Any:
 
 
 def _replaced(outer: Any, names: Names) -> Any:
-    """The outer SELECT with the columns of its subquery replaced by what they stand for."""
+    """The outer SELECT with the columns of its subquery replaced by their expressions."""
     result = outer.copy()
     alias = outer.args["from_"].this.alias
     outputs = {item.alias for item in result.expressions if isinstance(item, exp.Alias)}

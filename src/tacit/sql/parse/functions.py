@@ -53,7 +53,7 @@ def cast_type(item: Any) -> tuple[str, int]:
 
 
 def read_call(item: Any, read: Read) -> Expression | None:
-    """A function of public values, or None for what is no function that is answered."""
+    """Parse a function of public values; None for functions that are not supported."""
     key = str(item.key)
     if key in ("timestamptrunc", "datetrunc"):
         _check_zone(item.args.get("zone"))

@@ -137,7 +137,7 @@ def _every(conditions: Sequence[Condition]) -> Condition:
 
 
 def _counted(select: Select, hidden: list[Aggregate]) -> Select:
-    """The query with what it computes and does not show: aggregates of HAVING, and the rows of groups it lists."""
+    """The query with hidden aggregates: those of HAVING, and the row counts of listed groups."""
     if select.aggregates and not _compares(select.having):
         return replace(select, hidden=tuple(hidden))
     count = Aggregate("count", None, TruthLiteral(True), "COUNT(*)")

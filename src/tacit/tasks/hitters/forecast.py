@@ -41,7 +41,7 @@ class ReferenceValues:
     shares: F64
 
     def __post_init__(self) -> None:
-        """Refuse what is no population."""
+        """Raise InvalidSpec unless every value has a share and the shares sum to at most one."""
         if len(self.values) != len(self.shares) or not len(self.values) or self.shares.sum() > 1 + 1e-9:
             raise InvalidSpec("heavy hitters: a reference needs a share for every value, at most one in all")
 
@@ -114,7 +114,7 @@ def counted_reference(values: Sequence[int], counts: Sequence[int]) -> Reference
 
 
 def usual_references(spelling: Spelling, k: int) -> tuple[ReferenceValues, ...]:
-    """Return what is supposed where nothing is known: a flat head over a Zipf tail, and two falling ones."""
+    """Return the default populations of forecasts: a flat head over a Zipf tail, and two decreasing heads."""
     ranks = np.arange(1.0, min(_VALUES, spelling.size) + 1)
     flat = np.maximum(ranks, 2 * k) ** -1.0
     shapes = (("flat head", flat), ("zipf 0.8", ranks**-0.8), ("zipf 1.1", ranks**-1.1))

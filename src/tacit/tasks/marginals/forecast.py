@@ -62,7 +62,7 @@ def typical_shares(size: int) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class TableForecast:
-    """What a mechanism would know from n respondents, if attributes had typical shares."""
+    """The expected estimates of a mechanism from n respondents whose attributes have typical shares."""
 
     sizes: tuple[int, ...]
     source: TableSource

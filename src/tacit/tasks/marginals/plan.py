@@ -1,4 +1,4 @@
-"""Which method to use for tables over several attributes, by the error of what will be answered (SEL-MARGINALS).
+"""Choose the method for tables over several attributes by the forecast error of its answers (SEL-MARGINALS).
 
 All methods are compared by the squared error of tables of k attributes as they are answered, summed over the cells and
 averaged over tables: noise, sampling of groups, and what is taken for independent because it was not measured or drowns

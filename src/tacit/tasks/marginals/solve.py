@@ -163,7 +163,7 @@ def _seen(tally: Any, sizes: tuple[int, ...]) -> Share:
 
 
 def expected_source(mechanism: Mechanism, n: float, truth: Share, sizes: Sequence[int]) -> TableSource:
-    """What a collection of n respondents would know if the truth were this: for predicted errors."""
+    """The expected table source of n respondents if this were the truth, for predicted errors."""
     solver = SOLVERS.get(asked_by(mechanism))
     if solver is not None:
         return solver.expected(mechanism, n, truth)

@@ -129,7 +129,7 @@ class Solved:
     """The solved answers of a tally; tests of all pairs and the tree are computed on first use and cached."""
 
     def __init__(self, marginals: Marginals) -> None:
-        """Hold the solved answers."""
+        """Keep the solved marginals."""
         self.marginals = marginals
 
     @cached_property

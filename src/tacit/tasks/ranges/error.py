@@ -178,7 +178,7 @@ def mean_variance(shape: TreeShape, workload: Workload, variances: Variances) ->
 
 @dataclass(frozen=True)
 class _Part:
-    """Sums over the prefixes that end in a subtree, and over its leaves: what a parent needs to know of a child.
+    """Sums over the prefixes that end in a subtree and over its leaves, for the recursion of its parent.
 
     Equal subtrees have equal sums, so a tree of any size takes one `_joined` per height in place of a pass over all
     prefixes. An answer reaches a node with its share of the node: the mean of the children's shares, weighted by

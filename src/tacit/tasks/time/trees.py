@@ -26,7 +26,7 @@ class TreeChoice:
 
 
 def level_noise(mechanism: TreeSteps, windows: int, frequency: float) -> list[float]:
-    """Of every level: N times its part of the variance if all devices followed it, averaged over windows."""
+    """Per level, N times its part of the variance if all devices followed it, averaged over windows."""
     found: list[float] = []
     for level in range(mechanism.levels):
         size = mechanism.fanout**level

@@ -150,10 +150,10 @@ def open_stations(parties: int, algebra: PlainAlgebra, rows: U8, seed: int) -> t
 
 def test_the_order_of_the_output_is_uniform():
     """False-alarm probability 1e-7. Power: a shuffle that always keeps the first of three rows in its place, or that
-    misses one of the six orders, would have p below 1e-15."""
+    misses one of the six orders, would have p below 1e-10."""
     places = {order: i for i, order in enumerate(permutations(range(3)))}
     rows = np.arange(3, dtype="<u8").view(np.uint8).reshape(3, 8)
-    runs, cells = 480, np.zeros(6, np.int64)
+    runs, cells = 300, np.zeros(6, np.int64)
     for seed in range(runs):
         outputs = shuffle_in_memory(
             shared(rows, TINY, 3, seed), TINY, streams(3, seed), session=seed.to_bytes(32, "big")
@@ -162,7 +162,7 @@ def test_the_order_of_the_output_is_uniform():
         cells[places[tuple(out[:, 0].tolist())]] += 1
     assert_fits(cells, np.full(6, 1 / 6))
     one_missing = runs / 6 + runs / 6 / 5
-    assert chi_square_p(one_missing, 5) < 1e-15
+    assert chi_square_p(one_missing, 5) < 1e-10
 
 
 class Masked(AesStream):
@@ -211,7 +211,7 @@ def test_what_a_minority_sees_does_not_depend_on_the_order():
     would give p below 1e-9.
     """
     rows = np.array([0, (1 << 64) - 1], "<u8").view(np.uint8).reshape(2, 8)
-    runs, tables = 240, np.zeros((15, 2, 2), np.int64)
+    runs, tables = 160, np.zeros((15, 2, 2), np.int64)
     for seed in range(runs):
         view: list[int] = []
 

@@ -69,7 +69,7 @@ class PostgresStore:
         return self._pool.run(lambda db: work(partial(sql.run, db)))
 
     def open_party(self) -> PostgresParty:
-        """Open what is kept of shuffles, in tables that all collectors on this database share."""
+        """Open the shuffle tables, which all collectors on this database share."""
         return PostgresParty(self._url)
 
     def _query(self, text: LiteralString, *values: Any) -> list[tuple[Any, ...]]:

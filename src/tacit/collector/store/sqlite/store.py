@@ -157,7 +157,7 @@ class SqliteStore:
             return work(run)
 
     def open_party(self) -> PartyFile:
-        """Open what is kept of shuffles: a file beside the database, whose pages are rewritten after erasures."""
+        """Open the shuffle database: a file beside the main one, whose pages are overwritten after erasures."""
         return PartyFile(self.file.parent / PARTY)
 
     @contextmanager
