@@ -19,7 +19,7 @@ from tacit.core.tally import Counts
 from tacit.errors import ReportRejected
 from tacit.integrity.cosupport import CoSupport, judged
 from tacit.integrity.detectors import Sighting, det_sum, ones_sighting, uniform_sighting
-from tacit.integrity.structure import Structured, listed_values, pair_law, structured, support_planes
+from tacit.integrity.structure import Structured, listed_values, structured, support_planes
 from tacit.oracles.local_hash import LocalHashOracle
 from tacit.oracles.unary import UnaryOracle
 
@@ -88,7 +88,7 @@ class WatchedSums:
         both = both + np.triu(both, 1).T
         # A value is supported together with itself whenever it is supported: the diagonal has the single counts.
         shares = invert(oracle.p, oracle.q, self.n, np.diagonal(both).copy()) / max(1, self.n)
-        return judged(pair_law(oracle), self.n, both, self.values, shares, alpha)
+        return judged(oracle, self.n, both, self.values, shares, alpha)
 
     def sightings(self, oracle: Structured) -> list[Sighting]:
         """Judge the histograms that are kept for this kind."""

@@ -80,6 +80,13 @@ def test_a_program_that_fails_is_no_refutation(tmp_path: Path) -> None:
     assert isinstance(failed.exception, ProgramFailed)  # `main` makes it one line and exit code 2.
 
 
+def test_an_empty_command_is_none_of_our_clients() -> None:
+    from tacit.errors import InvalidSpec
+
+    for line in (("audit", "client", *GRR), ("conformance",)):
+        assert isinstance(run(*line, "--command", "").exception, InvalidSpec)
+
+
 def document(tmp_path: Path, policy: str) -> tuple[str, dict[str, Any]]:
     found = next(one for one in documents() if one["policy"] == policy and one["questions"][0]["task"] == "histogram")
     (tmp_path / "doc.json").write_text(json.dumps(found), encoding="utf-8")
