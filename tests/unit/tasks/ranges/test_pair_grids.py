@@ -13,7 +13,7 @@ from tacit.device.numbers.budget import as_budget
 from tacit.errors import InvalidSpec
 from tacit.post.grids.pairs import CutGrid, PairFit, agree, all_inside, respond
 from tacit.post.grids.shape import GridShape
-from tacit.simulate.rectangles import Crowd
+from tacit.simulate.rectangles import GridCrowd
 from tacit.tasks.ranges.grid_plan import grid_of
 from tacit.tasks.ranges.pair_grids import PairRectangles, are_pairs
 from tacit.tasks.ranges.pair_plan import pair_intervals, pair_options, shares_inside, single_intervals
@@ -121,11 +121,11 @@ def test_the_share_inside_all_has_the_largest_entropy() -> None:
     assert all_inside(nested, [half] * 3, 1e-12) == pytest.approx([0.5])
 
 
-def normal_crowd(n: int, size: int, count: int, rho: float) -> tuple[Crowd, np.ndarray]:
+def normal_crowd(n: int, size: int, count: int, rho: float) -> tuple[GridCrowd, np.ndarray]:
     rng = np.random.default_rng(5)
     drawn = rng.multivariate_normal(np.zeros(count), np.full((count, count), rho) + (1 - rho) * np.eye(count), n)
     rows = np.clip((drawn / 8 + 0.5) * size, 0, size - 1).astype(np.int64)
-    return Crowd.of_rows(rows, (size,) * count), rows
+    return GridCrowd.of_rows(rows, (size,) * count), rows
 
 
 def half_ranges(size: int, bound: int, queries: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
