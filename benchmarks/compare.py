@@ -5,8 +5,9 @@
 
 Every data set of `benchmarks/answers.py` as a histogram, those with an order as ranges, and four tables of several
 questions (`adult`, `nltcs`, and `fair` and `randhie` of the package statsmodels), each also with its columns shuffled
-apart (`indep-...`), so that there is no association at all. A line is a setting: the error of the pick, the best other
-method and the ratio of both, with its standard error over the draws. Seeds are fixed; absent data are left out.
+apart (`indep-...`), so that there is no association at all. A line is a setting: the error of the pick and what its
+plan forecast, the best other method and the ratio of both, with its standard error over the draws. Seeds are fixed;
+absent data are left out.
 """
 
 import argparse
@@ -102,7 +103,11 @@ def line_of(rows: list[dict[str, Any]]) -> str:
     spread = pick["error_se"] / best["error"] if pick["error_se"] is not None and best["error"] else 0.0
     ratio = (pick["error"] + 1e-18) / (best["error"] + 1e-18)
     cover = "-" if pick["coverage"] is None else f"{pick['coverage']:.3f}"
-    return f"{pick['error']:.3e}  {ratio:6.3f} ± {spread:.3f}  {cover:>5}  {best['method']}"
+    forecast = "-" if pick["forecast"] is None else f"{pick['forecast']:.1e}"
+    between = "-" if pick["forecast"] is None else f"{pick['forecast_low']:.1e}..{pick['forecast_high']:.1e}"
+    return (
+        f"{pick['error']:.3e}  {forecast:>8} {between:>17}  {ratio:6.3f} ± {spread:.3f}  {cover:>5}  {best['method']}"
+    )
 
 
 def main() -> None:
@@ -116,7 +121,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write every row to this file")
     given = parser.parse_args()
     kept: list[dict[str, Any]] = []
-    print("task       data           epsilon  error      over the best    cover  the best other method")
+    print(
+        "task       data           epsilon  error      forecast           between  over the best    cover  best other"
+    )
     for task in given.tasks.split(","):
         for name in names_of(task) if given.sets is None else given.sets.split(","):
             try:

@@ -240,13 +240,13 @@ def shaped(name: str, shape: Shape, sizes: Sizes, folder: Path, workers: int = 1
     with bare_servers() as bare, serving(folder, workers=workers) as server:
         ours, collection = Target(name, server.port, server.pid), publish_shape(server, shape)
         write_job(server, collection, shape, folder / "job")
-        in_turns([ours, *bare], folder / "job", sizes.runs, sizes.seconds)
+        in_turns([ours, *bare], folder / "job", sizes.runs, sizes.seconds, shape.connections)
         stored = (
             fold_rest(server, collection, shape.each * ours.answered)
             and server.api("GET", f"/collections/{collection}/status")["reports"]
         )
         # wrk abandons what is under way when its time is over; it may be stored without having been answered.
-        most = ours.answered + sizes.runs * 64
+        most = ours.answered + sizes.runs * shape.connections
         if not shape.each * ours.answered <= stored <= shape.each * most:
             raise NotMeasured(f"{stored:,} reports are stored of {ours.answered:,} requests that were acknowledged")
     NOTED[name] = {
@@ -270,6 +270,7 @@ def browsers(sizes: Sizes, folder: Path) -> Iterator[Row]:
     """Single reports as browsers send them, one process, against bare servers."""
     cases = {
         "one question": Shape(questions(1)),
+        "one question, 256 connections": Shape(questions(1), connections=256),
         "one of 8 questions": Shape(questions(8)),
         "one question, JSON of older clients": Shape(questions(1), as_json=True),
     }

@@ -63,6 +63,8 @@ class Shape:
     """Reports in a batch."""
     as_json: bool = False
     """Whether in the JSON twin, as clients of before sent them."""
+    connections: int = CONNECTIONS
+    """How many clients send at the same time, each waiting for its acknowledgement."""
 
 
 def publish(server: Server, shape: Shape) -> str:
@@ -142,11 +144,13 @@ class Target:
     switches: list[float] = field(default_factory=list[float])
     waits: list[float] = field(default_factory=list[float])
     answered: int = 0
+    connections: int = CONNECTIONS
 
     def load(self, job: Path, seconds: float) -> None:
         """One run of wrk; every answer must be a success."""
         script, url = str(HERE / "browser.lua"), f"http://127.0.0.1:{self.port}"
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "-s", script, url, "--", str(job)]
+        how = ["-t1", f"-c{self.connections}", f"-d{max(1, round(seconds))}s"]
+        command = ["wrk", *how, "-s", script, url, "--", str(job)]
         before = Spent.by(self.pid)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 + 2 * seconds)
         spent = Spent.by(self.pid).since(before)
@@ -200,8 +204,10 @@ def bare_servers() -> Iterator[list[Target]]:
             process.wait()
 
 
-def in_turns(targets: list[Target], job: Path, runs: int, seconds: float) -> None:
+def in_turns(targets: list[Target], job: Path, runs: int, seconds: float, connections: int = CONNECTIONS) -> None:
     """Measure several servers with the same requests, so that all meet the same state of the machine."""
+    for target in targets:
+        target.connections = connections
     for _ in range(runs):
         for target in targets:
             target.load(job, seconds)

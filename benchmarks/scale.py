@@ -1,8 +1,11 @@
 """Counting report files at scale: `make bench-scale`, or python benchmarks/scale.py --reports 100000000.
 
-Writes a lake of random OLH reports, counts it, and compares with the kernel on reports in memory. Both
-sides are measured in turns on the same machine; the table goes to benchmarks/SCALE.md, and what a report costs to
-scale.json, from which capacity_files.py writes its table of docs/scale.md.
+    --only embedded --only command     these lines alone (embedded, command, spark-tally, spark-query)
+    --results FILE.md                  not benchmarks/SCALE.md, for a trial or another size; costs go to FILE.json
+
+Progress goes to standard error. Writes a lake of random OLH reports, counts it, and compares with the kernel on
+reports in memory. Both sides are measured in turns on the same machine; the table goes to benchmarks/SCALE.md, and what
+a report costs to scale.json, from which capacity_files.py writes its table of docs/scale.md.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,6 +42,7 @@ from tacit.lake.place import place_of
 
 HERE = Path(__file__).parent
 RESULTS, COSTS = HERE / "SCALE.md", HERE / "scale.json"
+"""Where a run without --results writes its table and its costs."""
 REPORTS, TURNS = 4_000_000, 3
 LEAST = 0.8
 MECHANISM = OLH(size=1024, epsilon="1")
@@ -50,6 +55,7 @@ class Scale:
     reports: int
     folder: Path
     turns: int = TURNS
+    results: Path = RESULTS
     rows: list[Row] = field(default_factory=list)
     costs: dict[str, Any] = field(default_factory=dict)
     """By command, what a report costs: CPU microseconds of all processes, and bytes in Parquet."""
@@ -57,6 +63,11 @@ class Scale:
     @property
     def lake(self) -> Path:
         return self.folder / "lake"
+
+
+def progress(message: str) -> None:
+    """Tell the person at the terminal what is being measured."""
+    print(f"scale: {time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
 
 
 def random_reports(n: int, rng: np.random.Generator) -> Any:
@@ -98,8 +109,9 @@ def embedded(scale: Scale) -> None:
     }
     MECHANISM.tally(batch)
     spent: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
-    for _ in range(scale.turns):
+    for turn in range(scale.turns):
         for name, action in sides.items():
+            progress(f"{name}, turn {turn + 1} of {scale.turns}")
             begun = cpu_seconds()
             spent[name].append((seconds_of(action, wall_seconds), cpu_seconds() - begun))
     counted = {"kernel": times * GROUP_ROWS, "lake": scale.reports}
@@ -151,20 +163,26 @@ def spark_query(scale: Scale) -> None:
     on_spark(scale, "query")
 
 
-LINES: tuple[Callable[[Scale], None], ...] = (embedded, command, spark_tally, spark_query)
-"""What is measured over the same lake, in this order."""
+LINES: dict[str, Callable[[Scale], None]] = {
+    "embedded": embedded,
+    "command": command,
+    "spark-tally": spark_tally,
+    "spark-query": spark_query,
+}
+"""What is measured, in this order; all but the last over the same lake."""
 
 
-def told_command(scale: Scale) -> str:
+def told_command(scale: Scale, only: Sequence[str]) -> str:
     """The command that measures this again."""
-    return f"python benchmarks/scale.py --reports {scale.reports} --turns {scale.turns}"
+    words = ["python benchmarks/scale.py --reports", str(scale.reports), "--turns", str(scale.turns)]
+    return " ".join([*words, *(f"--only {name}" for name in only)])
 
 
-def write_results(scale: Scale, size: int) -> None:
+def write_results(scale: Scale, size: int, only: Sequence[str]) -> None:
     met = {True: "yes", False: "no", None: "-"}
     lines = [
         "# Report files at scale\n",
-        f"Written by `make bench-scale` (here: `{told_command(scale)}`). Absolute\n"
+        f"Written by `make bench-scale` (here: `{told_command(scale, only)}`). Absolute\n"
         "figures belong to one machine; compare ratios, whose two sides were measured in turns.\n",
         f"- Machine: {platform.machine()}, {len(os.sched_getaffinity(0))} cores; load average "
         f"{os.getloadavg()[0]:.1f} at the end",
@@ -174,32 +192,38 @@ def write_results(scale: Scale, size: int) -> None:
         "| --- | --- | --- | --- | --- | --- |",
         *(f"| {r.line} | {r.tacit} | {r.baseline} | {r.ratio} | {r.target} | {met[r.met]} |" for r in scale.rows),
     ]
-    RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    scale.results.write_text("\n".join(lines) + "\n", encoding="utf-8")
     kept = {
-        "command": told_command(scale),
+        "command": told_command(scale, only),
         "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores",
         "load": round(os.getloadavg()[0], 1),
         "costs": scale.costs,
     }
-    COSTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    costs = COSTS if scale.results == RESULTS else scale.results.with_suffix(".json")
+    costs.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reports", type=int, default=REPORTS)
     parser.add_argument("--folder", type=Path, help="where the lake is written; a temporary folder by default")
     parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--only", action="append", choices=list(LINES), default=[], help="may be repeated")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the table is written")
     given = parser.parse_args()
+    names: list[str] = given.only or list(LINES)
     with tempfile.TemporaryDirectory(prefix="tacit-scale-", dir=given.folder) as folder:
-        scale = Scale(given.reports, Path(folder), given.turns)
-        write_lake(scale)
-        size = sum(path.stat().st_size for path in scale.lake.iterdir())
-        for line in LINES:
-            line(scale)
+        scale, size = Scale(given.reports, Path(folder), given.turns, given.results.resolve()), 0
+        if names != ["spark-query"]:
+            progress(f"writing {scale.reports:,} reports")
+            write_lake(scale)
+            size = sum(path.stat().st_size for path in scale.lake.iterdir())
+        for name in names:
+            progress(name)
+            LINES[name](scale)
             # After each of them: at 10^9 reports the next one takes half an hour.
-            write_results(scale, size)
-        print(RESULTS.read_text(encoding="utf-8"))
-        shutil.rmtree(scale.lake)
+            write_results(scale, size, given.only)
+        print(scale.results.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ beside them is the one that the theme's menu of versions reads; a version that i
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import os
 import re
@@ -16,10 +17,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import yaml
 from site_text import literal, separated
+
+import tacit
 
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s]+)\)")
@@ -76,6 +80,13 @@ ROOMS = (
 )  # fmt: skip
 """Rooms whose classes and functions programs import, in the order in which readers need them."""
 
+# Who searches a word looks for a page that tells what to do first, and for the function of that name then.
+BOOSTED = "---\nsearch:\n  boost: 0.2\n---\n\n"
+ASIDE = ("docs/decisions/", "benchmarks/", "CHANGELOG")
+"""Pages that few readers search for; as in the reference, what is found there comes last."""
+WIDTH = 100
+TUTORIAL = "[its tutorial](../docs/tutorial/library.md)"
+
 
 def tracked(*patterns: str) -> list[Path]:
     """Files of the repository that fit one of the patterns, relative to its root."""
@@ -90,10 +101,12 @@ def stage(target: Path) -> None:
     assets = [path for path in tracked(*ASSETS) if path.parts[0] not in ("tests", "deploy")]
     known = {path.as_posix() for path in [*pages, *assets]}
     for path in pages:
-        write(target / path, readable((ROOT / path).read_text(encoding="utf-8"), path, known))
+        weight = BOOSTED if path.as_posix().startswith(ASIDE) else ""
+        write(target / path, weight + readable((ROOT / path).read_text(encoding="utf-8"), path, known))
     for path in [*assets, Path("tools/site.css")]:
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, target / path)
+    write(target / "reference" / "index.md", front())
     for room in ROOMS:
         write(target / "reference" / f"{room}.md", reference(room))
     write(target / "docs" / "decisions" / "index.md", decisions())
@@ -130,8 +143,29 @@ def reference(room: str) -> str:
     if folder.is_dir():
         names = sorted(path.relative_to(folder).with_suffix("") for path in folder.rglob("*.py"))
         modules += [".".join(("tacit", room, *name.parts)) for name in names if not name.name.startswith("_")]
-    # Who searches a word looks for a page first, and for the function of that name then.
-    return f"---\nsearch:\n  boost: 0.2\n---\n\n# tacit.{room}\n\n" + "".join(f"::: {name}\n\n" for name in modules)
+    return f"{BOOSTED}# tacit.{room}\n\n" + "".join(f"::: {name}\n\n" for name in modules)
+
+
+def front() -> str:
+    """The first page of the reference: what is called as `tacit.NAME` without looking for its room."""
+    homes: dict[str, str] = {name: home for home, names in vars(tacit)["_TASK_HOMES"].items() for name in names}
+    # Without a heading of its own, so that every name has one address, which is that in its room.
+    options = "    options: {show_root_heading: false, show_root_toc_entry: false}\n\n"
+    names = [name for name in dir(tacit) if name in homes]
+    parts = "".join(f"## tacit.{name}\n\n{call(name)}::: {homes[name]}.{name}\n{options}" for name in names)
+    said = f"The library in one line: {TUTORIAL}. Everything else is in the rooms beside this page."
+    return f"# tacit\n\n{said}\n\n{parts}"
+
+
+def call(name: str) -> str:
+    """How something that tacit offers is called, without types."""
+    parameters = inspect.signature(getattr(tacit, name)).parameters.values()
+    bare = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
+    signature = str(inspect.Signature(bare))
+    lines = fill(
+        f"tacit.{name}{signature}", WIDTH, subsequent_indent=" " * len(f"tacit.{name}("), break_long_words=False
+    )
+    return f"```python\n{lines}\n```\n\n"
 
 
 def title(path: Path) -> str:
@@ -175,8 +209,8 @@ def nav_item(item: Any, staged: Path) -> Any:
         return {name: nav(value, staged) if isinstance(value, list) else nav_item(value, staged)}
     if not (staged / item).is_dir():
         return item
-    pages = [f"{item}/{room}.md" for room in ROOMS] if item == "reference" else folder_pages(staged / item, staged)
-    return pages
+    rooms = [f"{item}/{room}.md" for room in ("index", *ROOMS)]
+    return rooms if item == "reference" else folder_pages(staged / item, staged)
 
 
 def folder_pages(folder: Path, staged: Path) -> list[str]:
@@ -211,9 +245,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Build the documentation site.")
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "site")
     chosen = parser.parse_args()
-    from tacit import __version__
-
-    staged, version = ROOT / "build" / "site-pages", ".".join(__version__.split(".")[:2])
+    staged, version = ROOT / "build" / "site-pages", ".".join(tacit.__version__.split(".")[:2])
     shutil.rmtree(staged, ignore_errors=True)
     stage(staged)
     file = ROOT / "build" / "mkdocs.yml"

@@ -3,10 +3,21 @@
  * For Node alone, so that it stands beside the sources for pages.
  */
 
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { platform } from "node:process";
 
 import { InvalidSpec } from "../src/errors.js";
+
+/** Have a file or a folder written to the disk. @param {string} path @param {string} mode */
+function synced(path, mode) {
+  const file = openSync(path, mode);
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
 
 /** The decision and the ledger of one application, in a file of JSON. */
 export class FileStorage {
@@ -23,10 +34,15 @@ export class FileStorage {
 
   /** @param {string} key @param {string} value */
   setItem(key, value) {
-    mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
-    // A crash on the way leaves what was kept before, never half of something new.
-    writeFileSync(`${this.path}.part`, JSON.stringify({ ...this.read(), [key]: value }), { mode: 0o600 });
-    renameSync(`${this.path}.part`, this.path);
+    const [folder, part] = [dirname(this.path), `${this.path}.part`];
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // A crash or a power cut on the way leaves what was kept before, never half of something new; and what was kept is on
+    // the disk before anything is sent, or the same answer would be drawn again.
+    writeFileSync(part, JSON.stringify({ ...this.read(), [key]: value }), { mode: 0o600 });
+    synced(part, "r+");
+    renameSync(part, this.path);
+    // Windows opens no folders.
+    if (platform !== "win32") synced(folder, "r");
   }
 
   /** @returns {Record<string, string>} */

@@ -1,10 +1,12 @@
 /** What a user decides is what happens: nothing, kept to look at, or sent. */
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import fs, { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { test } from "node:test";
+import { dirname, join } from "node:path";
+import { platform } from "node:process";
+import { mock, test } from "node:test";
 
 import { Respondent } from "../src/client/client.js";
 import { FileStorage } from "../node/file_storage.js";
@@ -96,5 +98,29 @@ test("outside of a browser a storage is asked for, and a file is one", async () 
   assert.deepEqual(again.sent, []);
   writeFileSync(file, "{");
   assert.throws(() => again.telemetry.mode, /cannot be read/);
+  rmSync(folder, { recursive: true });
+});
+
+test("what a file keeps is on the disk before it is told, whenever the power goes", () => {
+  const folder = mkdtempSync(join(tmpdir(), "tacit-"));
+  const file = join(folder, "telemetry.json");
+  const [done, opened] = [[], new Map()];
+  const { openSync, fsyncSync, renameSync } = fs;
+  mock.method(fs, "openSync", (path, ...rest) => {
+    const number = openSync(path, ...rest);
+    opened.set(number, path);
+    return number;
+  });
+  mock.method(fs, "fsyncSync", (number) => (done.push(opened.get(number)), fsyncSync(number)));
+  mock.method(fs, "renameSync", (from, to) => (done.push("renamed"), renameSync(from, to)));
+  syncBuiltinESMExports();
+  try {
+    new FileStorage(file).setItem("a", "1");
+  } finally {
+    mock.restoreAll();
+    syncBuiltinESMExports();
+  }
+  assert.deepEqual(done, [`${file}.part`, "renamed", ...(platform === "win32" ? [] : [dirname(file)])]);
+  assert.equal(new FileStorage(file).getItem("a"), "1");
   rmSync(folder, { recursive: true });
 });

@@ -68,6 +68,15 @@ test("whoever lost the reply asks for the same again, and one who has a token ne
   assert.equal(seen.asked.length, 2);
 });
 
+test("being told to come later, or by a stranger, loses no token that was signed before", async () => {
+  const replies = [() => undefined, () => [429, { title: "Too many requests" }], () => [403, {}], sign];
+  const { make, seen, kept } = world((asked) => replies.shift()?.(asked));
+  for (let i = 0; i < 3; i += 1) await assert.rejects(make().redeem(address, "inv_1"), /same invitation/);
+  await make().redeem(address, "inv_1");
+  assert.equal(new Set(seen.asked.map(({ blinded }) => blinded)).size, 1);
+  assert.deepEqual(Object.keys(kept().tokens[id]), ["token"]);
+});
+
 test("two tabs ask for one token", async () => {
   const { make, seen } = world();
   await Promise.all([make().redeem(address, "inv_1"), make().redeem(address, "inv_1")]);

@@ -382,6 +382,7 @@ def test_build_predict_publish_and_watch_the_counts_move(page: Any, context: Any
     page.click("text=Close collection")
     page.click("dialog >> text=Close it")
     page.wait_for_selector(".pill:has-text('Closed')")
+    expect(page.get_by_role("heading", name="Ask people")).to_be_hidden()
     assert site.collector.record(collection).state == "closed"
 
 
@@ -416,6 +417,22 @@ def test_a_share_link_shows_one_collection_without_signing_in(page: Any, context
     page.goto(link)
     page.wait_for_selector("canvas")
     assert page.query_selector("text=Close collection") is None
+
+
+def test_a_survey_by_invitation_says_that_its_plain_link_is_not_enough(page: Any, site: Any) -> None:
+    collection = site.publish(**COMMUTE | {"invitations": True})
+    sign_in(page, site)
+    page.goto(f"{site.url}/dashboard/collections/{collection}")
+    expect(page.locator("#by-invitation")).to_contain_text("make links under Invitations below")
+    expect(page.get_by_role("heading", name="Invitations")).to_be_visible()
+
+
+def test_a_label_that_is_cut_says_so(page: Any) -> None:
+    cut = "async (text) => (await import('/static/page/chart.js')).wrapped(text, true)"
+    assert page.evaluate(cut, "on foot") == ["on foot"]
+    assert page.evaluate(cut, "bus, tram or railway, of the city") == ["bus, tram or railway,", "of the city"]
+    assert page.evaluate(cut, "bus, tram or underground railway of the city")[1].endswith("…")
+    assert page.evaluate(cut, "") == [""]
 
 
 def test_the_chart_library_comes_from_its_package(context: Any, site: Any) -> None:

@@ -215,6 +215,7 @@ def test_declining_is_reported_like_any_answer(page: Any, asked: list[Any], site
     page.click("text=Show me what will be sent")
     page.wait_for_selector(".error:has-text('Please answer')")  # The word: nothing may be written, if one says so.
     page.get_by_label("I would rather write nothing").check()
+    expect(page.locator(".error:has-text('Please answer')")).to_have_count(0)
     page.click("text=Show me what will be sent")
     page.click("text=Send this report")
     page.wait_for_selector("text=has arrived")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ from tests.service.memory import MemoryStore
 from tests.service.plain import Client, binary, draft, plain_app, serving
 from tests.service.waiting import PATIENT_SECONDS, wait_until
 
+from tacit.collector.store.singles import SingleBatches
 from tacit.errors import StorageFull, StorageUnavailable
 from tacit.hosting.connection import HttpConnection, Proxies
 from tacit.wire.batch import MEDIA_TYPE, Batch, Block, encode_batch, new_batch_id
@@ -27,7 +29,16 @@ class Failing(MemoryStore):
 
     failure: Exception | None = None
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.groups: list[Any] = []
+        # Let go but while a test wants requests to gather behind a commit.
+        self.go = threading.Event()
+        self.go.set()
+
     def add_batches(self, batches: Any) -> list[str]:
+        self.groups.append(batches)
+        assert self.go.wait(PATIENT_SECONDS)
         if self.failure is not None:
             raise self.failure
         return super().add_batches(batches)
@@ -272,7 +283,9 @@ def answer(link: socket.socket) -> httpx.Response:
     """One answer on a connection that stays open."""
     data = b""
     while b"\r\n\r\n" not in data or len(data) < data.index(b"\r\n\r\n") + 4 + stated(data):
-        data += link.recv(65_536)
+        part = link.recv(65_536)
+        assert part, "the server ended the connection"
+        data += part
     head, _, body = data.partition(b"\r\n\r\n")
     lines = [tuple(line.split(": ", 1)) for line in head.decode().split("\r\n")[1:]]
     return httpx.Response(int(data.split()[1]), headers=lines, content=body)
@@ -370,6 +383,64 @@ def test_requests_in_a_row_are_answered_in_order(client: Client, taken: list[boo
     receipts = [b'"accepted":1,"rejected":[],"duplicate":false', b'"accepted":2', b'"duplicate":true', b'"status":"ok"']
     places = [data.index(receipt) for receipt in receipts]
     assert places == sorted(places)
+
+
+def together(
+    client: Client, store: Failing, taken: list[bool], mine: str, bodies: list[bytes]
+) -> list[tuple[int, dict[str, Any]]]:
+    """The answers to requests that are decided about as one group, each sent over a connection of its own."""
+    client.send(mine, binary(mine, bytes([0])))
+    store.groups.clear()
+    taken.clear()
+    store.go.clear()
+    with ExitStack() as open_links:
+        links = [open_links.enter_context(connected(client)) for _ in range(len(bodies) + 1)]
+        try:
+            links[0].sendall(raw(mine, binary(mine, bytes([0]))))
+            wait_until(lambda: len(store.groups) == 1)
+            for link, body in zip(links[1:], bodies, strict=True):
+                link.sendall(raw(mine, body))
+            wait_until(lambda: taken.count(True) == 1 + len(bodies))
+        finally:
+            store.go.set()
+        return [(told.status_code, told.json()) for told in map(answer, links[1:])]
+
+
+CREATED = (201, {"accepted": 1, "rejected": [], "duplicate": False})
+TWICE = (200, {"accepted": 0, "rejected": [], "duplicate": True})
+BAD = (201, {"accepted": 0, "rejected": [{"index": 0, "reason": "range"}], "duplicate": False})
+
+
+def test_single_reports_are_decided_about_together_and_answered_each(client: Client, store: Failing, taken: list[bool]):
+    mine = client.publish(draft())
+    good = [binary(mine, bytes([i % 3])) for i in range(20)]
+    assert together(client, store, taken, mine, good) == [CREATED] * 20
+    assert [type(group) for group in store.groups] == [SingleBatches] * 2
+    # A new one, one that is twice in the group, one of before, and two that no device could have sent.
+    new, twice = binary(mine, bytes([2])), binary(mine, bytes([1]))
+    bodies = [twice, binary(mine, bytes([9])), good[3], new, binary(mine, bytes([200])), twice]
+    told = together(client, store, taken, mine, bodies)
+    assert told in ([CREATED, BAD, TWICE, CREATED, BAD, TWICE], [TWICE, BAD, TWICE, CREATED, BAD, CREATED])
+    assert client.status(mine)["rejected"] == {"range": 2, "duplicate": 2}
+    # One before each group, and one while it gathers.
+    assert client.status(mine)["reports"] == 20 + 2 + 4
+
+
+def test_a_group_that_is_not_stored_is_answered_each(client: Client, store: Failing, taken: list[bool]):
+    mine = client.publish(draft())
+    failure = StorageUnavailable("storage: gone")
+
+    def fail(batches: Any) -> list[str]:
+        store.failure = failure if len(batches) > 1 else None
+        return Failing.add_batches(store, batches)
+
+    store.add_batches = fail  # type: ignore[method-assign]
+    bodies = [binary(mine, bytes([0])) for _ in range(12)]
+    told = together(client, store, taken, mine, bodies)
+    assert [status for status, _ in told] == [503] * 12
+    del store.add_batches
+    store.failure = None
+    assert together(client, store, taken, mine, bodies) == [CREATED] * 12
 
 
 def test_a_client_that_leaves_is_no_trouble(client: Client, taken: list[bool]):

@@ -51,9 +51,22 @@ def test_kept_reports_have_every_detector_and_every_repair(kind: type[Any]) -> N
     collector.stop()
 
 
+def test_a_doubling_that_has_just_begun_is_compared_with_nothing() -> None:
+    """A change between a crowd and one report would tell what that report supports, below the minimum cohort."""
+    collector, collection, mechanism = keeping(MemoryStore(), OUE(size=len(LABELS), epsilon="1"))
+    least = collector.find(collection).collection.least_reports
+    reports = mechanism.privatize(np.arange(400) % 24, SimulationCoins(1))
+    jumps: list[Any] = []
+    for i, (start, stop) in enumerate(((0, 199), (199, 200), (200, 198 + least), (198 + least, 199 + least))):
+        send(collector, collection, mechanism, reports[start:stop], i + 1)
+        jumps.append(collector.integrity(collection)["jump"])
+    assert jumps[:3] == [None, None, None] and jumps[3]["detector"] == "det_jump"
+    collector.stop()
+
+
 def test_reports_are_kept_in_no_order_and_closing_deletes_them(open_store: Callable[[], Store]) -> None:
     store = open_store()
-    collector, collection, mechanism = keeping(store, OUE(len(LABELS), "1"))
+    collector, collection, mechanism = keeping(store, OUE(size=len(LABELS), epsilon="1"))
     reports = mechanism.privatize(np.arange(300) % 24, SimulationCoins(1))
     for i, start in enumerate((0, 100, 200)):
         part = reports[start : start + 100]

@@ -14,7 +14,9 @@ from tests.service.plain import Client, binary, draft, serving
 
 from tacit.cli import cli
 from tacit.client import AlreadyAnswered, Ledger, Patience, Respondent, TokenRefused, Transport, Unreachable
+from tacit.client.transport import Reply
 from tacit.collector.http.app import App
+from tacit.collector.http.tokens import COST
 from tacit.collector.ports import CLOSED, DUPLICATE, SPENT, STORED, CollectionRecord, NewBatch, Store
 from tacit.collector.server import make_app
 from tacit.collector.store.sqlite.store import FILE, SqliteStore
@@ -82,15 +84,15 @@ def survey(tmp_path: Path) -> Iterator[Survey]:
 class Losing(Transport):
     """A network that loses replies after the request was answered."""
 
-    def __init__(self, lost: int) -> None:
+    def __init__(self, lost: int, instead: Reply = Reply(0)) -> None:  # noqa: B008 - a frozen value
         super().__init__(Patience(attempts=1), pause=lambda _: None)
-        self._lost = lost
+        self._lost, self._instead = lost, instead
 
     def _once(self, request: Any, most: int) -> Any:
         reply = super()._once(request, most)
         if request.data is not None and self._lost:
             self._lost -= 1
-            return type(reply)(0)
+            return self._instead
         return reply
 
 
@@ -133,6 +135,23 @@ def test_an_interrupted_device_asks_again_for_the_same_token(survey: Survey, tmp
     assert survey.numbers() == {"issued": 1, "used": 1} and survey.client.status(survey.id)["reports"] == 1
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(429, b'{"title": "Too many requests"}'),  # The collector is busy.
+        Reply(403, b"<html>"),  # Some other server answers.
+    ],
+    ids=["busy", "stranger"],
+)
+def test_being_told_to_come_later_loses_no_token_that_was_signed(survey: Survey, tmp_path: Path, reply: Reply) -> None:
+    ledger, (invitation,) = tmp_path / "ledger.json", survey.invite()
+    for lost in (Losing(1), Losing(1, reply)):
+        with pytest.raises(Unreachable, match="same invitation"):
+            Respondent(ledger, transport=lost).redeem(survey.address, invitation)
+    Respondent(ledger).redeem(survey.address, invitation)
+    assert survey.numbers() == {"issued": 1, "used": 0}
+
+
 def test_nobody_reports_without_a_token_of_this_collection(survey: Survey) -> None:
     first, second = survey.invite(2)
     token = survey.token(first)
@@ -166,6 +185,19 @@ def test_an_invitation_is_redeemed_for_one_message(survey: Survey) -> None:
     assert survey.ask(second, Authorization="Bearer tct_wrong").status_code == 401
     assert survey.client.http.post(f"/c/{survey.id}/tokens", content=b"[").status_code == 400
     assert survey.client.http.options(f"/c/{survey.id}/tokens").status_code == 204
+
+
+def test_asking_again_and_again_is_limited(tmp_path: Path) -> None:
+    """A signature costs far more than a report; whoever holds an operator's token may ask for many."""
+    app = make_app(SqliteStore(tmp_path / "data"), Limits(requests_per_second=1e-6, burst=2 * COST + 1))
+    with serving(app) as client:
+        survey = Survey(app, client, client.publish(draft(tokens=True)))
+        (invitation,) = survey.invite()
+        assert survey.document.tokens is not None
+        blinded = blind(survey.document.tokens.public, b"m", SystemCoins()).blinded
+        asked = [survey.ask(blinded, **{"Tacit-Invitation": invitation}).status_code for _ in range(3)]
+        assert asked == [201, 200, 429]
+        assert survey.ask(blinded, Authorization=f"Bearer {client.token}").status_code == 201
 
 
 def test_a_closed_collection_signs_nothing_and_has_no_key(survey: Survey) -> None:

@@ -14,8 +14,9 @@ from tests.service.waiting import PATIENT_SECONDS, run_async
 
 from tacit.collector.ingest import outcomes as outcomes_module
 from tacit.collector.ingest.outcomes import Outcomes
-from tacit.collector.ingest.writer import BatchWriter
+from tacit.collector.ingest.writer import BatchWriter, Callers
 from tacit.collector.ports import DUPLICATE, STORED, CollectionRecord, NewBatch, Store
+from tacit.collector.store.singles import SingleBatches
 from tacit.errors import Busy, StorageFull
 
 A = "a" * 64
@@ -249,6 +250,93 @@ def test_requests_of_the_loop_are_given_up_refused_and_failed_like_others(
 
     run_async(send())
     assert b"a" not in [new.batch for group in slow.groups for new in group]
+
+
+def test_a_full_queue_leaves_nobody_waiting_for_ever(slow: Slow, monkeypatch: pytest.MonkeyPatch):
+    """While the queue is full, the loop is ready to wait for a commit; it must be woken by the one under way."""
+    writer = BatchWriter(cast("Store", slow), most_waiting=1)
+
+    async def send() -> None:
+        monkeypatch.setattr(outcomes_module, "MOST_GATHERED", 1)
+        outcomes = Outcomes(writer)
+        first = outcomes.of(batch("first"))
+        await asyncio.to_thread(slow.begun.acquire)
+        second = outcomes.of(batch("second"))
+        # The second fills the queue in this turn, so that of the others none is taken.
+        await asyncio.sleep(0)
+        refused = [outcomes.of(batch(str(i))) for i in range(outcomes_module.MANY)]
+        assert {type(await ended(each)) for each in refused} == {Busy}
+        slow.go.release(10)
+        told = await asyncio.wait_for(asyncio.gather(first, second), PATIENT_SECONDS)
+        assert told == ["outcome of first", "outcome of second"]
+        assert await outcomes.of(batch("later")) == "outcome of later"
+
+    run_async(send())
+    writer.stop()
+
+
+class Told(Callers):
+    """Callers that note what they are told: all at once, or one by one."""
+
+    def __init__(self, names: Sequence[str], told: dict[str, Any]) -> None:
+        self.names, self.told = list(names), told
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return Told(self.names[place], self.told)
+        future: Future[Any] = Future()
+        name = self.names[place]
+        future.add_done_callback(lambda done: self.told.__setitem__(name, done.exception() or done.result()))
+        return future
+
+    def stored(self) -> None:
+        self.told |= dict.fromkeys(self.names, "all stored")
+
+
+def single(names: str) -> SingleBatches:
+    return SingleBatches(A, [name.encode() for name in names], b"x" * len(names))
+
+
+def test_groups_of_single_reports_are_cut_where_there_is_no_room_and_answered_like_others(
+    writer: BatchWriter, slow: Slow
+):
+    first, told = hold(writer, slow), dict[str, Any]()
+
+    def tell(waiters: Sequence[Any], outcomes: Any) -> None:
+        for waiter, outcome in zip(waiters, outcomes, strict=True):
+            waiter.set_result(outcome)
+
+    # Room for five: three of one transaction, and two of the next, which another batch does not get into any more.
+    assert writer.submit_groups([(single("abcdefg"), Told("abcdefg", told)), ([batch("h")], [Future()])], tell) == [
+        5,
+        0,
+    ]
+    assert writer.waiting == 5
+    slow.go.release(10)
+    assert first.result(PATIENT_SECONDS) == "outcome of first"
+    writer.stop()
+    assert told == {name: f"outcome of {name}" for name in "abcde"}
+    assert [[new.batch for new in group] for group in slow.groups[1:]] == [[b"a", b"b", b"c"], [b"d", b"e"]]
+
+
+def test_groups_that_come_together_share_a_transaction(slow: Slow):
+    writer = BatchWriter(cast("Store", slow), group=1000)
+    first, told = hold(writer, slow), dict[str, Any]()
+    other: Future[Any] = Future()
+
+    def tell(waiters: Sequence[Any], outcomes: Any) -> None:
+        for waiter, outcome in zip(waiters, outcomes, strict=True):
+            waiter.set_result(outcome)
+
+    assert writer.submit_groups([(single("ab"), Told("ab", told)), ([batch("c")], [other])], tell) == [2, 1]
+    slow.go.release(10)
+    writer.stop()
+    assert first.done() and other.result(0) == "outcome of c"
+    assert told == {"a": "outcome of a", "b": "outcome of b"}
+    assert [[new.batch for new in group] for group in slow.groups[1:]] == [[b"a", b"b", b"c"]]
 
 
 async def ended(waiter: asyncio.Future[Any]) -> Any:

@@ -7,6 +7,7 @@ bound on the mean error of each window and a chi-square bound on scaled squares;
 import numpy as np
 import pytest
 
+from tacit.device.kinds.steps import best_threshold, pattern_pair
 from tacit.errors import InvalidSpec, SpecMismatch
 from tacit.numeric.steps import TreeSteps
 from tacit.post.series.steps import covering_nodes, share_on
@@ -40,6 +41,25 @@ def test_stated_variances_of_trees_are_bounds_and_not_far_off(changes: int) -> N
     """At worst, if all windows shared their nodes, a mean of 300 squares with deviation .082: 1.45 is 5.5 of them."""
     m = TreeSteps(fanout=3, levels=3, changes=changes, epsilon="2", weights=(3, 2, 1))
     check(*followed(m, switching(changes, changes)), 0.6, 1.45)
+
+
+@pytest.mark.parametrize("threshold", [1, 2])
+def test_stated_variances_are_bounds_for_every_threshold(threshold: int) -> None:
+    """All switch on and off again, the worst case for two signs that tend to differ (threshold 1).
+
+    A mean of 2,000 squares has a deviation of .032, so that 1.17 is 5.5 of them; without the factor it was 1.39.
+    """
+    m = TreeSteps(fanout=3, levels=1, changes=2, epsilon="4", thresholds=(threshold,))
+    states, rng = np.tile(np.array([1, 0], np.int8), (N, 1)), np.random.default_rng(1)
+    found = [share_on(m, simulate_steps(m, states, rng), 2) for _ in range(2000)]
+    scores = [one.value[1] ** 2 / one.variance[1] for one in found]
+    assert np.mean(scores) < 1.17
+
+
+def test_the_best_thresholds_favour_no_signs_that_differ() -> None:
+    for epsilon in (0.1, 1.0, 2.0, 4.0, 8.0, 12.0):
+        odds = int(np.exp(epsilon) * 2**64)
+        assert all(pattern_pair(odds, c, best_threshold(odds, c)) >= 0 for c in range(1, 33))
 
 
 def test_stated_variances_of_one_way_trees_are_exact() -> None:

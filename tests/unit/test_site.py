@@ -60,6 +60,19 @@ def test_every_room_of_the_reference_exists_and_private_modules_are_left_out() -
     assert "::: tacit.client.trustee" in SITE["reference"]("client") and "._" not in SITE["reference"]("device")
 
 
+def test_the_reference_begins_with_what_is_called_without_its_room() -> None:
+    page = SITE["front"]()
+    names = "ask heavy_hitters histogram itemsets marginals mean plan_epsilon quantiles ranges table"
+    assert [line.removeprefix("## tacit.") for line in page.splitlines() if line.startswith("## ")] == names.split()
+    assert "::: tacit.library.shares.histogram\n" in page and "tacit.histogram(values, epsilon" in page
+
+
+def test_what_tells_what_to_do_is_found_before_why_and_how(staged: Path) -> None:
+    last = ["docs/decisions/0001-state-is-data.md", "reference/client.md", "CHANGELOG.md"]
+    assert all((staged / page).read_text(encoding="utf-8").startswith(SITE["BOOSTED"]) for page in last)
+    assert (staged / "docs/howto/deploy.md").read_text(encoding="utf-8").startswith("# ")
+
+
 def test_versions_are_listed_newest_first_and_a_version_once(tmp_path: Path) -> None:
     for version in ("0.9", "0.10", "0.9"):
         SITE["note_version"](tmp_path, version)

@@ -77,9 +77,11 @@ export async function redeem(host, { id, tokens }, base, invitation) {
   const body = JSON.stringify({ blinded: asked.blinded });
   const { status, bytes } = await host.request(`${base}/c/${id}/tokens`, { method: "POST", headers, body });
   const reply = answerOf(bytes);
-  if (status > 399 && status < 500 && ![408, 429].includes(status)) {
+  // What was asked for is forgotten only where the collector itself refuses for good: an earlier attempt may have spent the
+  // invitation on it, and its reply be lost.
+  if (status > 399 && status < 500 && ![408, 425, 429].includes(status) && reply.title) {
     keep(host, id);
-    throw new TacitError(`collection ${id}: no token: ${reply.title ?? status}; nothing was drawn`);
+    throw new TacitError(`collection ${id}: no token: ${reply.title}; nothing was drawn`);
   }
   if (!matches(reply.signature, /^([0-9a-f]{2})+$/)) {
     throw new TacitError(`collection ${id}: no token now, and nothing was drawn; try again with the same invitation`);

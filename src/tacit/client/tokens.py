@@ -11,7 +11,7 @@ import json
 from typing import Any, cast
 
 from tacit.client.ledger import Ledger
-from tacit.client.transport import JSON_TYPE, Address, Transport, Unreachable
+from tacit.client.transport import JSON_TYPE, Address, Transport, Unreachable, is_final
 from tacit.device.numbers.blind_rsa import Blinding, BlindKey, blind, finalize
 from tacit.device.numbers.coins import Coins
 from tacit.errors import InvalidSpec, ProtocolViolation, TacitError
@@ -67,7 +67,9 @@ class Redeemer:
                 return bytes.fromhex(fields["signature"])
             except ValueError:
                 raise ProtocolViolation(f"collection {collection.id}: the signature is not hexadecimal") from None
-        if 400 <= reply.status < 500 and fields.get("title"):
+        # What was asked for is forgotten only where the collector itself refuses for good: an earlier attempt may have
+        # spent the invitation on it, and its reply be lost.
+        if is_final(reply.status) and fields.get("title"):
             with self._ledger.change() as kept:
                 kept.tokens.pop(collection.id, None)
             raise TokenRefused(f"collection {collection.id}: no token: {str(fields['title'])[:200]}; nothing was drawn")

@@ -168,7 +168,7 @@ class Transport:
             attempt += 1
             # A collector that asks for a longer wait than we are willing to sit through is left for a later `flush`.
             tired = attempt >= self._patience.attempts or reply.retry_seconds > self._patience.longest_seconds
-            if done(reply) or tired or _is_final(reply.status):
+            if done(reply) or tired or is_final(reply.status):
                 return reply
             # Retry-After is a floor; our own backoff may be longer already.
             self._pause(max(reply.retry_seconds, self._patience.wait_seconds(attempt - 1)))
@@ -211,7 +211,7 @@ def _retry_seconds(value: str | None) -> float:
         return 0.0
 
 
-def _is_final(status: int) -> bool:
+def is_final(status: int) -> bool:
     """Return whether a status means that the same request will never succeed."""
     return 400 <= status < 500 and status not in _ANSWERED_LATER
 
@@ -227,7 +227,7 @@ def _outcome(reply: Reply) -> Outcome:
         if fields["accepted"] > 0 or fields.get("duplicate") or not refused:
             return Outcome("sent")
         return Outcome("refused", str(refused[0].get("reason", ""))[:200])
-    if _is_final(reply.status):
+    if is_final(reply.status):
         return Outcome("refused", str(fields.get("title") or f"status {reply.status}")[:200])
     # No reply, a 5xx, or a page of some other server: the report may or may not have arrived, so it stays pending.
     wait = reply.retry_seconds

@@ -222,7 +222,8 @@ class HttpConnection(HttpToolsProtocol):
         self.headers.append((name.lower(), value))
 
     def _is_idle(self) -> bool:
-        return cast("Any", self.cycle) is None or self.cycle.response_complete
+        cycle: Any = self.cycle
+        return cycle is None or cycle.response_complete
 
     def on_headers_complete(self) -> None:
         """Check the head; hold a report back until it is known whether its body came in the same read."""
@@ -313,9 +314,9 @@ class HttpConnection(HttpToolsProtocol):
             return False
         self.deadline, self._head_bytes, self._taken = inf, 0, head
         # Uvicorn pipelines further requests behind an unfinished cycle, so order on the connection is kept.
-        pending = self._pending
+        pending: Any = self._pending
         pending.response_complete, pending.keep_alive = False, head.keep_alive
-        self.cycle = cast("Any", pending)
+        self.cycle = pending
         return True
 
     def on_response_complete(self) -> None:

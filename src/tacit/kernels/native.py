@@ -372,11 +372,12 @@ class Native:
         over_threads(part, len(source), out.nbytes)
         return out.reshape(-1).data.cast("B")
 
-    def sha256_rows(self, first: int, rows: U8) -> U8:
-        """Return the SHA-256 of a first byte and each row, 32 bytes a row."""
+    def sha256_rows(self, first: int | None, rows: U8) -> U8:
+        """Return the SHA-256 of a first byte, if any, and each row, 32 bytes a row."""
         rows, out = np.ascontiguousarray(rows), np.empty((len(rows), 32), np.uint8)
         n, width = rows.shape
-        self._c.tacit_sha256_rows(ctypes.c_uint8(first), _at(rows), _SIZE(n), _SIZE(width), _at(out))
+        mark = ctypes.c_int32(-1 if first is None else first)
+        self._c.tacit_sha256_rows(mark, _at(rows), _SIZE(n), _SIZE(width), _at(out))
         return out
 
     def report_planes(self, packed: U8, values: U32) -> U64:

@@ -63,24 +63,24 @@ static uint32_t word_at(const uint8_t *at) {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Block `number` of a message of `length` bytes: first, then the row; then the padding of section 5.1.1. */
-static void write_block(uint8_t *block, size_t number, uint8_t first, const uint8_t *row, size_t length) {
-    size_t from = 64 * number, rest = length > from ? length - from : 0, taken = rest < 64 ? rest : 64;
+/* Block `number` of a message of `length` bytes: first, unless it is negative, then the row; then the padding of section 5.1.1. */
+static void write_block(uint8_t *block, size_t number, int32_t first, const uint8_t *row, size_t length) {
+    size_t from = 64 * number, rest = length > from ? length - from : 0, taken = rest < 64 ? rest : 64, firsts = first >= 0;
     memset(block, 0, 64);
     if (number == 0) {
-        block[0] = first;
-        memcpy(block + 1, row, taken - 1);
+        if (firsts) block[0] = (uint8_t)first;
+        memcpy(block + firsts, row, taken - firsts);
     } else if (taken > 0) {
-        memcpy(block, row + from - 1, taken);
+        memcpy(block, row + from - firsts, taken);
     }
     if (taken < 64 && length >= from) block[taken] = 0x80;
     if (from + 64 >= length + 9)
         for (int i = 0; i < 8; i++) block[63 - i] = (uint8_t)((uint64_t)length * 8 >> 8 * i);
 }
 
-/* Write the hash of (first, row) for each of n rows to out, 32 bytes each. */
-EXPORT void tacit_sha256_rows(uint8_t first, const uint8_t *rows, size_t n, size_t width, uint8_t *out) {
-    size_t length = width + 1, blocks = (length + 8) / 64 + 1;
+/* Write the hash of (first, row), or of the row if first is negative, for each of n rows to out, 32 bytes each. */
+EXPORT void tacit_sha256_rows(int32_t first, const uint8_t *rows, size_t n, size_t width, uint8_t *out) {
+    size_t length = width + (first >= 0), blocks = (length + 8) / 64 + 1;
     for (size_t done = 0; done < n; done += LANES) {
         size_t made = n - done < LANES ? n - done : LANES;
         lanes state[8], w[16];

@@ -365,8 +365,8 @@ def isotonic(values: F64, weights: F64 | None) -> F64:
     return np.repeat(np.array(means, np.float64), [count for _, _, count in blocks])
 
 
-def sha256_rows(first: int, rows: U8) -> U8:
-    """Return the SHA-256 of a first byte and each row, 32 bytes a row."""
-    mark = bytes([first])
+def sha256_rows(first: int | None, rows: U8) -> U8:
+    """Return the SHA-256 of a first byte, if any, and each row, 32 bytes a row."""
+    mark = b"" if first is None else bytes([first])
     hashes = b"".join([sha256(mark + row.tobytes()).digest() for row in rows])
     return np.frombuffer(hashes, np.uint8).reshape(len(rows), 32)

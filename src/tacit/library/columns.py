@@ -12,6 +12,8 @@ import numpy as np
 from tacit.errors import InvalidValue
 
 _MICROSECONDS = "datetime64[us]"
+_WRITTEN = ("Interval", "Period")
+"""Types of pandas that are labels as they are written: what `pandas.cut` gives, and months or quarters."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ def column_of(who: str, values: Any) -> Column:
     _refuse_shape(who, values)
     dtype: Any = getattr(values, "dtype", None)
     categories = _categories(dtype)
-    items = [_plain(item) for item in _listed(values)]
-    return Column(items, tuple(_plain(item) for item in categories), bool(getattr(dtype, "ordered", False)))
+    items = [plain(item) for item in _listed(values)]
+    return Column(items, tuple(plain(item) for item in categories), bool(getattr(dtype, "ordered", False)))
 
 
 def _refuse_shape(who: str, values: Any) -> None:
@@ -66,14 +68,14 @@ def _listed(values: Any) -> list[Any]:
     if getattr(getattr(values, "dtype", None), "kind", "") == "M" and isinstance(values, np.ndarray):
         # Nanoseconds have no Python type, so that numpy would turn them into integers.
         return cast("list[Any]", values.astype(_MICROSECONDS).tolist())
-    # pandas and polars spell it with an underscore, numpy and Arrow without.
-    for name in ("to_list", "tolist"):
+    # pandas and polars spell it with an underscore, numpy without, and columns of Arrow tables in a way of their own.
+    for name in ("to_list", "tolist", "to_pylist"):
         if hasattr(values, name):
             return cast("list[Any]", getattr(values, name)())
     return list(values)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A Python value; None for every way of saying that there is none: NaN, NaT, NA."""
     # The usual case first: this runs once per value.
     if isinstance(value, (str, int)):
@@ -81,7 +83,9 @@ def _plain(value: Any) -> Any:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, np.generic):
-        return _plain(value.astype(_MICROSECONDS).item() if isinstance(value, np.datetime64) else value.item())
+        return plain(value.astype(_MICROSECONDS).item() if isinstance(value, np.datetime64) else value.item())
+    if type(value).__name__ in _WRITTEN:
+        return str(value)
     if isinstance(value, float):
         # NaN is the only number that differs from itself. A column of whole numbers with gaps arrives as floats.
         return None if value != value else int(value) if value.is_integer() else value

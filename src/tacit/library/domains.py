@@ -4,7 +4,7 @@ A domain that is read off the values tells them: which rare label occurred, how 
 enough to try things out, and the finding is marked as a simulation.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -14,8 +14,9 @@ from typing import Any, cast
 from tacit.device.domains.domain import Booleans, Categories, Domain, Ordered
 from tacit.device.domains.items import Items
 from tacit.device.domains.reals import Buckets, Integers, as_number
+from tacit.device.domains.text import Text
 from tacit.errors import InvalidSpec, InvalidValue
-from tacit.library.columns import Column
+from tacit.library.columns import Column, plain
 from tacit.library.text import as_date, text_of
 
 MOST_DAYS = 1 << 16
@@ -66,16 +67,31 @@ def check_missing(who: str, missing: str | None, column: Column | None) -> None:
         )
 
 
-def advice(domain: Domain) -> str:
-    """What to do about values that a domain does not have."""
+def advice(domain: Domain, kinds: Collection[type[Any]] = ()) -> str:
+    """What to do about values that a domain does not have, whose types are these."""
     if isinstance(domain, (Integers, Buckets)):
+        if any(issubclass(kind, str) for kind in kinds):
+            return "text is no number: convert it, such as values.astype(float), or count labels with tacit.histogram"
+        if any(issubclass(kind, date) for kind in kinds):
+            return "dates need dates as ends: tacit.ranges or tacit.quantiles with low='2024-01-01', high='2024-12-31'"
         return "clip them to the range, leave them out, or declare a wider range with low=… and high=…"
     if isinstance(domain, Categories):
         return (
             "leave them out, list their labels too (domain=[…]), or give them one answer together: "
             "domain=tacit.Categories(name, labels, other='another')"
         )
+    if isinstance(domain, Text):
+        return (
+            f"this alphabet is {_spelled(domain)}: spell values like that, such as values.str.lower(), leave them out, "
+            "or declare more: alphabet='printable' or 'bytes', length=…"
+        )
     return "leave them out, or declare a domain that holds them: domain=…"
+
+
+def _spelled(domain: Text) -> str:
+    """An alphabet as one would write it."""
+    known = {"lower": "'lower', a to z", "printable": "'printable', ASCII", "bytes": "'bytes', lengths count bytes"}
+    return known.get(domain.alphabet, f"'{domain.alphabet[:30]}'")
 
 
 def name_scope(
@@ -106,7 +122,7 @@ def _labels(who: str, declared: Any) -> list[Any]:
         )
     if isinstance(declared, (set, frozenset)):
         raise InvalidSpec(f"{who}: domain is a set, which has no order that lasts; write domain=sorted(labels)")
-    return [as_date(item) for item in cast("Iterable[Any]", declared)]
+    return [as_date(plain(item)) for item in cast("Iterable[Any]", declared)]
 
 
 def _listed_scope(

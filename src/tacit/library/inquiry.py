@@ -140,15 +140,17 @@ class Inquiry:
     def _codes(self, scope: Scope, places: Iterable[Any], at: list[int]) -> list[int]:
         """The index of every different value; values that have none are counted, and never shown."""
         read, domain, wrong = self._local, scope.domain, dict[int, InvalidValue]()
-        codes: list[int] = []
+        codes, kinds = list[int](), set[type[Any]]()
         for place, value in enumerate(places):
             try:
                 codes.append(domain.encode(read.scaled(domain, value) if self.decimals else scope.filled(value)))
             except InvalidValue as error:
                 wrong[place] = error
+                kinds.add(cast("type[Any]", type(value)))
         if wrong:
             count, reason = sum(place in wrong for place in at), next(iter(wrong.values()))
-            raise InvalidValue(f"{self.task}: {count} of {len(at)} values are refused ({reason}); {advice(domain)}")
+            what = f"{count} of {len(at)} values are refused ({reason})"
+            raise InvalidValue(f"{self.task}: {what}; {advice(domain, kinds)}")
         return codes
 
     def _check_declared(self, what: str) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SQL = "SELECT COUNT(*) FROM t"
 TABLE = "t"
 """What the table is called in SQL."""
+ASK = 'ask these reports for more: .query("SELECT COUNT(*) FROM t WHERE …"), where t is the table'
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +99,7 @@ def _answered(inquiry: Inquiry, reports: Any, connection: "Connection", sql: str
     value = np.array([_float(cell.estimate) for cell in cells])
     names = (*answer.groups, "aggregate")
     lost = sorted({cell.status for cell in cells} - {"estimate", "exact"})
-    notes = tuple(f"no estimate: {status.replace('_', ' ')}" for status in lost)
+    notes = tuple(f"no estimate: {status.replace('_', ' ')}" for status in lost) + ((ASK,) if sql == SQL else ())
     labels = _labels(answer)
     return SqlFinding(inquiry, reports, names, labels, value, ends, "estimate", answers=connection, notes=notes)
 

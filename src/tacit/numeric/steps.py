@@ -1,6 +1,7 @@
 """A yes/no state over time within one epsilon for life, the collector's half: net changes in the nodes of a tree."""
 
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from tacit.arrays import F64, I64
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.mechanism import CodeCounting, Reports, indices_below, integer_array
 from tacit.core.tally import Counts, count_reports, own_tally
-from tacit.device.kinds.steps import TreeStepsDevice
+from tacit.device.kinds.steps import TreeStepsDevice, pattern_pair
 from tacit.device.numbers.coins import Coins
 from tacit.device.numbers.exact import as_probability
 from tacit.errors import InvalidSpec
@@ -87,8 +88,18 @@ class TreeSteps(TreeStepsDevice, CodeCounting):
         whole = np.where(heard, total, 1.0)
         moved = (bits / whole - self.quiet) if self.one_way else (bits - clear) / whole
         value = np.where(heard, moved / gaps, 0.0)
-        variance = np.where(heard, self.node_noise(value) / gaps**2 * squares / whole**2, np.inf)
+        noise = self.node_noise(value) * self._together / gaps**2
+        variance = np.where(heard, noise * squares / whole**2, np.inf)
         return value, variance
+
+    @cached_property
+    def _together(self) -> F64:
+        """Per level, by how much nodes of one device may add to each other's noise at most; 1 for good thresholds."""
+        if self.one_way:
+            return np.ones(self.levels)
+        terms = [(self.odds, self.patterned(level), self.thresholds[level]) for level in range(self.levels)]
+        # Steps alternate, so that only signs that tend to differ make a sum of nodes noisier than its parts.
+        return np.array([1 + max(0.0, -float(pattern_pair(*item))) for item in terms])
 
     @property
     def quiet(self) -> float:

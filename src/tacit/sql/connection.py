@@ -43,6 +43,11 @@ class QueryTable:
         """Names of the public columns."""
         raise NotImplementedError
 
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        raise NotImplementedError
+
     def pieces(self) -> Iterable[Piece]:
         """The rows with their reports, piece by piece; gone through anew by every call."""
         raise NotImplementedError
@@ -67,7 +72,9 @@ class QueryTable:
         asked = [self._query(query) for query in queries]
         estimated = [query for query in asked if not query.select.explain]
         if estimated:
-            answers = answer_queries(estimated, self.pieces(), self.level, least=self.least, check=self.check)
+            answers = answer_queries(
+                estimated, self.pieces(), self.level, rows=self.n, least=self.least, check=self.check
+            )
         else:
             answers = []
         left = iter(answers)
@@ -141,6 +148,11 @@ class Connection(QueryTable):
     def public_names(self) -> Sequence[str]:
         """Names of the public columns."""
         return self.rows.names
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.rows.n
 
     def pieces(self) -> Iterable[Piece]:
         """All rows in one piece."""

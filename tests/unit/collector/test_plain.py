@@ -10,7 +10,7 @@ import pytest
 from tacit.catalog import CATALOG
 from tacit.collector.collections.active import Active, activate
 from tacit.collector.collections.publish import create_draft, publish
-from tacit.collector.ingest.plain import plain_batch, plain_form
+from tacit.collector.ingest.plain import plain_batch, plain_form, singles
 from tacit.collector.server import open_store
 from tacit.collector.service import Collector
 from tacit.errors import ReportRejected
@@ -89,6 +89,33 @@ def test_what_is_cut_out_is_what_the_decoder_reads(collections: dict[str, Active
             form = plain_form(active, len(body))
             assert form is not None and form.batch(b"head" + body, 4) == found
     assert BODIES // 4 < taken < BODIES
+
+
+@pytest.mark.parametrize("name", ["one", "sampled"])
+def test_single_reports_that_are_taken_apart_together_are_the_same_batches(collections: dict[str, Active], name: str):
+    active, rng = collections[name], np.random.default_rng(8)
+    blocks = [Block(int(rng.integers(len(active.widths))), 1, rng.bytes(active.widths[0])) for _ in range(200)]
+    bodies = [encode_batch(Batch(active.id, rng.bytes(16), (block,))) for block in blocks]
+    if active.sampled:
+        # A member that no document has: it fits the form, and is no valid report.
+        bodies[7] = encode_batch(Batch(active.id, rng.bytes(16), (Block(99, 1, bytes(active.widths[0])),)))
+    form = plain_form(active, len(bodies[0]))
+    assert form is not None and form.is_single and all(form.fits(b"head" + body, 4) for body in bodies)
+    batches, valid = singles(active, bodies)
+    alone = [plain_batch(active, body) for body in bodies]
+    assert list(batches) == alone
+    judged = [bool(active.mechanism.valid(np.frombuffer(each.payload, active.dtype)).all()) for each in alone if each]
+    assert valid.tolist() == judged
+    assert 0 < sum(judged) < len(judged), "some of them are valid, and some are not"
+
+
+def test_what_is_more_than_one_report_or_spends_something_is_not_taken_apart_with_others(
+    collections: dict[str, Active],
+):
+    one, invited = collections["one"], collections["invited"]
+    double, spending = plain_form(one, 60 + 2 * one.widths[0]), plain_form(invited, 60 + invited.widths[0], "told")
+    assert double is not None and spending is not None
+    assert not double.is_single and not spending.is_single
 
 
 def test_an_invitation_is_spent_with_one_report(collections: dict[str, Active]):

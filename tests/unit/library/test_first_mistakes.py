@@ -101,7 +101,13 @@ MISTAKES = [
     ("tacit.histogram(['a', None], epsilon=1)",
      "1 of 2 values are missing (None or NaN); leave them out, or give them an answer of their own: "
      "missing='no answer'"),
-    ("tacit.mean(['a'], epsilon=1, low=0, high=9)", "the value must be a finite number"),
+    ("tacit.mean(['a'], epsilon=1, low=0, high=9)",
+     "the value must be a finite number); text is no number: convert it, such as values.astype(float)"),
+    ("tacit.ranges(['a', 'b'], epsilon=1, low=0, high=9)", "or count labels with tacit.histogram"),
+    ("tacit.mean(HOURS, epsilon=1, low=0, high=9)", "dates need dates as ends: tacit.ranges or tacit.quantiles"),
+    ("tacit.heavy_hitters(['Tea'], epsilon=1, alphabet='lower', length=3)",
+     "this alphabet is 'lower', a to z: spell values like that, such as values.str.lower()"),
+    ("tacit.heavy_hitters(['tea'], epsilon=1, alphabet='abc', length=3)", "this alphabet is 'abc'"),
     ("tacit.mean([3, SECRET], epsilon=1, low=0, high=10)",
      "mean: 1 of 2 values are refused (value: the value is outside the domain, must be a number from 0 to "
      "10); clip them"),

@@ -201,6 +201,7 @@ def test_sql_is_answered_as_by_a_connection_over_the_same_reports():
     # Sums are centred anew by every query, which moves the last bits.
     assert [found.value[0], found.interval()[0][0]] == pytest.approx([cell.estimate, cell.low], rel=1e-12)
     assert found.labels == ["COUNT(*)"]
+    assert ".query(" in repr(tacit.table(ROWS, epsilon=2, private={"age": (0, 99)})) and ".query(" not in repr(found)
     wider = found.interval(0.99)
     assert wider[0][0] < cell.low
     grouped = found.query("SELECT os, COUNT(*) FROM t WHERE age < 50 GROUP BY os")
@@ -295,7 +296,8 @@ def test_a_device_needs_no_numpy():
 
 SAME: list[Callable[[list[Any]], Any]] = [
     list, tuple, np.array, lambda x: np.array(x, object), pd.Series, lambda x: pd.Series(x, dtype="category"),
-    pl.Series, lambda x: pl.Series(x).cast(pl.Categorical), pa.array, lambda x: iter(x),
+    pl.Series, lambda x: pl.Series(x).cast(pl.Categorical), pa.array,
+    lambda x: pa.chunked_array([x]), lambda x: iter(x),
 ]  # fmt: skip
 
 
@@ -318,6 +320,8 @@ LABELS: list[tuple[Any, list[Any]]] = [
     (pl.Series([date(2026, 1, 2), date(2026, 1, 1)]), [date(2026, 1, 1), date(2026, 1, 2)]),
     (pd.Series(["b", "a"], dtype=pd.CategoricalDtype(["c", "b", "a"])), ["c", "b", "a"]),
     (pl.Series(["b", "a"], dtype=pl.Enum(["c", "b", "a"])), ["c", "b", "a"]),
+    (pd.cut(pd.Series([5, 15, 25]), [0, 10, 20, 30]), ["(0, 10]", "(10, 20]", "(20, 30]"]),
+    (pd.Series(pd.period_range("2026-01", periods=2, freq="M")), ["2026-01", "2026-02"]),
 ]
 
 
@@ -333,6 +337,13 @@ MISSING = [
     pd.Series([1, None], dtype="Int64"), pd.to_datetime(pd.Series(["2026-01-01", None])), pl.Series(["a", None]),
     pd.Series(["a", None, "b"], dtype="category"), np.array(["2026-01-01", "NaT"], "datetime64[D]"),
 ]  # fmt: skip
+
+
+def test_intervals_of_numbers_are_labels_in_order_and_can_be_declared():
+    ages: Any = pd.cut(pd.Series(AGES), [-1, 30, 40, 99])
+    found = tacit.ranges(ages, epsilon=1, domain=ages.cat.categories)
+    assert not found.is_simulation and found.labels == ["(-1, 30]", "(30, 40]", "(40, 99]"]
+    assert tacit.ranges(ages, epsilon=1).labels == found.labels
 
 
 @pytest.mark.parametrize("values", MISSING, ids=str)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,12 @@ def _sanitizer(compiler: list[str]) -> str | None:
     return path if os.path.isabs(path) else None
 
 
-@pytest.mark.slow
-def test_forged_files_never_make_a_kernel_read_out_of_bounds(tmp_path: Path):
-    """The same files through kernels that stop at the first wrong access, which is proved to be noticed."""
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def sanitized(tmp_path: Path) -> Run:
+    """Runs Python with kernels that stop at the first wrong access."""
     compiler = build.find_compiler()
     if compiler is None:
         pytest.skip("there is no C compiler")
@@ -54,12 +58,26 @@ def test_forged_files_never_make_a_kernel_read_out_of_bounds(tmp_path: Path):
         command = [sys.executable, *arguments]
         return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
-    done = run("-m", "tests.unit.wire.file_fuzz", str(EACH // 4))
+    return run
+
+
+@pytest.mark.slow
+def test_forged_files_never_make_a_kernel_read_out_of_bounds(sanitized: Run):
+    """The same files, and that a wrong access is noticed."""
+    done = sanitized("-m", "tests.unit.wire.file_fuzz", str(EACH // 4))
     assert done.returncode == 0, done.stderr[-2000:]
     assert "compiled=True" in done.stdout
-    caught = run("-c", OUT_OF_BOUNDS)
+    caught = sanitized("-c", OUT_OF_BOUNDS)
     assert caught.returncode != 0
     assert "AddressSanitizer" in caught.stderr
+
+
+@pytest.mark.slow
+def test_no_kernel_leaves_its_bounds_at_any_size(sanitized: Run):
+    """Samplers and expanded keys are not reached by files: what compares kernels with the twin passes all of them."""
+    done = sanitized("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/kernels")
+    assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
+    assert "skipped" not in done.stdout
 
 
 OUT_OF_BOUNDS = """

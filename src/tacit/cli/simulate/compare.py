@@ -86,10 +86,10 @@ def _print(rows: list[dict[str, Any]], error: str) -> None:
     click.echo(f"error: {error}; * is what is answered by default")
     lines = [
         [("* " if row["pick"] else "  ") + row["method"], f"{row['epsilon']:g}"]
-        + [_number(row[name]) for name in ("error", "error_se", "relative", "coverage", "seconds")]
+        + [_number(row[name]) for name in ("error", "error_se", "relative", "forecast", "coverage", "seconds")]
         for row in rows
     ]
-    print_table(["method", "epsilon", "error", "±", "of the pick", "coverage", "seconds"], lines)
+    print_table(["method", "epsilon", "error", "±", "of the pick", "forecast", "coverage", "seconds"], lines)
 
 
 def _number(value: float | None) -> str:

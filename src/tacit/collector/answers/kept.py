@@ -66,15 +66,19 @@ def inspection_json(active: Active, part: OraclePart, look: Inspection) -> dict[
 
 
 def _jump(active: Active, parts: Stages) -> tuple[Sighting, list[int]] | None:
-    """The last doubling against everything before; None where there is one part, or nothing is enumerated."""
+    """The last doubling against everything before; None where nothing is enumerated, or one of both is small.
+
+    The minimum cohort holds for each of them: just after a doubling the last one has a report or two.
+    """
     last = max(part for part, _ in parts)
-    new = [reports for part, reports in parts if part == last]
-    old = [reports for part, reports in parts if part < last]
-    tally: Any = active.mechanism.tally(np.concatenate(new))
-    if not old or not isinstance(tally, Counts):
+    sides = [[reports for part, reports in parts if (part == last) is new] for new in (False, True)]
+    if min(sum(map(len, side)) for side in sides) < active.collection.least_reports:
         return None
-    before: Any = active.mechanism.tally(np.concatenate(old))
-    return det_jump(active.mechanism.estimate(before), active.mechanism.estimate(tally))
+    tallies: list[Any] = [active.mechanism.tally(np.concatenate(side)) for side in sides]
+    if not isinstance(tallies[0], Counts):
+        return None
+    before, after = (active.mechanism.estimate(tally) for tally in tallies)
+    return det_jump(before, after)
 
 
 def _repairs(active: Active, part: OraclePart, reports: Reports, look: Inspection) -> list[dict[str, Any]]:

@@ -7,10 +7,11 @@ Both hand batches to `Outcomes`, which groups them for the writer.
 """
 
 from asyncio import get_running_loop, to_thread
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from time import perf_counter
+from typing import overload
 from urllib.parse import parse_qs
 
 from starlette.types import Receive, Scope, Send
@@ -20,6 +21,7 @@ from tacit.collector.collections.active import Active
 from tacit.collector.ingest.outcomes import Outcomes
 from tacit.collector.ingest.plain import PlainForm, plain_batch, plain_form
 from tacit.collector.ingest.uploads import Form, JudgedBatch
+from tacit.collector.ingest.writer import Callers, Waiter
 from tacit.collector.limits import MOST_WAITING_BYTES
 from tacit.collector.ports import INVALID, STORED, NewBatch, Outcome
 from tacit.collector.rows.arrow_stream import MEDIA_TYPE as ARROW_TYPE
@@ -59,6 +61,7 @@ _IN_THREAD_BYTES = {Form.BINARY: 1 << 16, Form.JSON: 1 << 12, Form.ARROW: 0}
 so its limit is lower; Arrow always goes to a thread."""
 # Few, so that validating large uploads does not crowd out the event loop and the writer.
 _JUDGES = 2
+_MOST_GATHERINGS = 256
 _REPLY: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
@@ -90,8 +93,9 @@ class ReportRoute:
         self._metrics, self._outcomes = collector.metrics, Outcomes(collector.writer, self._count_stored)
         # For takers, which call them for every report.
         self.allows, self.queue = self._rate.allows, self._outcomes.add_unjudged
-        self._stored: list[_Ticket] = []
-        """Answered and not yet counted."""
+        self._gatherings = dict[Active, _Singles]()
+        self._stored: list[tuple[str, int, float]] = []
+        """Answered and not yet counted: under which id, how many reports, and when they had come."""
         # A pool of its own: large uploads must not take the threads of other routes.
         self._judges, self._judging_bytes = ThreadPoolExecutor(_JUDGES, "tacit-judge"), 0
 
@@ -196,18 +200,28 @@ class ReportRoute:
         """The sites whose pages may read answers now."""
         return self._collector.origins.of(active)
 
-    def stored(self, ticket: "_Ticket") -> None:
-        """Note that a batch was stored as it came; they are counted together, when all of a commit are answered."""
-        self._stored.append(ticket)
+    def gathering(self, active: Active) -> "_Singles":
+        """Where single reports to a collection gather."""
+        found = self._gatherings.get(active)
+        if found is None:
+            # All at once: whoever still gathers somewhere else makes one group more.
+            if len(self._gatherings) >= _MOST_GATHERINGS:
+                self._gatherings = {}
+            found = self._gatherings[active] = _Singles(self._outcomes, active)
+        return found
+
+    def stored(self, under: str, reports: int, begun: Sequence[float]) -> None:
+        """Note that batches of so many reports were stored as they came; all of a commit are counted together."""
+        self._stored += [(under, reports, each) for each in begun]
 
     def _count_stored(self) -> None:
         """Count what was answered since the last time."""
         if not self._stored:
             return
-        tickets, self._stored, now = self._stored, [], perf_counter()
-        self._metrics.stored(sum([each.batch.count for each in tickets]), [now - each.begun for each in tickets])
+        stored, self._stored, now = self._stored, [], perf_counter()
+        self._metrics.stored(sum([reports for _, reports, _ in stored]), [now - begun for _, _, begun in stored])
         # Folding is asynchronous: a collection is only marked here.
-        for collection in {each.batch.collection for each in tickets}:
+        for collection in {under for under, _, _ in stored}:
             self._collector.touch(collection)
 
     def judge_again(self, ticket: "_Ticket") -> None:
@@ -251,7 +265,7 @@ class ReportRoute:
 class ReportTaker:
     """Requests to one collection with the same head."""
 
-    __slots__ = ("_created", "_form", "_origin", "_origins", "active", "invitation", "route")
+    __slots__ = ("_created", "_form", "_origin", "_origins", "_singles", "active", "invitation", "route")
 
     def __init__(self, route: ReportRoute, active: Active, form: PlainForm, head: Mapping[bytes, bytes]) -> None:
         """Take for a route what is in this form."""
@@ -260,6 +274,7 @@ class ReportTaker:
         self._origin = head.get(b"origin", b"")
         self._origins: tuple[str, ...] | None = None
         self._created = b""
+        self._singles = route.gathering(active) if form.is_single else None
 
     @property
     def cors(self) -> bytes:
@@ -278,29 +293,98 @@ class ReportTaker:
 
     def take(self, data: bytes, start: int, address: str, answer: Answer) -> bool:
         """Queue a batch that is in the common form; `answer` is called when it is durable."""
+        singles = self._singles
+        if singles is not None:
+            if not self._form.fits(data, start) or not self.route.allows(address):
+                return False
+            singles.add(data[start:], (self, perf_counter(), answer))
+            return True
         batch = self._form.batch(data, start)
         # The rate limit comes last, as it takes a token; a refused address is handled in `ReportRoute.__call__`.
         if batch is None or not self.route.allows(address):
             return False
-        self.route.queue(self.active, batch, _Ticket(self, data, start, batch, answer))
+        self.route.queue(self.active, batch, _Ticket(self, data[start:], batch, answer, perf_counter()))
         return True
+
+    def ticket(self, body: bytes, begun: float, answer: Answer) -> "_Ticket":
+        """A waiter of its own for a body that was taken with many others."""
+        batch = self._form.batch(body, 0)
+        # It fitted when it was taken.
+        assert batch is not None
+        return _Ticket(self, body, batch, answer, begun)
+
+
+_Caller = tuple[ReportTaker, float, Answer]
+"""Who waits for a single report, since when, and how to answer."""
+
+
+class _Singles:
+    """Single reports to one collection that gather until they are handed on (`Gathering`)."""
+
+    __slots__ = ("_bodies", "_callers", "_outcomes", "active")
+
+    def __init__(self, outcomes: Outcomes, active: Active) -> None:
+        self._outcomes, self.active = outcomes, active
+        self._bodies, self._callers = list[bytes](), list[_Caller]()
+
+    def add(self, body: bytes, caller: _Caller) -> None:
+        if not self._bodies:
+            self._outcomes.add_gathering(self)
+        self._bodies.append(body)
+        self._callers.append(caller)
+
+    def __len__(self) -> int:
+        return len(self._bodies)
+
+    def take(self) -> "tuple[list[bytes], Callers]":
+        bodies, callers = self._bodies, self._callers
+        self._bodies, self._callers = [], []
+        return bodies, _Callers(bodies, callers)
+
+
+class _Callers(Callers):
+    """Whoever sent single reports that are stored together."""
+
+    __slots__ = ("_bodies", "_callers")
+
+    def __init__(self, bodies: list[bytes], callers: list[_Caller]) -> None:
+        self._bodies, self._callers = bodies, callers
+
+    def __len__(self) -> int:
+        return len(self._callers)
+
+    @overload
+    def __getitem__(self, place: int) -> Waiter: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> "_Callers": ...
+
+    def __getitem__(self, place: int | slice) -> "Waiter | _Callers":
+        if isinstance(place, slice):
+            return _Callers(self._bodies[place], self._callers[place])
+        taker, begun, answer = self._callers[place]
+        return taker.ticket(self._bodies[place], begun, answer)
+
+    def stored(self) -> None:
+        last, created = None, b""
+        for taker, _, answer in self._callers:
+            # Browsers of one release on one page have one taker, and get the same answer.
+            if taker is not last:
+                last, created = taker, taker.created
+            answer(created)
+        if last is not None:
+            last.route.stored(last.active.id, 1, [begun for _, begun, _ in self._callers])
 
 
 class _Ticket:
     """The waiter of a fast-path request: a future look-alike that writes the response when the outcome arrives."""
 
-    __slots__ = ("_answer", "_data", "_start", "batch", "begun", "taker", "upload")
+    __slots__ = ("_answer", "batch", "begun", "body", "taker", "upload")
 
-    def __init__(self, taker: ReportTaker, data: bytes, start: int, batch: NewBatch, answer: Answer) -> None:
-        self.taker, self.begun, self.batch, self._answer = taker, perf_counter(), batch, answer
-        self._data, self._start = data, start
+    def __init__(self, taker: ReportTaker, body: bytes, batch: NewBatch, answer: Answer, begun: float) -> None:
+        self.taker, self.begun, self.batch, self.body, self._answer = taker, begun, batch, body, answer
         self.upload: JudgedBatch | None = None
         """Only if it was validated report by report."""
-
-    @property
-    def body(self) -> bytes:
-        """The body of the request."""
-        return self._data[self._start :]
 
     # Never cancelled: if the client disconnects, its batch is stored all the same, and the receipt is dropped.
     def cancelled(self) -> bool:
@@ -313,7 +397,7 @@ class _Ticket:
         route = self.taker.route
         if outcome == STORED and self.upload is None:
             self._answer(self.taker.created)
-            route.stored(self)
+            route.stored(self.batch.collection, self.batch.count, [self.begun])
             return
         try:
             if outcome == INVALID:

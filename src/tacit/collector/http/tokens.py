@@ -17,6 +17,8 @@ from tacit.hosting.responses import PREFLIGHT, cors_headers, json_response, prob
 
 MOST_BYTES = 4096
 """A blinded message in JSON has about 530 bytes."""
+COST = 20
+"""Of a request in the limit of its address: a signature takes milliseconds, and whoever asks again gets it again."""
 
 
 class TokenRoutes:
@@ -51,12 +53,12 @@ class TokenRoutes:
         return cors_headers(origin, self._collector.origins.of(active))
 
     async def _signed(self, request: Request, active: Active) -> tuple[str, bool]:
-        if not self._rate.allows(request.client.host if request.client else ""):
-            raise Problem("rate_limited", "too many requests from one address", retry_seconds=1)
-        fields = _fields(await read_body(request.receive))
         invitation = request.headers.get("tacit-invitation", "")
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         trusted = kind.lower() == "bearer" and not invitation
+        if not self._rate.allows(request.client.host if request.client else "", 1 if trusted else COST):
+            raise Problem("rate_limited", "too many requests from one address", retry_seconds=1)
+        fields = _fields(await read_body(request.receive))
         if trusted:
             await run_in_threadpool(self._collector.access.check, token.strip(), REPORT, active.id)
         return await run_in_threadpool(

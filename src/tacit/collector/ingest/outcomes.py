@@ -18,12 +18,15 @@ from each other dozens of times in every transaction, and that costs more than t
 import asyncio
 from collections.abc import Callable, Sequence
 from threading import Lock
+from typing import Protocol
 
 import numpy as np
 
 from tacit.collector.collections.active import Active
-from tacit.collector.ingest.writer import BatchWriter, Waiter
-from tacit.collector.ports import INVALID, NewBatch, Outcome
+from tacit.collector.ingest.plain import singles
+from tacit.collector.ingest.writer import BatchWriter, Callers, Waiter
+from tacit.collector.ingest.writer import Group as Queued
+from tacit.collector.ports import INVALID, STORED, NewBatch, Outcome
 
 MOST_GATHERED = 512
 """So many batches, or bytes of reports, are handed on even while the writer is busy: its queue has the limits."""
@@ -32,6 +35,20 @@ MANY = 8
 """From so many batches on the loop waits for their commit."""
 PROMPT_SECONDS = 0.004
 """So long at most. After a commit that took longer, it does not wait for the next one."""
+
+
+class Gathering(Protocol):
+    """Bodies of one report each, all of one length and in the common form, that gather for one collection."""
+
+    active: Active
+
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
+    def take(self) -> tuple[list[bytes], Callers]:
+        """Hand out all of them, with whoever waits for each, and begin anew."""
+        ...
 
 
 class _Group:
@@ -58,6 +75,7 @@ class Outcomes:
         self._writer, self._lock, self._after = writer, Lock(), after
         self._loop: asyncio.AbstractEventLoop | None = None
         self._judged, self._unjudged = _Group(), dict[Active, _Group]()
+        self._gatherings = list[Gathering]()
         self._scheduled = False
         # Batches that the writer has and has not told of, and how many gather meanwhile.
         self._under_way, self._gathered, self._gathered_bytes = 0, 0, 0
@@ -92,9 +110,7 @@ class Outcomes:
 
     def add_unjudged(self, active: Active, batch: NewBatch, waiter: Waiter) -> None:
         """Like `of_unjudged`, with a waiter of the caller's."""
-        # Calls of methods are spared here, as this is done for every report.
-        if not self._scheduled:
-            self._running_loop()
+        self._running_loop()
         self._gathered += 1
         self._gathered_bytes += len(batch.payload)
         group = self._unjudged.get(active)
@@ -102,6 +118,11 @@ class Outcomes:
             group = self._unjudged[active] = _Group()
         group.batches.append(batch)
         group.waiters.append(waiter)
+
+    def add_gathering(self, gathering: Gathering) -> None:
+        """Queue single reports that have begun to gather; all that come until they are handed on go with them."""
+        self._running_loop()
+        self._gatherings.append(gathering)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         """The running event loop; schedules `_hand_on` for the end of this iteration if that is not done yet."""
@@ -114,22 +135,34 @@ class Outcomes:
     def _hand_on(self, *, may_wait: bool = True) -> None:
         """Validate all that has gathered, and submit it to the writer, unless `_hand_over` will do so soon."""
         self._scheduled = False
-        is_little = self._gathered < MOST_GATHERED and self._gathered_bytes < MOST_GATHERED_BYTES
-        if not self._gathered or (self._under_way and is_little):
+        number = self._gathered + sum([len(gathering) for gathering in self._gatherings])
+        is_little = number < MOST_GATHERED and self._gathered_bytes < MOST_GATHERED_BYTES
+        if not number or (self._under_way and is_little):
             return
+        groups = self._all_judged()
+        # Back-pressure: what the writer has no room for fails at once with Busy, and the client sends it again.
+        are_many = sum(len(waiters) for _, waiters in groups) >= MANY
+        self._waits = is_waiting = may_wait and self._is_prompt and are_many
+        taken = self._writer.submit_groups(groups, self._tell)
+        self._under_way += sum(taken)
+        for (_, waiters), some in zip(groups, taken, strict=True):
+            if some < len(waiters):
+                for waiter in waiters[some:]:
+                    _fail(waiter, self._writer.refusal())
+        # Also where there was room for none: a commit that ended meanwhile has taken the loop for one that waits.
+        if is_waiting:
+            self._wait()
+
+    def _all_judged(self) -> list[Queued]:
+        """What has gathered and is valid."""
         self._gathered = self._gathered_bytes = 0
         judged, self._judged = self._judged, _Group()
         unjudged, self._unjudged = self._unjudged, {}
+        gatherings, self._gatherings = self._gatherings, []
         for active, group in unjudged.items():
             self._judge(active, group, judged)
-        # Back-pressure: what the writer has no room for fails at once with Busy, and the client sends it again.
-        self._waits = is_waiting = may_wait and self._is_prompt and len(judged.batches) >= MANY
-        taken = self._writer.submit_all(judged.batches, judged.waiters, self._tell)
-        self._under_way += taken
-        for waiter in judged.waiters[taken:]:
-            _fail(waiter, self._writer.refusal())
-        if is_waiting and taken:
-            self._wait()
+        groups = [group for each in gatherings if (group := _judge_singles(each, judged)) is not None]
+        return [*groups, (judged.batches, judged.waiters)] if judged.batches else groups
 
     def _wait(self) -> None:
         """Wait for a commit in this thread, and hand its outcomes over; if it takes long, `_tell` wakes the loop."""
@@ -192,10 +225,32 @@ class Outcomes:
                 for waiter in waiters:
                     _fail(waiter, outcomes)
                 continue
+            if isinstance(waiters, Callers) and outcomes.count(STORED) == len(waiters):
+                waiters.stored()
+                continue
             for waiter, outcome in zip(waiters, outcomes, strict=True):
                 if not waiter.done():
                     waiter.set_result(outcome)
         self._after()
+
+
+def _judge_singles(gathering: Gathering, judged: _Group) -> "Queued | None":
+    """Validate single reports together; if some are bad, the others are moved to `judged`."""
+    bodies, callers = gathering.take()
+    try:
+        batches, valid = singles(gathering.active, bodies)
+    except Exception as error:
+        for caller in callers:
+            _fail(caller, error)
+        return None
+    if valid.all():
+        return batches, callers
+    for batch, caller, is_good in zip(batches, callers, valid.tolist(), strict=True):
+        if is_good:
+            judged.add(batch, caller)
+        else:
+            caller.set_result(INVALID)
+    return None
 
 
 def _fail(waiter: Waiter, error: BaseException) -> None:

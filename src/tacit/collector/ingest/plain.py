@@ -4,10 +4,15 @@ Nearly all that is known of such a body is known from its length and its collect
 and not parsed. Its reports are validated later, together with those of other requests.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from tacit.collector.collections.active import Active
 from tacit.collector.ports import NewBatch
+from tacit.collector.store.singles import SingleBatches
 from tacit.wire.batch import MAGIC, invitation_hash
 
 # Layout of a binary batch of one block: magic, collection id (32 bytes), batch id (16), member (4), count (4), reports.
@@ -29,24 +34,48 @@ class PlainForm:
         # The count must be exactly what the length of the body implies.
         self.count, self._spends, self._told = count, spends, bytes(4) + count.to_bytes(4, "little")
 
+    @property
+    def is_single(self) -> bool:
+        """Whether bodies have one report and spend nothing, so that many are taken apart together (`singles`)."""
+        return self.count == 1 and self._spends is None
+
+    def fits(self, data: bytes, start: int) -> bool:
+        """Whether a body that begins at `start` and ends with the data is in the common form."""
+        if not data.startswith(self._begin, start):
+            return False
+        if self._sampled:
+            # A device sends one report, about the member that was drawn.
+            return data.startswith(_ONE, start + _BLOCK + 4)
+        return data.startswith(self._told, start + _BLOCK)
+
     def batch(self, data: bytes, start: int) -> NewBatch | None:
         """The batch of a body that begins at `start` and ends with the data; its reports are not validated.
 
         None for everything else, which `Ingest.judge` decodes carefully, or refuses with an explanation.
         """
+        if not self.fits(data, start):
+            return None
         block, payload = start + _BLOCK, start + _PAYLOAD
-        if not data.startswith(self._begin, start):
-            return None
-        if not self._sampled:
-            if data[block:payload] != self._told:
-                return None
-            reports = data[payload:]
-        elif data[block + 4 : payload] == _ONE:
-            # A device sends one report, and in the store a report begins with its member. All are equally wide.
-            reports = data[block : block + 4] + data[payload:]
-        else:
-            return None
+        reports = data[payload:]
+        if self._sampled:
+            # In the store a report begins with its member. All are equally wide.
+            reports = data[block : block + 4] + reports
         return NewBatch(self._collection, data[start + _ID : block], reports, self.count, _NONE, self._spends)
+
+
+def singles(active: Active, bodies: Sequence[bytes]) -> "tuple[SingleBatches, npt.NDArray[np.bool_]]":
+    """The batches of bodies that fit a form of single reports, and which of their reports are valid."""
+    n = len(bodies)
+    rows: npt.NDArray[np.uint8] = np.frombuffer(b"".join(bodies), np.uint8).reshape(n, -1)
+    named, reports = rows[:, _ID:_BLOCK].tobytes(), rows[:, _PAYLOAD:]
+    if active.sampled:
+        # As above, a report begins with its member.
+        reports = np.concatenate((rows[:, _BLOCK : _BLOCK + 4], reports), axis=1)
+    payload = reports.tobytes()
+    size = _BLOCK - _ID
+    batches = SingleBatches(active.id, [named[i : i + size] for i in range(0, n * size, size)], payload)
+    judged: Any = active.mechanism.valid(np.frombuffer(payload, active.dtype))
+    return batches, judged
 
 
 def plain_form(active: Active, length: int, invitation: str = "") -> PlainForm | None:

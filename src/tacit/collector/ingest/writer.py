@@ -6,14 +6,15 @@ it is full, batches are refused with Busy (back-pressure).
 """
 
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import compress, groupby, repeat
-from operator import itemgetter
-from typing import Protocol
+from itertools import chain, compress
+from typing import NamedTuple, Protocol
 
 from tacit.collector.limits import MOST_WAITING_BYTES
 from tacit.collector.ports import BatchIntake, NewBatch, Outcome
+from tacit.collector.store.singles import payload_bytes
 from tacit.errors import Busy, StorageUnavailable
 
 
@@ -37,10 +38,27 @@ class Waiter(Protocol):
         ...
 
 
+class Callers(Sequence[Waiter], ABC):
+    """Waiters that never give up, and can be told all at once; they are made one by one only if they are asked for."""
+
+    @abstractmethod
+    def stored(self) -> None:
+        """Deliver STORED to all of them."""
+
+
 Tell = Callable[[Sequence[Waiter], Sequence[Outcome] | BaseException], None]
 """A callback with the outcomes of one transaction, or its error. It runs in the writer thread and must not raise."""
 
-Item = tuple[NewBatch, Waiter, Tell]
+Group = tuple[Sequence[NewBatch], Sequence[Waiter]]
+"""Batches, and the waiter of each."""
+
+
+class _Queued(NamedTuple):
+    """Batches that came together, and the waiter of each."""
+
+    batches: Sequence[NewBatch]
+    waiters: Sequence[Waiter]
+    tell: Tell
 
 
 class BatchWriter:
@@ -51,8 +69,8 @@ class BatchWriter:
     ) -> None:
         self._store = store
         self._most_waiting, self._most_bytes, self._group = most_waiting, most_bytes, group
-        self._waiting: deque[Item] = deque()
-        self._bytes = 0
+        self._queue: deque[_Queued] = deque()
+        self._waiting = self._bytes = 0
         self._stopping = False
         self._failure: StorageUnavailable | None = None
         self._change = threading.Condition(threading.Lock())
@@ -64,35 +82,51 @@ class BatchWriter:
 
         `tell` will be called with the outcomes of those; of the others nothing will be heard, and `refusal` says why.
         """
+        return self.submit_groups([(batches, waiters)], tell)[0]
+
+    def submit_groups(self, groups: Sequence[Group], tell: Tell) -> list[int]:
+        """`submit_all` for several groups, which may become one transaction."""
         with self._change:
-            taken = self._room_for(batches)
-            if taken:
-                self._waiting.extend(zip(batches[:taken], waiters, repeat(tell), strict=False))
+            taken = [self._take(batches, waiters, tell) for batches, waiters in groups]
+            if any(taken):
                 self._change.notify()
         return taken
 
+    def _take(self, batches: Sequence[NewBatch], waiters: Sequence[Waiter], tell: Tell) -> int:
+        """Queue as many batches as fit, and return how many. The lock is held."""
+        taken = self._room_for(batches)
+        if taken < len(batches):
+            batches, waiters = batches[:taken], waiters[:taken]
+        if taken:
+            self._queue.append(_Queued(batches, waiters, tell))
+            self._waiting += taken
+            self._bytes += payload_bytes(batches)
+        return taken
+
     def _room_for(self, batches: Sequence[NewBatch]) -> int:
-        """How many of these batches fit into the queue; reserves their bytes. The lock is held."""
+        """How many of these batches fit into the queue. The lock is held."""
         if self._stopping:
             return 0
-        most = max(0, min(len(batches), self._most_waiting - len(self._waiting)))
+        most = max(0, min(len(batches), self._most_waiting - self._waiting))
+        room = self._most_bytes - self._bytes
+        if payload_bytes(batches) <= room:
+            return most
         for taken in range(most):
-            size = self._bytes + len(batches[taken].payload)
-            if size > self._most_bytes:
+            room -= len(batches[taken].payload)
+            if room < 0:
                 return taken
-            self._bytes = size
         return most
 
     def refusal(self) -> Busy:
         """The error for a batch that was not queued."""
         if self._stopping:
             return Busy("collector: is stopping; send the same batch again shortly")
-        return Busy(f"collector: {len(self._waiting)} batches wait to be stored; send the same one again shortly")
+        return Busy(f"collector: {self._waiting} batches wait to be stored; send the same one again shortly")
 
     @property
     def waiting(self) -> int:
         """Number of queued batches (a metric)."""
-        return len(self._waiting)
+        return self._waiting
 
     @property
     def failure(self) -> StorageUnavailable | None:
@@ -114,28 +148,35 @@ class BatchWriter:
     def _run(self) -> None:
         while group := self._next_group():
             # Abandoned requests are skipped: nobody was promised anything, and the client sends the batch again.
-            gone = [item[1].cancelled() for item in group]
-            if any(gone):
-                _tell(list(compress(group, gone)), Busy("collector: the request was given up"))
-                group = [item for item, is_gone in zip(group, gone, strict=True) if not is_gone]
+            group = [left for queued in group if (left := _without_abandoned(queued)) is not None]
             if group:
                 self._store_group(group)
 
-    def _next_group(self) -> list[Item]:
-        """Wait for batches and take up to a group of them; empty when stopping and the queue is drained."""
+    def _next_group(self) -> list[_Queued]:
+        """What goes into the next transaction; nothing once the writer has stopped."""
         with self._change:
-            self._change.wait_for(lambda: self._waiting or self._stopping)
+            self._change.wait_for(lambda: self._queue or self._stopping)
             # Bounded, so that after a long stall one commit does not hold all waiting batches at once.
-            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group))]
-            self._bytes -= sum(len(batch.payload) for batch, _, _ in group)
+            group, room = list[_Queued](), self._group
+            while self._queue and room:
+                batches, waiters, tell = self._queue.popleft()
+                if len(batches) > room:
+                    self._queue.appendleft(_Queued(batches[room:], waiters[room:], tell))
+                    batches, waiters = batches[:room], waiters[:room]
+                group.append(_Queued(batches, waiters, tell))
+                room -= len(batches)
+                self._waiting -= len(batches)
+                self._bytes -= payload_bytes(batches)
             return group
 
-    def _store_group(self, group: list[Item]) -> None:
+    def _store_group(self, group: list[_Queued]) -> None:
+        # What came together goes on together; only what came apart is put into a list.
+        batches = group[0].batches if len(group) == 1 else list(chain.from_iterable(queued.batches for queued in group))
         outcomes: list[Outcome] | BaseException
         try:
-            outcomes = self._store.add_batches([batch for batch, _, _ in group])
-            if len(outcomes) != len(group):
-                raise RuntimeError(f"storage: {len(outcomes)} outcomes for {len(group)} batches")
+            outcomes = self._store.add_batches(batches)
+            if len(outcomes) != len(batches):
+                raise RuntimeError(f"storage: {len(outcomes)} outcomes for {len(batches)} batches")
             self._failure = None
         except BaseException as error:
             # Whatever it was, the waiters must get it, and the thread must go on: without it the collector would accept
@@ -145,10 +186,24 @@ class BatchWriter:
         _tell(group, outcomes)
 
 
-def _tell(group: list[Item], outcomes: "list[Outcome] | BaseException") -> None:
-    """Report outcomes, with one call per run of batches with the same callback: it wakes an event loop once."""
+def _without_abandoned(queued: _Queued) -> _Queued | None:
+    """What is left of queued batches whose requests were given up, which is told to them; None if nothing is."""
+    batches, waiters, tell = queued
+    if isinstance(waiters, Callers):
+        return queued
+    gone = [waiter.cancelled() for waiter in waiters]
+    if not any(gone):
+        return queued
+    tell(list(compress(waiters, gone)), Busy("collector: the request was given up"))
+    if all(gone):
+        return None
+    stay = [not is_gone for is_gone in gone]
+    return _Queued(list(compress(batches, stay)), list(compress(waiters, stay)), tell)
+
+
+def _tell(group: list[_Queued], outcomes: "list[Outcome] | BaseException") -> None:
+    """Report the outcomes of a transaction."""
     at = 0
-    for tell, items in groupby(group, itemgetter(2)):
-        waiters = [waiter for _, waiter, _ in items]
+    for _, waiters, tell in group:
         tell(waiters, outcomes if isinstance(outcomes, BaseException) else outcomes[at : at + len(waiters)])
         at += len(waiters)

@@ -24,6 +24,7 @@ from tacit.collector.ports import (
     WindowNumbers,
     window_number,
 )
+from tacit.collector.store.singles import SingleBatches
 from tacit.lake.about import BatchSet
 
 Mark = tuple[str, bytes]
@@ -115,6 +116,8 @@ def plain_group(batches: Sequence[NewBatch]) -> str | None:
 
     Plain groups (one collection, nothing to spend, no refusals) are the common case, and have a fast path.
     """
+    if isinstance(batches, SingleBatches):
+        return batches.collection
     name = batches[0].collection if batches else None
     for batch in batches:
         if batch.collection != name or batch.rejected or not batch.count:
@@ -140,10 +143,14 @@ def pack(batches: Sequence[NewBatch]) -> BatchSegment:
     #     [n] [count 1]...[count n] [length 1]...[length n] [payload 1]...[payload n] [digest of all ids, 32 bytes]
     #
     # One digest for the group: no id stands beside a payload. Groups of earlier releases end before it.
-    payloads, counts = [batch.payload for batch in batches], [batch.count for batch in batches]
-    head = Struct(f"<{1 + 2 * len(batches)}I").pack(len(batches), *counts, *map(len, payloads))
-    ids = bytes.fromhex(BatchSet.of([batch.batch for batch in batches]).hex)
-    return BatchSegment(b"".join([head, *payloads, ids]), len(batches), sum(counts))
+    n = len(batches)
+    if isinstance(batches, SingleBatches):
+        payloads, counts, lengths, ids = [batches.payload], [1] * n, [batches.width] * n, batches.ids
+    else:
+        payloads, counts = [batch.payload for batch in batches], [batch.count for batch in batches]
+        lengths, ids = list(map(len, payloads)), [batch.batch for batch in batches]
+    head = Struct(f"<{1 + 2 * n}I").pack(n, *counts, *lengths)
+    return BatchSegment(b"".join([head, *payloads, BatchSet.of(ids).bytes]), n, sum(counts))
 
 
 def unpack(payload: bytes) -> list[StoredBatch]:

@@ -54,6 +54,18 @@ def pattern_gap(odds: int, changes: int, least: int) -> Fraction:
 
 
 @cache
+def pattern_pair(odds: int, changes: int, least: int) -> Fraction:
+    """The mean product of two signs of a pattern: negative where patterns of too few plus signs are favoured."""
+    if changes == 1:
+        return Fraction(0)
+    many, words = pattern_count(changes, least), plus_words(odds, changes, least)
+    products = sum(comb(changes, plus) * ((2 * plus - changes) ** 2 - changes) for plus in range(least, changes + 1))
+    mean, others = Fraction(products, changes * (changes - 1) * many), (1 << changes) - many
+    # As in `pattern_gap`: over all patterns together this mean is zero, too.
+    return as_probability(words) * mean - as_probability(WORD - words) * mean * many / others
+
+
+@cache
 def best_threshold(odds: int, changes: int) -> int:
     """The least number of plus signs for which the mean of a sign is largest; the smallest such number."""
     return max(range(1, changes + 1), key=lambda least: (pattern_gap(odds, changes, least), -least))

@@ -133,7 +133,7 @@ class FrameTable(QueryTable):
         asked = [self._query(query) for query in queries]
         if any(query.select.explain for query in asked):
             raise InvalidQuery("sql: EXPLAIN is not answered on Spark; ask the collector, or tacit query", code="0A000")
-        every = AskedQueries(asked)
+        every = AskedQueries(asked, None)
         task, frame = self.prepared(every.every)
         task = replace(task, centres=_centres(task, frame))
         totals = [QuerySums(query, self.check) for query in every.every]

@@ -17,6 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from tacit.arrays import F64, I64
+from tacit.core.patience import check
 from tacit.post.frequencies.simplex import project_to_simplex
 
 Attributes = tuple[int, ...]
@@ -56,6 +57,7 @@ def agree(grids: Sequence[CutGrid], rounds: int = ROUNDS) -> list[F64]:
     tables = [grid.value.copy() for grid in grids]
     attributes = sorted({a for grid in grids for a in grid.attributes})
     for _ in range(rounds):
+        check()
         tables = [_projected(table) for table in tables]
         for attribute in attributes:
             _agree_on(attribute, grids, tables)
@@ -114,6 +116,7 @@ def respond(
     starts = np.searchsorted(rows[0], tops[:-1]), np.searchsorted(columns[0], lefts[:-1])
     counts = [np.diff(np.append(at, size)) for at, size in zip(starts, table.shape, strict=True)]
     for _ in range(MOST_SWEEPS):
+        check()
         before = table
         table = table * _ratio(rows[1], table.sum(axis=1))[:, None]
         table = table * _ratio(columns[1], table.sum(axis=0))
@@ -175,6 +178,7 @@ def all_inside(pairs: dict[tuple[int, int], F64], alone: Sequence[F64], toleranc
     table = np.full((queries, *(2,) * count), 0.5**count)
     wanted = {pair: _four(both, alone[pair[0]], alone[pair[1]]) for pair, both in pairs.items()}
     for _ in range(MOST_SWEEPS):
+        check()
         before = table
         for (i, j), four in wanted.items():
             others = tuple(axis for axis in range(1, count + 1) if axis not in (i + 1, j + 1))
@@ -209,7 +213,11 @@ class PairFit:
 
     @cached_property
     def agreed(self) -> AgreedGrids:
-        """Fine intervals and their combinations."""
+        """Fine intervals and their combinations, kept."""
+        return self.combined()
+
+    def combined(self) -> AgreedGrids:
+        """Fine intervals and their combinations, computed anew: whoever has many fits has no room for those of all."""
         singles, bounds = list[F64](), list[I64]()
         for a in range(len(self.sizes)):
             place = self._finest(a)

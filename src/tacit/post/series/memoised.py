@@ -16,9 +16,16 @@ from tacit.oracles.layered import LayeredMemo
 from tacit.post.series.differences import difference
 
 
-def repeated_covariance(mechanism: LayeredMemo, frequency: F64, n: int) -> F64:
-    """Return the covariance of two windows, per cell, if none of n answers changed: the inner kind's variance."""
-    return mechanism.permanent.moments.variance(np.asarray(frequency, np.float64)) / n
+def least_covariance(mechanism: LayeredMemo, frequency: F64, n: int, unchanged: float) -> F64:
+    """Return the least covariance of two windows, per cell, if this share of n answers did not change.
+
+    An unchanged answer adds the variance of the inner kind, which is another for those who have the value of the cell.
+    Nobody knows which of them changed, and the variance is linear in how many did: one of both ends is least.
+    """
+    own, other = (mechanism.permanent.moments.variance(np.full_like(frequency, share)) for share in (1.0, 0.0))
+    held = np.clip(frequency + unchanged - 1, 0, None), np.minimum(frequency, unchanged)
+    few, many = (own * part + other * (unchanged - part) for part in held)
+    return np.minimum(few, many) / n
 
 
 def memoised_difference(
@@ -38,11 +45,11 @@ def memoised_difference(
         )
     if not 0 <= unchanged <= 1:
         raise InvalidSpec(f"memoised difference: unchanged is {unchanged}, must be a share, from 0 to 1")
-    # At the lower of both plug-in variances, so that what is taken off is not overstated.
+    # At the lower of both plug-ins, so that what is taken off is not overstated.
     shared = np.minimum(*(
-        repeated_covariance(mechanism, np.clip(one.value, 0, 1), one.n) for one in (later, earlier)
+        least_covariance(mechanism, np.clip(one.value, 0, 1), one.n, unchanged) for one in (later, earlier)
     ))  # fmt: skip
-    variance = np.maximum(plain.variance - 2 * unchanged * shared, 0)
+    variance = np.maximum(plain.variance - 2 * shared, 0)
     return Estimate(plain.value, variance, plain.n, labels=plain.labels)
 
 

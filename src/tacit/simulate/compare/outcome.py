@@ -14,6 +14,9 @@ DEFAULT = "default"
 UNIFORM = "uniform"
 """The baseline that needs no report: all answers are equally frequent."""
 
+FORECAST = ("forecast", "forecast_low", "forecast_high")
+"""Fields of a row for what a plan says of the error before there are reports."""
+
 Advance = Callable[[int], None]
 
 
@@ -43,6 +46,8 @@ class Contender:
     """Name of the mechanism that reports were made with; empty for baselines that need none."""
     bits: int | None = 0
     """Length of a report; 0 for what needs none, None where it differs between rounds or is not known."""
+    forecast: tuple[float, float, float] | None = None
+    """The error that a plan states beforehand, and the least and the largest that it allows; None where it has none."""
     trials: list[Trial] = field(default_factory=list[Trial])
 
     def to_row(self, epsilon: str, **about: Any) -> dict[str, Any]:
@@ -58,6 +63,7 @@ class Contender:
             "error_se": float(errors.std(ddof=1) / np.sqrt(len(errors))) if several else None,
             "bias": _bias([trial.signed for trial in self.trials if trial.signed is not None]),
             "coverage": float(np.mean(covered)) if covered else None,
+            **dict(zip(FORECAST, self.forecast or (None,) * 3, strict=True)),
             "seconds": float(np.mean([trial.seconds for trial in self.trials])),
             "bits": self.bits,
             "mechanism": self.mechanism,

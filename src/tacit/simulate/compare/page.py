@@ -7,7 +7,8 @@ from typing import Any
 
 _COLUMNS = (
     ("epsilon", "epsilon"), ("method", "method"), ("error", "error"), ("error_se", "±"), ("relative", "of the pick"),
-    ("bias", "bias"), ("coverage", "coverage"), ("bits", "bits"), ("seconds", "seconds"), ("about", "about"),
+    ("forecast", "forecast"), ("bias", "bias"), ("coverage", "coverage"), ("bits", "bits"), ("seconds", "seconds"),
+    ("about", "about"),
 )  # fmt: skip
 """Fields of a row and the headings of their columns."""
 

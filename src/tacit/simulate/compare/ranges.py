@@ -14,9 +14,9 @@ from tacit.post.frequencies.methods import METHODS, find_method, process
 from tacit.simulate.compare.draws import drawn_ranges
 from tacit.simulate.compare.outcome import DEFAULT, UNIFORM, Advance, Contender, Trial, inside
 from tacit.simulate.ranges import some_ranges
-from tacit.tasks.ranges.forecast import all_ranges_mse
+from tacit.tasks.ranges.forecast import all_ranges_mse, forecast_monotone
 from tacit.tasks.ranges.options import RangeOption
-from tacit.tasks.ranges.plan import choose_ranges
+from tacit.tasks.ranges.plan import RangeChoice, choose_ranges
 from tacit.tasks.ranges.ranges import Ranges
 from tacit.tasks.ranges.task import RANGES
 
@@ -39,9 +39,11 @@ def compare_ranges(
     crowd = _Crowd(counts)
     size, n = len(counts), int(counts.sum())
     planned = RANGES.plan(Integers("value", 0, size - 1), as_epsilon(epsilon), n)
-    options = [option for option in _options(size, epsilon, n) if option.mechanism != planned]
+    choice = choose_ranges(size=size, epsilon=epsilon, n=n)
+    options = [option for option in _options(choice) if option.mechanism != planned]
+    about = "as planned, answered monotone"
     found = {
-        DEFAULT: Contender(DEFAULT, "as planned, answered monotone", planned.kind, planned.report_bits),
+        DEFAULT: Contender(DEFAULT, about, planned.kind, planned.report_bits, _forecast(choice, planned, n)),
         UNIFORM: Contender(UNIFORM, "all values alike; needs no reports"),
         "raw": Contender("raw", "as planned, the unbiased fit", planned.kind, planned.report_bits),
     }
@@ -58,10 +60,19 @@ def compare_ranges(
     return list(found.values())
 
 
-def _options(size: int, epsilon: str, n: int) -> list[RangeOption]:
+def _forecast(choice: RangeChoice, planned: Mechanism, n: int) -> tuple[float, float, float] | None:
+    """What the plan states: the error of monotone answers on smooth data, and on exponential and uniform data."""
+    option = next((option for option in choice.options if option.mechanism == planned), None)
+    if option is None:
+        return None
+    found = forecast_monotone(planned, n, option.rmse, choice.workload)
+    return found.normal, *found.between
+
+
+def _options(choice: RangeChoice) -> list[RangeOption]:
     """The best option of every method that a planner compares, but for oracles that take long to simulate."""
     best: dict[str, RangeOption] = {}
-    for option in choose_ranges(size=size, epsilon=epsilon, n=n).options:
+    for option in choice.options:
         if option.oracle not in ("olh", "blh"):
             # Options come ranked by their error, so that the first one of a method is its best.
             best.setdefault(option.method, option)

@@ -101,6 +101,88 @@ def _any_of(codes: npt.NDArray[np.int64], some: list[int]) -> Mask:
     return codes == some[0] if len(some) == 1 else np.isin(codes, some)
 
 
+class PrivateConditions:
+    """The regions of conditions on private columns alone."""
+
+    def __init__(self, schema: Schema) -> None:
+        """Hold the schema; no rows are looked at."""
+        self._schema = schema
+        self._sizes = schema.kept_sizes
+
+    def joined(self, item: Condition) -> Region:
+        """The region of AND and OR, in negation normal form, of conditions on single private columns."""
+        match item:
+            case Both(items):
+                return reduce(lambda a, b: a & b, map(self.joined, items), everything(self._sizes))
+            case Either(items):
+                return reduce(lambda a, b: a | b, map(self.joined, items), nothing(self._sizes))
+            case TruthLiteral(value):
+                return everything(self._sizes) if value else nothing(self._sizes)
+            case _:
+                return self.region(item, next(columns_in(item)))
+
+    def region(self, item: Condition, name: str) -> Region:
+        """The region of one condition on a private column alone."""
+        place = self._schema.dimension(name)
+        assert place is not None
+        dimension = self._schema.dimensions[place]
+        if isinstance(item, Negation):
+            return ~self.region(item.item, name)
+        if isinstance(item, Compare):
+            return self._compare(item, dimension, place)
+        if isinstance(item, Among) and isinstance(item.item, ColumnRef):
+            found = [span for value in dict.fromkeys(item.values) for span in _spans(dimension, "=", value)]
+            return self._slab(place, as_spans(found))
+        # Private values are never NULL: a report always stands for a value of the domain.
+        if isinstance(item, Missing):
+            return nothing(self._sizes)
+        raise InvalidQuery(
+            f"sql: {name} is private, compare it with =, <>, <, >, BETWEEN or IN", code="0A000", position=place_in(item)
+        )
+
+    def _compare(self, item: Compare, dimension: Dimension, place: int) -> Region:
+        return self._slab(place, _spans(dimension, *_oriented(item, dimension.name)))
+
+    def _slab(self, place: int, spans: Spans) -> Region:
+        if place not in self._schema.kept:
+            return everything(self._sizes) if spans else nothing(self._sizes)
+        return slab(self._sizes, self._schema.kept.index(place), spans)
+
+
+@dataclass(frozen=True)
+class OrderedRange:
+    """A condition that asks for some values of one ordered private column, and nothing else of private ones."""
+
+    name: str
+    size: int
+    """How many values the column has."""
+    spans: Spans
+    public: Condition
+    """What the condition says of public columns."""
+
+
+def ordered_range(schema: Schema, condition: Condition) -> OrderedRange | None:
+    """The condition as a range of one ordered private column under a public condition; None if it is anything else."""
+    items = _all_of(pushed(condition))
+    private = [item for item in items if any(schema.dimension(name) is not None for name in columns_in(item))]
+    names = {name for item in private for name in columns_in(item)}
+    place = schema.dimension(next(iter(names))) if len(names) == 1 else None
+    if place is None or place not in schema.kept or not schema.dimensions[place].is_ordinal:
+        return None
+    region = PrivateConditions(schema).joined(Both(tuple(private)))
+    if region.is_full or region.is_empty:
+        return None
+    # The column is the only one that is restricted, so that one box holds the region.
+    (box,) = region.boxes
+    public = Both(tuple(item for item in items if item not in private))
+    return OrderedRange(next(iter(names)), schema.dimensions[place].size, box[schema.kept.index(place)], public)
+
+
+def _all_of(item: Condition) -> list[Condition]:
+    """The operands of AND, nested ones too."""
+    return [part for one in item.items for part in _all_of(one)] if isinstance(item, Both) else [item]
+
+
 class Conditions:
     """Splits conditions into parts, for one schema and one piece of public rows."""
 
@@ -109,6 +191,7 @@ class Conditions:
         self._schema = schema
         self._public = public
         self._sizes = schema.kept_sizes
+        self._private = PrivateConditions(schema)
 
     def parts(self, condition: Condition) -> list[MaskedRegion]:
         """Disjoint sets of rows with their regions; rows whose region is empty are left out."""
@@ -167,7 +250,7 @@ class Conditions:
                 code="0A000",
                 position=place_in(item),
             )
-        return self._private(item, next(iter(private)))
+        return self._private.region(item, next(iter(private)))
 
     def _joined(self, item: "Both | Either", known: list[Condition]) -> Joined:
         """AND or OR; its public operands become one condition, so that they take one bit of the code and not many."""
@@ -190,32 +273,6 @@ class Conditions:
             return formula
         parts = [self._region(item, code) for item in formula.items]
         return reduce(lambda a, b: a & b if formula.every else a | b, parts)
-
-    def _private(self, item: Condition, name: str) -> Region:
-        place = self._schema.dimension(name)
-        assert place is not None
-        dimension = self._schema.dimensions[place]
-        if isinstance(item, Negation):
-            return ~self._private(item.item, name)
-        if isinstance(item, Compare):
-            return self._compare(item, dimension, place)
-        if isinstance(item, Among) and isinstance(item.item, ColumnRef):
-            found = [span for value in dict.fromkeys(item.values) for span in _spans(dimension, "=", value)]
-            return self._slab(place, as_spans(found))
-        # Private values are never NULL: a report always stands for a value of the domain.
-        if isinstance(item, Missing):
-            return nothing(self._sizes)
-        raise InvalidQuery(
-            f"sql: {name} is private, compare it with =, <>, <, >, BETWEEN or IN", code="0A000", position=place_in(item)
-        )
-
-    def _compare(self, item: Compare, dimension: Dimension, place: int) -> Region:
-        return self._slab(place, _spans(dimension, *_oriented(item, dimension.name)))
-
-    def _slab(self, place: int, spans: Spans) -> Region:
-        if place not in self._schema.kept:
-            return everything(self._sizes) if spans else nothing(self._sizes)
-        return slab(self._sizes, self._schema.kept.index(place), spans)
 
 
 def one_value(schema: Schema, place: int, index: int) -> Region:

@@ -63,6 +63,8 @@ class PrivateNumber:
                 # Centred for numerical stability; `_avg` adds the centre back.
                 off = self.middles - self._centre
                 return steps_of(off), ((0, 1.0),), steps_of(off + 1)
+            case "prefixes":
+                return tuple(((0, 1.0), (cut + 1, 0.0)) for cut in self.aggregate.cuts)
             case _:
                 # 1[x <= cut] - q: 1 - q from index 0 on, -q behind the cut. The last cut would always be 1 - q.
                 share = self.aggregate.share
@@ -157,6 +159,10 @@ def private_number(schema: Schema, aggregate: Aggregate) -> PrivateNumber | None
             code="0A000",
             position=aggregate.position,
         )
+    if aggregate.function == "prefixes":
+        # Counts of indices, which ordered labels have as well as numbers.
+        places = np.arange(dimension.size, dtype=np.float64)
+        return PrivateNumber(aggregate, schema.kept.index(place), (places, places))
     low, high = dimension.ends()
     if aggregate.function != "quantile" and not (low[0] > -inf and high[-1] < inf):
         raise InvalidQuery(

@@ -4,7 +4,7 @@ answer_queries --for each piece--> Run (jobs) --fill--> sums per job and group -
                --at the end------> QuerySums.answer: cells with errors, sorted and cut
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from tacit.sql.engine.aggregate import AggregateCell, GroupSums, cell_of
 from tacit.sql.engine.better import with_better
 from tacit.sql.engine.extremes import ExtremeCount, ExtremeValues
 from tacit.sql.engine.having import holds
+from tacit.sql.engine.monotone import RangeCounts, range_counts
 from tacit.sql.engine.pieces import Centres, Piece, Run, fill
 from tacit.sql.engine.plan import PlanStep, QueryPlan, plan_step
 from tacit.sql.engine.query import Query
@@ -104,16 +105,20 @@ class QuerySums:
         self._sums = list(partial.sums)
         self._query.check_size(len(self._places))
 
-    def answer(self, level: float, least: int = 0, extremes: Sequence[ExtremeValues] = ()) -> QueryAnswer:
+    def answer(
+        self, level: float, least: int = 0, extremes: Sequence[ExtremeValues] = (),
+        ranges: Mapping[int, float] | None = None,
+    ) -> QueryAnswer:  # fmt: skip
         """All groups in the order of their values, then sorted and cut as the query says.
 
         Estimates from the reports of fewer than `least` rows are left out, and so are groups of fewer rows where the
-        query is about which groups there are.
+        query is about which groups there are. `ranges` are monotone shares of the rows, by place of the aggregate.
         """
         query, select = self._query, self._query.select
         keys = list(self._places)
         columns = iter(self._columns(keys, level, least))
-        table = with_better(query, [[next(columns) for _ in select.aggregates] for _ in query.private_groups])
+        cells = [[next(columns) for _ in select.aggregates] for _ in query.private_groups]
+        table = with_better(query, cells, ranges or {})
         rows: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
         for (labels, _), found in zip(query.private_groups, table, strict=True):
             for g, key in enumerate(keys):
@@ -135,6 +140,11 @@ class QuerySums:
         else:
             enough = not select.groups or any(cell.n for cell in cells)
         return enough and holds(select.having, cells)
+
+    def counts(self) -> tuple[F64, int]:
+        """The estimated count of every job of a query without groups, and its number of rows; 0 without any."""
+        groups = [sums.group(0) for sums in self._sums if sums.groups]
+        return np.array([float(group.inside[0]) for group in groups]), max((group.n for group in groups), default=0)
 
     def rows_by_key(self) -> Iterator[tuple[tuple[Any, ...], int]]:
         """Rows that meet the conditions of the only aggregate, by the public groups that they are in."""
@@ -167,35 +177,47 @@ def _same(key: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def answer_queries(
-    queries: Sequence[Query], pieces: Iterable[Piece], level: float, *, least: int = 0, check: Check = patient
-) -> list[QueryAnswer]:
-    """Answer several queries with one pass over the pieces, which share the scans of equal regions.
+    queries: Sequence[Query], pieces: Iterable[Piece], level: float, *, rows: int, least: int = 0,
+    check: Check = patient,
+) -> list[QueryAnswer]:  # fmt: skip
+    """Answer several queries with one pass over the pieces (of so many rows), which share scans of equal regions.
 
     Estimates from the reports of fewer than `least` rows are withheld; `check` is called between steps, and raises
     when the deadline has passed or the client has gone.
     """
-    asked = AskedQueries(queries)
+    asked = AskedQueries(queries, rows)
     totals = [QuerySums(query, check) for query in asked.every]
     sum_pieces(totals, pieces, check)
     return asked.answers(totals, level, least)
 
 
 class AskedQueries:
-    """Queries, and the counts that their MIN and MAX need: everything that is summed over the pieces."""
+    """Queries, and the counts that MIN, MAX and ranges of ordered columns need: all that is summed over the pieces."""
 
-    def __init__(self, queries: Sequence[Query]) -> None:
-        """Nothing is summed yet."""
+    def __init__(self, queries: Sequence[Query], rows: int | None) -> None:
+        """Nothing is summed yet; `rows` is how many the table has, None where counting them would be a pass more."""
         self._extremes = [[ExtremeCount(query, item) for item in query.select.extremes] for query in queries]
-        self.every = [*queries, *(one.query for some in self._extremes for one in some)]
+        self._ranges = [[] if rows is None else range_counts(query, rows) for query in queries]
+        extra = [one.query for some in self._extremes for one in some]
+        self.every = [*queries, *extra, *(one.query for some in self._ranges for one in some)]
         """The queries whose sums `answers` takes, in this order."""
 
     def answers(self, totals: Sequence[QuerySums], level: float, least: int) -> list[QueryAnswer]:
         """The answers, from the sums over all pieces."""
         counts = iter(totals[len(self._extremes) :])
+        most = [[one.values(next(counts).rows_by_key(), least) for one in some] for some in self._extremes]
+        shares = [self._shares(some, counts) for some in self._ranges]
         return [
-            total.answer(level, least, [one.values(next(counts).rows_by_key(), least) for one in some])
-            for total, some in zip(totals, self._extremes, strict=False)
+            total.answer(level, least, extremes, ranges)
+            for total, extremes, ranges in zip(totals, most, shares, strict=False)
         ]
+
+    def _shares(self, some: Sequence[RangeCounts], counts: Iterator[QuerySums]) -> dict[int, float]:
+        """The monotone shares of the ranges of one query, by place of the aggregate."""
+        found: dict[int, float] = {}
+        for one in some:
+            found |= one.shares(*next(counts).counts())
+        return found
 
 
 def sum_pieces(totals: Sequence[QuerySums], pieces: Iterable[Piece], check: Check = patient) -> None:

@@ -152,6 +152,8 @@ class Aggregate:
     share: float = 0.5
     """For a quantile, the share of rows that lie at or below it; 0.5 is the median."""
     position: int = field(default=0, compare=False)
+    cuts: tuple[int, ...] = ()
+    """For `prefixes`, which no query says and `engine.monotone` asks: the indices up to which rows are counted."""
 
 
 @dataclass(frozen=True)

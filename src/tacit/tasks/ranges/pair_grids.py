@@ -19,7 +19,7 @@ from tacit.core.asked import AskedLevels
 from tacit.core.estimate import Estimate, no_data
 from tacit.core.members import against_everyone
 from tacit.errors import InvalidSpec
-from tacit.post.grids.pairs import AgreedGrids, Attributes, CutGrid, PairFit, covered
+from tacit.post.grids.pairs import Attributes, CutGrid, PairFit, covered
 from tacit.post.grids.shape import GridShape
 from tacit.tasks.ranges.forecast import drawn_level
 from tacit.tasks.ranges.options import contrast_noise
@@ -109,7 +109,7 @@ class PairRectangles:
             return no_data(len(first), labels)
         agreed = self.fit.agreed
         value = agreed.boxes(first, last)
-        errors = np.array([replay.boxes(first, last) - value for replay in self.replays])
+        errors = np.array([replay.combined().boxes(first, last) - value for replay in self.replays])
         below, above = self._allowed(first, last)
         variance = (errors**2).mean(axis=0) + (UNEVEN * (above - below)) ** 2
         return Estimate(value, variance, self.n, labels=labels, effective=self.respondents, caution=CAUTION)
@@ -134,12 +134,11 @@ class PairRectangles:
         return self.told[member].combine(rows, labels=labels)
 
     @cached_property
-    def replays(self) -> list[AgreedGrids]:
+    def replays(self) -> list[PairFit]:
         """The fits of collections that are drawn from this one's own shares; the estimates themselves are the seed."""
         seed = sha256(b"".join(grid.value.tobytes() for grid in self.fit.grids)).digest()[:8]
         rng = np.random.default_rng(int.from_bytes(seed, "little"))
-        draws = (drawn_fit(self.asked, self.fit.tables, self.counts, self.respondents, rng) for _ in range(REPLAYS))
-        return [draw.agreed for draw in draws]
+        return [drawn_fit(self.asked, self.fit.tables, self.counts, self.respondents, rng) for _ in range(REPLAYS)]
 
     def _allowed(self, low: I64, high: I64) -> tuple[F64, F64]:
         """The least and the largest shares of rectangles that the cells of all grids allow."""

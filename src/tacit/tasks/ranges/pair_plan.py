@@ -32,6 +32,10 @@ MAX_PAIRED = 8
 SINGLE_UNEVEN, PAIR_UNEVEN = 0.7, 0.03
 """How uneven data are taken to be inside intervals and inside cells: alpha_1 and alpha_2 of the paper."""
 
+MOST_SINGLE, MOST_PAIR = 1 << 10, 1 << 8
+"""The most intervals of an attribute in its own grid, and in that of a pair. All combinations of the intervals of two
+attributes are a table that answers pass over hundreds of times."""
+
 SHAPES = ("normal", "exponential", "uniform", "clusters")
 """Reference shapes: correlated normal (rho = 0.8), independent exponential and uniform, and ten points with half of
 everybody on them."""
@@ -103,8 +107,8 @@ def _option(method: str, sizes: tuple[int, ...], workshop: Workshop) -> PairOpti
     pairs = list(combinations(range(len(sizes)), 2))
     groups = len(pairs) + (len(sizes) if method == "hdg" else 0)
     each = max(1.0, workshop.n / groups)
-    pair = _rounded(2, workshop, each, max(sizes))
-    single = max(pair, _rounded(1, workshop, each, max(sizes)))
+    pair = rounded_intervals(2, workshop, each, max(sizes))
+    single = max(pair, rounded_intervals(1, workshop, each, max(sizes)))
     shape = GridShape(sizes, (2,) * len(sizes))
     members = {_heights(shape, item, pair) for item in pairs}
     if method == "hdg":
@@ -142,14 +146,15 @@ def _heights(shape: GridShape, attributes: Sequence[int], intervals: int) -> Hei
     )
 
 
-def _rounded(axes: int, workshop: Workshop, respondents: float, most: int) -> int:
+def rounded_intervals(axes: int, workshop: Workshop, respondents: float, most: int) -> int:
     """The nearest power of two to the best number of intervals, with the noise of the oracle for so many cells."""
     intervals = 4
     for _ in range(3):
         oracle = workshop.level("mixed", intervals**axes)
         noise = _noise(oracle, intervals**axes) / respondents
         wanted = single_intervals(noise) if axes == 1 else pair_intervals(noise)
-        intervals = 2 ** min(max(1, round(log2(wanted))), max(1, ceil(log2(most))), 16 // axes)
+        intervals = 2 ** min(max(1, round(log2(wanted))), max(1, ceil(log2(most))))
+        intervals = min(intervals, MOST_SINGLE if axes == 1 else MOST_PAIR)
     return intervals
 
 

@@ -13,7 +13,7 @@ from tacit.numeric.mean import OneBit
 from tacit.numeric.memo import Memoized
 from tacit.oracles.grr import GRR
 from tacit.oracles.layered import LayeredMemo
-from tacit.post.series.memoised import memoised_difference, memoised_mean, repeated_covariance
+from tacit.post.series.memoised import least_covariance, memoised_difference, memoised_mean
 
 
 def layered(size: int) -> LayeredMemo:
@@ -53,7 +53,7 @@ def test_unchanged_answers_have_the_covariance_of_the_permanent_layer(size: int)
     f = np.array([0.3])
     p, q = float(inner.p), float(inner.q)
     expected = (0.3 * p * (1 - p) + 0.7 * q * (1 - q)) / (p - q) ** 2
-    assert repeated_covariance(m, f, 1)[0] == pytest.approx(expected, rel=1e-12)
+    assert least_covariance(m, f, 1, 1.0)[0] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -99,6 +99,22 @@ def test_a_declared_share_of_unchanged_answers_makes_differences_sharper() -> No
         plain.append(float(np.mean((exact.value - truth) ** 2 / memoised_difference(later, earlier).variance)))
     assert abs(np.mean(ratios) - 1) < 0.28
     assert np.mean(plain) < np.mean(ratios)
+
+
+@pytest.mark.parametrize("unchanged", [0.3, 0.8, 0.95])
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.5, 0.97])
+def test_a_declared_share_never_makes_a_variance_too_small(share: float, unchanged: float) -> None:
+    """Whoever changed: with `held` of the unchanged answers in the cell, the variance follows from both layers."""
+    # A fresh layer that hides little, so that nearly all of the noise repeats.
+    m, n = LayeredMemo(inner=GRR(size=10, epsilon="2"), first="1.95", most_values=2), 1000
+    f = np.array([share, 1 - share])
+    window = Estimate(f, m.moments.variance(f) / n, n)
+    stated = memoised_difference(window, window, mechanism=m, unchanged=unchanged).variance
+    own, other = (float(m.permanent.moments.variance(np.array([cell]))[0]) for cell in (1.0, 0.0))
+    for cell in range(2):
+        held = np.linspace(max(0.0, f[cell] + unchanged - 1), min(f[cell], unchanged), 9)
+        truth = 2 * window.variance[cell] - 2 * (own * held + other * (unchanged - held)) / n
+        assert stated[cell] == pytest.approx(float(truth.max()), rel=1e-9)
 
 
 def test_means_of_memoised_windows_have_the_mean_error() -> None:

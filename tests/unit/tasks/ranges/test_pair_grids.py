@@ -9,14 +9,25 @@ import pytest
 from tacit import OUE, ReplayCoins
 from tacit.core.asked import AskedLevels, asked_levels
 from tacit.core.compose import OneOf
+from tacit.core.patience import checked_by
 from tacit.device.numbers.budget import as_budget
 from tacit.errors import InvalidSpec
 from tacit.post.grids.pairs import CutGrid, PairFit, agree, all_inside, respond
 from tacit.post.grids.shape import GridShape
 from tacit.simulate.rectangles import GridCrowd
+from tacit.tasks.ranges.error import Workload
 from tacit.tasks.ranges.grid_plan import grid_of
+from tacit.tasks.ranges.options import Workshop
 from tacit.tasks.ranges.pair_grids import PairRectangles, are_pairs
-from tacit.tasks.ranges.pair_plan import pair_intervals, pair_options, shares_inside, single_intervals
+from tacit.tasks.ranges.pair_plan import (
+    MOST_PAIR,
+    MOST_SINGLE,
+    pair_intervals,
+    pair_options,
+    rounded_intervals,
+    shares_inside,
+    single_intervals,
+)
 from tacit.tasks.ranges.rectangles import solve_rectangles
 
 
@@ -184,6 +195,25 @@ def test_plans_have_integer_intervals_that_a_document_carries() -> None:
     assert family["kind"] == "grid" and family["fanouts"] == [2, 2, 2] and len(family["heights"]) in (3, 6)
     assert are_pairs(levels(best.mechanism)) and best.error == 50_000 * max(best.errors) ** 2
     assert best.name.startswith(best.method) and 0 < best.between[0] <= best.rmse(1) < 0.2
+
+
+def test_no_plan_has_tables_that_nobody_has_room_for() -> None:
+    """Ten billion respondents at epsilon 8 would have thousands of intervals, and tables of gigabytes."""
+    workshop = Workshop(as_budget("8"), 10**10, Workload("ranges"), even=True)
+    found = [rounded_intervals(axes, workshop, 10**10 / 3, 1 << 20) for axes in (1, 2)]
+    assert found == [MOST_SINGLE, MOST_PAIR]
+
+
+def test_long_answers_can_be_given_up() -> None:
+    """Whoever waits is asked in every sweep, and memory is that of one replay at a time."""
+    crowd, _ = normal_crowd(2_000, 32, 3, 0.5)
+    mechanism = paired(32, 3, 8, 4, "2")
+    fitted = solve_rectangles((32,) * 3, mechanism, crowd.tally(mechanism, np.random.default_rng(1)))
+    asked: list[int] = []
+    with checked_by(lambda: asked.append(1)):
+        fitted.rectangles([[1, 2, 3]], [[20, 21, 22]])
+    # Every fit of 21: seven rounds of agreement, and at least one sweep for each of three pairs.
+    assert len(asked) >= 21 * (7 + 3)
 
 
 def test_what_is_refused_or_empty() -> None:

@@ -47,6 +47,7 @@ from tacit.collector.store.issuing import IssuingTables
 from tacit.collector.store.notices import NoticeTables, Run
 from tacit.collector.store.party_copies import new_party_copy, party_beside, restore_party
 from tacit.collector.store.segment_copies import beside, copy_segments, new_copies, refuse_lost
+from tacit.collector.store.singles import SingleBatches
 from tacit.collector.store.sqlite import statements as sql
 from tacit.collector.store.sqlite.recent import ID_BYTES, MOST, Recent
 from tacit.collector.store.sqlite.schema import migrate, migrate_file
@@ -252,8 +253,11 @@ class SqliteStore:
 
     def _add_new(self, batches: Sequence[NewBatch]) -> bool:
         """Fast path for a plain group of new batches; False, having changed nothing, if it is not one."""
-        name, ids = plain_group(batches), [batch.batch for batch in batches]
-        return name is not None and self._recent.add_new(self._writer, name, ids, pack(batches))
+        name = plain_group(batches)
+        if name is None:
+            return False
+        ids = batches.ids if isinstance(batches, SingleBatches) else [batch.batch for batch in batches]
+        return self._recent.add_new(self._writer, name, ids, pack(batches))
 
     def _add_any(self, db: Database, batches: Sequence[NewBatch]) -> list[Outcome]:
         """Slow path: any mix of collections, duplicates, invitations and refusals."""

@@ -2,7 +2,7 @@
 
 import { BarChart, MOST_BARS } from "../page/chart.js";
 import { h, inLanguage, scrolled } from "../page/dom.js";
-import { count, interval, intervalName, label, number, percent, reports, significant } from "../page/format.js";
+import { interval, intervalName, label, number, percent, reports, significant, tooFew } from "../page/format.js";
 import { methodMenu, noteOf } from "../page/methods.js";
 
 /** How shares can be shown. */
@@ -150,9 +150,7 @@ export function answerCard(first, domain, process, ask) {
 function drawInto({ question, mode, chart, note, figure, ordered, largest }) {
   const { rows, unit } = question;
   if (!rows.length) {
-    note.textContent =
-      `Too few reports on this question so far: ${count(question.n ?? 0)} of the ${count(question.minimum)} that it needs. ` +
-      "Where there are several questions, each person reports on one of them, so it takes longer.";
+    note.textContent = tooFew(question);
     return figure.replaceChildren();
   }
   if (unit !== "share") {

@@ -9,6 +9,10 @@ const ONLY_HERE =
   "This address works on this machine alone. For other people give the collector a public address with HTTPS " +
   "(docs/howto/deploy.md) before you publish or print anything.";
 
+const BY_INVITATION =
+  "Everybody needs an invitation, which works once: make links under Invitations below, and hand out those. " +
+  "Reports from the plain link or its QR code are not taken in.";
+
 /** @param {string} name @param {string} value @param {string} id */
 function copyField(name, value, id) {
   const copy = () => copyFrom(byId(id));
@@ -39,8 +43,9 @@ function snippet(address, title) {
 export function askPeople({ id, address, document_, admin }) {
   return h(
     "section",
-    { class: "card", "aria-labelledby": "share-title" },
+    { class: "card", id: "share", "aria-labelledby": "share-title" },
     h("h2", { id: "share-title" }, "Ask people"),
+    document_.invitations && h("p", { class: "hint-box", id: "by-invitation" }, BY_INVITATION),
     HERE.includes(new URL(address).hostname) && h("p", { class: "hint-box", id: "only-here" }, ONLY_HERE),
     h(
       "div",

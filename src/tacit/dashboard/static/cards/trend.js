@@ -232,6 +232,6 @@ export class TrendCard {
       cells.map((cell) => h("td", { class: "right" }, row.rows.length ? percent(row.rows[cell].estimate, row.rows[cell].standard_error) : "—"));
     const lines = this.#shown().map((/** @type {any} */ row) =>
       h("tr", {}, h("th", { scope: "row" }, daysOf(row)), h("td", {}, row.state), h("td", { class: "right" }, count(row.n)), ...shares(row)));
-    return h("table", {}, h("caption", { class: "hidden-text" }, "Windows"), h("thead", {}, h("tr", {}, ...head.map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, ...lines));
+    return h("table", { class: "numbers" }, h("caption", { class: "hidden-text" }, "Windows"), h("thead", {}, h("tr", {}, ...head.map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, ...lines));
   }
 }

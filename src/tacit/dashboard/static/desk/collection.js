@@ -126,7 +126,7 @@ function invitations() {
   };
   return h(
     "section",
-    { class: "card", "aria-labelledby": "invite-title" },
+    { class: "card", id: "invite", "aria-labelledby": "invite-title" },
     h("h2", { id: "invite-title" }, "Invitations"),
     h("p", { class: "soft" }, "Every link takes in one report. They are shown this once; copy them."),
     h(
@@ -423,7 +423,10 @@ async function refresh() {
     if (JSON.stringify(status) !== lastStatus) {
       lastStatus = JSON.stringify(status);
       byId("facts").replaceChildren(facts(status));
-      byId("state").replaceChildren(pill(status.plan ? (status.plan.finished ? "closed" : "published") : status.state));
+      const over = status.plan ? status.plan.finished : status.state === "closed";
+      byId("state").replaceChildren(pill(over ? "closed" : "published"));
+      // Nobody can be asked any more.
+      for (const card of ["share", "invite"]) byId(card)?.toggleAttribute("hidden", over);
       if (status.plan) showPlan(status.plan);
       byId("refused").replaceChildren(refusals(status.rejected));
       byId("days")?.replaceChildren(perDay(status.days));

@@ -114,7 +114,7 @@ export function chosenBars(rows, ordered) {
 }
 
 /** Long labels on several lines where there is room. @param {string} text @param {boolean} roomy @returns {string[]} */
-function wrapped(text, roomy) {
+export function wrapped(text, roomy) {
   if (!roomy) return [short(text, 26)];
   const lines = [""];
   for (const word of text.split(" ")) {
@@ -122,7 +122,9 @@ function wrapped(text, roomy) {
     if (lines[last].length + word.length > 22 && lines[last]) lines.push(word);
     else lines[last] = `${lines[last]} ${word}`.trim();
   }
-  return lines.slice(0, 2).map((line) => short(line, 26));
+  // Two lines at most, of which the second says that there is more.
+  const [first, ...rest] = lines;
+  return (rest.length ? [first, rest.join(" ")] : [first]).map((line) => short(line, 26));
 }
 
 /** @param {any[]} rows @param {number} width @param {Style} style @returns {any} */

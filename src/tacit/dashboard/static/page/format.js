@@ -67,6 +67,11 @@ export function label(value) {
   return value === true ? "yes" : value === false ? "no" : String(value);
 }
 
+/** Why a question has no answers yet. @param {{n?: number, minimum: number}} question */
+export const tooFew = ({ n, minimum }) =>
+  `Too few reports on this question so far: ${count(n ?? 0)} of the ${count(minimum)} that it needs. ` +
+  "Where there are several questions, each person reports on one of them, so it takes longer.";
+
 /** Epsilon from its wire form. @param {any} epsilon @returns {string} */
 export function epsilon(epsilon) {
   if (typeof epsilon !== "object" || epsilon === null) return String(epsilon);

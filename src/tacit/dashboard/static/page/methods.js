@@ -28,7 +28,7 @@ export function promise(name) {
   const rules = [method.non_negative && "no share is negative", SUMS[method.sums_to_one]].filter(Boolean);
   const made = rules.length ? `Adjusted so that ${rules.join(" and ")}.` : "Shares may be negative and need not add up.";
   const bias = method.biased ? "Easier to read, but biased." : "Unbiased.";
-  return `${made} ${bias} Good for ${method.best_for}.`;
+  return `${made} ${bias}`;
 }
 
 /** What shown shares are. @param {string} mode raw or consistent @param {string} method */
@@ -47,16 +47,20 @@ export function methodMenu(id, choose, ordered) {
   );
   const menu = h("select", { id, onchange: () => choose(menu.value) }, ...options);
   // Most people never need another method than the one that was picked for their data.
+  const suits = h("p", { class: "soft", id: `${id}-suits` });
+  menu.setAttribute("aria-describedby", suits.id);
   const row = h(
     "details",
     { class: "advanced", hidden: true },
     h("summary", {}, "Advanced"),
     h("div", { class: "least" }, h("label", { for: id }, "Adjusted by"), menu),
+    suits,
   );
   const show = (/** @type {string} */ name, /** @type {number} */ cells) => {
     row.hidden = !find(name);
     for (const option of options) option.hidden = option.disabled = Number(option.dataset.least) > cells;
     menu.value = name;
+    suits.textContent = find(name) ? `${find(name).title} is good for ${find(name).best_for}.` : "";
   };
   return Object.assign(row, { show });
 }

@@ -3,7 +3,7 @@
 
 import { holds, modeSwitch, numberTable, pushed, switchOf } from "../cards/answers.js";
 import { h, inLanguage, scrolled } from "../page/dom.js";
-import { count, interval, percent, reports } from "../page/format.js";
+import { count, interval, percent, reports, tooFew } from "../page/format.js";
 import { methodMenu, noteOf } from "../page/methods.js";
 import { EVERYTHING, Leaves, barsOf } from "./ordered.js";
 import { Cumulative, Histogram } from "./charts.js";
@@ -52,7 +52,7 @@ export class RangeCard {
   based = h("span", { class: "soft number" });
   figure = h("span", { class: "big" });
   words = h("span", {});
-  few = h("p", { class: "soft" }, "Too few reports on this question so far.");
+  few = h("p", { class: "soft" });
 
   /**
    * @param {any} question as it is answered now
@@ -117,6 +117,7 @@ export class RangeCard {
     [this.question, this.level] = [next, level];
     const empty = !next.rows.length;
     this.few.hidden = !empty;
+    this.few.textContent = empty ? tooFew(next) : "";
     this.body.hidden = this.modes.hidden = empty;
     this.based.hidden = empty;
     if (empty) return;

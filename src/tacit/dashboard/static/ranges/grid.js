@@ -3,7 +3,7 @@
 
 import { holds, modeSwitch, numberTable } from "../cards/answers.js";
 import { h, inLanguage, scrolled } from "../page/dom.js";
-import { reports } from "../page/format.js";
+import { reports, tooFew } from "../page/format.js";
 import { HeatMap } from "./heat_map.js";
 import { methodMenu, noteOf } from "../page/methods.js";
 import { EVERYTHING, Leaves } from "./ordered.js";
@@ -33,7 +33,7 @@ export class GridCard {
   based = h("span", { class: "soft number" });
   figure = h("span", { class: "big" });
   words = h("span", {});
-  few = h("p", { class: "soft" }, "Too few reports on this question so far.");
+  few = h("p", { class: "soft" });
 
   /**
    * @param {any} question as it is answered now
@@ -82,6 +82,7 @@ export class GridCard {
     [this.question, this.level] = [next, level];
     const empty = !next.rows.length;
     this.few.hidden = !empty;
+    this.few.textContent = empty ? tooFew(next) : "";
     this.body.hidden = this.modes.hidden = this.based.hidden = empty;
     if (empty) return;
     this.choose(this.mode);

@@ -45,6 +45,7 @@ function column({ name, type }, say) {
     error.textContent = words;
     input.setAttribute("aria-invalid", String(Boolean(words)));
   };
+  input.addEventListener("input", () => error.textContent && complain(""));
   return {
     name,
     element: h(

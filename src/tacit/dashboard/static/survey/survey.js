@@ -115,6 +115,8 @@ function ask(question) {
     error.textContent = words;
     for (const input of inputs()) input.setAttribute("aria-invalid", String(Boolean(words)));
   };
+  // What was wrong is judged again at the next try; until then nothing red stands at what was just filled in.
+  set.addEventListener("input", () => error.textContent && complain(""));
   const keep = () =>
     inputs().map((input) =>
       input.checked === undefined || input.type === "text" ? input.value : [input.checked, input.value],
