@@ -167,9 +167,11 @@ class ShrunkenTables:
         some = np.linspace(0, cells - 1, _SAMPLED_CELLS).astype(np.int64)
         rows = np.zeros((len(some), cells))
         rows[np.arange(len(some)), some] = 1
-        total = cells * float(self._supposed.linear(attributes, rows).mean())
-        degrees = prod(size - 1 for size in shape)
-        return total * degrees / (cells - 1), float(degrees)
+        # Centred cells, not cells: single attributes are known better where they are asked alone, so that the noise of
+        # a cell is not spread evenly over all directions.
+        inner = centred(rows.reshape(-1, *shape), len(shape)).reshape(rows.shape)
+        total = cells * float(self._supposed.linear(attributes, inner).mean())
+        return total, float(prod(size - 1 for size in shape))
 
     @cached_property
     def _supposed(self) -> TableSource:

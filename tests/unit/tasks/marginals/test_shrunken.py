@@ -136,3 +136,14 @@ def test_typical_shares_are_shares():
         assert float(shares @ shares) == pytest.approx(0.65 if size == 2 else max(0.33, 1 / size), abs=0.01)
     product = reduce(np.multiply.outer, [typical_shares(2)] * 3)
     assert product.sum() == pytest.approx(1)
+
+
+def test_the_noise_of_a_large_table_is_that_of_its_interaction(monkeypatch):
+    """Where most respondents are asked alone, cells have less noise in their margins; a part tells all."""
+    sizes = (9, 8)
+    records = np.random.default_rng(3).integers(0, 8, (4000, 2))
+    solved = _solved(split_views(ask(sizes, 2, "1", 4000), 0.8), records, sizes, "1", 1)
+    some = solved.shrunken._noise_of((0, 1), sizes)
+    monkeypatch.setattr("tacit.tasks.marginals.shrunken._EXACT_CELLS", 100)
+    exact = solved.shrunken._noise_of((0, 1), sizes)
+    assert some == pytest.approx(exact, rel=0.05)
