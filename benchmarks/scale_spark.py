@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -41,8 +42,11 @@ from tacit.tasks.table import TASKS
 
 REPORTS, TURNS = 1_000_000, 3
 MOST = 1.5
-MASTER = "local-cluster[2,1,1024]"
-FILE_ROWS = 1 << 22
+EXECUTORS = 2
+MASTER = f"local-cluster[{EXECUTORS},1,1024]"
+FILE_ROWS, GROUP_ROWS = 1 << 22, 1 << 20
+SMALL, SMALL_FILE_ROWS, WARM_JOBS = 20_000, 2_500, 100
+"""Reports of the job that starts executors, in several files, so that each has one; and most runs of it."""
 RESPONDENTS = 1 << 13
 Work = Callable[[Path, Any], float]
 MECHANISM = OLH(size=1024, epsilon="1")
@@ -60,11 +64,11 @@ DRAFT: dict[str, Any] = {
 }
 
 
-def write_reports(folder: Path, n: int) -> None:
+def write_reports(folder: Path, n: int, file_rows: int = FILE_ROWS) -> None:
     """Random OLH reports, in files of four million."""
     place, about, rng, entries = place_of(str(folder)), About(MECHANISM), np.random.default_rng(15), []
-    for start in range(0, n, FILE_ROWS):
-        reports = np.empty(min(FILE_ROWS, n - start), MECHANISM.report_dtype)
+    for start in range(0, n, file_rows):
+        reports = np.empty(min(file_rows, n - start), MECHANISM.report_dtype)
         reports["seed"] = rng.integers(0, 1 << 32, len(reports), dtype=np.uint32)
         reports["bucket"] = rng.integers(0, MECHANISM.g, len(reports), dtype=np.uint8)
         table = pa.table([fixed_binary(as_bytes(reports))], schema_of(MECHANISM))
@@ -72,7 +76,7 @@ def write_reports(folder: Path, n: int) -> None:
     put_manifest(place, about, entries)
 
 
-def write_rows(folder: Path, n: int) -> None:
+def write_rows(folder: Path, n: int, file_rows: int = GROUP_ROWS) -> None:
     """Rows with two private dimensions; the reports of some thousand respondents, again and again."""
     planned: Any = Planner(CATALOG, TASKS, takes_rows=True, check_shuffled=lambda *_: None).plan(
         DRAFT | {"respondents": n}
@@ -83,8 +87,8 @@ def write_rows(folder: Path, n: int) -> None:
     answers = rng.integers(0, 100, (min(n, RESPONDENTS), 2))
     values = np.array([mechanism.family.of_answers(row) for row in answers.tolist()])
     members, payloads = mechanism.split_batch(mechanism.privatize(values, SimulationCoins(1)))
-    for start in range(0, n, 1 << 20):
-        size = min(1 << 20, n - start)
+    for start in range(0, n, file_rows):
+        size = min(file_rows, n - start)
         again = np.arange(size) % len(values)
         columns = {"member": members[again], "report": fixed_binary(as_bytes(payloads[again]))}
         table = pa.table(columns | {"hours": np.round(rng.gamma(4, 5, size), 1)})
@@ -163,7 +167,8 @@ class TreeMeter:
     """CPU time of a process and all that it starts, looked at again and again.
 
     A worker that ends takes its time with it unless its parent waits for it, and Spark's does not: so the last that
-    was seen of every process counts, and a difference of two sums over those still there would not do.
+    was seen of every process counts, and a difference of two sums over those still there would not do. What looking
+    costs, in a thread of this process, is left out.
     """
 
     EVERY = 0.2
@@ -172,6 +177,7 @@ class TreeMeter:
         self._pid, self._over = pid, Event()
         self._first: dict[tuple[int, str], float] = {}
         self._last: dict[tuple[int, str], float] = {}
+        self._own = 0.0
         self._thread = Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> TreeMeter:
@@ -187,11 +193,12 @@ class TreeMeter:
     def _watch(self) -> None:
         while not self._over.wait(self.EVERY):
             self._last |= dict(own_seconds(self._pid))
+        self._own = time.thread_time()
 
     @property
     def seconds(self) -> float:
         """What was spent between the beginning and the end."""
-        return sum(last - self._first.get(key, 0.0) for key, last in self._last.items())
+        return sum(last - self._first.get(key, 0.0) for key, last in self._last.items()) - self._own
 
 
 def measure(what: str, folder: Path, small: Path, turns: int) -> dict[str, Any]:
@@ -200,14 +207,33 @@ def measure(what: str, folder: Path, small: Path, turns: int) -> dict[str, Any]:
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     begun, (embedded, spark) = wall_seconds(), WORK[what]
-    with session(MASTER) as opened:
-        spark(small, opened)
+    # As the command of this name opens it.
+    with session(MASTER, light=what == "tally") as opened:
+        with_executors(lambda: spark(small, opened))
         start, found = wall_seconds() - begun, list[tuple[dict[str, Any], dict[str, Any]]]()
         for _ in range(turns):
             found.append((asdict(spent(embedded, folder, opened)), asdict(spent(spark, folder, opened))))
             print(json.dumps(found[-1]), file=sys.stderr, flush=True)
         peak = executor_bytes(os.getpid())
     return {"start": start, "turns": found, "executor": peak, "load": os.getloadavg()[0]}
+
+
+def with_executors(job: Callable[[], float]) -> None:
+    """Run a small job until every executor has started Python, which is start-up and no part of the work."""
+    for _ in range(WARM_JOBS):
+        job()
+        executors = list(executors_of(os.getpid()))
+        if len(executors) == EXECUTORS and all(len(list(tree(each))) > 1 for each in executors):
+            return
+    raise SystemExit(f"after {WARM_JOBS} jobs there are not {EXECUTORS} executors that have run one")
+
+
+def executors_of(pid: int) -> Iterator[int]:
+    """The Java processes of executors."""
+    for each in tree(pid):
+        with suppress(OSError):
+            if b"CoarseGrainedExecutorBackend" in Path(f"/proc/{each}/cmdline").read_bytes():
+                yield each
 
 
 def tree(pid: int) -> Iterator[int]:
@@ -229,11 +255,7 @@ def own_seconds(pid: int) -> Iterator[tuple[tuple[int, str], float]]:
 
 def executor_bytes(pid: int) -> int:
     """The peak memory of the largest executor: Java and all Python workers, pages that they share counted twice."""
-    peaks = [0]
-    for each in tree(pid):
-        if b"CoarseGrainedExecutorBackend" in Path(f"/proc/{each}/cmdline").read_bytes():
-            peaks.append(sum(_peak(one) for one in tree(each)))
-    return max(peaks)
+    return max((sum(map(_peak, tree(each))) for each in executors_of(pid)), default=0)
 
 
 def _peak(pid: int) -> int:
@@ -253,7 +275,7 @@ def compare(what: str, n: int, folder: Path, turns: int) -> dict[str, Any]:
     whole, small = folder / what, folder / f"{what}-small"
     if not whole.exists():
         WRITERS[what](whole, n)
-    WRITERS[what](small, min(n, 20_000))
+    WRITERS[what](small, min(n, SMALL), SMALL_FILE_ROWS)
     found = measured(what, whole, small, turns)
     for here, there in found["turns"]:
         if abs(here["answer"] - there["answer"]) > 1e-9 * abs(here["answer"]):

@@ -21,6 +21,9 @@ import numpy as np
 from tests.unit.distributed.crowds import reports_on, settings, write_folder
 
 from tacit.distributed.spark import tally
+from tacit.distributed.spark.counting import tally_read
+from tacit.distributed.spark.lakes import read_lake
+from tacit.distributed.spark.readers import Read
 from tacit.lake.about import About
 from tacit.oracles.local_hash import OLH
 from tacit.simulate.coins import SimulationCoins
@@ -78,6 +81,22 @@ def counted(spark: Any, folder: Path, harm: Callable[..., Iterator[Any]]) -> boo
     return dump_tally(tally(harmed, mechanism)) == dump_tally(mechanism.tally(reports))
 
 
+def harmed_files(harm: Callable[..., Iterator[Any]], folder: str, read: Read, batches: Iterator[Any]) -> Iterator[Any]:
+    yield from harm(folder, iter(read(batches)))
+
+
+def counted_by_readers(spark: Any, folder: Path, harm: Callable[..., Iterator[Any]]) -> bool:
+    """The same for files that executors open, whose few tallies the driver adds itself."""
+    mechanism = OLH(size=64, epsilon="1")
+    reports = mechanism.privatize(np.arange(4000) % 64, SimulationCoins(1))
+    folder.mkdir(exist_ok=True)
+    found = read_lake(spark, [str(write_folder(folder / harm.__name__, About(mechanism), reports, files=4))])
+    assert found.reader is not None
+    read, frame = partial(harmed_files, harm, str(folder), found.reader), found.reader.frame(spark)
+    told = tally_read(frame, mechanism, read, found.reader.partitions)
+    return dump_tally(told) == dump_tally(mechanism.tally(reports))
+
+
 def kinds(spark: Any, folder: Path) -> dict[str, bool]:
     """Whether some kinds are counted to the same bits, with weights."""
     found: dict[str, bool] = {}
@@ -131,11 +150,14 @@ def main(folder: Path) -> None:
     with cluster(folder) as master:
         spark = SparkSession.builder.master(master).config(map=settings(folder, **more)).getOrCreate()
         spark.sparkContext.setLogLevel("OFF")
+        files = folder / "files"
         told = {
             "kinds": kinds(spark, folder),
             "twin": counted(spark, folder, wait_for_twin) and (folder / "twin").exists(),
             "killed": counted(spark, folder, kill_once) and (folder / "killed").exists(),
             "unharmed": counted(spark, folder, unharmed),
+            "files twin": counted_by_readers(spark, files, wait_for_twin) and (files / "twin").exists(),
+            "files killed": counted_by_readers(spark, files, kill_once) and (files / "killed").exists(),
         }
         spark.stop()
     print(json.dumps(told))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from tacit.cli import cli
 from tacit.core.compose import AllOf, OneOf, Questions
 from tacit.device.domains.reals import Integers
 from tacit.device.numbers.budget import Share
-from tacit.distributed.spark import log_tally, run_plan, sessions, tally
+from tacit.distributed.spark import counting, jobs, log_tally, run_plan, sessions, tally
 from tacit.distributed.spark.counting import FEW_CELLS, tally_read
 from tacit.distributed.spark.lakes import read_lake
 from tacit.distributed.spark.logs import FrameLog
@@ -250,12 +251,44 @@ def test_the_driver_gets_one_tally_however_many_partitions_there_are(
     assert collected == [1]
 
 
+def test_a_few_files_are_one_job_and_any_number_of_steps_gives_the_same_bits(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism, tracker = OLH(size=64, epsilon="1"), spark.sparkContext.statusTracker()
+    reports = reports_on(mechanism, 90)
+    lake = write_folder(tmp_path / "lake", About(mechanism), reports)
+    expected, before = dump_tally(mechanism.tally(reports)), set(tracker.getJobIdsForGroup())
+    assert dump_tally(read_lake(spark, [str(lake)]).tally()) == expected
+    (one,) = set(tracker.getJobIdsForGroup()) - before
+    assert len(tracker.getJobInfo(one).stageIds) == 1
+    # With more files than the driver merges itself, executors do, in one step or in two.
+    for module in (counting, jobs):
+        monkeypatch.setattr(module, "FEW_PARTS", 2)
+        assert dump_tally(read_lake(spark, [str(lake)]).tally()) == expected
+
+
+def test_java_compiles_less_on_one_machine_and_not_on_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, builder = dict[str, str](), MagicMock()
+    builder.appName.return_value = builder.master.return_value = builder.config.return_value = builder
+    builder.config.side_effect = lambda *, map: asked.update(map) or builder
+    monkeypatch.setattr(sessions, "load", lambda _: MagicMock(SparkSession=MagicMock(builder=builder)))
+    for master, light, less in (("local[2]", True, True), ("local[2]", False, False), ("yarn", True, False)):
+        asked.clear()
+        with sessions.session(master, light=light):
+            pass
+        assert asked["spark.ui.enabled"] == "false"
+        assert {name for name in asked if "JavaOptions" in name} == (
+            {"spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"} if less else set()
+        )
+
+
 @pytest.fixture
 def on_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Commands of the group `spark`, in the one session that all tests share."""
 
     @contextmanager
-    def shared(master: str | None) -> Generator[Any]:
+    def shared(master: str | None, *, light: bool = False) -> Generator[Any]:
+        del light
         assert master == "local[2]"
         yield spark
 

@@ -129,7 +129,7 @@ def test_executors_read_files_where_no_row_can_be_skipped(spark: Any, lake: Any,
 
 
 def _plan(table: FrameTable, sql: str) -> str:
-    _, frame = table.prepared([Query(table.schema, table.parse(sql))])
+    _, frame, _ = table.prepared([Query(table.schema, table.parse(sql))])
     return frame._jdf.queryExecution().executedPlan().toString()
 
 

@@ -41,7 +41,7 @@ def tally(inputs: tuple[str, ...], master: str | None, reader: str, output: str)
     from tacit.lake.count import origin_of_files
     from tacit.wire.files import write_tally
 
-    with session(master) as opened:
+    with session(master, light=reader == "tacit") as opened:
         lake = read_lake(opened, inputs, by_executors=reader == "tacit")
         found = lake.tally()
     with writing(output) as sink:

@@ -18,7 +18,7 @@ from tacit.distributed.parts import (
     sum_of_parts,
 )
 from tacit.distributed.spark.failures import explained
-from tacit.distributed.spark.jobs import Frame, each, merged, parts_of
+from tacit.distributed.spark.jobs import FEW_PARTS, Frame, each, gathered, merged, parts_of
 from tacit.distributed.spark.readers import Read, as_they_are
 from tacit.lake.layout import MEMBER, REPORT, WEIGHT, has_members
 from tacit.tasks.plans import PlanResult, Round, Steps, drive
@@ -37,15 +37,16 @@ def tally(frame: Frame, mechanism: Mechanism) -> AnyTally:
     return tally_read(report_columns(frame, mechanism), mechanism, as_they_are)
 
 
-def tally_read(frame: Frame, mechanism: Mechanism, read: Read) -> AnyTally:
-    """The tally of the reports that `read` extracts from the partitions of a frame."""
+def tally_read(frame: Frame, mechanism: Mechanism, read: Read, partitions: int | None = None) -> AnyTally:
+    """The tally of the reports that `read` extracts from the partitions of a frame, whose number may be known."""
     spec = spec_of(mechanism)
     if mechanism.cell_count > FEW_CELLS and not keeps_reports(empty_tally(mechanism)):
         return _tally_cells(frame, mechanism, partial(_cells, spec, read))
     parts = parts_of(frame, partial(_counted, spec, read))
     if keeps_reports(empty_tally(mechanism)):
         return sum_of_parts(mechanism, each(parts))
-    part = merged(parts, partial(add_parts, spec))
+    few = partitions is not None and partitions <= FEW_PARTS
+    part = (gathered if few else merged)(parts, partial(add_parts, spec))
     return empty_tally(mechanism) if part is None else load_tally(mechanism, part)
 
 

@@ -3,6 +3,8 @@
     frame --mapInArrow--> a part per partition --by key--> a part per group of partitions --one--> a single part
 
 Parts are small and are merged on executors, so that the driver holds one of them, however many partitions there are.
+Of few partitions they are merged in one step: every step is a job with tasks of its own, which takes longer than
+adding a few parts does. The driver adds few parts itself where their size is known to be small.
 There are no accumulators: a task that runs twice, because its executor was lost or was slow, counts once.
 """
 
@@ -27,7 +29,7 @@ Merge = Callable[[Iterable[bytes]], bytes]
 """Makes one part of several."""
 
 _SCHEMA = "key int, kernel string, part binary"
-_KEYS = 32
+FEW_PARTS = 32
 """Groups of the first merge: with as many partitions as a thousand, no task merges more than some thirty parts."""
 
 
@@ -36,16 +38,29 @@ def parts_of(frame: Frame, make: Make) -> Frame:
     return frame.mapInArrow(partial(_made, make), _SCHEMA)
 
 
-def merged(parts: Frame, merge: Merge) -> bytes | None:
-    """All parts as one; None if there is none."""
-    by_key = parts.repartition("key").mapInArrow(partial(_merged, merge), _SCHEMA)
-    # Of the merged parts there are few, and as many as executors worked on them.
-    one = by_key.repartition(1).mapInArrow(partial(_merged, merge), _SCHEMA)
-    with explained():
-        rows = one.collect()
-    for row in rows:
-        told(row.kernel)
+def merged(parts: Frame, merge: Merge, partitions: int | None = None) -> bytes | None:
+    """All parts as one; None if there is none. `partitions` is the number of them, where it is known."""
+    if partitions is None or partitions > FEW_PARTS:
+        # Of the merged parts there are few, and as many as executors worked on them.
+        parts = parts.repartition("key").mapInArrow(partial(_merged, merge), _SCHEMA)
+    one = parts.repartition(1).mapInArrow(partial(_merged, merge), _SCHEMA)
+    rows = _collected(one)
     return bytes(rows[0].part) if rows else None
+
+
+def gathered(parts: Frame, merge: Merge) -> bytes | None:
+    """The same, merged by the driver: for at most `FEW_PARTS` parts that are known to be small."""
+    rows = _collected(parts)
+    return merge(bytes(row.part) for row in rows) if rows else None
+
+
+def _collected(parts: Frame) -> list[Any]:
+    with explained():
+        rows = parts.collect()
+    kernels = {kernel for row in rows for kernel in row.kernel.split("+")}
+    if kernels:
+        told("+".join(sorted(kernels)))
+    return rows
 
 
 def each(parts: Frame) -> Iterator[bytes]:
@@ -94,6 +109,6 @@ def _again(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
 def _batch(kernels: str, part: bytes) -> Any:
     pa = load("pyarrow")
     # By content and not by the number of the partition: which parts meet must not depend on the order of files.
-    key = sha256(part).digest()[0] % _KEYS
+    key = sha256(part).digest()[0] % FEW_PARTS
     columns = [pa.array([key], pa.int32()), pa.array([kernels], pa.string()), pa.array([part], pa.binary())]
     return pa.RecordBatch.from_arrays(columns, names=["key", "kernel", "part"])

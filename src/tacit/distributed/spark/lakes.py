@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ from tacit.core.members import AnyTally
 from tacit.distributed.spark.counting import tally, tally_read
 from tacit.distributed.spark.failures import explained
 from tacit.distributed.spark.jobs import Frame
-from tacit.distributed.spark.readers import FileReader
-from tacit.distributed.spark.rows import FrameTable, open_rows
+from tacit.distributed.spark.readers import FileReader, NumberedFiles
+from tacit.distributed.spark.rows import FrameTable, open_rows, table_of_rows
 from tacit.errors import InvalidQuery, ReportRejected
 from tacit.lake.about import About
 from tacit.lake.count import survey
@@ -33,12 +34,21 @@ _SCHEMES = {"s3": "s3a"}
 class LakeFrame:
     """The report files of some folders as a frame, with their metadata."""
 
-    frame: Frame
+    session: Any
+    paths: tuple[str, ...]
+    """Where Spark finds the files."""
     about: About
     reports: int
     files: tuple[ReportFile, ...]
     by_executors: bool = True
     """Whether executors open the files themselves; else Spark reads them, by Hadoop's file systems."""
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The files as Spark reads them."""
+        # Made when it is asked for: Spark starts a job to see which columns there are.
+        with explained():
+            return self.session.read.options(**_STRICT).parquet(*self.paths)
 
     @property
     def reader(self) -> FileReader | None:
@@ -49,13 +59,17 @@ class LakeFrame:
         """The rows of a collection as a table for SQL."""
         if self.about.document is None:
             raise InvalidQuery("sql: the files belong to no collection with rows, so there is no table to ask")
-        return open_rows(self.frame, self.about.document, level=level, reader=self.reader)
+        reader = self.reader
+        if reader is None:
+            return open_rows(self.frame, self.about.document, level=level)
+        files = NumberedFiles(reader, reader.frame(self.session))
+        return table_of_rows(lambda: self.frame, self.reports, self.about.document, level, files)
 
     def tally(self) -> AnyTally:
         """The tally of all files; ReportRejected if Spark read another number of reports than the files state."""
         rows = self.about.document is not None and self.about.document.get("rows") is not None
         if (reader := self.reader) is not None:
-            found = tally_read(reader.frame(self.frame.sparkSession), self.about.mechanism, reader)
+            found = tally_read(reader.frame(self.session), self.about.mechanism, reader, reader.partitions)
         else:
             found = tally(self.frame.drop(WEIGHT) if rows else self.frame, self.about.mechanism)
         if found.n != self.reports:
@@ -68,10 +82,8 @@ def read_lake(session: Any, urls: Sequence[str], *, by_executors: bool = True) -
     found = {url: find_files(url) for url in urls}
     files = [file for some in found.values() for file in some]
     about, reports = survey(files)
-    paths = [_url(url, file.path) for url, some in found.items() for file in some]
-    with explained():
-        frame = session.read.options(**_STRICT).parquet(*paths)
-    return LakeFrame(frame, about, reports, tuple(files), by_executors)
+    paths = tuple(_url(url, file.path) for url, some in found.items() for file in some)
+    return LakeFrame(session, paths, about, reports, tuple(files), by_executors)
 
 
 def _absolute(file: ReportFile) -> ReportFile:

@@ -59,3 +59,11 @@ class FileReader:
     def _files(self, number: int) -> tuple[ReportFile, ...]:
         start, end = (len(self.files) * place // self.partitions for place in (number, number + 1))
         return self.files[start:end]
+
+
+@dataclass(frozen=True, eq=False)
+class NumberedFiles:
+    """A reader of files, and the frame with the numbers of its partitions."""
+
+    reader: FileReader
+    numbers: Any

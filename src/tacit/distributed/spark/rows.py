@@ -9,7 +9,7 @@ embedded engine cuts the rows elsewhere, so that its last bits may differ: tests
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from tacit.distributed.parts import joined
 from tacit.distributed.row_sums import merge, pack, unpack
 from tacit.distributed.spark.filters import pushed
 from tacit.distributed.spark.jobs import Frame, merged, parts_of
-from tacit.distributed.spark.readers import FileReader, Read, as_they_are
+from tacit.distributed.spark.readers import NumberedFiles, Read, as_they_are
 from tacit.errors import InvalidQuery
 from tacit.lake.layout import MEMBER, REPORT, has_members, reports_of
 from tacit.sql.connection import QueryTable
@@ -111,12 +111,13 @@ class FrameTable(QueryTable):
     design: Design
     public_columns: Columns
     """Names and types of the public columns."""
-    frame: Frame
+    frame: Callable[[], Frame]
+    """The frame as Spark reads it; that of files is only made where a query needs it."""
     level: float = 0.95
     least: int = 0
     """Estimates from the reports of fewer rows are not told."""
     check: Check = patient
-    reader: FileReader | None = None
+    files: NumberedFiles | None = None
     """The files of the frame, which executors read themselves where there is no condition to skip rows by."""
 
     @property
@@ -134,18 +135,18 @@ class FrameTable(QueryTable):
         if any(query.select.explain for query in asked):
             raise InvalidQuery("sql: EXPLAIN is not answered on Spark; ask the collector, or tacit query", code="0A000")
         every = AskedQueries(asked, None)
-        task, frame = self.prepared(every.every)
-        task = replace(task, centres=_centres(task, frame))
+        task, frame, partitions = self.prepared(every.every)
+        task = replace(task, centres=_centres(task, frame, partitions))
         totals = [QuerySums(query, self.check) for query in every.every]
-        part = merged(parts_of(frame, partial(_sums, task)), merge)
+        part = merged(parts_of(frame, partial(_sums, task)), merge, partitions)
         # Without any row, the engine still checks the query, and says what it says about an empty table.
         sums = unpack([_sums(task, ()) if part is None else part])
         for total, one in zip(totals, sums, strict=True):
             total.restore(one)
         return every.answers(totals, self.level, self.least)
 
-    def prepared(self, queries: Sequence[Query]) -> tuple[RowTask, Frame]:
-        """What executors are told, and the frame of the rows and columns that the queries need."""
+    def prepared(self, queries: Sequence[Query]) -> tuple[RowTask, Frame, int | None]:
+        """What executors are told, the frame of the rows that the queries need, and its partitions where known."""
         used = {name for query in queries for name in _used(query.select)}
         # A table without any column would not know how many rows it has.
         public = tuple(pair for pair in self.public_columns if pair[0] in used) or self.public_columns[:1]
@@ -153,11 +154,11 @@ class FrameTable(QueryTable):
         condition = pushed([query.select.condition for query in queries], dict(self.public_columns))
         own = [MEMBER] if has_members(self.design.mechanism) else []
         columns = (*own, REPORT, *(name for name, _ in public))
-        if condition is None and self.reader is not None:
-            read = replace(self.reader, columns=columns, rows=PIECE_ROWS)
-            return replace(task, read=read), read.frame(self.frame.sparkSession)
-        frame = self.frame if condition is None else self.frame.where(condition)
-        return task, frame.select(*columns)
+        if condition is None and self.files is not None:
+            read = replace(self.files.reader, columns=columns, rows=PIECE_ROWS)
+            return replace(task, read=read), self.files.numbers, read.partitions
+        frame = self.frame() if condition is None else self.frame().where(condition)
+        return task, frame.select(*columns), None
 
 
 def _used(select: Select) -> Iterator[str]:
@@ -170,13 +171,13 @@ def _used(select: Select) -> Iterator[str]:
         yield from columns_in(one.condition)
 
 
-def _centres(task: RowTask, frame: Frame) -> tuple[dict[int, float], ...]:
+def _centres(task: RowTask, frame: Frame, partitions: int | None) -> tuple[dict[int, float], ...]:
     """By query and aggregate the mean of its measure, around which powers are taken; in any order the same number."""
     none = tuple(dict[int, float]() for _ in task.selects)
     wanted = [one for select in task.selects for one in select.aggregates]
     if not any(is_centred(one.function) and one.argument is not None for one in wanted):
         return none
-    part = merged(parts_of(frame, partial(_measured, task)), _joined)
+    part = merged(parts_of(frame, partial(_measured, task)), _joined, partitions)
     sums: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for i, place, n, total in msgspec.msgpack.decode(part) if part else ():
         sums.setdefault((i, place), []).append((n, total))
@@ -186,10 +187,19 @@ def _centres(task: RowTask, frame: Frame) -> tuple[dict[int, float], ...]:
     return none
 
 
-def open_rows(
-    frame: Frame, document: Mapping[str, Any], *, level: float = 0.95, reader: FileReader | None = None
-) -> FrameTable:
+def open_rows(frame: Frame, document: Mapping[str, Any], *, level: float = 0.95) -> FrameTable:
     """A table over the rows of a published collection; refused below its minimum cohort."""
+    return table_of_rows(lambda: frame, None, document, level)
+
+
+def table_of_rows(
+    frame: Callable[[], Frame],
+    rows: int | None,
+    document: Mapping[str, Any],
+    level: float,
+    files: NumberedFiles | None = None,
+) -> FrameTable:
+    """The same over files, whose footers have told the number of rows; None if Spark is to count them."""
     collection = Collection.from_json(dict(document), CATALOG)
     if collection.rows is None:
         raise InvalidQuery("sql: the collection has no rows, so it has no table; tally its reports instead")
@@ -197,8 +207,8 @@ def open_rows(
     assert isinstance(mechanism, Mechanism)
     names, domains = [item.name for item in questions], [item.domain for item in questions]
     schema = table_schema(names, domains, collection.rows.table)
-    n, least = frame.count(), collection.minimum_cohort
+    n, least = frame().count() if rows is None else rows, collection.minimum_cohort
     if n < least:
         raise InvalidQuery(f"sql: there are {n} rows; queries are answered from {least} rows on")
     public = tuple((column.name, column.type) for column in collection.rows.columns)
-    return FrameTable(schema, design_of(mechanism, schema), public, frame, level, least, reader=reader)
+    return FrameTable(schema, design_of(mechanism, schema), public, frame, level, least, files=files)
