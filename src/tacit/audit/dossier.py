@@ -1,7 +1,7 @@
 """Everything a privacy reviewer signs, as plain values: mechanism, exact ratios, black-box bounds, assumptions."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -33,17 +33,40 @@ def dossier(
     mechanism: Mechanism, collection: Collection | None = None, clients: Sequence[dict[str, Any]] = ()
 ) -> dict[str, Any]:
     """Return the findings about one mechanism; `clients` are outcomes of black-box audits, each with its program."""
+    return _about(collection) | _findings(mechanism, clients)
+
+
+def dossier_of_questions(
+    whole: Mechanism, collection: Collection, questions: Mapping[str, tuple[Mechanism, Sequence[dict[str, Any]]]]
+) -> dict[str, Any]:
+    """Return the findings about every question of a document by name, and the guarantees of all together."""
+    found = [{"question": name} | _findings(mechanism, clients) for name, (mechanism, clients) in questions.items()]
+    return _about(collection) | {
+        "mechanism": {"spec": whole.spec(), "digest": whole.digest},
+        "guarantees": _guarantees(whole),
+        "questions": found,
+        "holds": whole.holds() and all(one["holds"] for one in found),
+    }
+
+
+def _about(collection: Collection | None) -> dict[str, Any]:
+    """What is said once, whatever the number of questions."""
     return {
         "document": None if collection is None else _document(collection),
+        "assumptions": list(ASSUMPTIONS),
+        "versions": {"tacit": __version__, "python": platform.python_version(), "numpy": np.__version__},
+        "script": _script(),
+    }
+
+
+def _findings(mechanism: Mechanism, clients: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {
         "mechanism": {"spec": mechanism.spec(), "digest": mechanism.digest},
         "thresholds": _thresholds(mechanism),
         "guarantees": _guarantees(mechanism),
         "witness": _witness(mechanism),
         "longitudinal": longitudinal(mechanism),
         "clients": list(clients),
-        "assumptions": list(ASSUMPTIONS),
-        "versions": {"tacit": __version__, "python": platform.python_version(), "numpy": np.__version__},
-        "script": _script(),
         "holds": mechanism.holds() and not any(client["refuted"] for client in clients),
     }
 

@@ -1,5 +1,6 @@
 """The findings of an audit as one printable page; everything in it is escaped, and nothing is loaded."""
 
+import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -17,24 +18,40 @@ code { font-size: .85rem; overflow-wrap: anywhere; } .fails { color: #a00; font-
 
 def audit_page(found: dict[str, Any]) -> str:
     """Return the page of a dossier as HTML."""
-    mechanism = found["mechanism"]
+    several = found.get("questions")
     verdict = "<b>holds</b>" if found["holds"] else '<b class="fails">is REFUTED</b>'
     parts = [
-        f"<h1>Privacy audit: {escape(str(mechanism['spec']['kind']))}</h1>",
+        f"<h1>Privacy audit: {escape(str(found['mechanism']['spec']['kind']))}</h1>",
         f"<p>The claim {verdict} in everything that was checked.</p>",
         _document(found["document"]),
-        _section("Mechanism", _pairs({**mechanism["spec"], "digest": mechanism["digest"]})),
-        _section("Thresholds over 2^64", _pairs(found["thresholds"]) if found["thresholds"] else "<p>None.</p>"),
-        _section("Guarantees, in exact arithmetic and by enumeration", _guarantees(found["guarantees"])),
-        _section("Largest likelihood ratio", _witness(found["witness"])),
-        _section("Black-box bounds", _clients(found["clients"])),
-        _section("Over time", f"<p>{escape(found['longitudinal'])}</p>"),
+        *(_findings(found) if several is None else _questions(found, several)),
         _section("Assumptions", _list(found["assumptions"])),
         _section("Versions", _pairs({**found["versions"], "SHA-256 of the browser client": found["script"]["sha256"]})),
         '<div class="sign"><div>Name</div><div>Date</div><div>Signature</div></div>',
     ]
     head = f'<meta charset="utf-8"><title>Privacy audit</title><style>{_STYLE}</style>'
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+
+
+def _questions(found: dict[str, Any], several: Sequence[dict[str, Any]]) -> list[str]:
+    """The guarantees of all questions together, then everything about each."""
+    together = _section(
+        "All questions together, in exact arithmetic and by enumeration", _guarantees(found["guarantees"])
+    )
+    return [together, *(f"<h1>{escape(one['question'])}</h1>{''.join(_findings(one))}" for one in several)]
+
+
+def _findings(found: dict[str, Any]) -> list[str]:
+    """The sections about one mechanism."""
+    mechanism = found["mechanism"]
+    return [
+        _section("Mechanism", _pairs({**mechanism["spec"], "digest": mechanism["digest"]})),
+        _section("Thresholds over 2^64", _pairs(found["thresholds"]) if found["thresholds"] else "<p>None.</p>"),
+        _section("Guarantees, in exact arithmetic and by enumeration", _guarantees(found["guarantees"])),
+        _section("Largest likelihood ratio", _witness(found["witness"])),
+        _section("Black-box bounds", _clients(found["clients"])),
+        _section("Over time", f"<p>{escape(found['longitudinal'])}</p>"),
+    ]
 
 
 def _section(title: str, content: str) -> str:
@@ -74,7 +91,12 @@ def _document(document: dict[str, Any] | None) -> str:
 
 def _guarantees(rows: Sequence[dict[str, Any]]) -> str:
     names = ("guarantee", "declared", "realised", "enumerated", "holds")
-    return _table(names, [[row[name] for name in names] for row in rows])
+    table = _table(names, [[row[name] for name in names] for row in rows])
+    tiny = [row["enumerated_on"] for row in rows if row["enumerated_on"] is not None]
+    # Whoever signs must see where reports of something smaller were listed.
+    return table + (
+        f"<p>Enumerated: <code>{escape(json.dumps(tiny[0]))}</code>, all of its reports.</p>" if tiny else ""
+    )
 
 
 def _witness(witness: dict[str, Any] | None) -> str:
@@ -100,4 +122,5 @@ def _clients(clients: Sequence[dict[str, Any]]) -> str:
         ]
         for client in clients
     ]
-    return _table(header, rows)
+    hashes = {name: digest for client in clients for name, digest in client.get("files", {}).items()}
+    return _table(header, rows) + (_table(["file of a program", "SHA-256"], hashes.items()) if hashes else "")

@@ -8,6 +8,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
+from tacit.audit.program import words_of
 from tacit.core.mechanism import Mechanism
 from tacit.errors import ProgramFailed
 
@@ -31,6 +32,18 @@ def client_hash(module: Path | None = None) -> str:
     for path in sorted(folder.glob("*.js")):
         total.update(path.name.encode() + b"\0" + sha256(path.read_bytes()).digest())
     return total.hexdigest()
+
+
+def program_hashes(command: str) -> dict[str, str]:
+    """SHA-256 of every file that a command names, and of our device where it runs that; by the name of the file."""
+    words = words_of(command)
+    found = {path.name: sha256(path.read_bytes()).hexdigest() for path in map(Path, words) if path.is_file()}
+    if "tacit.audit.python_reports" in words:
+        total, device = sha256(), _HERE.parent / "device"
+        for path in sorted(device.rglob("*.py")):
+            total.update(path.relative_to(device).as_posix().encode() + b"\0" + sha256(path.read_bytes()).digest())
+        found["tacit.device"] = total.hexdigest()
+    return found
 
 
 def find_node() -> str:

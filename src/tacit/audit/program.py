@@ -1,13 +1,16 @@
 """Any program in any language that prints reports: one report per line, its wire bytes in hexadecimal."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from signal import SIGKILL
 from tempfile import TemporaryFile
-from threading import Timer
+from threading import TIMEOUT_MAX, Event, Timer
 from typing import Any
 
 from tacit.core.mechanism import Mechanism, Reports
@@ -21,6 +24,23 @@ VALUE, RUNS = "{value}", "{runs}"
 def value_text(value: Any) -> str:
     """A value as a program is given it: an integer as digits, anything else as JSON without spaces."""
     return str(value) if isinstance(value, (int, str)) else json.dumps(value, separators=(",", ":"))
+
+
+def words_of(command: str) -> list[str]:
+    """A command as the program and its arguments; InvalidSpec if there is none, or a quote is open."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        raise InvalidSpec("command: a quote is not closed; write it as for a shell") from None
+    if not words:
+        raise InvalidSpec('command is empty; write the program and its arguments, such as "node my.js {value}"')
+    return words
+
+
+def check_timeout(seconds: float) -> None:
+    """Refuse what is no time to wait."""
+    if not 0 < seconds <= TIMEOUT_MAX:
+        raise InvalidSpec(f"timeout is {seconds:g}, must be a number of seconds above 0")
 
 
 @dataclass(frozen=True)
@@ -37,12 +57,8 @@ class Program:
 
     def __post_init__(self) -> None:
         """Refuse a command that is empty or not quoted well."""
-        try:
-            words = shlex.split(self.command)
-        except ValueError:
-            raise InvalidSpec("command: a quote is not closed; write it as for a shell") from None
-        if not words:
-            raise InvalidSpec('command is empty; write the program and its arguments, such as "node my.js {value}"')
+        words_of(self.command)
+        check_timeout(self.timeout_seconds)
 
     def sample(self, mechanism: Mechanism, value: Any, runs: int) -> Iterator[Reports]:
         """Yield batches of reports on one value, `runs` in all; anything else that is printed raises."""
@@ -65,7 +81,7 @@ class Program:
 
     def _start(self, mechanism: Mechanism, value: str, asked: int) -> bytes:
         # Split before replacing, so that a value with spaces stays one argument.
-        words = [w.replace(VALUE, value).replace(RUNS, str(asked)) for w in shlex.split(self.command)]
+        words = [w.replace(VALUE, value).replace(RUNS, str(asked)) for w in words_of(self.command)]
         lines = b"" if RUNS in self.command else (value + "\n").encode() * asked
         # Two characters a byte, and two for the end of a line; one more byte shows that there was too much.
         most = asked * (2 * mechanism.report_dtype.itemsize + 2) + 1
@@ -73,33 +89,64 @@ class Program:
 
 
 def run_bounded(words: list[str], lines: bytes, most: int, timeout_seconds: float) -> bytes:
-    """Return what a program printed, at most so many bytes in so many seconds; a failure raises ProgramFailed."""
+    """Return what a program printed, at most so many bytes in so many seconds; a failure raises ProgramFailed.
+
+    Whatever it started itself is ended with it: a program that goes on in the background holds nobody up.
+    """
     # Files instead of pipes, so that a program that does not read, or complains at length, never blocks.
     with TemporaryFile() as stdin, TemporaryFile() as stderr:
         stdin.write(lines)
         stdin.seek(0)
         try:
-            process = subprocess.Popen(words, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
-        except OSError as error:
-            raise ProgramFailed(f"program: {words[0]} cannot be started: {error.strerror}") from None
-        timer = Timer(timeout_seconds, process.kill)
-        timer.start()
-        try:
-            printed = process.stdout.read(most) if process.stdout else b""
-        finally:
-            if process.stdout:
-                process.stdout.close()
-            status = process.wait()
-            late = not timer.is_alive()
-            timer.cancel()
+            process = subprocess.Popen(
+                words, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True
+            )
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "its arguments hold a zero byte"
+            raise ProgramFailed(f"program: {words[0]} cannot be started: {why}") from None
+        printed, late = _printed(process, most, timeout_seconds)
         if len(printed) == most:
             raise ProgramFailed("program: it printed more than it was asked for; print one report per line")
-        if status:
+        if late or process.returncode:
             stderr.seek(0)
             said = stderr.read(1 << 16).decode("utf-8", "replace").strip().splitlines()
-            why = f"it was stopped after {timeout_seconds:g} s" if late else f"it ended with status {status}"
-            raise ProgramFailed(f"program: {why}{': ' + said[-1][:200] if said else ''}")
+            why = f"stopped after {timeout_seconds:g} s" if late else f"ended with status {process.returncode}"
+            raise ProgramFailed(f"program: it {'was ' if late else ''}{why}{': ' + said[-1][:200] if said else ''}")
         return printed
+
+
+def _printed(process: "subprocess.Popen[bytes]", most: int, timeout_seconds: float) -> tuple[bytes, bool]:
+    """What a process prints, and whether it had to be stopped for taking too long; it has ended afterwards."""
+    is_late = Event()
+
+    def give_up() -> None:
+        is_late.set()
+        _end(process)
+
+    timer = Timer(timeout_seconds, give_up)
+    timer.daemon = True
+    timer.start()
+    stdout = process.stdout
+    assert stdout is not None
+    try:
+        printed = stdout.read(most)
+        stdout.close()
+        # Whoever prints too much is ended below, and not waited for. Not reaped yet: until then its number, which is
+        # that of its group, is nobody else's.
+        if len(printed) < most:
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    finally:
+        timer.cancel()
+        # Also when the audit itself is interrupted: a group of its own is not told of that.
+        _end(process)
+        process.wait()
+    return printed, is_late.is_set()
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a program and all that it started; its group has the number of the program, which began a session."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, SIGKILL)
 
 
 def read_reports(mechanism: Mechanism, printed: bytes) -> Reports:

@@ -13,7 +13,7 @@ from typing import Any
 from tacit.catalog import CATALOG
 from tacit.collector.answers.answer import CollectionAnswers, answer, answer_plan, answer_rows
 from tacit.collector.answers.ask import ask, ask_joint
-from tacit.collector.answers.integrity import integrity
+from tacit.collector.answers.looks import Looks
 from tacit.collector.answers.rounds import Rounds
 from tacit.collector.answers.series import SeriesRequest, WindowClock, answer_series
 from tacit.collector.collections import publish as publishing
@@ -111,8 +111,8 @@ class Collector:
         self.folder = Folder(
             store, self.shelf, self.files, shard=shard, clock=clock, intervals=intervals, limits=folding
         )
-        self.damage = Damage(self.folder)
-        self._when_dropped: list[Callable[[str], None]] = [self.folder.forget, self.damage.forget]
+        self.damage, self._looks = Damage(self.folder), Looks()
+        self._when_dropped: list[Callable[[str], None]] = [self.folder.forget, self.damage.forget, self._looks.forget]
         self.retention = Retention(store, clock, intervals, self._forget)
         self.rounds = Rounds(store, self.shelf, self.folder, tasks)
         self._totals, self._window_totals = TallyCache(store, self.folder), WindowTotals(store, self.folder)
@@ -317,8 +317,7 @@ class Collector:
     def integrity(self, collection: str) -> dict[str, Any]:
         """Whether the reports of a collection look forged, and how far forged ones could push its answers."""
         active, total = self._folded(collection)
-        kept = [] if active.collection.integrity is None else self.store.kept_reports(collection)
-        return integrity(active, total.tally, self.folder.watches(active), self.refused(collection), kept)
+        return self._looks.at(active, total, self.store, self.folder) | {"rejected": self.refused(collection)}
 
     def publish(self, draft: str) -> CollectionRecord:
         """Publish a draft; a shuffled one gets its first session as soon as all shufflers have signed it."""

@@ -135,7 +135,11 @@ class AllOf(AllOfDevice, Mechanism):
         return reports
 
     def _split(self, reports: Reports) -> list[Reports]:
-        return [np.ascontiguousarray(reports[_field(i)]) for i in range(len(self.members))]
+        return [self.payload(i, reports) for i in range(len(self.members))]
+
+    def payload(self, member: int, reports: Reports) -> Reports:
+        """The reports of one member's own mechanism."""
+        return np.ascontiguousarray(reports[_field(member)])
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
         """Every member's report is valid."""

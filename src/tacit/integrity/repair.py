@@ -172,8 +172,11 @@ def rec_drop(oracle: Structured, reports: Reports, hot: I64, *, least: int) -> R
     return _of_estimate("rec_drop", estimate, len(reports) - int(kept.sum()), hot)
 
 
-def rec_model(oracle: Structured, tally: Counts, found: CoSupport) -> Repaired | None:
-    """Subtract fakes that support all hot values and other values as often as honest ones do, from counts alone."""
+def rec_model(oracle: Structured, tally: Counts, found: CoSupport, *, seen: int | None = None) -> Repaired | None:
+    """Subtract fakes that support all hot values and other values as often as honest ones do, from counts alone.
+
+    Where common supports are of `seen` reports only, fakes are taken to be as frequent among the others.
+    """
     hot, law = found.hot, pair_law(oracle)
     if len(hot) < LEAST_HOT:
         return None
@@ -182,14 +185,15 @@ def rec_model(oracle: Structured, tally: Counts, found: CoSupport) -> Repaired |
     among = found.excess[np.ix_(places, places)][np.triu_indices(k, 1)]
     # What one fake adds to the excess of a pair that it supports; (1 - q)^2 where supports are independent.
     unit = 1 - law.both_other - 2 * law.slope * (1 - q)
-    fakes = float(np.clip(among.mean() / unit, 0, tally.n - 1))
+    times = 1.0 if seen is None else tally.n / max(1, seen)
+    fakes = float(np.clip(times * among.mean() / unit, 0, tally.n - 1))
     # A fake has as many supports as an honest report, p + (d - 1) q; k go to hot values, the rest to all others alike.
     cells = tally.cells.astype(np.float64) - fakes * (p + (d - 1) * q - k) / (d - k)
     cells[hot] = tally.cells[hot] - fakes
     n = tally.n - fakes
     value = (cells / n - q) / (p - q)
     # The number of fakes has an error of its own, which moves every hot value alike.
-    error = q * np.sqrt(tally.n) / ((1 - q) * np.sqrt(k * (k - 1) / 2))
+    error = q * np.sqrt(tally.n * times) / ((1 - q) * np.sqrt(k * (k - 1) / 2))
     variance = oracle.moments.variance(np.clip(value, 0, 1)) / n
     variance[hot] += (error * (1 - q) / ((p - q) * n)) ** 2
     total = float(variance[hot].sum())

@@ -1,13 +1,13 @@
 """What folding keeps of reports for integrity: sums of fixed size that add, and tell nothing about people.
 
-Reports are dropped when they are counted. Common supports of up to 128 values (all of a small domain, else those with
-the largest estimates in the first reports that were counted), how many bits were set, and how seeds and buckets are
-distributed are counted with them, so that the detectors of sums still run.
+Reports are dropped when they are counted. Common supports of up to 512 values (all of a small domain, else those with
+the largest estimates in the first 5,000 reports), how many bits were set, and how seeds and buckets are distributed are
+counted with them, so that the detectors of sums still run. Several questions or levels share what is kept.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,15 @@ from tacit.core.tally import Counts
 from tacit.errors import ReportRejected
 from tacit.integrity.cosupport import CoSupport, judged
 from tacit.integrity.detectors import Sighting, det_sum, ones_sighting, uniform_sighting
-from tacit.integrity.structure import Structured, listed_values, pair_law, structured, support_planes
+from tacit.integrity.parts import OraclePart, parts_of_mechanism
+from tacit.integrity.structure import Structured, listed_values, structured, support_planes
 from tacit.oracles.local_hash import LocalHashOracle
 from tacit.oracles.unary import UnaryOracle
 
-MOST_WATCHED = 128
-"""Values whose common supports are counted: 8,256 numbers with the single ones."""
+MOST_WATCHED = 512
+"""Values whose common supports are counted: 131,328 numbers with the single ones, a megabyte."""
+FIRST_REPORTS = 5_000
+"""Of larger domains values are chosen when so many reports have come; before, estimates are noise alone."""
 _MOST_BINS = 1 << 12
 """The largest histogram of set bits or buckets that is kept."""
 _SEED_BINS = 256
@@ -58,6 +61,11 @@ class WatchedSums:
             buckets=self.buckets + buckets,
         )
 
+    def joined(self, other: "WatchedSums") -> "WatchedSums":
+        """The sums of both, which watch the same values."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _ARRAYS[1:]}
+        return replace(self, n=self.n + other.n, **sums)
+
     def dump(self) -> bytes:
         """The sums as bytes: a line of JSON that says how long the arrays are, then the arrays."""
         arrays = [getattr(self, name).astype("<i8") for name in _ARRAYS]
@@ -88,7 +96,7 @@ class WatchedSums:
         both = both + np.triu(both, 1).T
         # A value is supported together with itself whenever it is supported: the diagonal has the single counts.
         shares = invert(oracle.p, oracle.q, self.n, np.diagonal(both).copy()) / max(1, self.n)
-        return judged(pair_law(oracle), self.n, both, self.values, shares, alpha)
+        return judged(oracle, self.n, both, self.values, shares, alpha)
 
     def sightings(self, oracle: Structured) -> list[Sighting]:
         """Judge the histograms that are kept for this kind."""
@@ -120,18 +128,39 @@ def watched_oracle(mechanism: Mechanism) -> "Structured | None":
     return oracle if oracle is not None and getattr(oracle, "state", "counts") == "counts" else None
 
 
-def watch_more(mechanism: Mechanism, kept: WatchedSums | None, reports: Reports) -> WatchedSums | None:
-    """Return the stored counts with further reports added; None for unwatched mechanisms, or without any report."""
-    oracle = watched_oracle(mechanism)
-    if oracle is None or (kept is None and len(reports) == 0):
-        return None
-    return (_begun(oracle, reports) if kept is None else kept).plus(oracle, reports)
+def watched_parts(mechanism: Mechanism) -> list[OraclePart]:
+    """The parts of a mechanism that are watched."""
+    return [part for part in parts_of_mechanism(mechanism) if watched_oracle(part.oracle) is not None]
 
 
-def _begun(oracle: Structured, reports: Reports) -> WatchedSums:
-    """Nothing yet, for the values that these first reports say are the most frequent."""
-    tally: Any = oracle.tally(reports)
-    values = listed_values(oracle, MOST_WATCHED, oracle.estimate(tally).value)
+def most_watched(parts: int) -> int:
+    """How many values of each of several parts are watched, so that all together keep as much as one.
+
+    >>> most_watched(1), most_watched(10)
+    (512, 161)
+    """
+    return int((MOST_WATCHED * MOST_WATCHED / max(1, parts)) ** 0.5)
+
+
+def watch_more(
+    oracle: Structured, kept: WatchedSums | None, reports: Reports, counts: Counts, *, most: int = MOST_WATCHED
+) -> WatchedSums | None:
+    """Return what is kept with further reports; `counts` are of all reports so far, with these. None before any.
+
+    A small domain is watched from the first report on or not at all: sums that miss some would tell less than they say.
+    """
+    if len(reports) == 0:
+        return kept
+    if kept is None:
+        is_due = counts.n >= FIRST_REPORTS if oracle.size > most else counts.n == len(reports)
+        kept = _begun(oracle, reports, counts, most) if is_due else None
+    return None if kept is None else kept.plus(oracle, reports)
+
+
+def _begun(oracle: Structured, reports: Reports, counts: Counts, most: int) -> WatchedSums:
+    """Nothing yet, for the values that are the most frequent so far."""
+    shares = invert(oracle.p, oracle.q, counts.n, counts.cells) / max(1, counts.n)
+    values = listed_values(oracle, most, shares)
     pairs = len(values) * (len(values) + 1) // 2
     none = np.zeros(0, np.int64)
     empty = WatchedSums(0, values, np.zeros(pairs, np.int64), none, none, none)
@@ -140,6 +169,15 @@ def _begun(oracle: Structured, reports: Reports) -> WatchedSums:
     return replace(
         empty, **dict(zip(("ones", "seeds", "buckets"), (np.zeros(n, np.int64) for n in sizes), strict=True))
     )
+
+
+def added_up(watches: Sequence[WatchedSums]) -> list[WatchedSums]:
+    """Sums of several shards; those that watch the same values are one."""
+    found: dict[bytes, WatchedSums] = {}
+    for watch in watches:
+        same = found.get(key := watch.values.tobytes())
+        found[key] = watch if same is None else same.joined(watch)
+    return list(found.values())
 
 
 def sum_sighting(oracle: Structured, tally: Counts) -> Sighting | None:

@@ -1,5 +1,6 @@
 """Programs that print reports: what is asked of them, and what they do wrong."""
 
+import fcntl
 import json
 import sys
 from pathlib import Path
@@ -63,12 +64,32 @@ def test_a_program_that_hangs_is_stopped(tmp_path: Path) -> None:
         printed(program(tmp_path, "import time\nwhile True: time.sleep(1)", timeout_seconds=0.2))
 
 
+@pytest.mark.parametrize("after", ["sys.exit(subprocess.call(CHILD))", "subprocess.Popen(CHILD); print('01\\n' * 5)"])
+def test_what_a_program_started_is_ended_with_it(tmp_path: Path, after: str) -> None:
+    """The child holds the pipe, which nobody waits for, and a lock, which is free as soon as the child is gone."""
+    lock, child = tmp_path / "lock", tmp_path / "child.py"
+    body = f"import fcntl, time\nheld = open({str(lock)!r}, 'w')\nfcntl.flock(held, fcntl.LOCK_EX)\n"
+    child.write_text(body + "while True: time.sleep(1)", encoding="utf-8")
+    body = f"import subprocess\nCHILD = [{sys.executable!r}, '-S', {str(child)!r}]\n{after}"
+    with pytest.raises(ProgramFailed, match="was stopped after"):
+        printed(program(tmp_path, body, timeout_seconds=0.5))
+    with lock.open("w") as mine:
+        fcntl.flock(mine, fcntl.LOCK_EX)
+
+
 def test_commands_that_cannot_be_run_are_refused() -> None:
     with pytest.raises(ProgramFailed, match="cannot be started"):
         printed(Program("no-such-program-anywhere {value} {runs}"))
+    with pytest.raises(ProgramFailed, match="zero byte"):
+        printed(Program("echo {value} {runs} \0"))
     for wrong in ("", "echo 'open"):
         with pytest.raises(InvalidSpec):
             Program(wrong)
+        with pytest.raises(InvalidSpec):
+            check_conformance(wrong, [])
+    for seconds in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(InvalidSpec, match="timeout"):
+            Program("true", seconds)
 
 
 def test_values_are_written_as_numbers_or_json() -> None:
@@ -102,13 +123,15 @@ def test_our_clients_reproduce_golden_vectors(name: str) -> None:
 
 def test_wrong_answers_to_vectors_are_named(tmp_path: Path) -> None:
     cases = vector_cases(kinds=["grr"])
-    lines = {"wrong": '{"report": "ff", "words": 1}', "silent": "{}", "no JSON": "oops"}
+    lines = {"wrong": '{"report": "ff", "words": 1}', "silent": "{}", "no JSON": "oops", "deep": "[" * 4000}
     for text in lines.values():
         (tmp_path / "client.py").write_text(f"import sys\nfor _ in sys.stdin: print({text!r})", encoding="utf-8")
         outcome = check_conformance(f"{sys.executable} -S {tmp_path / 'client.py'}", cases)
         assert len(outcome.failures) == outcome.cases == len(cases)
     with pytest.raises(ProgramFailed, match="answers"):
         check_conformance("true", cases)
+    with pytest.raises(ProgramFailed, match="more than it was asked"):
+        check_conformance("yes", cases)
 
 
 def test_words_are_compared_where_they_are_printed() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.vectors.mutations import documents
 
 import tacit
 from tacit.cli import cli
+from tacit.collector.collections.publish import Planner
 
 # Randomised response over 8 values with an epsilon of its own; the answer, or a uniform other one.
 CLIENT = """
@@ -80,6 +82,13 @@ def test_a_program_that_fails_is_no_refutation(tmp_path: Path) -> None:
     assert isinstance(failed.exception, ProgramFailed)  # `main` makes it one line and exit code 2.
 
 
+def test_an_empty_command_is_none_of_our_clients() -> None:
+    from tacit.errors import InvalidSpec
+
+    for line in (("audit", "client", *GRR), ("conformance",)):
+        assert isinstance(run(*line, "--command", "").exception, InvalidSpec)
+
+
 def document(tmp_path: Path, policy: str) -> tuple[str, dict[str, Any]]:
     found = next(one for one in documents() if one["policy"] == policy and one["questions"][0]["task"] == "histogram")
     (tmp_path / "doc.json").write_text(json.dumps(found), encoding="utf-8")
@@ -108,6 +117,33 @@ def test_a_page_and_its_json(tmp_path: Path) -> None:
     refuted = run("audit", "report", *GRR, "--command", client(tmp_path, 3), "--runs", 1000, "-o", tmp_path / "r.json")
     assert refuted.exit_code == 1
     assert json.loads((tmp_path / "r.json").read_text())["clients"][0]["refuted"]
+
+
+def test_a_page_on_all_questions_of_a_document(tmp_path: Path) -> None:
+    asked = {"text": "Which?", "domain": {"kind": "categories", "labels": ["a", "b", "c"]}}
+    draft = {"title": "T", "epsilon": "1", "questions": [asked | {"name": name} for name in ("pet", "town")]}
+    found = Planner(tacit.CATALOG).plan(draft)[0].to_json()
+    path = tmp_path / "doc.json"
+    path.write_text(json.dumps(found), encoding="utf-8")
+    shown = run("audit", "report", "--document", path, "-o", tmp_path / "all.json")
+    assert shown.exit_code == 0, shown.output
+    page = json.loads((tmp_path / "all.json").read_text())
+    names = [question["name"] for question in found["questions"]]
+    assert len(names) > 1 and [one["question"] for one in page["questions"]] == names and page["holds"]
+    assert page["guarantees"][0]["holds"] and page["mechanism"]["spec"]["kind"] == "one_of"
+    assert run("audit", "report", "--document", path, "-o", tmp_path / "all.html").exit_code == 0
+    text = (tmp_path / "all.html").read_text()
+    assert all(f"<h1>{name}</h1>" in text for name in names) and text.count("Signature") == 1
+    assert "All questions together" in text and "Enumerated: " in text
+
+
+def test_files_of_a_program_are_named_by_their_hashes(tmp_path: Path) -> None:
+    command = client(tmp_path, 1)
+    options = ("--runs", 200, "--preset", "python", "--command", command, "-o", tmp_path / "audit.json")
+    assert run("audit", "report", *GRR, *options).exit_code == 0
+    preset, own = (one["files"] for one in json.loads((tmp_path / "audit.json").read_text())["clients"])
+    assert own["client_1.py"] == sha256((tmp_path / "client_1.py").read_bytes()).hexdigest()
+    assert len(preset["tacit.device"]) == 64
 
 
 def test_conformance() -> None:

@@ -53,6 +53,19 @@ class AuditRequest:
             raise click.UsageError("name the mechanism: --kind and --epsilon, or --document")
         return make_mechanism(self.kind, self.size, self.epsilon, self.settings)
 
+    def questions(self) -> dict[str, Any]:
+        """The mechanism of every question of the document by name; empty where one mechanism is meant."""
+        from tacit.catalog import parse
+        from tacit.wire.document import Collection
+
+        if self.document is None or self.question is not None:
+            return {}
+        collection = Collection.from_text(Path(self.document).read_bytes())
+        if len(collection.members) < 2:
+            return {}
+        names = [question.name for question in collection.questions]
+        return {name: parse(member.spec()) for name, member in zip(names, collection.members, strict=True)}
+
     def _of_document(self, path: Path) -> Any:
         from tacit.catalog import parse
         from tacit.errors import InvalidSpec

@@ -38,7 +38,7 @@ def client(
     if (command is None) == (preset is None):
         raise click.UsageError("give either --command or --preset")
     mechanism = AuditRequest(**asked).mechanism()
-    program = Program(command or preset_command(str(preset), mechanism), timeout)
+    program = Program(preset_command(str(preset), mechanism) if command is None else command, timeout)
     values = audit_values(mechanism)
     chosen = None if pairs is None else _pairs(pairs, mechanism, values)
     sampled = values if chosen is None else {value for pair in chosen for value in pair}

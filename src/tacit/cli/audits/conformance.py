@@ -27,7 +27,9 @@ def conformance(
     if (command is None) == (preset is None):
         raise click.UsageError("give either --command or --preset")
     cases = vector_cases(VECTORS if vectors is None else Path(vectors), kinds)
-    outcome = check_conformance(command or conformance_command(str(preset)), cases, timeout_seconds=timeout)
+    outcome = check_conformance(
+        conformance_command(str(preset)) if command is None else command, cases, timeout_seconds=timeout
+    )
     if as_json:
         print_json(outcome.to_json())
     else:

@@ -73,7 +73,13 @@ def print_collection(found: dict[str, Any]) -> None:
     _print_influence(found["influence"])
     refused = ", ".join(f"{reason} {count:,}" for reason, count in found["rejected"].items())
     click.echo(f"refused: {refused or 'none'}")
-    _print_findings([one for look in found["inspections"] for one in look["findings"]])
+    _print_findings(
+        [
+            one | {"note": ", ".join(filter(None, [look.get("part"), one["note"]]))}
+            for look in found["inspections"]
+            for one in look["findings"]
+        ]
+    )
     if found["hot"]:
         click.echo(f"pushed together: {', '.join(map(str, found['hot']))}")
     if found["repair"] is not None:

@@ -162,7 +162,7 @@ SCHEMAS: dict[str, Any] = {
             "version": WHOLE,
             "n": WHOLE,
             "status": {"type": "string", "enum": ["ok", "below_minimum_cohort"]},
-            "looked_at": {"type": "string", "enum": ["nothing", "sums", "reports"]},
+            "looked_at": {"type": "string", "enum": ["nothing", "sums", "log", "reports"]},
             "state": {"type": "string", "enum": ["quiet", "look", "alarm"]},
             "rejected": OBJECT,
             "influence": {"anyOf": [OBJECT, {"type": "null"}]},

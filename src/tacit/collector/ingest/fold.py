@@ -19,7 +19,7 @@ import numpy as np
 
 from tacit.collector.collections.active import Active, Shelf
 from tacit.collector.ingest.file_counts import FileCounts
-from tacit.collector.ingest.watching import framed, unframed, watched
+from tacit.collector.ingest.watching import Watches, framed, unframed, watched
 from tacit.collector.limits import FoldLimits, Intervals
 from tacit.collector.ports import KeptReports, Store, StoredBatch, StoredTally, tally_damaged
 from tacit.collector.rows.lake_files import LakeFiles
@@ -32,7 +32,6 @@ from tacit.core.tally import Counts
 from tacit.errors import ReportRejected, StorageDamaged, StorageUnavailable, TacitError
 from tacit.hosting.clock import Clock
 from tacit.integrity.tails import look_number
-from tacit.integrity.watch import WatchedSums
 from tacit.lake.entries import SegmentEntry
 from tacit.wire.tallies import AnyTally, dump_tally, empty_tally, load_tally
 
@@ -40,6 +39,8 @@ LOG = logging.getLogger("tacit.collector")
 
 MOST_BATCHES = 8192
 """How many batches one fold takes at most, as they are all in memory at once."""
+_LARGE = 1 << 18
+"""Bytes of a shard from which on it is not rewritten several times a second."""
 
 
 class Folder:
@@ -96,8 +97,13 @@ class Folder:
         def folded(data: bytes | None, batches: list[StoredBatch]) -> bytes:
             tally: Any = empty_tally(active.mechanism) if data is None else _load(active, shard, data)
             reports = active.mechanism.decode(b"".join(batch.payload for batch in batches))
-            watch = watched(active, None if data is None else unframed(data)[0], reports, begun=data is not None)
-            return framed(watch, dump_tally(tally + active.mechanism.tally(self._in_any_order(reports, tally))))
+            total = tally + active.mechanism.tally(self._in_any_order(reports, tally))
+            watches = watched(active, {} if data is None else unframed(data)[0], reports, total)
+            shard_bytes = framed(watches, dump_tally(total))
+            if len(shard_bytes) > _LARGE:
+                # Folding rewrites a shard, so that large ones wait a while for more; answers fold when they are asked.
+                self._sealed[active.id] = self._seconds()
+            return shard_bytes
 
         if active.collection.integrity is None:
             return self._store.fold_some(active.id, shard, folded, MOST_BATCHES)
@@ -210,11 +216,10 @@ class Folder:
         """The sum of the tallies of all shards, of all processes."""
         return self.sum(active, self._store.tallies(active.id))
 
-    def watches(self, active: Active) -> list[WatchedSums]:
+    def watches(self, active: Active) -> list[Watches]:
         """What the shards of a collection keep for integrity, in order of their names."""
         stored = sorted(self._store.tallies(active.id), key=lambda item: item.shard)
-        found = (unframed(item.content)[0] for item in stored if not is_manifest(item.content))
-        return [watch for watch in found if watch is not None]
+        return [unframed(item.content)[0] for item in stored if not is_manifest(item.content)]
 
     def sum(self, active: Active, stored: Sequence[StoredTally]) -> AnyTally:
         """The sum of stored tallies; StorageDamaged if one counts another number of reports than it was given."""

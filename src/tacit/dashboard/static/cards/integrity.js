@@ -28,6 +28,7 @@ const SEEN = /** @type {Record<string, string[]>} */ ({
 const LOOKED_AT = /** @type {Record<string, string>} */ ({
   sums: "Looked at: sums that were counted with the reports, which were then deleted.",
   reports: "Looked at: the reports themselves, which the document keeps until the collection is closed.",
+  log: "Looked at: the reports themselves, from which answers to these questions are computed.",
   nothing: "Reports of this kind have nothing in them by which forged ones would show, so that nobody can tell.",
 });
 
