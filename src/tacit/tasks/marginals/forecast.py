@@ -22,18 +22,15 @@ from tacit.core.mechanism import Mechanism
 from tacit.core.patience import check
 from tacit.errors import InvalidSpec
 from tacit.post.views.shrink import STRONG, WEAK, linear_risk
-from tacit.post.views.table import Attributes, shape_of
+from tacit.post.views.table import Attributes
 from tacit.tasks.marginals.solve import expected_source
-from tacit.tasks.marginals.sources import FromViews, TableSource
+from tacit.tasks.marginals.sources import FromViews, TableSource, interaction_variance
 
 LAWS: dict[str, tuple[float, ...] | None] = {"weak": WEAK, "mixed": None, "strong": STRONG}
 """Laws of the strength of association by name; mixed: either may be."""
 
 EVENNESS_OF_TWO, EVENNESS = 0.65, 0.33
 """Sums of squared shares that are supposed: of yes-or-no questions, and of others (if they have answers enough)."""
-
-_EXACT_CELLS = 256
-"""Up to so many cells the variance of a table is summed cell by cell; beyond, all cells count as the first one."""
 
 
 def law_of(association: str | Sequence[float]) -> tuple[float, ...] | None:
@@ -92,27 +89,26 @@ class TableForecast:
     def alone(self, attribute: int) -> float:
         """Return the error of the shares of one attribute: less than its variance, as shares are projected."""
         if attribute not in self._alone:
-            noise, room = self._variance((attribute,)), 1 - self._evenness[attribute]
+            check()
+            noise, room = self._spread(attribute), 1 - self._evenness[attribute]
             self._alone[attribute] = room if noise == inf else noise * room / max(noise + room, 1e-300)
         return self._alone[attribute]
+
+    def _spread(self, attribute: int) -> float:
+        """The variance of the raw shares of one attribute, summed; infinite where nobody is asked about it."""
+        if self._is_missing((attribute,)):
+            return inf
+        answers = self.sizes[attribute]
+        # Of typical shares all answers but the first are alike.
+        rows = np.eye(answers)[[0, -1]]
+        return float(self.source.linear((attribute,), rows) @ [1, answers - 1])
 
     def noise(self, pair: Attributes) -> float:
         """Return the noise in the interaction of two attributes; infinite where it is not measured."""
         if pair not in self._noise:
-            shape = shape_of(self.sizes, pair)
-            degrees = prod(size - 1 for size in shape)
-            self._noise[pair] = self._variance(pair) * degrees / (prod(shape) - 1)
+            check()
+            self._noise[pair] = inf if self._is_missing(pair) else interaction_variance(self.source, pair)
         return self._noise[pair]
-
-    def _variance(self, attributes: Attributes) -> float:
-        """The variance of a raw table, summed over its cells; infinite where something of it is not measured."""
-        check()
-        if self._is_missing(attributes):
-            return inf
-        cells = prod(shape_of(self.sizes, attributes))
-        if cells > _EXACT_CELLS:
-            return cells * float(self.source.linear(attributes, np.eye(1, cells, cells - 1))[0])
-        return float(self.source.linear(attributes, np.eye(cells)).sum())
 
     def _is_missing(self, attributes: Attributes) -> bool:
         return isinstance(self.source, FromViews) and bool(self.source.missing(attributes))

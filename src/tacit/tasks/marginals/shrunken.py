@@ -23,16 +23,13 @@ from tacit.post.views.nonneg import norm_sub_rows
 from tacit.post.views.reconstruct import fit_entropy, rake
 from tacit.post.views.shrink import MIXED, AssociationPrior, MeasuredInteraction, fit_prior, interaction_noise
 from tacit.post.views.table import Attributes, centred, shape_of, subsets
-from tacit.tasks.marginals.sources import TableSource
+from tacit.tasks.marginals.sources import EXACT_CELLS, TableSource, interaction_variance
 
 MOST_FITTED = 2000
 """The prior is fitted to so many interactions at most, a random but always the same part of all."""
 
 THIRD_SCALE = 0.1
 """The energy of an interaction of strength one, of three or more attributes; real ones are far weaker than of two."""
-
-_EXACT_CELLS, _SAMPLED_CELLS = 64, 32
-"""Up to so many cells the noise of an interaction is exact; beyond, it is that of some cells, spread evenly."""
 
 Local = tuple[Attributes, ...]
 
@@ -161,17 +158,9 @@ class ShrunkenTables:
 
     def _noise_of(self, attributes: Attributes, shape: tuple[int, ...]) -> tuple[float, float]:
         """The noise of an interaction, and the directions that it is spread over."""
-        cells = prod(shape)
-        if cells <= _EXACT_CELLS:
+        if prod(shape) <= EXACT_CELLS:
             return interaction_noise(self._supposed.covariance(attributes), shape)
-        some = np.linspace(0, cells - 1, _SAMPLED_CELLS).astype(np.int64)
-        rows = np.zeros((len(some), cells))
-        rows[np.arange(len(some)), some] = 1
-        # Centred cells, not cells: single attributes are known better where they are asked alone, so that the noise of
-        # a cell is not spread evenly over all directions.
-        inner = centred(rows.reshape(-1, *shape), len(shape)).reshape(rows.shape)
-        total = cells * float(self._supposed.linear(attributes, inner).mean())
-        return total, float(prod(size - 1 for size in shape))
+        return interaction_variance(self._supposed, attributes), float(prod(size - 1 for size in shape))
 
     @cached_property
     def _supposed(self) -> TableSource:

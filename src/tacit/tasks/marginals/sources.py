@@ -26,8 +26,11 @@ from tacit.arrays import F64
 from tacit.core.statistics.moments import Moments
 from tacit.device.families.coefficients import Coefficients
 from tacit.post.views.components import Components, Structure
-from tacit.post.views.table import Attributes, along_axes, margin, shape_of, subsets
+from tacit.post.views.table import Attributes, along_axes, centred, margin, shape_of, subsets
 from tacit.post.views.variance import Precision, ViewVariance
+
+EXACT_CELLS, _SAMPLED_CELLS = 64, 32
+"""Up to so many cells the noise of an interaction is exact; beyond, it is that of some cells, spread evenly."""
 
 Share = Callable[[Attributes], F64]
 """Gives the distribution of some attributes as a table with one axis per attribute."""
@@ -84,6 +87,21 @@ def polarised(linear: Callable[[F64], F64], cells: int) -> F64:
     for i in range(1, cells):
         out[i, :i] = out[:i, i] = (linear(eye[i] + eye[:i]) - own[i] - own[:i]) / 2
     return out
+
+
+def interaction_variance(source: TableSource, attributes: Attributes) -> float:
+    """Return the noise in the interaction of some attributes: the variance of its cells, summed.
+
+    Of centred cells, not of cells: where single attributes are known better than the rest of a table, because they are
+    asked alone or in other tables as well, the noise of a cell is not spread evenly over all directions.
+    """
+    shape = shape_of(source.sizes, attributes)
+    cells = prod(shape)
+    some = np.arange(cells) if cells <= EXACT_CELLS else np.linspace(0, cells - 1, _SAMPLED_CELLS).astype(np.int64)
+    rows = np.zeros((len(some), cells))
+    rows[np.arange(len(some)), some] = 1
+    inner = centred(rows.reshape(-1, *shape), len(shape)).reshape(rows.shape)
+    return cells * float(source.linear(attributes, inner).mean())
 
 
 @dataclass(frozen=True, eq=False)
