@@ -401,9 +401,11 @@ def test_kills_while_windows_are_folded_lose_nothing_and_count_nothing_twice(
     for cycle in range(cycles):
         acknowledged.update(live_and_die(place, 1 + 1_000_000 * cycle, float(rng.uniform(0.1, 0.4))))
     counts: Counter[int] = Counter()
+    # A server may take a moment to roll back the fold of a process that was killed; until then its batches are skipped.
+    while any(one.waiting for one in store.windows(A)):
+        for window in range(3):
+            store.fold_some(window_id(A, window), "main", add, 10_000)
     for window in range(3):
-        while store.fold_some(window_id(A, window), "main", add, 10_000):
-            pass
         counts += counted(store, window_id(A, window))
     assert acknowledged and acknowledged <= set(counts)
     assert set(counts.values()) == {1}
